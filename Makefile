@@ -1,0 +1,42 @@
+# Two commands matter: `make run` and `make test`. Each does all its own set-up on a machine with some Node, npm, make and Python.
+# Node 24 is brought from the npm registry into .cache when the machine's own is older (docs/decisions/0001).
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+NODE_DIR := $(shell bash scripts/node-path.sh)
+export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
+
+.PHONY: help setup generate run test check bench-store clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: node_modules/.installed ## install packages
+
+node_modules/.installed: package.json package-lock.json .npmrc
+	@bash scripts/node-fetch.sh
+	npm ci --no-progress --loglevel=error
+	@touch $@
+
+generate: proto/gen/.generated ## TypeScript from proto/
+
+proto/gen/.generated: node_modules/.installed buf.yaml buf.gen.yaml $(shell find proto -name '*.proto' 2>/dev/null)
+	buf generate
+	@touch $@
+
+run: generate ## start everything: control plane, edges, trainer node
+	@exec node scripts/run.ts
+
+test: generate ## every test, on the embedded store and on a real MongoDB
+	node scripts/test.ts
+
+check: generate ## formatting, lint, types, imports, dead code, proto, sizes
+	node scripts/check.ts
+
+bench-store: generate ## settlement and paging figures of both stores
+	node scripts/bench-store.ts
+
+clean: ## remove what make built (never data/)
+	rm -rf node_modules proto/gen .cache

@@ -1,0 +1,138 @@
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+  type MethodDefinition,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { fromGrpcError } from "./status.ts";
+
+/** What every call must say. There is no default deadline: a peer that accepts and stays mute would hang a call for ever. */
+export interface CallOptions {
+  deadlineMs: number;
+  metadata?: Readonly<Record<string, string | undefined>>;
+  signal?: AbortSignal | undefined;
+  /** Given the leading metadata of a successful call. */
+  onHeader?: (header: Readonly<Record<string, string>>) => void;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: grpc-js types its definitions with any; the inferred types below are exact.
+type AnyDefinition = Readonly<Record<string, MethodDefinition<any, any>>>;
+
+type Unary<D> = D extends {
+  requestStream: false;
+  responseStream: false;
+  requestSerialize: (value: infer Request) => Buffer;
+  responseDeserialize: (value: Buffer) => infer Response;
+}
+  ? (request: Request, options: CallOptions) => Promise<Response>
+  : never;
+
+/** A service's unary methods as promise functions, typed from the generated definition. */
+export type ServiceClient<Definition> = {
+  [Method in keyof Definition as Unary<Definition[Method]> extends never ? never : Method]: Unary<Definition[Method]>;
+};
+
+/** One channel to a control plane, shared by the clients of all services. */
+export interface Channel {
+  service<Definition extends AnyDefinition>(definition: Definition): ServiceClient<Definition>;
+  /** Opens a server stream. It has a deadline too: re-open it, with jitter, when it ends. */
+  stream<Request, Response>(
+    method: {
+      path: string;
+      responseStream: true;
+      requestSerialize: (value: Request) => Buffer;
+      responseDeserialize: (value: Buffer) => Response;
+    },
+    request: Request,
+    options: CallOptions,
+  ): ClientReadableStream<Response>;
+  close(): void;
+}
+
+// A deadline beyond ~24.8 days overflows on the server and arrives in the past.
+const DEADLINE_MS_MAX = 3_600_000;
+const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
+
+export function openChannel(address: string, security: ChannelCredentials = credentials.createInsecure()): Channel {
+  const client = new Client(address, security, {
+    "grpc.keepalive_time_ms": 2000,
+    "grpc.keepalive_timeout_ms": 1000,
+    "grpc.keepalive_permit_without_calls": 1,
+    "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
+    "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
+    "grpc.enable_http_proxy": 0,
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 1000,
+    "grpc.min_reconnect_backoff_ms": 100,
+  });
+  return {
+    service: (definition) => clientOf(client, definition),
+    stream: (method, request, options) =>
+      client.makeServerStreamRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        toMetadata(options),
+        { deadline: deadlineOf(options) },
+      ),
+    close: () => client.close(),
+  };
+}
+
+function clientOf<Definition extends AnyDefinition>(client: Client, definition: Definition): ServiceClient<Definition> {
+  const methods: Record<string, (request: unknown, options: CallOptions) => Promise<unknown>> = {};
+  for (const [name, method] of Object.entries(definition)) {
+    if (method.requestStream || method.responseStream) continue;
+    methods[name] = (request, options) => callUnary(client, method, request, options);
+  }
+  return methods as unknown as ServiceClient<Definition>;
+}
+
+function callUnary(
+  client: Client,
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  method: MethodDefinition<any, any>,
+  request: unknown,
+  options: CallOptions,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const deadline = deadlineOf(options);
+    const call = client.makeUnaryRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      toMetadata(options),
+      { deadline },
+      (error: ServiceError | null, response: unknown) => {
+        options.signal?.removeEventListener("abort", cancel);
+        if (error) reject(fromGrpcError(error));
+        else resolve(response);
+      },
+    );
+    const cancel = () => call.cancel();
+    options.signal?.addEventListener("abort", cancel, { once: true });
+    if (options.onHeader) {
+      const { onHeader } = options;
+      call.on("metadata", (header: Metadata) => onHeader(header.getMap() as Record<string, string>));
+    }
+  });
+}
+
+function deadlineOf(options: CallOptions): number {
+  const { deadlineMs } = options;
+  if (!Number.isFinite(deadlineMs) || deadlineMs <= 0 || deadlineMs > DEADLINE_MS_MAX) {
+    throw new Error(`a gRPC call needs a deadline between 1 ms and 1 h, not ${deadlineMs}`);
+  }
+  return Date.now() + deadlineMs;
+}
+
+function toMetadata(options: CallOptions): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(options.metadata ?? {})) if (value !== undefined) metadata.set(name, value);
+  return metadata;
+}

@@ -1,0 +1,142 @@
+import {
+  Metadata,
+  type MethodDefinition,
+  type sendUnaryData,
+  Server,
+  type ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import { asAppError } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import { toGrpcStatus } from "./status.ts";
+
+/** What a handler knows of the call besides the message. */
+export interface CallContext {
+  /** Request metadata, by lower-case name. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Aborted when the caller left or its deadline passed. */
+  readonly signal: AbortSignal;
+  /** Sent to the caller before the answer. */
+  setHeader(name: string, value: string): void;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: grpc-js types its definitions with any; the inferred types below are exact.
+type AnyDefinition = Readonly<Record<string, MethodDefinition<any, any>>>;
+
+type UnaryHandler<D> = D extends {
+  requestStream: false;
+  responseStream: false;
+  requestDeserialize: (value: Buffer) => infer Request;
+  responseSerialize: (value: infer Response) => Buffer;
+}
+  ? (request: Request, context: CallContext) => Promise<Response>
+  : D extends {
+        responseStream: true;
+        requestDeserialize: (value: Buffer) => infer Request;
+        responseSerialize: (value: infer Response) => Buffer;
+      }
+    ? (request: Request, stream: ServerStream<Response>) => void
+    : never;
+
+export interface ServerStream<Response> {
+  readonly signal: AbortSignal;
+  /** False when the reader is behind; wait for `drained`. */
+  write(message: Response): boolean;
+  drained(): Promise<void>;
+  end(): void;
+}
+
+/** A service's handlers, typed from the generated definition: plain functions that return or throw. */
+export type ServiceHandlers<Definition> = { [Method in keyof Definition]: UnaryHandler<Definition[Method]> };
+
+const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
+
+export function createGrpcServer(): Server {
+  return new Server({
+    "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
+    "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
+    "grpc.keepalive_time_ms": 5000,
+    "grpc.keepalive_timeout_ms": 2000,
+    "grpc.max_concurrent_streams": 2000,
+  });
+}
+
+export function addService<Definition extends AnyDefinition>(
+  server: Server,
+  definition: Definition,
+  handlers: ServiceHandlers<Definition>,
+  logger: Logger,
+): void {
+  const implementation: UntypedServiceImplementation = {};
+  for (const [name, method] of Object.entries(definition)) {
+    const handler = (handlers as Record<string, unknown>)[name];
+    implementation[name] = method.responseStream
+      ? streamImplementation(handler as (request: unknown, stream: ServerStream<unknown>) => void)
+      : unaryImplementation(method.path, handler as (request: unknown, context: CallContext) => Promise<unknown>, logger);
+  }
+  server.addService(definition, implementation);
+}
+
+export function listen(server: Server, address: string, security: ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, security, (error, port) => (error ? reject(error) : resolve(port)));
+  });
+}
+
+/** GOAWAY to everybody, wait for what runs, at most `graceMs`; then cut. */
+export async function shutDown(server: Server, graceMs: number): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => {
+      server.forceShutdown();
+      resolve();
+    }, graceMs);
+    server.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function unaryImplementation(path: string, handler: (request: unknown, context: CallContext) => Promise<unknown>, logger: Logger) {
+  return async (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>): Promise<void> => {
+    const abort = new AbortController();
+    call.on("cancelled", () => abort.abort(new Error("the caller left")));
+    const header = new Metadata();
+    const context: CallContext = {
+      metadata: call.metadata.getMap() as Record<string, string>,
+      signal: abort.signal,
+      setHeader: (name, value) => header.set(name, value),
+    };
+    try {
+      const response = await handler(call.request, context);
+      call.sendMetadata(header);
+      callback(null, response);
+    } catch (thrown) {
+      const error = asAppError(thrown);
+      const fields = { path, code: error.code, internal: error.internal, requestId: context.metadata["x-request-id"] };
+      if (error.code === "SERVER_ERROR" || error.code === "DB_TIMEOUT") logger.error(fields, error.message);
+      else logger.debug(fields, error.message);
+      callback(toGrpcStatus(error));
+    }
+  };
+}
+
+function streamImplementation(handler: (request: unknown, stream: ServerStream<unknown>) => void) {
+  return (call: ServerWritableStream<unknown, unknown>): void => {
+    const abort = new AbortController();
+    call.on("cancelled", () => abort.abort());
+    call.on("error", () => abort.abort());
+    handler(call.request, {
+      signal: abort.signal,
+      write: (message) => call.write(message),
+      drained: () =>
+        new Promise((resolve) => {
+          call.once("drain", resolve);
+          abort.signal.addEventListener("abort", () => resolve(), { once: true });
+        }),
+      end: () => call.end(),
+    });
+  };
+}

@@ -1,0 +1,91 @@
+import { Metadata, status as Status, type ServiceError, type StatusObject } from "@grpc/grpc-js";
+import { type ErrorCode as WireCode, ErrorInfo } from "../../proto/gen/tributary/errors/v1/errors.ts";
+import * as wire from "../../proto/gen/tributary/errors/v1/errors.ts";
+import { AppError, ERROR_CODES, type ErrorCode } from "../errors.ts";
+
+/** Where the coded error travels: trailing metadata, binary. */
+const ERROR_KEY = "tributary-error-bin";
+
+// The gRPC status beside our own code is for tools that only know gRPC; our own clients read the code.
+const STATUS: Readonly<Partial<Record<ErrorCode, Status>>> = {
+  UNAUTHORIZED: Status.UNAUTHENTICATED,
+  INVALID_API_KEY: Status.UNAUTHENTICATED,
+  FORBIDDEN: Status.PERMISSION_DENIED,
+  TEAM_BLOCKED: Status.PERMISSION_DENIED,
+  MODEL_NOT_ALLOWED: Status.PERMISSION_DENIED,
+  NOT_FOUND: Status.NOT_FOUND,
+  MODEL_NOT_FOUND: Status.NOT_FOUND,
+  ALREADY_EXISTS: Status.ALREADY_EXISTS,
+  IDEMPOTENCY_CONFLICT: Status.ABORTED,
+  QUOTA_EXCEEDED: Status.RESOURCE_EXHAUSTED,
+  RATE_LIMIT_EXCEEDED: Status.RESOURCE_EXHAUSTED,
+  LOGIN_THROTTLED: Status.RESOURCE_EXHAUSTED,
+  DB_TIMEOUT: Status.DEADLINE_EXCEEDED,
+  UPSTREAM_TIMEOUT: Status.DEADLINE_EXCEEDED,
+  UNAVAILABLE: Status.UNAVAILABLE,
+  UPSTREAM_UNAVAILABLE: Status.UNAVAILABLE,
+  SERVER_ERROR: Status.INTERNAL,
+};
+
+/** Our error as what grpc-js sends. The internal text stays here. */
+export function toGrpcStatus(error: AppError): Partial<StatusObject> {
+  const metadata = new Metadata();
+  metadata.set(
+    ERROR_KEY,
+    Buffer.from(
+      ErrorInfo.encode({
+        code: toWireCode(error.code),
+        message: error.message,
+        violations: error.details.map((detail) => ({ ...detail })),
+        param: error.param,
+        retryAfterSeconds: error.retryAfterSeconds,
+      }).finish(),
+    ),
+  );
+  return { code: STATUS[error.code] ?? Status.INVALID_ARGUMENT, details: error.message, metadata };
+}
+
+/** What a call failed with, as our error. A failure the peer did not code is the connection's: unavailable, or too late. */
+export function fromGrpcError(error: ServiceError): AppError {
+  const coded = error.metadata?.get(ERROR_KEY)[0];
+  if (coded instanceof Buffer) {
+    const info = ErrorInfo.decode(coded);
+    return new AppError(fromWireCode(info.code), info.message, {
+      details: info.violations,
+      param: info.param,
+      retryAfterSeconds: info.retryAfterSeconds,
+      cause: error,
+    });
+  }
+  const internal = `grpc ${error.code}: ${error.details}`;
+  switch (error.code) {
+    case Status.DEADLINE_EXCEEDED:
+      return new AppError("DB_TIMEOUT", "The control plane did not answer in time. Try again.", { internal, retryAfterSeconds: 1, cause: error });
+    case Status.UNAVAILABLE:
+    case Status.CANCELLED:
+      return new AppError("UNAVAILABLE", "The control plane cannot be reached right now. Try again shortly.", {
+        internal,
+        retryAfterSeconds: 1,
+        cause: error,
+      });
+    case Status.RESOURCE_EXHAUSTED:
+      return new AppError("PAYLOAD_TOO_LARGE", "The request is too large for the control plane.", { internal, cause: error });
+    default:
+      return new AppError("SERVER_ERROR", "Something went wrong on our side.", { internal, cause: error });
+  }
+}
+
+function toWireCode(code: ErrorCode): WireCode {
+  // 1 + index: a test proves that the two lists agree, name by name.
+  return (ERROR_CODES.indexOf(code) + 1) as WireCode;
+}
+
+function fromWireCode(code: WireCode): ErrorCode {
+  return ERROR_CODES[code - 1] ?? "SERVER_ERROR";
+}
+
+/** The names of the proto enum in order, for the test that holds the two lists together. */
+export const WIRE_CODE_NAMES: readonly string[] = Object.entries(wire.ErrorCode)
+  .filter(([, value]) => typeof value === "number" && value > 0)
+  .sort(([, left], [, right]) => Number(left) - Number(right))
+  .map(([name]) => name.replace("ERROR_CODE_", ""));

@@ -1,0 +1,29 @@
+/** Integer nano-USD. 1 USD = 1,000,000,000 nano-USD. A bigint with a brand: never a number, never a float. */
+export type NanoUsd = bigint & { readonly __unit: "nano-usd" };
+
+export const NANO_PER_USD = 1_000_000_000n;
+
+/** Prices are whole nano-USD per this many units (tokens, characters, images, milliseconds). */
+export const PRICE_UNITS = 1_000_000n;
+
+export function nanoUsd(amount: bigint): NanoUsd {
+  return amount as NanoUsd;
+}
+
+/** The exact decimal string of an amount, at least two places: -1500000000n → "-1.50", 1n → "0.000000001". */
+export function toUsdString(amount: bigint): string {
+  const sign = amount < 0n ? "-" : "";
+  const absolute = amount < 0n ? -amount : amount;
+  const fraction = (absolute % NANO_PER_USD).toString().padStart(9, "0").replace(/0+$/, "").padEnd(2, "0");
+  return `${sign}${absolute / NANO_PER_USD}.${fraction}`;
+}
+
+/** Reads a decimal USD string or number of at most nine places; undefined when it is anything else. */
+export function fromUsd(value: string | number): NanoUsd | undefined {
+  const text = typeof value === "number" ? value.toString() : value.trim();
+  const match = /^(-?)(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text);
+  if (!match) return undefined;
+  const [, sign, whole, fraction] = match;
+  const amount = BigInt(whole ?? "0") * NANO_PER_USD + BigInt((fraction ?? "").padEnd(9, "0") || "0");
+  return nanoUsd(sign === "-" ? -amount : amount);
+}

@@ -1,0 +1,56 @@
+import { ConfigError } from "./config.ts";
+import type { Logger } from "./logger.ts";
+
+/** What a child process tells the supervisor (scripts/run.ts) or a test over the IPC channel. */
+export type ProcessReport =
+  | { type: "ready"; port: number }
+  | { type: "first-run"; adminEmail: string; adminPassword: string | null; masterKey: string | null };
+
+export function report(message: ProcessReport): void {
+  process.send?.(message);
+}
+
+/** Runs a service's main; a wrong configuration is printed for people and ends with code 78 (EX_CONFIG), which no supervisor retries. */
+export async function runMain(title: string, main: () => Promise<void>): Promise<void> {
+  process.title = title;
+  try {
+    await main();
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) {
+      process.stderr.write(`${title}: ${thrown.message}\n`);
+      process.exit(78);
+    }
+    process.stderr.write(`${title}: ${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+    process.exit(1);
+  }
+}
+
+/**
+ * Calls `stop` once on SIGTERM or SIGINT, or when the supervisor is gone, then exits 0; a second signal or 30 s of waiting
+ * exits 1. Anything uncaught ends the process: restart is the tested path.
+ */
+export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
+  let stopping = false;
+  const begin = (cause: string) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    logger.info({ cause }, "stopping");
+    setTimeout(() => process.exit(1), 30_000).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ error: String(error) }, "stop failed");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", () => begin("SIGTERM"));
+  process.on("SIGINT", () => begin("SIGINT"));
+  if (process.send) process.on("disconnect", () => begin("supervisor is gone"));
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, (error: unknown) => {
+      logger.error({ event, error: error instanceof Error ? error.stack : String(error) }, "ending after an uncaught error");
+      process.exit(70);
+    });
+  }
+}

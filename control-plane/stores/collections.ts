@@ -1,0 +1,107 @@
+import type * as records from "../domain/records.ts";
+
+/** The type of each collection's records. */
+export interface Records {
+  users: records.User;
+  sessions: records.Session;
+  organizations: records.Organization;
+  organizationMembers: records.OrganizationMember;
+  teams: records.Team;
+  teamMembers: records.TeamMember;
+  invitations: records.Invitation;
+  keys: records.ApiKey;
+  keyUses: records.KeyUse;
+  providers: records.Provider;
+  models: records.Model;
+  prices: records.Price;
+  accounts: records.Account;
+  ledger: records.LedgerEntry;
+  ledgerHead: records.LedgerHead;
+  purchases: records.Purchase;
+  usage: records.UsageRow;
+  rollups: records.Rollup;
+  audit: records.AuditEntry;
+  feed: records.FeedRow;
+  counters: records.Counter;
+  settings: records.Setting;
+  idempotency: records.IdempotencyRecord;
+  passwordResets: records.PasswordReset;
+}
+
+export type CollectionName = keyof Records;
+
+export interface IndexDefinition {
+  /** Fields in order. A record that lacks one of them is not in the index. */
+  readonly fields: readonly string[];
+  readonly unique?: boolean;
+}
+
+type Definitions = { readonly [Name in CollectionName]: Readonly<Record<string, IndexDefinition>> };
+
+/** Every index of every collection; the primary key is always `id`. Both stores are built from this one table. */
+export const INDEXES = {
+  users: { byEmail: { fields: ["email"], unique: true } },
+  sessions: { byUser: { fields: ["userId", "createdAt"] }, byExpiry: { fields: ["expiresAt"] } },
+  organizations: {},
+  organizationMembers: { byUser: { fields: ["userId", "joinedAt"] }, byOrganization: { fields: ["organizationId", "joinedAt"] } },
+  teams: {
+    byOrganization: { fields: ["organizationId", "createdAt"] },
+    byName: { fields: ["organizationId", "nameKey"], unique: true },
+  },
+  teamMembers: { byTeam: { fields: ["teamId", "joinedAt"] }, byUser: { fields: ["userId", "joinedAt"] } },
+  invitations: {
+    byTeamAndEmail: { fields: ["teamId", "email"], unique: true },
+    byEmail: { fields: ["email", "invitedAt"] },
+  },
+  keys: {
+    byHash: { fields: ["hash"], unique: true },
+    byPreviousHash: { fields: ["previousHash"], unique: true },
+    byTeam: { fields: ["teamId", "createdAt"] },
+    byOrganization: { fields: ["organizationId", "createdAt"] },
+    byCreator: { fields: ["createdBy", "createdAt"] },
+  },
+  keyUses: {},
+  providers: { byName: { fields: ["nameKey"], unique: true } },
+  models: { byName: { fields: ["name"], unique: true }, byProvider: { fields: ["providerId", "createdAt"] } },
+  prices: { byModel: { fields: ["modelId", "version"], unique: true } },
+  accounts: {},
+  ledger: {
+    byReference: { fields: ["reference"], unique: true },
+    byOrganization: { fields: ["organizationId", "id"] },
+  },
+  ledgerHead: {},
+  purchases: { byOrganization: { fields: ["organizationId", "createdAt"] } },
+  usage: {
+    byOrganization: { fields: ["organizationId", "createdAt"] },
+    byTeam: { fields: ["teamId", "createdAt"] },
+    byKey: { fields: ["apiKeyId", "createdAt"] },
+  },
+  rollups: { byOrganization: { fields: ["organizationId", "bucketAt"] } },
+  audit: {},
+  feed: {},
+  counters: {},
+  settings: {},
+  idempotency: { byExpiry: { fields: ["expiresAt"] } },
+  passwordResets: { byExpiry: { fields: ["expiresAt"] } },
+} as const satisfies Definitions;
+
+export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;
+
+export const COLLECTION_NAMES = Object.keys(INDEXES) as CollectionName[];
+
+export function indexesOf(name: CollectionName): Readonly<Record<string, IndexDefinition>> {
+  return INDEXES[name];
+}
+
+/** The index's values of a record, or undefined when it lacks one of the fields. */
+export function indexValues(record: object, definition: IndexDefinition): IndexValue[] | undefined {
+  const values: IndexValue[] = [];
+  for (const field of definition.fields) {
+    const value = (record as Record<string, unknown>)[field];
+    if (value === undefined) return undefined;
+    values.push(value as IndexValue);
+  }
+  return values;
+}
+
+export type IndexValue = string | number;

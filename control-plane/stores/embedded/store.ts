@@ -1,0 +1,98 @@
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Database, open, type RootDatabase } from "lmdb";
+import { COLLECTION_NAMES, type CollectionName, type IndexValue, indexesOf, indexValues } from "../collections.ts";
+import { Overlay, type Write } from "../overlay.ts";
+import type { Blobs, Store, Transaction } from "../store.ts";
+import { WriteQueue } from "../write-queue.ts";
+import { folderBlobs } from "./blobs.ts";
+import { EmbeddedReader, encode, indexKey, type Tables } from "./reader.ts";
+
+const EMPTY = Buffer.alloc(0);
+
+/** The default store: LMDB in a folder, for one control plane. */
+export function openEmbeddedStore(folder: string): Store {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, "store.lmdb");
+  const root = open({ path, maxDbs: 128, encoding: "binary", noSubdir: true });
+  for (const file of [path, `${path}-lock`]) chmodSync(file, 0o600);
+  return new EmbeddedStore(root, folderBlobs(join(folder, "blobs")));
+}
+
+class EmbeddedStore extends EmbeddedReader implements Store {
+  readonly blobs: Blobs;
+  readonly #root: RootDatabase;
+  readonly #queue = new WriteQueue();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(root: RootDatabase, blobs: Blobs) {
+    super(openTables(root));
+    this.#root = root;
+    this.blobs = blobs;
+  }
+
+  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { result, writes } = await this.#queue.run(async () => {
+      const overlay = new Overlay(this);
+      const result = await work(overlay);
+      const { writes } = overlay;
+      if (writes.length > 0) this.#root.transactionSync(() => this.#apply(writes));
+      return { result, writes };
+    });
+    // Committed is visible, flushed is durable. Waiting here, outside the queue, lets one flush serve many transactions.
+    if (writes.length > 0) await this.#root.flushed;
+    if (writes.some((write) => write.collection === "feed")) for (const listener of this.#listeners) listener();
+    return result;
+  }
+
+  onFeed(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async ping(): Promise<void> {
+    await this.get("settings", "schema");
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.idle();
+    await this.#root.flushed;
+    await this.#root.close();
+  }
+
+  #apply(writes: readonly Write[]): void {
+    for (const { collection, id, before, after } of writes) {
+      const records = this.tables.records(collection);
+      if (after) records.putSync(id, encode(after));
+      else records.removeSync(id);
+      for (const [name, definition] of Object.entries(indexesOf(collection))) {
+        const index = this.tables.index(collection, name);
+        const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
+        const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
+        if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
+        if (newValues && moved) index.putSync(indexKey(newValues, id), EMPTY);
+      }
+    }
+  }
+}
+
+function openTables(root: RootDatabase): Tables {
+  const records = new Map<CollectionName, Database<Buffer, IndexValue>>();
+  const indexes = new Map<string, Database<Buffer, IndexValue[]>>();
+  for (const collection of COLLECTION_NAMES) {
+    records.set(collection, root.openDB<Buffer, IndexValue>(collection, { encoding: "binary" }));
+    for (const name of Object.keys(indexesOf(collection))) {
+      const key = `${collection}.${name}`;
+      indexes.set(key, root.openDB<Buffer, IndexValue[]>(key, { encoding: "binary" }));
+    }
+  }
+  return {
+    records: (collection) => known(records.get(collection), collection),
+    index: (collection, index) => known(indexes.get(`${collection}.${index}`), `${collection}.${index}`),
+  };
+}
+
+function known<T>(table: T | undefined, name: string): T {
+  if (!table) throw new Error(`there is no table ${name}`);
+  return table;
+}

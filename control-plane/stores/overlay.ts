@@ -1,0 +1,160 @@
+import { AppError } from "../../common/errors.ts";
+import { type CollectionName, type IndexName, type IndexValue, indexesOf, indexValues, type Records } from "./collections.ts";
+import type { Bounds, Range, Reader, Transaction } from "./store.ts";
+
+type AnyRecord = { id: IndexValue };
+
+/** A record before and after the transaction; undefined = not there. */
+export interface Write {
+  readonly collection: CollectionName;
+  readonly id: IndexValue;
+  readonly before: AnyRecord | undefined;
+  after: AnyRecord | undefined;
+}
+
+/**
+ * A transaction's writes, held over a reader until the adapter commits them in one step. Shared by both adapters, so that
+ * uniqueness, own-writes reads and all-or-nothing mean the same on both.
+ */
+export class Overlay implements Transaction {
+  readonly #base: Reader;
+  readonly #writes = new Map<CollectionName, Map<IndexValue, Write>>();
+
+  constructor(base: Reader) {
+    this.#base = base;
+  }
+
+  /** What is to be committed, in no particular order: the adapter commits all of it at once. */
+  get writes(): Write[] {
+    return [...this.#writes.values()].flatMap((byId) => [...byId.values()].filter((write) => write.before ?? write.after));
+  }
+
+  async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
+    const write = this.#writes.get(collection)?.get(id);
+    return write ? (write.after as Records[Name] | undefined) : this.#base.get(collection, id);
+  }
+
+  async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
+    const own = this.#writes.get(collection);
+    const missing = own ? ids.filter((id) => !own.has(id)) : ids;
+    const found = new Map<IndexValue, Records[Name] | undefined>();
+    const committed = missing.length > 0 ? await this.#base.getMany(collection, missing) : [];
+    missing.forEach((id, position) => void found.set(id, committed[position]));
+    return ids.map((id) => (own?.has(id) ? (own.get(id)?.after as Records[Name] | undefined) : found.get(id)));
+  }
+
+  async find<Name extends CollectionName>(collection: Name, index: IndexName<Name>, values: readonly IndexValue[]): Promise<Records[Name] | undefined> {
+    const definition = indexesOf(collection)[index];
+    if (!definition) throw new Error(`${collection} has no index ${index}`);
+    const own = this.#writes.get(collection);
+    for (const write of own?.values() ?? []) {
+      const written = write.after && indexValues(write.after, definition);
+      if (written && compareTuples(written, values) === 0) return write.after as Records[Name];
+    }
+    const record = await this.#base.find(collection, index, values);
+    // What this transaction removed or moved elsewhere is no longer found under its old values.
+    return record && own?.has((record as AnyRecord).id) ? undefined : record;
+  }
+
+  async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
+    const own = this.#writes.get(collection);
+    if (!own || own.size === 0) {
+      yield* this.#base.scan(collection, range);
+      return;
+    }
+    const { skip = 0, limit = Number.POSITIVE_INFINITY, ...window } = range;
+    const merged = await this.#merge(collection, window, own);
+    yield* merged.slice(skip, skip + limit);
+  }
+
+  async count<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): Promise<number> {
+    if (!this.#writes.get(collection)?.size) return this.#base.count(collection, range);
+    let total = 0;
+    for await (const _ of this.scan(collection, range)) total++;
+    return total;
+  }
+
+  async insert<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void> {
+    const { id } = record as AnyRecord;
+    if (await this.get(collection, id)) throw taken(collection, "id");
+    await this.put(collection, record);
+  }
+
+  async put<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void> {
+    const { id } = record as AnyRecord;
+    for (const [name, definition] of Object.entries(indexesOf(collection))) {
+      const values = definition.unique ? indexValues(record, definition) : undefined;
+      const holder = values && (await this.find(collection, name as IndexName<Name>, values));
+      if (holder && (holder as AnyRecord).id !== id) throw taken(collection, name);
+    }
+    await this.#write(collection, id, record as AnyRecord);
+  }
+
+  async remove<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<void> {
+    await this.#write(collection, id, undefined);
+  }
+
+  async #write(collection: CollectionName, id: IndexValue, after: AnyRecord | undefined): Promise<void> {
+    const byId = this.#writes.get(collection) ?? new Map<IndexValue, Write>();
+    this.#writes.set(collection, byId);
+    const write = byId.get(id);
+    if (write) write.after = after;
+    else byId.set(id, { collection, id, before: (await this.#base.get(collection, id)) as AnyRecord | undefined, after });
+  }
+
+  async #merge<Name extends CollectionName>(
+    collection: Name,
+    window: Range<Name>,
+    own: ReadonlyMap<IndexValue, Write>,
+  ): Promise<Records[Name][]> {
+    const fields = window.index ? (indexesOf(collection)[window.index]?.fields ?? []) : [];
+    const positionOf = (record: object) => {
+      const values = indexValues(record, { fields });
+      return values && [...values, (record as AnyRecord).id];
+    };
+    const found: { position: IndexValue[]; record: Records[Name] }[] = [];
+    for await (const record of this.#base.scan(collection, window)) {
+      const position = positionOf(record);
+      if (position && !own.has((record as AnyRecord).id)) found.push({ position, record });
+    }
+    for (const { after } of own.values()) {
+      const position = after && positionOf(after);
+      if (position && inRange(position, window)) found.push({ position, record: after as Records[Name] });
+    }
+    const direction = window.reverse ? -1 : 1;
+    found.sort((left, right) => direction * compareTuples(left.position, right.position));
+    return found.map(({ record }) => record);
+  }
+}
+
+function inRange(position: readonly IndexValue[], range: Bounds): boolean {
+  const prefix = range.equals ?? [];
+  if (compareTuples(position.slice(0, prefix.length), prefix) !== 0) return false;
+  const next = position[prefix.length];
+  if (range.from !== undefined && (next === undefined || compareValues(next, range.from) < 0)) return false;
+  if (range.before !== undefined && (next === undefined || compareValues(next, range.before) >= 0)) return false;
+  if (!range.after) return true;
+  const order = compareTuples(position, range.after);
+  return range.reverse ? order < 0 : order > 0;
+}
+
+function compareTuples(left: readonly IndexValue[], right: readonly IndexValue[]): number {
+  for (let index = 0; index < Math.max(left.length, right.length); index++) {
+    const [a, b] = [left[index], right[index]];
+    if (a === undefined || b === undefined) return a === undefined ? (b === undefined ? 0 : -1) : 1;
+    const order = compareValues(a, b);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+// Numbers before strings and strings by code unit bytes, as both stores order them.
+function compareValues(left: IndexValue, right: IndexValue): number {
+  if (typeof left === "number" && typeof right === "number") return left - right;
+  if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1;
+  return Buffer.compare(Buffer.from(left as string), Buffer.from(right as string));
+}
+
+function taken(collection: string, index: string): AppError {
+  return new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.${index} is taken` });
+}

@@ -1,0 +1,45 @@
+import type { CollectionName, Records } from "./collections.ts";
+import type { Range, Reader } from "./store.ts";
+
+export interface PageNumber {
+  page: number;
+  pageSize: number;
+}
+
+export interface Page<Record> {
+  records: Record[];
+  total: number;
+}
+
+/** One numbered page of a range and how many records there are; past the end it is empty. */
+export async function readPage<Name extends CollectionName>(
+  reader: Reader,
+  collection: Name,
+  query: PageNumber & { range?: Range<Name>; where?: (record: Records[Name]) => boolean },
+): Promise<Page<Records[Name]>> {
+  const { page, pageSize, range = {}, where } = query;
+  const skip = (page - 1) * pageSize;
+  if (!where) {
+    const records = await collect(reader.scan(collection, { ...range, skip, limit: pageSize }));
+    return { records, total: await reader.count(collection, range) };
+  }
+  const records: Records[Name][] = [];
+  let total = 0;
+  for await (const record of reader.scan(collection, range)) {
+    if (!where(record)) continue;
+    if (total >= skip && records.length < pageSize) records.push(record);
+    total++;
+  }
+  return { records, total };
+}
+
+/** A page of a list that is in memory already. */
+export function slicePage<Item>(items: readonly Item[], { page, pageSize }: PageNumber): Page<Item> {
+  return { records: items.slice((page - 1) * pageSize, page * pageSize), total: items.length };
+}
+
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}

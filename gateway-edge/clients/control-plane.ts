@@ -1,0 +1,43 @@
+import type { ClientReadableStream } from "@grpc/grpc-js";
+import { type CallOptions, openChannel, type ServiceClient } from "../../common/grpc/client.ts";
+import { AccessServiceService, type WatchRequest, type WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import { AuditServiceService } from "../../proto/gen/tributary/audit/v1/audit.ts";
+import { CatalogServiceService } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
+import { IdentityServiceService } from "../../proto/gen/tributary/identity/v1/identity.ts";
+import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
+import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
+import { OrganizationsServiceService } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import { UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
+
+/** Every service of the control plane, over one channel. */
+export interface ControlPlane {
+  readonly access: ServiceClient<typeof AccessServiceService>;
+  readonly audit: ServiceClient<typeof AuditServiceService>;
+  readonly catalog: ServiceClient<typeof CatalogServiceService>;
+  readonly identity: ServiceClient<typeof IdentityServiceService>;
+  readonly keys: ServiceClient<typeof KeysServiceService>;
+  readonly ledger: ServiceClient<typeof LedgerServiceService>;
+  readonly organizations: ServiceClient<typeof OrganizationsServiceService>;
+  readonly teams: ServiceClient<typeof TeamsServiceService>;
+  readonly usage: ServiceClient<typeof UsageServiceService>;
+  watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
+  close(): void;
+}
+
+export function connectControlPlane(address: string): ControlPlane {
+  const channel = openChannel(address);
+  return {
+    access: channel.service(AccessServiceService),
+    audit: channel.service(AuditServiceService),
+    catalog: channel.service(CatalogServiceService),
+    identity: channel.service(IdentityServiceService),
+    keys: channel.service(KeysServiceService),
+    ledger: channel.service(LedgerServiceService),
+    organizations: channel.service(OrganizationsServiceService),
+    teams: channel.service(TeamsServiceService),
+    usage: channel.service(UsageServiceService),
+    watch: (request, options) => channel.stream(AccessServiceService.watch, request, options),
+    close: () => channel.close(),
+  };
+}

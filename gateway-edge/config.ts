@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { countSetting, portSetting, readConfig } from "../common/config.ts";
+
+const shape = {
+  PORT: portSetting(4000),
+  HOST: z.string().default("127.0.0.1"),
+  /** A second listener that takes keys only in x-gw-api-key; unset = none. */
+  HOSTED_PORT: portSetting(0).optional(),
+  AUTH_PROFILE: z.enum(["gateway", "hosted"]).default("gateway"),
+  CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
+  EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }),
+  /** Addresses or CIDRs of proxies whose x-forwarded-for is believed; comma-separated, unset = none. */
+  TRUST_PROXY: z.string().optional(),
+  CORS_ORIGINS: z.string().optional(),
+  JSON_BODY_BYTES_MAX: countSetting(10 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
+  /** How long an answer about a key is believed without a sign of life from the control plane. */
+  MIRROR_AGE_MS: countSetting(5000, { min: 100, max: 60_000 }),
+  LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
+  NODE_ENV: z.string().optional(),
+};
+
+export interface EdgeConfig {
+  port: number;
+  host: string;
+  hostedPort: number | undefined;
+  authProfile: "gateway" | "hosted";
+  controlAddress: string;
+  edgeIndex: number;
+  trustProxy: readonly string[];
+  corsOrigins: readonly string[];
+  jsonBodyBytesMax: number;
+  mirrorAgeMs: number;
+  logLevel: string;
+}
+
+export function readEdgeConfig(environment: Readonly<Record<string, string | undefined>>): EdgeConfig {
+  const settings = readConfig(shape, environment);
+  return {
+    port: settings.PORT,
+    host: settings.HOST,
+    hostedPort: settings.HOSTED_PORT,
+    authProfile: settings.AUTH_PROFILE,
+    controlAddress: settings.CONTROL_ADDRESS,
+    edgeIndex: settings.EDGE_INDEX,
+    trustProxy: splitList(settings.TRUST_PROXY),
+    corsOrigins: splitList(settings.CORS_ORIGINS),
+    jsonBodyBytesMax: settings.JSON_BODY_BYTES_MAX,
+    mirrorAgeMs: settings.MIRROR_AGE_MS,
+    logLevel: settings.LOG_LEVEL,
+  };
+}
+
+function splitList(text: string | undefined): string[] {
+  return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+}

@@ -1,0 +1,14 @@
+import type { Clock } from "../common/clock.ts";
+import type { Logger } from "../common/logger.ts";
+import type { Random } from "../common/random.ts";
+import type { ControlPlane } from "./clients/control-plane.ts";
+import type { EdgeConfig } from "./config.ts";
+
+/** What every part of the edge may be handed; main.ts assembles it, once. */
+export interface EdgeDeps {
+  readonly config: EdgeConfig;
+  readonly control: ControlPlane;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from "node:http";
+import { AppError } from "../../common/errors.ts";
+import { jsonDepthExceeds } from "../../common/json.ts";
+
+const JSON_DEPTH_MAX = 64;
+
+/** Reads a whole body of at most `bytesMax`. A declared length above it is refused before a byte is read. */
+export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted; send the body as it is.`);
+  }
+  const declared = Number(request.headers["content-length"] ?? 0);
+  if (declared > bytesMax) throw tooLarge(bytesMax, declared);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bytesMax) throw tooLarge(bytesMax, size);
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size);
+}
+
+/** A body's text as JSON of at most 64 levels. */
+export function parseJson(bytes: Buffer): unknown {
+  const text = bytes.toString("utf8");
+  if (jsonDepthExceeds(text, JSON_DEPTH_MAX)) {
+    throw new AppError("INVALID_JSON", `The JSON body is nested deeper than ${JSON_DEPTH_MAX} levels.`);
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new AppError("INVALID_JSON", `The body is not valid JSON: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Refuses a body that says it is something else than JSON; one that says nothing is taken as JSON. */
+export function requireJsonType(request: IncomingMessage): void {
+  const type = request.headers["content-type"];
+  if (type === undefined || /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return;
+  throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send application/json.`);
+}
+
+function tooLarge(limit: number, size: number): AppError {
+  return new AppError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; the limit is ${limit}.`);
+}

@@ -1,0 +1,21 @@
+/** Tests run from source through swc to CommonJS; types are checked apart, by `make check`. */
+module.exports = {
+  testEnvironment: "node",
+  rootDir: __dirname,
+  roots: [
+    "<rootDir>/common",
+    "<rootDir>/control-plane",
+    "<rootDir>/gateway-edge",
+    "<rootDir>/trainer-node",
+    "<rootDir>/scripts",
+    "<rootDir>/test",
+  ],
+  testMatch: ["**/*.test.ts"],
+  moduleFileExtensions: ["ts", "js", "cjs", "mjs", "json", "node"],
+  transform: {
+    "^.+\\.(ts|js|mjs)$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" }, module: { type: "commonjs" } }],
+  },
+  // jose is published as ES modules only; the mongodb driver loads `os` by a dynamic import, which jest refuses in CommonJS.
+  transformIgnorePatterns: ["/node_modules/(?!(jose/|mongodb/lib/runtime_adapters))"],
+  testTimeout: 30000,
+};
