@@ -63,7 +63,7 @@ export const INDEXES = {
   keyUses: {},
   providers: { byName: { fields: ["nameKey"], unique: true } },
   models: { byName: { fields: ["name"], unique: true }, byProvider: { fields: ["providerId", "createdAt"] } },
-  prices: { byModel: { fields: ["modelId", "version"], unique: true } },
+  prices: { byModel: { fields: ["modelId", "version"], unique: true }, byEffectiveAt: { fields: ["effectiveAt"] } },
   accounts: {},
   ledger: {
     byReference: { fields: ["reference"], unique: true },

@@ -19,6 +19,8 @@ export interface Write {
 export class Overlay implements Transaction {
   readonly #base: Reader;
   readonly #writes = new Map<CollectionName, Map<IndexValue, Write>>();
+  /** What this transaction has read by id, so that writing it needs no second read. Records are never changed in place. */
+  readonly #known = new Map<CollectionName, Map<IndexValue, AnyRecord | undefined>>();
 
   constructor(base: Reader) {
     this.#base = base;
@@ -31,7 +33,7 @@ export class Overlay implements Transaction {
 
   async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
     const write = this.#writes.get(collection)?.get(id);
-    return write ? (write.after as Records[Name] | undefined) : this.#base.get(collection, id);
+    return (write ? write.after : await this.#committed(collection, id)) as Records[Name] | undefined;
   }
 
   async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
@@ -39,7 +41,10 @@ export class Overlay implements Transaction {
     const missing = own ? ids.filter((id) => !own.has(id)) : ids;
     const found = new Map<IndexValue, Records[Name] | undefined>();
     const committed = missing.length > 0 ? await this.#base.getMany(collection, missing) : [];
-    missing.forEach((id, position) => void found.set(id, committed[position]));
+    missing.forEach((id, position) => {
+      found.set(id, committed[position]);
+      this.#remember(collection, id, committed[position] as AnyRecord | undefined);
+    });
     return ids.map((id) => (own?.has(id) ? (own.get(id)?.after as Records[Name] | undefined) : found.get(id)));
   }
 
@@ -80,6 +85,14 @@ export class Overlay implements Transaction {
     await this.put(collection, record);
   }
 
+  insertNew<Name extends CollectionName>(collection: Name, records: readonly Records[Name][]): void {
+    const byId = this.#writesOf(collection);
+    for (const record of records as readonly AnyRecord[]) {
+      if (byId.has(record.id)) throw taken(collection, "id");
+      byId.set(record.id, { collection, id: record.id, before: undefined, after: record });
+    }
+  }
+
   async put<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void> {
     const { id } = record as AnyRecord;
     for (const [name, definition] of Object.entries(indexesOf(collection))) {
@@ -95,11 +108,30 @@ export class Overlay implements Transaction {
   }
 
   async #write(collection: CollectionName, id: IndexValue, after: AnyRecord | undefined): Promise<void> {
-    const byId = this.#writes.get(collection) ?? new Map<IndexValue, Write>();
-    this.#writes.set(collection, byId);
+    const byId = this.#writesOf(collection);
     const write = byId.get(id);
     if (write) write.after = after;
-    else byId.set(id, { collection, id, before: (await this.#base.get(collection, id)) as AnyRecord | undefined, after });
+    else byId.set(id, { collection, id, before: await this.#committed(collection, id), after });
+  }
+
+  #writesOf(collection: CollectionName): Map<IndexValue, Write> {
+    const byId = this.#writes.get(collection) ?? new Map<IndexValue, Write>();
+    this.#writes.set(collection, byId);
+    return byId;
+  }
+
+  async #committed(collection: CollectionName, id: IndexValue): Promise<AnyRecord | undefined> {
+    const known = this.#known.get(collection);
+    if (known?.has(id)) return known.get(id);
+    const record = (await this.#base.get(collection, id)) as AnyRecord | undefined;
+    this.#remember(collection, id, record);
+    return record;
+  }
+
+  #remember(collection: CollectionName, id: IndexValue, record: AnyRecord | undefined): void {
+    const known = this.#known.get(collection) ?? new Map<IndexValue, AnyRecord | undefined>();
+    this.#known.set(collection, known);
+    known.set(id, record);
   }
 
   async #merge<Name extends CollectionName>(

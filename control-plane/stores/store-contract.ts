@@ -88,6 +88,12 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.count("teams")).toBe(1);
     });
 
+    test("many new records go in at once, and are found by id and by index", async () => {
+      await store.transaction(async (tx) => tx.insertNew("teams", [team("team_1"), team("team_2", { createdAt: 0 })]));
+      expect((await store.find("teams", "byName", ["org_1", "team_2"]))?.id).toBe("team_2");
+      expect((await collect(store.scan("teams", { index: "byOrganization", equals: ["org_1"] }))).map(({ id }) => id)).toEqual(["team_2", "team_1"]);
+    });
+
     test("100 racing increments lose none", async () => {
       const increment = () =>
         store.transaction(async (tx) => {

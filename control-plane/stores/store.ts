@@ -57,6 +57,11 @@ export type Position = readonly IndexValue[];
 export interface Transaction extends Reader {
   /** Refused with ALREADY_EXISTS when the id or a unique index is taken. */
   insert<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void>;
+  /**
+   * Inserts many records whose newness the caller has just established with a read of this transaction: no look-up per record.
+   * Should one exist after all, the transaction is not committed.
+   */
+  insertNew<Name extends CollectionName>(collection: Name, records: readonly Records[Name][]): void;
   /** Inserts or replaces. */
   put<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void>;
   remove<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<void>;

@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { ConfigError, countSetting, portSetting, readConfig } from "../common/config.ts";
+
+const shape = {
+  CONTROL_PORT: portSetting(4100),
+  CONTROL_HOST: z.string().default("127.0.0.1"),
+  DATA_DIR: z.string().default("./data"),
+  MONGODB_URI: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, "must begin with mongodb:// or mongodb+srv://")
+    .optional(),
+  MONGODB_DATABASE: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be a plain database name")
+    .default("tributary"),
+  ADMIN_EMAIL: z
+    .string()
+    .regex(/^[^\s@]+@[^\s@]+$/, "must be an e-mail address")
+    .default("admin@localhost"),
+  ADMIN_PASSWORD: z.string().min(8, "must have 8 or more characters").max(256).optional(),
+  MASTER_KEY: z
+    .string()
+    .regex(/^sk-[\x21-\x7e]{13,253}$/, 'must begin with "sk-" and have 16 or more characters')
+    .optional(),
+  SECRET_KEY: z.string().min(32, "must have 32 or more characters").optional(),
+  SIGNUP_GRANT_NANO_USD: z
+    .string()
+    .regex(/^\d{1,18}$/, "must be a whole number of nano-USD")
+    .default("0"),
+  CREDIT_POLICY: z.enum(["document", "strict"]).default("document"),
+  PUBLIC_URL: z.url("must be an address like https://example.org").optional(),
+  PORT: portSetting(4000),
+  SMTP_URL: z
+    .string()
+    .regex(/^smtps?:\/\//, "must begin with smtp:// or smtps://")
+    .optional(),
+  MAIL_FROM: z.string().default("Tributary <no-reply@localhost>"),
+  FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }),
+  LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
+  NODE_ENV: z.string().optional(),
+};
+
+export interface ControlConfig {
+  port: number;
+  host: string;
+  dataFolder: string;
+  mongo: { uri: string; database: string } | undefined;
+  adminEmail: string;
+  adminPassword: string | undefined;
+  masterKey: string | undefined;
+  rootSecret: string | undefined;
+  signupGrant: bigint;
+  creditPolicy: "document" | "strict";
+  publicUrl: string;
+  mail: { smtpUrl: string | undefined; from: string };
+  feedRowsKept: number;
+  logLevel: string;
+  production: boolean;
+}
+
+export function readControlConfig(environment: Readonly<Record<string, string | undefined>>): ControlConfig {
+  const settings = readConfig(shape, environment);
+  const production = settings.NODE_ENV === "production";
+  if (production) refuseMadeUpSecrets(settings);
+  return {
+    port: settings.CONTROL_PORT,
+    host: settings.CONTROL_HOST,
+    dataFolder: settings.DATA_DIR,
+    mongo: settings.MONGODB_URI ? { uri: settings.MONGODB_URI, database: settings.MONGODB_DATABASE } : undefined,
+    adminEmail: settings.ADMIN_EMAIL.toLowerCase(),
+    adminPassword: settings.ADMIN_PASSWORD,
+    masterKey: settings.MASTER_KEY,
+    rootSecret: settings.SECRET_KEY,
+    signupGrant: BigInt(settings.SIGNUP_GRANT_NANO_USD),
+    creditPolicy: settings.CREDIT_POLICY,
+    publicUrl: (settings.PUBLIC_URL ?? `http://127.0.0.1:${settings.PORT}`).replace(/\/$/, ""),
+    mail: { smtpUrl: settings.SMTP_URL, from: settings.MAIL_FROM },
+    feedRowsKept: settings.FEED_ROWS_KEPT,
+    logLevel: settings.LOG_LEVEL,
+    production,
+  };
+}
+
+function refuseMadeUpSecrets(settings: { [name: string]: unknown }): void {
+  const missing = ["SECRET_KEY", "ADMIN_PASSWORD", "MASTER_KEY"].filter((name) => settings[name] === undefined);
+  if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name}: must be set in production; nothing is made up there`));
+}

@@ -1,0 +1,88 @@
+import type { Clock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { UsageRow } from "../domain/records.ts";
+import type { Store } from "../stores/store.ts";
+import { type SettleOutcome, settleCalls } from "../writes/settle.ts";
+import type { Reservations } from "./reservations.ts";
+
+interface Waiting {
+  rows: readonly UsageRow[];
+  resolve(outcome: SettleOutcome): void;
+  reject(error: unknown): void;
+}
+
+const BATCH_ROWS_MAX = 1000;
+const QUEUE_ROWS_MAX = 20_000;
+
+/** Gathers what edges report while a transaction runs into the next one: one commit settles many calls. */
+export class Settler {
+  readonly #store: Store;
+  readonly #reservations: Reservations;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #queue: Waiting[] = [];
+  #queuedRows = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(options: { store: Store; reservations: Reservations; clock: Clock; logger: Logger }) {
+    this.#store = options.store;
+    this.#reservations = options.reservations;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+  }
+
+  /** Resolves when the rows are settled for good. */
+  settle(rows: readonly UsageRow[]): Promise<SettleOutcome> {
+    if (this.#queuedRows + rows.length > QUEUE_ROWS_MAX) {
+      throw new AppError("UNAVAILABLE", "Too many settlements are waiting. Try again shortly.", { retryAfterSeconds: 1 });
+    }
+    const settled = new Promise<SettleOutcome>((resolve, reject) => void this.#queue.push({ rows, resolve, reject }));
+    this.#queuedRows += rows.length;
+    this.#running ??= this.#drain();
+    return settled;
+  }
+
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch();
+      try {
+        await this.#commit(batch);
+      } catch (error) {
+        // Nothing was written: each edge repeats its own rows.
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#running = undefined;
+  }
+
+  #takeBatch(): Waiting[] {
+    let rows = 0;
+    let count = 0;
+    while (count < this.#queue.length && (count === 0 || rows < BATCH_ROWS_MAX)) rows += this.#queue[count++]?.rows.length ?? 0;
+    this.#queuedRows -= rows;
+    return this.#queue.splice(0, count);
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    const outcomes = await this.#store.transaction(async (tx) => {
+      const results: SettleOutcome[] = [];
+      const all = batch.flatMap(({ rows }) => rows);
+      const outcome = await settleCalls(tx, all, this.#clock.now());
+      const refused = new Set(outcome.refused);
+      // The counts of a shared batch are the batch's; who was refused is told to the one who reported it.
+      for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });
+      return results;
+    });
+    batch.forEach(({ rows, resolve }, index) => {
+      for (const row of rows) this.#reservations.release(row.id);
+      const outcome = outcomes[index];
+      if (outcome && outcome.refused.length > 0) this.#logger.error({ callIds: outcome.refused }, "a call was reported twice with different content");
+      if (outcome) resolve(outcome);
+    });
+  }
+}

@@ -1,0 +1,48 @@
+import { jwtVerify, SignJWT } from "jose";
+import type { Clock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
+
+/** Session tokens: JWT, HS256 and nothing else, one hour. */
+export interface Tokens {
+  sign(session: { sessionId: string; userId: number }): Promise<{ token: string; expiresAt: number }>;
+  verify(token: string): Promise<{ sessionId: string; userId: number }>;
+}
+
+const ALGORITHM = "HS256";
+const ISSUER = "tributary";
+const AUDIENCE = "tributary-platform";
+export const TOKEN_LIFE_MS = 3_600_000;
+
+export function createTokens(key: Uint8Array, clock: Clock): Tokens {
+  return {
+    async sign({ sessionId, userId }) {
+      const now = Math.floor(clock.now() / 1000);
+      const expires = now + TOKEN_LIFE_MS / 1000;
+      const token = await new SignJWT({ sid: sessionId })
+        .setProtectedHeader({ alg: ALGORITHM, typ: "JWT" })
+        .setIssuer(ISSUER)
+        .setAudience(AUDIENCE)
+        .setSubject(String(userId))
+        .setIssuedAt(now)
+        .setNotBefore(now)
+        .setExpirationTime(expires)
+        .sign(key);
+      return { token, expiresAt: expires * 1000 };
+    },
+    async verify(token) {
+      try {
+        const { payload } = await jwtVerify(token, key, {
+          algorithms: [ALGORITHM],
+          issuer: ISSUER,
+          audience: AUDIENCE,
+          typ: "JWT",
+          currentDate: new Date(clock.now()),
+          requiredClaims: ["sub", "sid", "exp", "nbf"],
+        });
+        return { sessionId: String(payload["sid"]), userId: Number(payload.sub) };
+      } catch (cause) {
+        throw new AppError("UNAUTHORIZED", "The token is not valid or has expired. Log in again.", { cause });
+      }
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import type { Account, EntryType, LedgerEntry, LedgerHead } from "./records.ts";
+
+/** What is to move: always above zero, from one account to another, on behalf of one organisation, once for its reference. */
+export interface Transfer {
+  type: EntryType;
+  organizationId: string;
+  from: string;
+  to: string;
+  amount: bigint;
+  reference: string;
+  note?: string;
+}
+
+export const EMPTY_HEAD: LedgerHead = { id: "head", seq: 0, hash: "0".repeat(64) };
+
+export const organizationAccount = (organizationId: string): string => `org:${organizationId}`;
+
+export function emptyAccount(id: string): Account {
+  return { id, balance: 0n, seq: 0, updatedAt: 0, purchased: 0n, granted: 0n, rewarded: 0n, used: 0n };
+}
+
+/** The ledger's ends in memory while a transaction posts to them: the head, and the accounts it touches. */
+export interface Books {
+  head: LedgerHead;
+  accounts: Map<string, Account>;
+}
+
+/**
+ * Posts one transfer: both accounts move, the sum over all accounts stays what it was, the entry is chained to the one before
+ * it. Changes `books`; the caller writes them in the transaction that read them.
+ */
+export function postTransfer(books: Books, transfer: Transfer, now: number): LedgerEntry {
+  if (transfer.amount <= 0n) throw new Error(`a transfer must move more than nothing, not ${transfer.amount}`);
+  if (transfer.from === transfer.to) throw new Error("a transfer needs two accounts");
+  const seq = books.head.seq + 1;
+  move(books, transfer.from, -transfer.amount, { seq, now });
+  move(books, transfer.to, transfer.amount, { seq, now });
+  const organization = requireAccount(books, organizationAccount(transfer.organizationId));
+  books.accounts.set(organization.id, tally(organization, transfer));
+  const entry: Omit<LedgerEntry, "hash"> = {
+    id: seq,
+    reference: transfer.reference,
+    type: transfer.type,
+    organizationId: transfer.organizationId,
+    from: transfer.from,
+    to: transfer.to,
+    amount: transfer.amount,
+    balanceAfter: organization.balance,
+    ...(transfer.note === undefined ? {} : { note: transfer.note }),
+    createdAt: now,
+  };
+  const hash = entryHash(books.head.hash, entry);
+  books.head = { id: "head", seq, hash };
+  return { ...entry, hash };
+}
+
+/** The chain: SHA-256 over the previous hash and every field of the entry, in this order. */
+export function entryHash(previous: string, entry: Omit<LedgerEntry, "hash">): string {
+  const fields = [
+    previous,
+    entry.id,
+    entry.reference,
+    entry.type,
+    entry.organizationId,
+    entry.from,
+    entry.to,
+    entry.amount.toString(),
+    entry.balanceAfter.toString(),
+    entry.note ?? null,
+    entry.createdAt,
+  ];
+  return createHash("sha256").update(JSON.stringify(fields)).digest("hex");
+}
+
+/** The amount as the organisation sees it: what came in above zero, what went out below. */
+export function signedAmount(entry: LedgerEntry): bigint {
+  return entry.to === organizationAccount(entry.organizationId) ? entry.amount : -entry.amount;
+}
+
+function move(books: Books, id: string, amount: bigint, at: { seq: number; now: number }): void {
+  const account = requireAccount(books, id);
+  books.accounts.set(id, { ...account, balance: account.balance + amount, seq: at.seq, updatedAt: at.now });
+}
+
+function requireAccount(books: Books, id: string): Account {
+  const account = books.accounts.get(id);
+  if (!account) throw new Error(`the books do not hold account ${id}`);
+  return account;
+}
+
+// Totals by kind, for the quota page; the balance itself never depends on them.
+function tally(account: Account, transfer: Transfer): Account {
+  const signed = transfer.to === account.id ? transfer.amount : -transfer.amount;
+  switch (transfer.type) {
+    case "purchase":
+    case "refund":
+      return { ...account, purchased: account.purchased + signed };
+    case "grant":
+    case "adjustment":
+      return { ...account, granted: account.granted + signed };
+    case "reward":
+      return { ...account, rewarded: account.rewarded + signed };
+    case "usage":
+      return { ...account, used: account.used - signed };
+  }
+}

@@ -1,0 +1,13 @@
+import type { Price } from "./records.ts";
+
+/** The price in force: the newest version whose time has come. Versions come in any order. */
+export function priceAt(prices: readonly Price[], now: number): Price | undefined {
+  let found: Price | undefined;
+  for (const price of prices) {
+    if (price.effectiveAt > now) continue;
+    if (!found || price.effectiveAt > found.effectiveAt || (price.effectiveAt === found.effectiveAt && price.version > found.version)) {
+      found = price;
+    }
+  }
+  return found;
+}

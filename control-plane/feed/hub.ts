@@ -1,0 +1,116 @@
+import type { Clock } from "../../common/clock.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { FeedRow } from "../domain/records.ts";
+import { collect } from "../stores/page.ts";
+import type { Store } from "../stores/store.ts";
+
+export interface FeedMessage {
+  changes: readonly FeedRow[];
+  revision: number;
+  /** Changes were missed and are no longer kept: whoever hears this must drop what it knows. */
+  resync: boolean;
+}
+
+const READ_MAX = 1000;
+const HEARTBEAT_MS = 1000;
+
+/** The change feed, fanned out. One reader of the store serves every watching edge. */
+export class FeedHub {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #watchers = new Set<(message: FeedMessage) => void>();
+  #revision = 0;
+  #reading: Promise<void> | undefined;
+  #again = false;
+  #healthy = true;
+  #unsubscribe: (() => void) | undefined;
+  readonly #stop = new AbortController();
+
+  constructor(options: { store: Store; clock: Clock; logger: Logger }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  async start(): Promise<void> {
+    this.#revision = (await this.#store.get("counters", "feed"))?.value ?? 0;
+    this.#unsubscribe = this.#store.onFeed(() => this.#wake());
+    void this.#beat();
+  }
+
+  stop(): void {
+    this.#unsubscribe?.();
+    this.#stop.abort();
+    this.#watchers.clear();
+  }
+
+  /** Everything after `revision`, then whatever comes; a heartbeat each second. Returns the way to stop. */
+  async watch(revision: number, send: (message: FeedMessage) => void): Promise<() => void> {
+    // Subscribed first and caught up second: a change in between may be sent twice, never missed.
+    const early: FeedMessage[] = [];
+    let ready = false;
+    const watcher = (message: FeedMessage) => (ready ? send(message) : void early.push(message));
+    this.#watchers.add(watcher);
+    send(await this.#missed(revision));
+    ready = true;
+    for (const message of early) send(message);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  async #missed(after: number): Promise<FeedMessage> {
+    const changes = await collect(this.#store.scan("feed", { after: [after], limit: READ_MAX + 1 }));
+    const newest = (await this.#store.get("counters", "feed"))?.value ?? 0;
+    const first = changes[0]?.id ?? newest + 1;
+    // A gap before the first kept row, a revision from another life of the store, or too much to send one by one.
+    const resync = first > after + 1 || after > newest || changes.length > READ_MAX;
+    return { changes: resync ? [] : changes, revision: newest, resync };
+  }
+
+  #wake(): void {
+    if (this.#reading) {
+      this.#again = true;
+      return;
+    }
+    this.#reading = this.#read().finally(() => {
+      this.#reading = undefined;
+      if (this.#again) {
+        this.#again = false;
+        this.#wake();
+      }
+    });
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const changes = await collect(this.#store.scan("feed", { after: [this.#revision], limit: READ_MAX }));
+      this.#healthy = true;
+      const last = changes.at(-1);
+      if (!last) return;
+      this.#revision = last.id;
+      this.#send({ changes, revision: last.id, resync: false });
+      if (changes.length === READ_MAX) this.#again = true;
+    } catch (error) {
+      // No heartbeat while the store cannot be read: an edge must not go on believing what may have changed.
+      this.#healthy = false;
+      this.#logger.warn({ error: String(error) }, "the feed could not be read");
+    }
+  }
+
+  async #beat(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      await this.#clock.sleep(HEARTBEAT_MS, this.#stop.signal).catch(() => undefined);
+      this.#wake();
+      await this.#reading;
+      if (this.#healthy) this.#send({ changes: [], revision: this.#revision, resync: false });
+    }
+  }
+
+  #send(message: FeedMessage): void {
+    for (const watcher of this.#watchers) watcher(message);
+  }
+}

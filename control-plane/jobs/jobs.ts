@@ -1,0 +1,86 @@
+import type { ControlDeps } from "../services/deps.ts";
+import { collect } from "../stores/page.ts";
+import type { Store } from "../stores/store.ts";
+import { appendChange } from "../writes/feed.ts";
+
+type Deps = Pick<ControlDeps, "store" | "clock" | "logger" | "reservations" | "config">;
+
+/** A piece of housekeeping: called again and again, safe to miss, safe to run on several control planes at once. */
+type Job = (now: number, deps: Deps) => Promise<void>;
+
+const BATCH = 500;
+
+/** The only timers of the control plane. Returns the way to stop them. */
+export function startJobs(deps: Deps): () => Promise<void> {
+  const stop = new AbortController();
+  const loops = [
+    every(1000, announcePrices(deps.clock.now()), deps, stop.signal),
+    every(60_000, removeExpired, deps, stop.signal),
+    every(60_000, pruneFeed, deps, stop.signal),
+    every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
+  ];
+  return async () => {
+    stop.abort();
+    await Promise.all(loops);
+  };
+}
+
+async function every(intervalMs: number, job: Job, deps: Deps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await job(deps.clock.now(), deps);
+    } catch (error) {
+      deps.logger.warn({ job: job.name, error: String(error) }, "a job failed; it runs again");
+    }
+    await deps.clock.sleep(intervalMs, signal).catch(() => undefined);
+  }
+}
+
+/** A price set for later becomes the price at its time: edges are told then. */
+function announcePrices(startedAt: number): Job {
+  let told = startedAt;
+  return async function announcePrices(now, { store }) {
+    const due = await collect(store.scan("prices", { index: "byEffectiveAt", from: told, before: now }));
+    const later = due.filter((price) => price.effectiveAt > price.createdAt);
+    if (later.length > 0) {
+      await store.transaction(async (tx) => {
+        for (const { modelId } of later) await appendChange(tx, { kind: "catalog", subject: modelId }, now);
+      });
+    }
+    told = now;
+  };
+}
+
+export const removeExpired: Job = async (now, { store }) => {
+  for (const collection of ["sessions", "idempotency", "passwordResets"] as const) {
+    await removeWhile(store, collection, async () => {
+      const expired = await collect(store.scan(collection, { index: "byExpiry", before: now, limit: BATCH }));
+      return expired.map(({ id }) => id);
+    });
+  }
+};
+
+/** Keeps the newest rows: an edge that was away for longer is told to resync. */
+export const pruneFeed: Job = async (_now, { store, config }) => {
+  const newest = (await store.get("counters", "feed"))?.value ?? 0;
+  await removeWhile(store, "feed", async () => {
+    const old = await collect(store.scan("feed", { before: newest - config.feedRowsKept + 1, limit: BATCH }));
+    return old.map(({ id }) => id);
+  });
+};
+
+// In small transactions, so that housekeeping never holds up a settlement for long.
+async function removeWhile(
+  store: Store,
+  collection: "sessions" | "idempotency" | "passwordResets" | "feed",
+  next: () => Promise<(string | number)[]>,
+): Promise<void> {
+  for (;;) {
+    const ids = await next();
+    if (ids.length === 0) return;
+    await store.transaction(async (tx) => {
+      for (const id of ids) await tx.remove(collection, id);
+    });
+    if (ids.length < BATCH) return;
+  }
+}

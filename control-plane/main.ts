@@ -1,0 +1,75 @@
+import { resolve } from "node:path";
+import { systemClock as clock } from "../common/clock.ts";
+import { createLogger } from "../common/logger.ts";
+import { onShutdown, report, runMain } from "../common/process.ts";
+import { systemRandom as random } from "../common/random.ts";
+import { bootstrap, masterKeyOf } from "./bootstrap.ts";
+import { type ControlConfig, readControlConfig } from "./config.ts";
+import { Reservations } from "./credit/reservations.ts";
+import { Settler } from "./credit/settler.ts";
+import { createPasswords } from "./crypto/passwords.ts";
+import { loadRootSecret } from "./crypto/root-secret.ts";
+import { deriveSecrets } from "./crypto/secrets.ts";
+import { createTokens } from "./crypto/tokens.ts";
+import { Throttle } from "./domain/throttle.ts";
+import { FeedHub } from "./feed/hub.ts";
+import { startJobs } from "./jobs/jobs.ts";
+import { createMailer } from "./mail/mailer.ts";
+import { startServer } from "./server.ts";
+import type { ControlDeps } from "./services/deps.ts";
+import { migrate } from "./stores/migrations/migrate.ts";
+import type { Store } from "./stores/store.ts";
+
+const FAILURES_WINDOW_MS = 5 * 60 * 1000;
+
+// The one place where the ports of the control plane meet their adapters.
+await runMain("tributary control-plane", async () => {
+  const config = readControlConfig(process.env);
+  const logger = createLogger("control-plane", config.logLevel);
+  const store = await openStore(config);
+  const { from, to } = await migrate(store);
+  const secrets = deriveSecrets(loadRootSecret({ given: config.rootSecret, folder: resolve(config.dataFolder), random }), random);
+  const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy });
+  const deps: ControlDeps = {
+    config,
+    store,
+    clock,
+    random,
+    logger,
+    secrets,
+    passwords: createPasswords(random),
+    tokens: createTokens(secrets.jwtKey, clock),
+    mailer: createMailer({ ...config.mail, logger }),
+    reservations,
+    settler: new Settler({ store, reservations, clock, logger }),
+    feed: new FeedHub({ store, clock, logger }),
+    loginThrottle: {
+      byAccount: new Throttle({ limit: 10, windowMs: FAILURES_WINDOW_MS }),
+      byAddress: new Throttle({ limit: 200, windowMs: FAILURES_WINDOW_MS }),
+    },
+  };
+  const firstRun = await bootstrap(deps);
+  await deps.feed.start();
+  const server = await startServer(deps, await masterKeyOf(deps));
+  const stopJobs = startJobs(deps);
+  onShutdown(logger, async () => {
+    deps.feed.stop();
+    await server.stop();
+    await deps.settler.idle();
+    await stopJobs();
+    await store.close();
+  });
+  logger.info({ port: server.port, store: config.mongo ? "mongodb" : "embedded", schemaFrom: from, schemaTo: to }, "ready");
+  if (firstRun) report({ type: "first-run", ...firstRun });
+  report({ type: "ready", port: server.port });
+});
+
+// The other adapter's driver is not even loaded.
+async function openStore(config: ControlConfig): Promise<Store> {
+  if (config.mongo) {
+    const { openMongoStore } = await import("./stores/mongo/store.ts");
+    return openMongoStore(config.mongo);
+  }
+  const { openEmbeddedStore } = await import("./stores/embedded/store.ts");
+  return openEmbeddedStore(resolve(config.dataFolder, "control-plane"));
+}

@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { loadSync } from "@grpc/proto-loader";
+import { ReflectionService } from "@grpc/reflection";
+import { type Server, ServerCredentials } from "@grpc/grpc-js";
+import { HealthImplementation } from "grpc-health-check";
+import { addService, createGrpcServer, listen, shutDown } from "../common/grpc/server.ts";
+import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
+import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
+import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
+import { IdentityServiceService } from "../proto/gen/tributary/identity/v1/identity.ts";
+import { KeysServiceService } from "../proto/gen/tributary/keys/v1/keys.ts";
+import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts";
+import { OrganizationsServiceService } from "../proto/gen/tributary/organizations/v1/organizations.ts";
+import { TeamsServiceService } from "../proto/gen/tributary/teams/v1/teams.ts";
+import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
+import { accessHandlers, type MasterKey } from "./services/access.ts";
+import { auditHandlers } from "./services/audit.ts";
+import { catalogHandlers } from "./services/catalog.ts";
+import type { ControlDeps } from "./services/deps.ts";
+import { identityHandlers } from "./services/identity.ts";
+import { keysHandlers } from "./services/keys.ts";
+import { ledgerHandlers } from "./services/ledger.ts";
+import { organizationsHandlers } from "./services/organizations.ts";
+import { teamsHandlers } from "./services/teams.ts";
+import { usageHandlers } from "./services/usage.ts";
+
+const PROTO_FOLDER = join(import.meta.dirname, "..", "proto");
+const SERVICES = ["access", "audit", "catalog", "identity", "keys", "ledger", "organizations", "teams", "usage"];
+const STOP_GRACE_MS = 10_000;
+
+export interface RunningServer {
+  port: number;
+  stop(): Promise<void>;
+}
+
+/** Every service of the control plane behind one port, with gRPC's own health and reflection. */
+export async function startServer(deps: ControlDeps, master: MasterKey): Promise<RunningServer> {
+  const server = createGrpcServer();
+  const { logger } = deps;
+  addService(server, AccessServiceService, accessHandlers(deps, master), logger);
+  addService(server, AuditServiceService, auditHandlers(deps), logger);
+  addService(server, CatalogServiceService, catalogHandlers(deps), logger);
+  addService(server, IdentityServiceService, identityHandlers(deps), logger);
+  addService(server, KeysServiceService, keysHandlers(deps), logger);
+  addService(server, LedgerServiceService, ledgerHandlers(deps), logger);
+  addService(server, OrganizationsServiceService, organizationsHandlers(deps), logger);
+  addService(server, TeamsServiceService, teamsHandlers(deps), logger);
+  addService(server, UsageServiceService, usageHandlers(deps), logger);
+  addReflection(server);
+  const health = new HealthImplementation({ "": "SERVING" });
+  health.addToServer(server);
+  const port = await listen(server, `${deps.config.host}:${deps.config.port}`, ServerCredentials.createInsecure());
+  return {
+    port,
+    async stop() {
+      health.setStatus("", "NOT_SERVING");
+      await shutDown(server, STOP_GRACE_MS);
+    },
+  };
+}
+
+function addReflection(server: Server): void {
+  const files = SERVICES.map((name) => `tributary/${name}/v1/${name}.proto`);
+  new ReflectionService(loadSync(files, { includeDirs: [PROTO_FOLDER] })).addToServer(server);
+}

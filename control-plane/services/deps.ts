@@ -1,0 +1,30 @@
+import type { Clock } from "../../common/clock.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { Random } from "../../common/random.ts";
+import type { ControlConfig } from "../config.ts";
+import type { Reservations } from "../credit/reservations.ts";
+import type { Settler } from "../credit/settler.ts";
+import type { Passwords } from "../crypto/passwords.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Tokens } from "../crypto/tokens.ts";
+import type { Throttle } from "../domain/throttle.ts";
+import type { FeedHub } from "../feed/hub.ts";
+import type { Mailer } from "../mail/mailer.ts";
+import type { Store } from "../stores/store.ts";
+
+/** What the services work with; main.ts assembles it, once. */
+export interface ControlDeps {
+  readonly config: ControlConfig;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly secrets: Secrets;
+  readonly passwords: Passwords;
+  readonly tokens: Tokens;
+  readonly mailer: Mailer;
+  readonly reservations: Reservations;
+  readonly settler: Settler;
+  readonly feed: FeedHub;
+  readonly loginThrottle: { byAccount: Throttle; byAddress: Throttle };
+}

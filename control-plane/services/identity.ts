@@ -1,0 +1,187 @@
+import { AppError } from "../../common/errors.ts";
+import type { CallContext, ServiceHandlers } from "../../common/grpc/server.ts";
+import {
+  ChangePasswordResponse,
+  CreateTokenResponse,
+  type IdentityServiceService,
+  LogoutResponse,
+  RefreshTokenResponse,
+  RequestPasswordResetResponse,
+  ResetPasswordResponse,
+  SignUpResponse,
+} from "../../proto/gen/tributary/identity/v1/identity.ts";
+import type { Session, User } from "../domain/records.ts";
+import { createAccount, endSessions, openSession } from "../writes/accounts.ts";
+import { requireActor } from "./actor.ts";
+import type { ControlDeps } from "./deps.ts";
+import { date, organizationMessage, teamMessage, userMessage } from "./messages.ts";
+import { usersHandlers } from "./users.ts";
+import { write } from "./write.ts";
+
+const PASSWORD_MIN = 8;
+const PASSWORD_MAX = 256;
+const RESET_LIFE_MS = 3_600_000;
+
+/** Sign-up, tokens, passwords; the users of the platform are in users.ts. */
+export function identityHandlers(deps: ControlDeps): ServiceHandlers<typeof IdentityServiceService> {
+  return {
+    ...usersHandlers(deps),
+
+    async signUp(request, context) {
+      checkPassword(request.password);
+      const passwordHash = await deps.passwords.hash(request.password);
+      const email = request.email.toLowerCase();
+      const name = request.name ?? email.split("@")[0] ?? email;
+      return write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
+        if (await tx.find("users", "byEmail", [email])) {
+          throw new AppError("ALREADY_EXISTS", "An account with this e-mail address exists already. Log in instead.", {
+            details: [{ path: "body.email", message: "is taken" }],
+          });
+        }
+        const { user, organization, team } = await createAccount(tx, deps, {
+          email,
+          name,
+          organizationName: request.organizationName ?? `${name}'s organization`,
+          passwordHash,
+          role: "user",
+          grant: deps.config.signupGrant,
+        });
+        const session = await openSession(tx, deps, user);
+        await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id });
+        return {
+          user: userMessage(user),
+          organization: await organizationMessage(tx, organization, { role: "owner", activeId: organization.id }),
+          team: await teamMessage(tx, team, now),
+          ...(await signFor(deps, session)),
+        };
+      });
+    },
+
+    async createToken(request, context) {
+      const user = await checkLogin(deps, context, request);
+      return write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async ({ tx, now, audit }) => {
+        await tx.put("users", { ...user, lastLoginAt: now });
+        const session = await openSession(tx, deps, user);
+        await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
+        return signFor(deps, session);
+      });
+    },
+
+    async refreshToken(_request, context) {
+      const actor = await requireActor(deps, context);
+      return write(deps, context, { actor, codec: RefreshTokenResponse }, async ({ audit }) => {
+        await audit({ action: "session.refresh", target: actor.session.id });
+        return signFor(deps, actor.session);
+      });
+    },
+
+    async logout(_request, context) {
+      const actor = await requireActor(deps, context);
+      return write(deps, context, { actor, codec: LogoutResponse }, async ({ tx, now, audit }) => {
+        await tx.put("sessions", { ...actor.session, revokedAt: now });
+        await audit({ action: "session.close", target: actor.session.id });
+        return {};
+      });
+    },
+
+    async getMe(_request, context) {
+      const actor = await requireActor(deps, context);
+      const organization = await deps.store.get("organizations", actor.organizationId);
+      if (!organization) throw new AppError("NOT_FOUND", "The organization is gone.");
+      return {
+        user: userMessage(actor.user),
+        organization: await organizationMessage(deps.store, organization, { role: actor.organizationRole, activeId: organization.id }),
+      };
+    },
+
+    async changePassword(request, context) {
+      const actor = await requireActor(deps, context);
+      checkPassword(request.newPassword);
+      await checkThrottled(deps, context, actor.user.email, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
+      const passwordHash = await deps.passwords.hash(request.newPassword);
+      return write(deps, context, { actor, codec: ChangePasswordResponse }, async ({ tx, now, audit }) => {
+        await tx.put("users", { ...actor.user, passwordHash });
+        await endSessions(tx, actor.user.id, now, actor.session.id);
+        await audit({ action: "user.password.change", target: String(actor.user.id) });
+        return signFor(deps, actor.session);
+      });
+    },
+
+    async requestPasswordReset(request, context) {
+      const email = request.email.toLowerCase();
+      const user = await deps.store.find("users", "byEmail", [email]);
+      // The same answer in about the same time whether or not the address is known; the mail goes out afterwards.
+      const token = deps.random.bytes(32).toString("base64url");
+      const response = await write(deps, context, { actor: undefined, codec: RequestPasswordResetResponse }, async ({ tx, now, audit }) => {
+        if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt: now + RESET_LIFE_MS });
+        await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
+        return {};
+      });
+      if (user) void sendResetMail(deps, user, token);
+      return response;
+    },
+
+    async resetPassword(request, context) {
+      checkPassword(request.newPassword);
+      const passwordHash = await deps.passwords.hash(request.newPassword);
+      return write(deps, context, { actor: undefined, codec: ResetPasswordResponse }, async ({ tx, now, audit }) => {
+        const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
+        const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
+        if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Ask for a new one.");
+        await tx.remove("passwordResets", reset.id);
+        await tx.put("users", { ...user, passwordHash });
+        await endSessions(tx, user.id, now);
+        await audit({ action: "user.password.reset", target: String(user.id), organizationId: user.organizationId });
+        return {};
+      });
+    },
+  };
+}
+
+async function signFor(deps: ControlDeps, session: Session): Promise<{ token: string; expiresAt: Date }> {
+  const { token, expiresAt } = await deps.tokens.sign({ sessionId: session.id, userId: session.userId });
+  return { token, expiresAt: date(expiresAt) };
+}
+
+function checkPassword(password: string): void {
+  if (password.length >= PASSWORD_MIN && password.length <= PASSWORD_MAX) return;
+  throw new AppError("VALIDATION_ERROR", `A password has ${PASSWORD_MIN} to ${PASSWORD_MAX} characters.`, {
+    details: [{ path: "body.password", message: `must have ${PASSWORD_MIN} to ${PASSWORD_MAX} characters` }],
+  });
+}
+
+async function checkLogin(deps: ControlDeps, context: CallContext, given: { email: string; password: string }): Promise<User> {
+  const email = given.email.toLowerCase();
+  const user = await deps.store.find("users", "byEmail", [email]);
+  await checkThrottled(deps, context, email, () => deps.passwords.verify(given.password, user?.passwordHash));
+  if (!user) throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+  return user;
+}
+
+/** Checks a password, and counts failures per account and address and per address: guessing is slow, a lock-out from afar is not had. */
+async function checkThrottled(deps: ControlDeps, context: CallContext, email: string, verify: () => Promise<boolean>): Promise<void> {
+  const { byAccount, byAddress } = deps.loginThrottle;
+  const address = context.metadata["x-client-ip"] ?? "unknown";
+  const name = `${email} ${address}`;
+  const now = deps.clock.monotonicMs();
+  const waitMs = Math.max(byAccount.waitMs(name, now), byAddress.waitMs(address, now));
+  if (waitMs > 0) {
+    throw new AppError("LOGIN_THROTTLED", "Too many failed log-ins. Wait before you try again.", { retryAfterSeconds: Math.ceil(waitMs / 1000) });
+  }
+  if (await verify()) {
+    byAccount.succeed(name);
+    return;
+  }
+  byAccount.fail(name, now);
+  byAddress.fail(address, now);
+  throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+}
+
+async function sendResetMail(deps: ControlDeps, user: User, token: string): Promise<void> {
+  const link = `${deps.config.publicUrl}/ui/reset-password?token=${token}`;
+  await deps.mailer.send({
+    to: user.email,
+    subject: "Reset your Tributary password",
+    text: `Somebody asked for a new password for ${user.email}. Within one hour, open:\n\n${link}\n\nIf it was not you, do nothing.`,
+  });
+}

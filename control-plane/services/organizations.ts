@@ -1,0 +1,61 @@
+import { AppError } from "../../common/errors.ts";
+import type { ServiceHandlers } from "../../common/grpc/server.ts";
+import { type OrganizationsServiceService, UpdateOrganizationResponse } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import type { Organization } from "../domain/records.ts";
+import { isTimezone } from "../domain/time-buckets.ts";
+import { readPage } from "../stores/page.ts";
+import { requireActor } from "./actor.ts";
+import type { ControlDeps } from "./deps.ts";
+import { metaOf, organizationMessage, pageOf } from "./messages.ts";
+import { write } from "./write.ts";
+
+export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof OrganizationsServiceService> {
+  return {
+    async listOrganizations(request, context) {
+      const actor = await requireActor(deps, context);
+      const page = pageOf(request.page);
+      const { records, total } = await readPage(deps.store, "organizationMembers", {
+        ...page,
+        range: { index: "byUser", equals: [actor.user.id] },
+      });
+      const organizations = await deps.store.getMany("organizations", records.map((member) => member.organizationId));
+      const messages = organizations.flatMap((organization, index) => {
+        const role = records[index]?.role;
+        return organization && role ? [organizationMessage(deps.store, organization, { role, activeId: actor.organizationId })] : [];
+      });
+      return { organizations: await Promise.all(messages), meta: metaOf(page, total) };
+    },
+
+    async updateOrganization(request, context) {
+      const actor = await requireActor(deps, context);
+      const id = request.id ?? actor.organizationId;
+      return write(deps, context, { actor, codec: UpdateOrganizationResponse }, async ({ tx, now, audit }) => {
+        const [organization, membership] = [await tx.get("organizations", id), await tx.get("organizationMembers", `${id}/${actor.user.id}`)];
+        if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
+        const changes = changesOf(request);
+        if (Object.keys(changes).length > 0 || request.clearLowBalanceThreshold) {
+          if (membership.role === "member") throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change it.");
+        }
+        const { lowBalanceThreshold, ...rest } = { ...organization, ...changes, updatedAt: now };
+        const keepsThreshold = lowBalanceThreshold !== undefined && !request.clearLowBalanceThreshold;
+        const updated: Organization = keepsThreshold ? { ...rest, lowBalanceThreshold } : rest;
+        await tx.put("organizations", updated);
+        if (request.activate) await tx.put("sessions", { ...actor.session, organizationId: id });
+        await audit({ action: "organization.update", target: id, organizationId: id, details: { ...changes, activate: request.activate } });
+        const activeId = request.activate ? id : actor.organizationId;
+        return { organization: await organizationMessage(tx, updated, { role: membership.role, activeId }) };
+      });
+    },
+  };
+}
+
+function changesOf(request: { name?: string | undefined; timezone?: string | undefined; lowBalanceThreshold?: bigint | undefined }): Partial<Organization> {
+  if (request.timezone !== undefined && !isTimezone(request.timezone)) {
+    throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`, { details: [{ path: "body.timezone", message: "must be an IANA name" }] });
+  }
+  return {
+    ...(request.name === undefined ? {} : { name: request.name }),
+    ...(request.timezone === undefined ? {} : { timezone: request.timezone }),
+    ...(request.lowBalanceThreshold === undefined ? {} : { lowBalanceThreshold: request.lowBalanceThreshold }),
+  };
+}

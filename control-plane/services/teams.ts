@@ -1,0 +1,102 @@
+import { AppError } from "../../common/errors.ts";
+import type { ServiceHandlers } from "../../common/grpc/server.ts";
+import {
+  CreateTeamResponse,
+  InviteMemberResponse,
+  RemoveMemberResponse,
+  SetTeamBlockResponse,
+  type TeamsServiceService,
+} from "../../proto/gen/tributary/teams/v1/teams.ts";
+import type { Team } from "../domain/records.ts";
+import { collect, readPage } from "../stores/page.ts";
+import { createTeam } from "../writes/accounts.ts";
+import { appendChange } from "../writes/feed.ts";
+import { requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
+import type { ControlDeps } from "./deps.ts";
+import { inviteMember, removeMember } from "./members.ts";
+import { keyMessage, memberMessages, metaOf, pageOf, teamMessage, teamSpends } from "./messages.ts";
+import { requireManagedTeam, requireTeam, visibleTeamIds } from "./standing.ts";
+import { write } from "./write.ts";
+
+export function teamsHandlers(deps: ControlDeps): ServiceHandlers<typeof TeamsServiceService> {
+  return {
+    async listTeams(request, context) {
+      const actor = await requireActor(deps, context);
+      const page = pageOf(request.page);
+      const visible = await visibleTeamIds(deps.store, actor);
+      const search = request.search?.toLowerCase() ?? "";
+      const where = (team: Team) => (visible === "all" || visible.has(team.id)) && team.nameKey.includes(search);
+      const { records, total } = await readPage(deps.store, "teams", {
+        ...page,
+        range: { index: "byOrganization", equals: [actor.organizationId] },
+        where,
+      });
+      const now = deps.clock.now();
+      const spends = await teamSpends(deps.store, actor.organizationId, now);
+      return { teams: await Promise.all(records.map((team) => teamMessage(deps.store, team, now, spends))), meta: metaOf(page, total) };
+    },
+
+    async createTeam(request, context) {
+      const actor = await requireActor(deps, context);
+      requireOrganizationManager(actor);
+      return write(deps, context, { actor, codec: CreateTeamResponse }, async ({ tx, now, audit }) => {
+        if (await tx.find("teams", "byName", [actor.organizationId, request.name.toLowerCase()])) {
+          throw new AppError("ALREADY_EXISTS", "The organization has a team of this name already.", {
+            details: [{ path: "body.name", message: "is taken" }],
+          });
+        }
+        const team = await createTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
+        await audit({ action: "team.create", target: team.id, details: { name: team.name } });
+        return { team: await teamMessage(tx, team, now) };
+      });
+    },
+
+    async getTeam(request, context) {
+      const actor = await requireActor(deps, context);
+      const { team } = await requireTeam(deps.store, actor, request.id);
+      const now = deps.clock.now();
+      const keys = await collect(deps.store.scan("keys", { index: "byTeam", equals: [team.id] }));
+      return {
+        team: await teamMessage(deps.store, team, now),
+        members: await memberMessages(deps.store, team.id, now),
+        apiKeys: await Promise.all(keys.map((key) => keyMessage(deps.store, key, now))),
+      };
+    },
+
+    async inviteMember(request, context) {
+      const actor = await requireActor(deps, context);
+      await requireManagedTeam(deps.store, actor, request.teamId);
+      return write(deps, context, { actor, codec: InviteMemberResponse }, (scope) => inviteMember(deps, scope, actor, request));
+    },
+
+    async removeMember(request, context) {
+      const actor = await requireActor(deps, context);
+      return write(deps, context, { actor, codec: RemoveMemberResponse }, async (scope) => {
+        await removeMember(scope, actor, request);
+        return {};
+      });
+    },
+
+    async setTeamBlock(request, context) {
+      const actor = await requireAdmin(deps, context);
+      return write(deps, context, { actor, codec: SetTeamBlockResponse }, async ({ tx, now, audit }) => {
+        const team = await tx.get("teams", request.id);
+        if (!team) throw new AppError("NOT_FOUND", "There is no such team.");
+        const { blockedByAdminAt, blockReason, ...open } = team;
+        const reason = request.reason ?? blockReason;
+        const updated: Team = request.blocked
+          ? { ...open, blockedByAdminAt: blockedByAdminAt ?? now, ...(reason === undefined ? {} : { blockReason: reason }), updatedAt: now }
+          : { ...open, updatedAt: now };
+        await tx.put("teams", updated);
+        await appendChange(tx, { kind: "team", subject: team.id }, now);
+        await audit({
+          action: request.blocked ? "team.block" : "team.unblock",
+          target: team.id,
+          organizationId: team.organizationId,
+          details: { reason: request.reason },
+        });
+        return { team: await teamMessage(tx, updated, now) };
+      });
+    },
+  };
+}

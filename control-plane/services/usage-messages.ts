@@ -1,0 +1,81 @@
+import { AppError } from "../../common/errors.ts";
+import type { TokenUsage, UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Usage, UsageRow } from "../domain/records.ts";
+import { usageContentHash } from "../domain/settlement.ts";
+import { date } from "./messages.ts";
+
+export function usageMessage(row: UsageRow): UsageLog {
+  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, contentHash: _, ...same } = row;
+  return {
+    ...same,
+    callId: id,
+    createdAt: date(createdAt),
+    completedAt: date(completedAt),
+    userId: userId === undefined ? undefined : BigInt(userId),
+    usage: { ...bigUsage(usage), source: usage.source },
+    tags: [...tags],
+    ledgerSeq: ledgerSeq === undefined ? undefined : BigInt(ledgerSeq),
+  };
+}
+
+/** What an edge reports, as a row. The classes must be whole, not negative, and add up: what does not is refused, not stored. */
+export function usageRow(log: UsageLog): UsageRow {
+  const usage = smallUsage(log.usage);
+  const status = log.status;
+  if (status !== "success" && status !== "error" && status !== "cancelled") throw refuse(log, `status ${status}`);
+  if (log.cost < 0n) throw refuse(log, `cost ${log.cost}`);
+  const row: Omit<UsageRow, "contentHash"> = {
+    id: log.callId,
+    createdAt: log.createdAt?.getTime() ?? 0,
+    completedAt: log.completedAt?.getTime() ?? 0,
+    organizationId: log.organizationId,
+    teamId: log.teamId,
+    teamName: log.teamName,
+    apiKeyId: log.apiKeyId,
+    apiKeyName: log.apiKeyName,
+    maskedKey: log.maskedKey,
+    ...(log.userId === undefined ? {} : { userId: Number(log.userId) }),
+    ...(log.endUser === undefined ? {} : { endUser: log.endUser }),
+    endpoint: log.endpoint,
+    model: log.model,
+    deploymentId: log.deploymentId,
+    provider: log.provider,
+    type: log.type,
+    stream: log.stream,
+    status,
+    httpStatus: log.httpStatus,
+    ...(log.errorCode === undefined ? {} : { errorCode: log.errorCode }),
+    usage,
+    cost: log.cost,
+    priceVersion: log.priceVersion,
+    cacheHit: log.cacheHit,
+    attempts: log.attempts,
+    ...(log.fallbackFrom === undefined ? {} : { fallbackFrom: log.fallbackFrom }),
+    latencyMs: log.latencyMs,
+    ...(log.firstTokenMs === undefined ? {} : { firstTokenMs: log.firstTokenMs }),
+    overheadUs: log.overheadUs,
+    tags: log.tags,
+  };
+  const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
+  if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);
+  if (!row.id || !row.organizationId || !row.createdAt) throw refuse(log, "an id or a time is missing");
+  return { ...row, contentHash: usageContentHash(row) };
+}
+
+const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "audio", "total"] as const;
+
+function bigUsage(usage: Usage): Omit<TokenUsage, "source"> {
+  return Object.fromEntries(CLASSES.map((name) => [name, BigInt(usage[name])])) as unknown as Omit<TokenUsage, "source">;
+}
+
+function smallUsage(usage: TokenUsage | undefined): Usage {
+  const numbers = Object.fromEntries(CLASSES.map((name) => [name, Number(usage?.[name] ?? 0n)])) as Omit<Usage, "source">;
+  for (const name of CLASSES) {
+    if (!Number.isSafeInteger(numbers[name]) || numbers[name] < 0) throw new AppError("VALIDATION_ERROR", `usage.${name} is not a count`);
+  }
+  return { ...numbers, source: usage?.source === "estimated" ? "estimated" : "provider" };
+}
+
+function refuse(log: UsageLog, reason: string): AppError {
+  return new AppError("VALIDATION_ERROR", `The settlement of ${log.callId} is not valid: ${reason}.`);
+}

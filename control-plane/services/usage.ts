@@ -1,0 +1,143 @@
+import { AppError } from "../../common/errors.ts";
+import type { ServiceHandlers } from "../../common/grpc/server.ts";
+import type { Totals, UsageBucket, UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Rollup, UsageRow } from "../domain/records.ts";
+import { bucketNamer, type Interval, isTimezone } from "../domain/time-buckets.ts";
+import type { Reader } from "../stores/store.ts";
+import { requireActor } from "./actor.ts";
+import type { ControlDeps } from "./deps.ts";
+import { metaOf, pageOf } from "./messages.ts";
+import { matchingRows, matchingSums, prepareQuery, type UsageQuery } from "./usage-query.ts";
+import { visibleTeamIds } from "./standing.ts";
+import { usageMessage } from "./usage-messages.ts";
+
+export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageServiceService> {
+  return {
+    async listLogs(request, context) {
+      const actor = await requireActor(deps, context);
+      const query = await prepareQuery(deps, actor, request.filter);
+      const page = pageOf(request.page);
+      const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
+      const skip = after ? 0 : (page.page - 1) * page.pageSize;
+      const rows = await takeRows(matchingRows(deps.store, query, after), skip, page.pageSize + 1);
+      const shown = rows.slice(0, page.pageSize);
+      const totals = await sumUp(deps.store, query);
+      return {
+        logs: shown.map(usageMessage),
+        meta: metaOf(page, Number(totals.requests)),
+        nextCursor: rows.length > page.pageSize ? writeCursor(shown.at(-1)) : undefined,
+        totals,
+      };
+    },
+
+    async getLog(request, context) {
+      const actor = await requireActor(deps, context);
+      const row = await deps.store.get("usage", request.id);
+      const visible = await visibleTeamIds(deps.store, actor);
+      const mine = row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId));
+      if (!mine) throw new AppError("NOT_FOUND", "There is no such call in the log.");
+      return { log: usageMessage(row) };
+    },
+
+    async getUsage(request, context) {
+      const actor = await requireActor(deps, context);
+      const query = await prepareQuery(deps, actor, request.filter);
+      if (!isTimezone(request.timezone)) throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`);
+      const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);
+      const groupOf = grouper(request.groupBy);
+      const buckets = new Map<string, UsageBucket>();
+      for await (const sum of matchingSums(deps.store, query)) {
+        const [bucket, group] = [nameBucket(sum.bucketAt), groupOf(sum)];
+        const key = `${bucket}\n${group}`;
+        buckets.set(key, addTo(buckets.get(key) ?? emptyBucket(bucket, group), sum));
+      }
+      const sorted = [...buckets.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, bucket]) => bucket);
+      return { buckets: sorted, totals: totalsOf(sorted) };
+    },
+  };
+}
+
+async function takeRows(rows: AsyncIterable<UsageRow>, skip: number, limit: number): Promise<UsageRow[]> {
+  const taken: UsageRow[] = [];
+  let seen = 0;
+  for await (const row of rows) {
+    if (seen++ < skip) continue;
+    taken.push(row);
+    if (taken.length === limit) break;
+  }
+  return taken;
+}
+
+async function sumUp(reader: Reader, query: UsageQuery): Promise<Totals> {
+  const totals: Totals = { requests: 0n, tokens: 0n, cost: 0n };
+  for await (const sum of matchingSums(reader, query)) {
+    totals.requests += BigInt(sum.requests);
+    totals.tokens += BigInt(sum.total);
+    totals.cost += sum.cost;
+  }
+  return totals;
+}
+
+function totalsOf(buckets: readonly UsageBucket[]): Totals {
+  return buckets.reduce<Totals>(
+    (totals, bucket) => ({ requests: totals.requests + bucket.requests, tokens: totals.tokens + bucket.total, cost: totals.cost + bucket.cost }),
+    { requests: 0n, tokens: 0n, cost: 0n },
+  );
+}
+
+function emptyBucket(bucket: string, group: string): UsageBucket {
+  return { bucket, group, requests: 0n, errors: 0n, input: 0n, cachedInput: 0n, output: 0n, total: 0n, cost: 0n };
+}
+
+function addTo(bucket: UsageBucket, sum: Rollup): UsageBucket {
+  return {
+    ...bucket,
+    requests: bucket.requests + BigInt(sum.requests),
+    errors: bucket.errors + BigInt(sum.errors),
+    input: bucket.input + BigInt(sum.input),
+    cachedInput: bucket.cachedInput + BigInt(sum.cachedInput),
+    output: bucket.output + BigInt(sum.output),
+    total: bucket.total + BigInt(sum.total),
+    cost: bucket.cost + sum.cost,
+  };
+}
+
+function intervalOf(name: string): Interval {
+  if (name === "hour" || name === "day" || name === "month" || name === "all") return name;
+  throw new AppError("VALIDATION_ERROR", "An interval is hour, day, month or all.");
+}
+
+function grouper(groupBy: string): (sum: Rollup) => string {
+  switch (groupBy) {
+    case "model":
+      return (sum) => sum.model;
+    case "provider":
+      return (sum) => sum.provider;
+    case "team":
+      return (sum) => sum.teamId;
+    case "key":
+      return (sum) => sum.apiKeyId;
+    case "user":
+      return (sum) => String(sum.userId);
+    case "status":
+      return (sum) => sum.status;
+    case "none":
+      return () => "all";
+    default:
+      throw new AppError("VALIDATION_ERROR", "groupBy is model, provider, team, key, user, status or none.");
+  }
+}
+
+function writeCursor(row: UsageRow | undefined): string | undefined {
+  return row && Buffer.from(JSON.stringify([row.createdAt, row.id])).toString("base64url");
+}
+
+function readCursor(text: string): { createdAt: number; id: string } {
+  try {
+    const [createdAt, id] = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown[];
+    if (typeof createdAt === "number" && typeof id === "string") return { createdAt, id };
+  } catch {
+    // Told below, like any other cursor that we did not write.
+  }
+  throw new AppError("VALIDATION_ERROR", "The cursor is not one of ours.", { details: [{ path: "query.cursor", message: "is not valid" }] });
+}

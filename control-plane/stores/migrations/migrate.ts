@@ -1,0 +1,46 @@
+import type { Store, Transaction } from "../store.ts";
+
+/** One forward step of the schema. Each has its own file; steps are never changed after a release and never run backwards. */
+export interface Migration {
+  /** The version the store has after it. */
+  version: number;
+  name: string;
+  up(tx: Transaction): Promise<void>;
+}
+
+const STAMP = "schema";
+const FIRST_VERSION = 1;
+
+/** Every step since the first version, in order. */
+export const MIGRATIONS: readonly Migration[] = [];
+
+/**
+ * Brings the store to the newest version and stamps it; a new store is stamped as it is. A store from a newer release is refused:
+ * writing to what we do not understand would lose money.
+ */
+export async function migrate(store: Store, migrations: readonly Migration[] = MIGRATIONS): Promise<{ from: number; to: number }> {
+  const newest = migrations.at(-1)?.version ?? FIRST_VERSION;
+  const stamp = await store.get("settings", STAMP);
+  const isNew = !stamp && (await store.count("settings")) === 0;
+  const from = stamp ? Number(stamp.value) : isNew ? newest : FIRST_VERSION;
+  if (from > newest) {
+    throw new Error(`the store has schema version ${from}; this release knows ${newest}. Start a release that is at least as new as the one that wrote it.`);
+  }
+  if (!stamp) await stampVersion(store, from);
+  for (const migration of migrations) {
+    if (migration.version <= from) continue;
+    await store.transaction(async (tx) => {
+      // Another control plane may have done this step meanwhile.
+      if (Number((await tx.get("settings", STAMP))?.value) >= migration.version) return;
+      await migration.up(tx);
+      await tx.put("settings", { id: STAMP, value: String(migration.version) });
+    });
+  }
+  return { from, to: newest };
+}
+
+async function stampVersion(store: Store, version: number): Promise<void> {
+  await store.transaction(async (tx) => {
+    if (!(await tx.get("settings", STAMP))) await tx.put("settings", { id: STAMP, value: String(version) });
+  });
+}

@@ -1,0 +1,120 @@
+import type { Clock } from "../../common/clock.ts";
+import { newId } from "../../common/ids.ts";
+import type { Random } from "../../common/random.ts";
+import type { Organization, Role, Session, Team, User } from "../domain/records.ts";
+import { organizationAccount } from "../domain/ledger.ts";
+import { followBalance } from "../domain/team-state.ts";
+import { collect } from "../stores/page.ts";
+import type { Transaction } from "../stores/store.ts";
+import { nextNumber } from "./counters.ts";
+import { post } from "./ledger.ts";
+
+export interface Source {
+  clock: Clock;
+  random: Random;
+}
+
+export const SESSION_LIFE_MS = 30 * 24 * 3_600_000;
+
+export interface NewAccount {
+  email: string;
+  name: string;
+  organizationName: string;
+  passwordHash: string;
+  role: User["role"];
+  /** Credits to start with. */
+  grant: bigint;
+}
+
+/** A person with an organisation of his own, its first team, and a place in every team that was waiting for his address. */
+export async function createAccount(tx: Transaction, source: Source, input: NewAccount): Promise<{ user: User; organization: Organization; team: Team }> {
+  const now = source.clock.now();
+  const organizationId = newId("org", source);
+  const user: User = {
+    id: await nextNumber(tx, "users"),
+    email: input.email,
+    name: input.name,
+    role: input.role,
+    organizationId,
+    passwordHash: input.passwordHash,
+    createdAt: now,
+  };
+  const organization: Organization = { id: organizationId, name: input.organizationName, ownerId: user.id, timezone: "UTC", createdAt: now, updatedAt: now };
+  await tx.insert("users", user);
+  await tx.insert("organizations", organization);
+  await joinOrganization(tx, { organizationId, userId: user.id, role: "owner" }, now);
+  const team = await createTeam(tx, source, { name: "Default", organizationId, ownerId: user.id });
+  if (input.grant > 0n) await grant(tx, source, { organizationId, amount: input.grant, note: "sign-up grant" });
+  await acceptInvitations(tx, user, now);
+  return { user, organization, team };
+}
+
+/** Credits from nowhere but the operator's will; a negative amount takes them back. */
+export async function grant(tx: Transaction, source: Source, input: { organizationId: string; amount: bigint; note?: string }) {
+  const account = organizationAccount(input.organizationId);
+  const [from, to] = input.amount > 0n ? ["grants", account] : [account, "grants"];
+  return post(
+    tx,
+    {
+      type: input.amount > 0n ? "grant" : "adjustment",
+      organizationId: input.organizationId,
+      from,
+      to,
+      amount: input.amount > 0n ? input.amount : -input.amount,
+      reference: newId("grant", source),
+      ...(input.note === undefined ? {} : { note: input.note }),
+    },
+    source.clock.now(),
+  );
+}
+
+export async function createTeam(tx: Transaction, source: Source, input: { name: string; organizationId: string; ownerId: number }): Promise<Team> {
+  const now = source.clock.now();
+  const draft: Team = {
+    id: newId("team", source),
+    name: input.name,
+    nameKey: input.name.toLowerCase(),
+    organizationId: input.organizationId,
+    createdAt: now,
+    updatedAt: now,
+  };
+  // A team made while the balance is below zero is born blocked: a new team is no way around the block.
+  const balance = (await tx.get("accounts", organizationAccount(input.organizationId)))?.balance ?? 0n;
+  const team = followBalance(draft, balance, now) ?? draft;
+  await tx.insert("teams", team);
+  await joinTeam(tx, { teamId: team.id, userId: input.ownerId, role: "owner", invitedAt: now }, now);
+  return team;
+}
+
+export async function joinTeam(tx: Transaction, input: { teamId: string; userId: number; role: Role; invitedAt: number }, now: number): Promise<void> {
+  await tx.put("teamMembers", { id: `${input.teamId}/${input.userId}`, ...input, joinedAt: now });
+}
+
+/** Makes a person a member of the organisation unless he is one. */
+export async function joinOrganization(tx: Transaction, input: { organizationId: string; userId: number; role: Role }, now: number): Promise<void> {
+  const id = `${input.organizationId}/${input.userId}`;
+  if (!(await tx.get("organizationMembers", id))) await tx.insert("organizationMembers", { id, ...input, joinedAt: now });
+}
+
+export async function openSession(tx: Transaction, source: Source, user: User): Promise<Session> {
+  const now = source.clock.now();
+  const session: Session = { id: newId("ses", source), userId: user.id, organizationId: user.organizationId, createdAt: now, expiresAt: now + SESSION_LIFE_MS };
+  await tx.insert("sessions", session);
+  return session;
+}
+
+/** Ends every session of a person but the one named. */
+export async function endSessions(tx: Transaction, userId: number, now: number, keep?: string): Promise<void> {
+  for (const session of await collect(tx.scan("sessions", { index: "byUser", equals: [userId] }))) {
+    if (session.id !== keep && session.revokedAt === undefined) await tx.put("sessions", { ...session, revokedAt: now });
+  }
+}
+
+async function acceptInvitations(tx: Transaction, user: User, now: number): Promise<void> {
+  for (const invitation of await collect(tx.scan("invitations", { index: "byEmail", equals: [user.email] }))) {
+    await tx.remove("invitations", invitation.id);
+    if (invitation.expiresAt <= now || !(await tx.get("teams", invitation.teamId))) continue;
+    await joinOrganization(tx, { organizationId: invitation.organizationId, userId: user.id, role: "member" }, now);
+    await joinTeam(tx, { teamId: invitation.teamId, userId: user.id, role: invitation.role, invitedAt: invitation.invitedAt }, now);
+  }
+}

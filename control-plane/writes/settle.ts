@@ -1,0 +1,122 @@
+import { type Books, organizationAccount, postTransfer } from "../domain/ledger.ts";
+import type { KeyUse, LedgerEntry, Rollup, UsageRow } from "../domain/records.ts";
+import { addRollups, rollupOf } from "../domain/settlement.ts";
+import type { Transaction } from "../stores/store.ts";
+import { writeAudit } from "./audit.ts";
+import { closeBooks, openBooks } from "./ledger.ts";
+import { followBalances } from "./team-blocks.ts";
+
+export interface SettleOutcome {
+  settled: number;
+  /** Reported before with the same content: a success that changes nothing. */
+  repeated: number;
+  /** Reported before with another content: refused, an alarm. */
+  refused: string[];
+}
+
+const REVENUE = "revenue";
+
+/**
+ * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, what the keys used, balances, and, where a
+ * balance fell below zero, the block of the organisation's teams with its feed row. Idempotent by call id, so a batch may be
+ * repeated, split or reordered. What is known is filtered out first: a duplicate key would abort a whole MongoDB transaction.
+ */
+export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<SettleOutcome> {
+  const { fresh, repeated, refused } = await sortOut(tx, rows);
+  for (const id of refused) {
+    await writeAudit(tx, { actorKind: "system", action: "settlement.mismatch", target: id, requestId: id }, now);
+  }
+  if (fresh.length === 0) return { settled: 0, repeated, refused };
+
+  const organizations = new Set(fresh.filter((row) => row.cost > 0n).map((row) => row.organizationId));
+  const books = await openBooks(tx, [REVENUE, ...[...organizations].map(organizationAccount)]);
+  const { entries, settledRows } = postUsage(books, fresh, now);
+  tx.insertNew("ledger", entries);
+  tx.insertNew("usage", settledRows);
+  if (entries.length > 0) await closeBooks(tx, books);
+  await addToRollups(tx, settledRows);
+  await addToKeys(tx, settledRows);
+
+  // Only the teams of an organisation whose balance fell below zero here, or stands there, can need a block.
+  const negative = new Map<string, bigint>();
+  for (const organizationId of organizations) {
+    const balance = books.accounts.get(organizationAccount(organizationId))?.balance ?? 0n;
+    if (balance < 0n) negative.set(organizationId, balance);
+  }
+  await followBalances(tx, negative, now);
+  return { settled: fresh.length, repeated, refused };
+}
+
+async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
+  const byId = new Map<string, UsageRow>();
+  const refused: string[] = [];
+  let repeated = 0;
+  const known = await tx.getMany("usage", rows.map((row) => row.id));
+  rows.forEach((row, index) => {
+    const earlier = known[index] ?? byId.get(row.id);
+    if (!earlier) byId.set(row.id, row);
+    else if (earlier.contentHash === row.contentHash) repeated++;
+    else refused.push(row.id);
+  });
+  return { fresh: [...byId.values()], repeated, refused };
+}
+
+function postUsage(books: Books, rows: readonly UsageRow[], now: number): { entries: LedgerEntry[]; settledRows: UsageRow[] } {
+  const entries: LedgerEntry[] = [];
+  const settledRows = rows.map((row) => {
+    if (row.cost === 0n) return row;
+    const entry = postTransfer(
+      books,
+      {
+        type: "usage",
+        organizationId: row.organizationId,
+        from: organizationAccount(row.organizationId),
+        to: REVENUE,
+        amount: row.cost,
+        reference: row.id,
+      },
+      now,
+    );
+    entries.push(entry);
+    return { ...row, ledgerSeq: entry.id };
+  });
+  return { entries, settledRows };
+}
+
+async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
+  const sums = new Map<string, Rollup>();
+  for (const row of rows) {
+    const one = rollupOf(row);
+    const sum = sums.get(one.id);
+    sums.set(one.id, sum ? addRollups(sum, one) : one);
+  }
+  const ids = [...sums.keys()];
+  const stored = await tx.getMany("rollups", ids);
+  for (const [index, id] of ids.entries()) {
+    const [sum, before] = [sums.get(id), stored[index]];
+    if (sum) await tx.put("rollups", before ? addRollups(before, sum) : sum);
+  }
+}
+
+async function addToKeys(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
+  const uses = new Map<string, KeyUse>();
+  for (const row of rows) {
+    const use = uses.get(row.apiKeyId);
+    uses.set(row.apiKeyId, {
+      id: row.apiKeyId,
+      spend: (use?.spend ?? 0n) + row.cost,
+      lastUsedAt: Math.max(use?.lastUsedAt ?? 0, row.createdAt),
+    });
+  }
+  const ids = [...uses.keys()];
+  const stored = await tx.getMany("keyUses", ids);
+  for (const [index, id] of ids.entries()) {
+    const [use, before] = [uses.get(id), stored[index]];
+    if (!use) continue;
+    await tx.put("keyUses", {
+      id,
+      spend: (before?.spend ?? 0n) + use.spend,
+      lastUsedAt: Math.max(before?.lastUsedAt ?? 0, use.lastUsedAt),
+    });
+  }
+}

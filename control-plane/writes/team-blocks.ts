@@ -1,0 +1,19 @@
+import { followBalance } from "../domain/team-state.ts";
+import { collect } from "../stores/page.ts";
+import type { Transaction } from "../stores/store.ts";
+import { appendChange } from "./feed.ts";
+
+/** Blocks or unblocks every team of each organisation as its new balance says, in the transaction that moved the balance. */
+export async function followBalances(tx: Transaction, balances: ReadonlyMap<string, bigint>, now: number): Promise<void> {
+  for (const [organizationId, balance] of balances) {
+    const teams = await collect(tx.scan("teams", { index: "byOrganization", equals: [organizationId] }));
+    let changed = false;
+    for (const team of teams) {
+      const next = followBalance(team, balance, now);
+      if (!next) continue;
+      await tx.put("teams", next);
+      changed = true;
+    }
+    if (changed) await appendChange(tx, { kind: "organization", subject: organizationId }, now);
+  }
+}

@@ -1,0 +1,545 @@
+import { createHash } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import { systemClock } from "../common/clock.ts";
+import { silentLogger } from "../common/logger.ts";
+import { systemRandom } from "../common/random.ts";
+import { createApp } from "./app.ts";
+import { encodeBase64 } from "./codec/base64.ts";
+import { decodeParameters, encodeParameters } from "./codec/parameters.ts";
+import type { Tensor } from "./compute/tensor.ts";
+import type { TrainerDeps } from "./deps.ts";
+import { createMetrics } from "./metrics.ts";
+import { createByteBudget } from "./pool/byte-budget.ts";
+import { createPool } from "./pool/pool.ts";
+import { type RunningServer, startServer } from "./server.ts";
+
+const BODY_BYTES_MAX = 200_000;
+const FALLBACK = { rows: 2, columns: 1, classes: 2, features: Float32Array.of(0, 1), labels: Int32Array.of(0, 1) };
+
+interface Node {
+  url: string;
+  deps: TrainerDeps;
+  stop(): Promise<void>;
+}
+
+async function startNode(
+  options: {
+    fallback?: boolean;
+    threads?: number;
+    queueMax?: number;
+    taskTimeoutMs?: number;
+    bytesBudget?: number;
+    state?: TrainerDeps["state"];
+    workerUrl?: URL;
+  } = {},
+): Promise<Node> {
+  const { threads = 2, queueMax = 16, taskTimeoutMs = 20_000, bytesBudget = 10_000_000 } = options;
+  const workerData = { fallback: options.fallback ? FALLBACK : undefined };
+  const pool = createPool({
+    threads,
+    queueMax,
+    taskTimeoutMs,
+    workerHeapMb: 256,
+    workerData,
+    logger: silentLogger,
+    ...(options.workerUrl && { workerUrl: options.workerUrl }),
+  });
+  const budget = createByteBudget(bytesBudget);
+  const settings = {
+    version: "test",
+    auth: "loopback" as const,
+    bodyBytesMax: BODY_BYTES_MAX,
+    bytesBudget,
+    queueMax,
+    threads,
+    taskTimeoutMs,
+    hasDefaultDataset: false,
+  };
+  const deps: TrainerDeps = {
+    pool,
+    budget,
+    metrics: createMetrics({ pool, budget }),
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    settings,
+    state: options.state ?? (() => "ready"),
+  };
+  const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0, clock: systemClock });
+  await pool.warmUp();
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    deps,
+    stop: async () => {
+      await server.stop(0);
+      await pool.close();
+    },
+  };
+}
+
+let node: Node;
+beforeAll(async () => {
+  node = await startNode();
+});
+afterAll(async () => {
+  await node.stop();
+});
+
+/** Every field an answer may have; a test reads those its own answer must have. */
+interface Body {
+  parameters: string;
+  accuracy: number;
+  num_samples: number;
+  seed: number;
+  sha256: string;
+  format: string;
+  warnings: string[];
+  clients: unknown[];
+  code: string;
+  error: string;
+  details: unknown;
+  request_id: string;
+}
+type Answer = { status: number; headers: Headers; body: Body };
+
+async function send(path: string, body: unknown, init: RequestInit = {}, at = node): Promise<Answer> {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const response = await fetch(at.url + path, { method: "POST", body: text, ...init });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+const f32 = (name: string, values: number[], shape = [values.length]): Tensor => ({
+  name,
+  dtype: "f32",
+  shape,
+  data: Float32Array.from(values),
+});
+const packed = (...tensors: Tensor[]) => encodeBase64(encodeParameters(tensors, "msgpack"));
+const npy = (tensor: Tensor) => encodeBase64(encodeParameters([tensor], "npy"));
+const valuesOf = (text: string) => decodeParameters(Buffer.from(text, "base64")).tensors.map(({ data }) => [...data]);
+const sha256 = (text: string) => createHash("sha256").update(Buffer.from(text, "base64")).digest("hex");
+const ROWS = [
+  { a: 0, b: 1, label: 0 },
+  { b: 0, a: 1, label: 1 },
+];
+const MODEL = packed(f32("weight", [0, 0, 0, 0], [2, 2]), f32("bias", [0, 0]));
+
+describe("what a federation needs: train, aggregate, evaluate", () => {
+  test("two participants who each know half of the digits are together better than either", async () => {
+    const config = { epochs: 3, lr: 0.3, batch_size: 10, seed: 1 };
+    const parts = await Promise.all(
+      [
+        [0, 1, 2, 3, 4],
+        [5, 6, 7, 8, 9],
+      ].map((classes) => send("/train", { parameters: null, dataset: { name: "digits", classes }, config })),
+    );
+    const parameters = parts.map((part) => part.body.parameters);
+    const merged = await send("/aggregate", { parameters_list: parameters, weights: parts.map((part) => part.body.num_samples) });
+    const accuracy = async (text: string) => (await send("/evaluate", { parameters: text, dataset: "digits" })).body.accuracy;
+    const together = await accuracy(merged.body.parameters);
+    for (const text of parameters) {
+      const alone = await accuracy(text);
+      expect(alone).toBeLessThan(0.6);
+      expect(together).toBeGreaterThan(alone + 0.1);
+    }
+    expect(together).toBeGreaterThan(0.75);
+  });
+
+  test("train on all of digits is above 0.9 on rows it never saw, and says what the document asks and what it did", async () => {
+    const { status, body } = await send("/train", { dataset: "digits", config: { epochs: 3, lr: 0.3, seed: 7 } });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      parameters: expect.any(String),
+      num_samples: 1437,
+      metrics: { loss: expect.any(Number), accuracy: expect.any(Number), duration_ms: expect.any(Number) },
+      sha256: sha256(body.parameters),
+      format: "msgpack",
+      seed: 7,
+      warnings: [],
+    });
+    const score = await send("/v1/evaluate/", { parameters: body.parameters, dataset: "digits" });
+    expect(score.body).toMatchObject({ num_samples: 360, format: "msgpack" });
+    expect(score.body.accuracy).toBeGreaterThan(0.9);
+    expect(score.body.accuracy).toBeLessThanOrEqual(1);
+  });
+
+  test.each([null, "", undefined])("parameters %j mean a fresh model; the seed in the answer makes it again", async (parameters) => {
+    const first = await send("/train", { parameters, dataset: ROWS });
+    const second = await send("/train", { parameters, dataset: ROWS, config: { seed: first.body.seed } });
+    expect(second.body.parameters).toBe(first.body.parameters);
+    expect((await send("/evaluate", { parameters, dataset: ROWS })).body).toMatchObject({
+      accuracy: expect.any(Number),
+      seed: expect.any(Number),
+    });
+  });
+
+  test("the answer has the format, the layout and the dtype of the request; `format` decides when there is none", async () => {
+    const fresh = await send("/train", { dataset: ROWS, format: "npy" });
+    expect(fresh.body.format).toBe("npy");
+    const again = await send("/train", { dataset: ROWS, parameters: fresh.body.parameters, format: "msgpack" });
+    expect(again.body.format).toBe("npy");
+    expect(decodeParameters(Buffer.from(again.body.parameters, "base64")).tensors).toMatchObject([{ shape: [3, 2], dtype: "f32" }]);
+    const wide = npy({ name: "", dtype: "f64", shape: [3, 2], data: new Float64Array(6) });
+    const trained = await send("/train", { dataset: ROWS, parameters: wide });
+    expect(decodeParameters(Buffer.from(trained.body.parameters, "base64")).tensors).toMatchObject([{ shape: [3, 2], dtype: "f64" }]);
+  });
+});
+
+describe("datasets", () => {
+  const config = { seed: 1 };
+  test("rows, a matrix and base64 tensors of the same numbers train the same model", async () => {
+    const x = encodeBase64(new Uint8Array(Float32Array.of(0, 1, 1, 0).buffer));
+    const y = encodeBase64(new Uint8Array(BigInt64Array.of(0n, 1n).buffer));
+    const forms = [
+      ROWS,
+      ROWS.map(({ a, b, label }) => ({ a, target: label, b })),
+      [
+        { a: 0, b: 1, last: 0 },
+        { a: 1, b: 0, last: 1 },
+      ],
+      {
+        x: [
+          [0, 1],
+          [1, 0],
+        ],
+        y: [0, 1],
+      },
+      { x: { dtype: "f32", shape: [2, 2], data: x }, y: { dtype: "i64", shape: [2], data: y } },
+    ];
+    const answers = await Promise.all(forms.map((dataset) => send("/train", { dataset, config })));
+    expect(new Set(answers.map(({ body }) => body.sha256)).size).toBe(1);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  });
+
+  test("named sets can be split, filtered and partitioned", async () => {
+    const rows = async (dataset: unknown) => (await send("/evaluate", { dataset })).body.num_samples;
+    await expect(rows("digits")).resolves.toBe(360);
+    await expect(rows({ name: "digits", split: "train" })).resolves.toBe(1437);
+    await expect(rows({ name: "digits", split: "all", classes: [0] })).resolves.toBe(178);
+    const parts = [0, 1, 2].map((index) => rows({ name: "digits", partition: { scheme: "dirichlet", index, of: 3, seed: 1, alpha: 1 } }));
+    expect((await Promise.all(parts)).reduce((sum, count) => sum + count, 0)).toBe(360);
+  });
+
+  test("no dataset means the node's own, where it has one", async () => {
+    const other = await startNode({ fallback: true });
+    try {
+      expect((await send("/train", {}, {}, other)).body.num_samples).toBe(2);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test.each<[string, unknown, number, string, unknown]>([
+    ["none", undefined, 422, "DATASET_REQUIRED", undefined],
+    ["null", null, 422, "DATASET_REQUIRED", undefined],
+    ["no rows", [], 422, "EMPTY_DATASET", undefined],
+    ["an empty matrix", { x: [], y: [] }, 422, "EMPTY_DATASET", undefined],
+    ["an unknown name", "mnist", 404, "DATASET_NOT_FOUND", { known: ["digits"] }],
+    [
+      "a row with other keys",
+      [
+        { a: 1, label: 0 },
+        { b: 1, label: 1 },
+      ],
+      422,
+      "VALIDATION_ERROR",
+      { row: 1 },
+    ],
+    [
+      "a row with a key too many",
+      [
+        { a: 1, label: 0 },
+        { a: 1, c: 2, label: 1 },
+      ],
+      422,
+      "VALIDATION_ERROR",
+      { row: 1 },
+    ],
+    [
+      "a text for a number",
+      [
+        { a: 1, label: 0 },
+        { a: "1", label: 1 },
+      ],
+      422,
+      "VALIDATION_ERROR",
+      { row: 1 },
+    ],
+    ["a number too large for float32", [{ a: 1e300, label: 0 }], 422, "NON_FINITE", { row: 0, column: 0 }],
+    ["a fractional label", [{ a: 1, label: 0.5 }], 422, "VALIDATION_ERROR", { row: 0 }],
+    ["a negative label", [{ a: 1, label: -1 }], 422, "VALIDATION_ERROR", { row: 0 }],
+    ["a label beyond all classes", [{ a: 1, label: 1e9 }], 422, "VALIDATION_ERROR", { row: 0 }],
+    ["labels of another number", { x: [[1]], y: [0, 1] }, 422, "SHAPE_MISMATCH", { rows: 1, labels: 2 }],
+    ["a ragged matrix", { x: [[1], [1, 2]], y: [0, 1] }, 422, "VALIDATION_ERROR", { row: 1 }],
+    ["a matrix without labels", { x: [[1]] }, 422, "VALIDATION_ERROR", expect.anything()],
+    ["a part that does not exist", { name: "digits", partition: { index: 3, of: 3 } }, 422, "VALIDATION_ERROR", expect.anything()],
+    ["a part that is empty", { name: "digits", partition: { index: 0, of: 100_000 } }, 422, "EMPTY_DATASET", undefined],
+    ["a synthetic set", { synthetic: {} }, 422, "VALIDATION_ERROR", { form: "synthetic" }],
+    ["a uri", { uri: "file:///etc/passwd" }, 422, "VALIDATION_ERROR", { form: "uri" }],
+    ["a number", 5, 422, "VALIDATION_ERROR", undefined],
+  ])("%s is answered by code and place", async (_name, dataset, status, code, details) => {
+    const answer = await send("/train", { dataset });
+    expect(answer).toMatchObject({ status, body: { code, error: expect.any(String), request_id: answer.headers.get("x-request-id") } });
+    expect(answer.body.details).toEqual(details);
+  });
+});
+
+describe("requests that are refused", () => {
+  test.each<[string, string, unknown, number, string]>([
+    ["malformed JSON", "/train", "{", 400, "VALIDATION_ERROR"],
+    ["an empty body", "/evaluate", "", 400, "VALIDATION_ERROR"],
+    ["nesting of 65", "/train", "[".repeat(65) + "]".repeat(65), 400, "VALIDATION_ERROR"],
+    ["a list", "/train", [], 422, "VALIDATION_ERROR"],
+    ["bad base64", "/train", { parameters: "AQ*D", dataset: ROWS }, 422, "INVALID_BASE64"],
+    ["a pickle", "/train", { parameters: "gAJ9", dataset: ROWS }, 415, "UNSUPPORTED_PARAMETERS"],
+    ["a base that is another", "/train", { parameters: MODEL, base_hash: "0".repeat(64), dataset: ROWS }, 409, "BASE_MISMATCH"],
+    ["a base of nothing", "/train", { base_hash: "0".repeat(64), dataset: ROWS }, 409, "BASE_MISMATCH"],
+    ["data of other columns", "/evaluate", { parameters: MODEL, dataset: "digits" }, 422, "SHAPE_MISMATCH"],
+    ["a label outside the model", "/evaluate", { parameters: MODEL, dataset: [{ a: 1, b: 1, label: 2 }] }, 422, "VALIDATION_ERROR"],
+    ["an unknown task", "/train", { dataset: ROWS, config: { task: "cnn" } }, 422, "VALIDATION_ERROR"],
+    ["no epochs", "/train", { dataset: ROWS, config: { epochs: 0 } }, 422, "VALIDATION_ERROR"],
+    ["epochs without end", "/train", { dataset: ROWS, config: { epochs: 1001 } }, 422, "VALIDATION_ERROR"],
+    ["a learning rate of 0", "/train", { dataset: ROWS, config: { lr: 0 } }, 422, "VALIDATION_ERROR"],
+    ["privacy we do not give", "/train", { dataset: ROWS, config: { noise_multiplier: 1 } }, 422, "VALIDATION_ERROR"],
+    ["an unknown format", "/train", { dataset: ROWS, format: "onnx" }, 422, "VALIDATION_ERROR"],
+    ["no list", "/aggregate", {}, 422, "VALIDATION_ERROR"],
+    ["an empty list", "/aggregate", { parameters_list: [] }, 422, "EMPTY_LIST"],
+    ["a null in the list", "/aggregate", { parameters_list: [null] }, 422, "VALIDATION_ERROR"],
+    ["an empty entry", "/aggregate", { parameters_list: [""] }, 422, "VALIDATION_ERROR"],
+    ["a pickle in the list", "/aggregate", { parameters_list: [MODEL, "gAJ9"] }, 415, "UNSUPPORTED_PARAMETERS"],
+    ["weights of another number", "/aggregate", { parameters_list: [MODEL], weights: [1, 2] }, 422, "VALIDATION_ERROR"],
+    ["a negative weight", "/aggregate", { parameters_list: [MODEL], weights: [-1] }, 422, "VALIDATION_ERROR"],
+    ["weights of 0", "/aggregate", { parameters_list: [MODEL], weights: [0] }, 422, "VALIDATION_ERROR"],
+    ["a weight of infinity", "/aggregate", `{"parameters_list":["${MODEL}"],"weights":[1e999]}`, 422, "VALIDATION_ERROR"],
+    ["an unknown strategy", "/aggregate", { parameters_list: [MODEL], strategy: { name: "krum" } }, 422, "VALIDATION_ERROR"],
+    ["another shape", "/aggregate", { parameters_list: [packed(f32("w", [1])), packed(f32("w", [1, 2]))] }, 422, "SHAPE_MISMATCH"],
+    ["nothing at the path", "/v2/train", {}, 404, "NOT_FOUND"],
+  ])("%s", async (_name, path, body, status, code) => {
+    const answer = await send(path, body);
+    expect(answer).toMatchObject({ status, body: { code, error: expect.any(String), request_id: expect.any(String) } });
+    expect(JSON.stringify(answer.body)).not.toMatch(/\bat .*\.ts:\d/);
+  });
+
+  test("errors say where: the offset in base64, the client and the tensor in a list, the known names", async () => {
+    expect((await send("/train", { parameters: "AAAA*AAA", dataset: ROWS })).body.details).toEqual({ field: "parameters", offset: 4 });
+    const other: Tensor = { name: "w", dtype: "f64", shape: [1], data: Float64Array.of(1) };
+    const mixed = await send("/aggregate", { parameters_list: [packed(f32("w", [1])), packed(other)] });
+    expect(mixed.body).toMatchObject({ code: "DTYPE_MISMATCH", details: { client: 1, tensor: "w" } });
+    expect((await send("/aggregate", { parameters_list: [MODEL], strategy: { name: "krum" } })).body.error).toContain("mean");
+    expect((await send("/train", { dataset: ROWS, config: { task: "cnn" } })).body.error).toContain("softmax");
+  });
+});
+
+describe("aggregation", () => {
+  const clients = [
+    [1, 2, 3],
+    [2, 3, 4],
+    [3, 4, 5],
+    [4, 5, 6],
+    [100, -100, 50],
+  ].map((values) => packed(f32("w", values)));
+  const weights = [10, 20, 30, 40, 100];
+
+  test("is the weighted mean, and equal weights where none are given", async () => {
+    expect(valuesOf((await send("/aggregate", { parameters_list: clients, weights })).body.parameters)).toEqual([[51.5, -48, 27.5]]);
+    const plain = valuesOf((await send("/aggregate", { parameters_list: clients })).body.parameters);
+    expect(plain).toEqual([[22, Math.fround(-17.2), Math.fround(13.6)]]);
+  });
+
+  test("gives the same bytes for any order of arrival", async () => {
+    // Float64 values of very different size: summed in another order, they give another last digit.
+    const uneven = clients.map((_, client) => {
+      const data = Float64Array.from({ length: 50 }, (_value, at) => Math.sin(client * 50 + at) * 10 ** ((client * 7 + at) % 30));
+      return packed({ name: "w", dtype: "f64", shape: [50], data });
+    });
+    const orders = [
+      [0, 1, 2, 3, 4],
+      [4, 3, 2, 1, 0],
+      [2, 0, 4, 1, 3],
+    ];
+    const answers = await Promise.all(
+      orders.map((order) =>
+        send("/aggregate", { parameters_list: order.map((at) => uneven[at]), weights: order.map((at) => weights[at]) }),
+      ),
+    );
+    expect(new Set(answers.map(({ body }) => body.parameters)).size).toBe(1);
+    expect(answers[0]?.body.sha256).toBe(sha256(answers[0]?.body.parameters ?? ""));
+  });
+
+  test("a client with a NaN is refused by name, or dropped and marked when asked", async () => {
+    const list = [packed(f32("w", [1])), packed(f32("w", [Number.NaN])), packed(f32("w", [3]))];
+    const refused = await send("/aggregate", { parameters_list: list });
+    expect(refused).toMatchObject({ status: 422, body: { code: "NON_FINITE", details: { client: 1, tensor: "w", element: 0 } } });
+    const dropped = await send("/aggregate", { parameters_list: list, on_invalid: "drop", client_ids: ["x", "y", "z"] });
+    expect(valuesOf(dropped.body.parameters)).toEqual([[2]]);
+    expect(dropped.body.clients).toMatchObject([
+      { id: "x", accepted: true },
+      { id: "y", accepted: false, reason: "NON_FINITE", tensor: "w" },
+      { id: "z", accepted: true },
+    ]);
+    const none = await send("/aggregate", { parameters_list: [list[1]], on_invalid: "drop" });
+    expect(none).toMatchObject({ status: 422, body: { code: "TOO_FEW_CLIENTS" } });
+  });
+
+  test("formats may be mixed where the tensors agree; the answer has the first one's", async () => {
+    const answer = await send("/aggregate", { parameters_list: [npy(f32("", [1])), packed(f32("arr_0", [3]))] });
+    expect(answer.body.format).toBe("npy");
+    expect(valuesOf(answer.body.parameters)).toEqual([[2]]);
+  });
+});
+
+describe("the door", () => {
+  test.each(["/train", "/v1/evaluate", "/aggregate/"])(
+    "%s: OPTIONS is 204 and invites no web page; other methods are 405 with Allow",
+    async (path) => {
+      const options = await fetch(node.url + path, { method: "OPTIONS" });
+      expect(options.status).toBe(204);
+      expect(options.headers.get("access-control-allow-origin")).toBeNull();
+      for (const method of ["GET", "PUT", "DELETE"]) {
+        const refused = await fetch(node.url + path, { method });
+        expect(refused.status).toBe(405);
+        expect(refused.headers.get("allow")).toBe("OPTIONS, POST");
+        expect(await refused.json()).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+      }
+    },
+  );
+
+  test.each(["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8"])(
+    "a body of %s is read as JSON",
+    async (type) => {
+      expect((await send("/evaluate", { dataset: ROWS }, { headers: { "content-type": type } })).status).toBe(200);
+    },
+  );
+
+  test.each([
+    ["content-type", "application/octet-stream"],
+    ["content-type", "application/msgpack"],
+    ["content-encoding", "gzip"],
+  ])("%s %s is a 415", async (name, value) => {
+    expect(await send("/train", { dataset: ROWS }, { headers: { [name]: value } })).toMatchObject({
+      status: 415,
+      body: { code: "UNSUPPORTED_PARAMETERS" },
+    });
+  });
+
+  test("a body at the limit is read, one byte more is a 413 with limit and size, announced or not", async () => {
+    const padded = (size: number) => JSON.stringify({ dataset: ROWS }).padEnd(size, " ");
+    expect((await send("/evaluate", padded(BODY_BYTES_MAX))).status).toBe(200);
+    const details = { limit_bytes: BODY_BYTES_MAX, size_bytes: expect.any(Number) };
+    expect(await send("/evaluate", padded(BODY_BYTES_MAX + 1))).toMatchObject({
+      status: 413,
+      body: { code: "PAYLOAD_TOO_LARGE", details },
+    });
+    const stream = new Blob([padded(BODY_BYTES_MAX + 1)]).stream();
+    const chunked = await fetch(`${node.url}/evaluate`, { method: "POST", body: stream, duplex: "half" });
+    expect(await chunked.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE", details });
+    expect(node.deps.budget.heldBytes).toBe(0);
+  });
+
+  test("a caller who asks before sending too much is never told to go on", async () => {
+    const continued = jest.fn();
+    const status = await new Promise((resolve, reject) => {
+      const call = httpRequest(`${node.url}/train`, {
+        method: "POST",
+        headers: { expect: "100-continue", "content-length": BODY_BYTES_MAX + 1 },
+      });
+      call.on("continue", continued);
+      call.on("response", (response) => {
+        resolve(response.statusCode);
+        call.destroy();
+      });
+      call.on("error", reject);
+      call.flushHeaders();
+    });
+    expect(status).toBe(413);
+    expect(continued).not.toHaveBeenCalled();
+  });
+
+  test("unknown fields are ignored and listed", async () => {
+    const { status, body } = await send("/evaluate", { dataset: ROWS, extra: 1, config: { seed: 1, speed: 9 }, round_id: "r1" });
+    expect(status).toBe(200);
+    expect(body.warnings).toEqual(["unknown field ignored: extra", "unknown field ignored: config.speed"]);
+  });
+
+  test("the caller's request id comes back when it is sane, else a new one", async () => {
+    const idOf = async (id: string) => (await send("/train", "{", { headers: { "x-request-id": id } })).body.request_id;
+    await expect(idOf("abc_DEF-1")).resolves.toBe("abc_DEF-1");
+    await expect(idOf("a b")).resolves.toMatch(/^req_/);
+    await expect(idOf("a".repeat(129))).resolves.toMatch(/^req_/);
+    expect((await fetch(`${node.url}/health`)).headers.get("x-request-id")).toMatch(/^req_/);
+  });
+
+  test("health, info and metrics", async () => {
+    await expect((await fetch(`${node.url}/health`)).json()).resolves.toEqual({ status: "ok" });
+    expect((await fetch(`${node.url}/ready`)).status).toBe(200);
+    await expect((await fetch(`${node.url}/v1/info`)).json()).resolves.toMatchObject({
+      version: "test",
+      kernel: "js",
+      formats: ["msgpack", "npy"],
+      tasks: [{ name: "softmax" }],
+      strategies: [{ name: "mean" }],
+      datasets: [{ name: "digits" }],
+      limits: { body_bytes: BODY_BYTES_MAX },
+    });
+    await send("/evaluate", { dataset: ROWS });
+    await fetch(`${node.url}/nobody/home`);
+    const text = await (await fetch(`${node.url}/metrics`)).text();
+    expect(text).toMatch(/trainer_calls_total\{route="\/evaluate",status="200"\} [1-9]/);
+    expect(text).toContain('route="other",status="404"');
+    expect(text).not.toContain("nobody");
+    expect(text).toContain("trainer_queue_size 0");
+    expect((await fetch(`${node.url}/health`, { method: "POST" })).status).toBe(405);
+  });
+});
+
+describe("a node under pressure", () => {
+  const long = { dataset: { name: "digits" }, config: { epochs: 1000, batch_size: 1 } };
+
+  test("work over its time is a 504, and the node goes on", async () => {
+    const slow = await startNode({ threads: 1, taskTimeoutMs: 300 });
+    try {
+      expect(await send("/train", long, {}, slow)).toMatchObject({ status: 504, body: { code: "TIMEOUT", details: { timeout_ms: 300 } } });
+    } finally {
+      await slow.stop();
+    }
+  });
+
+  test("a full queue is a 503 with Retry-After, other routes answer meanwhile, and a caller who leaves frees the thread", async () => {
+    // A worker that never ends by itself: only the caller's leaving can free it.
+    const workerUrl = new URL("./pool/__fixtures__/hostile-worker.ts", `file://${__filename}`);
+    const small = await startNode({ threads: 1, queueMax: 0, taskTimeoutMs: 600_000, workerUrl });
+    try {
+      const client = new AbortController();
+      const work = send("/train", "loop", { signal: client.signal }, small).catch((error: Error) => error.name);
+      while (small.deps.pool.load().running === 0) await systemClock.sleep(5);
+      const refused = await send("/evaluate", { dataset: ROWS }, {}, small);
+      expect(refused).toMatchObject({ status: 503, body: { code: "BUSY" } });
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await fetch(`${small.url}/health`)).status).toBe(200);
+      client.abort();
+      await expect(work).resolves.toBe("AbortError");
+      while (small.deps.pool.load().running > 0) await systemClock.sleep(5);
+      expect((await fetch(`${small.url}/evaluate`, { method: "POST", body: "fine" })).status).toBe(200);
+      expect(small.deps.budget.heldBytes).toBe(0);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  test("more bytes than the budget is a 503, and a draining or warming node says so", async () => {
+    let state: ReturnType<TrainerDeps["state"]> = "warming";
+    const poor = await startNode({ threads: 1, bytesBudget: 50, state: () => state });
+    try {
+      expect((await fetch(`${poor.url}/ready`)).status).toBe(503);
+      expect(await send("/train", { dataset: ROWS, filler: "x".repeat(50) }, {}, poor)).toMatchObject({
+        status: 503,
+        body: { code: "BUSY" },
+      });
+      state = "draining";
+      expect(await send("/train", {}, {}, poor)).toMatchObject({ status: 503, body: { code: "DRAINING" } });
+      expect((await fetch(`${poor.url}/ready`)).status).toBe(503);
+    } finally {
+      await poor.stop();
+    }
+  });
+});

@@ -1,0 +1,35 @@
+import express, { type Express } from "express";
+import type { TrainerDeps } from "./deps.ts";
+import { TrainerError } from "./errors.ts";
+import { callRoutes } from "./http/calls.ts";
+import { errorResponse } from "./http/error-response.ts";
+import { healthRoutes, infoRoutes } from "./http/info.ts";
+import { loopbackOnly } from "./http/loopback-only.ts";
+import { observe } from "./http/observe.ts";
+import { OPERATION_NAMES } from "./pool/messages.ts";
+
+const KNOWN_ROUTES = new Set([
+  "/health",
+  "/ready",
+  "/v1/info",
+  "/metrics",
+  ...OPERATION_NAMES.flatMap((name) => [`/${name}`, `/v1/${name}`]),
+]);
+
+/** The participant API. */
+export function createApp(deps: TrainerDeps): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.use(observe(deps, KNOWN_ROUTES));
+  // Before the guard: a probe of an orchestrator comes from another address, and learns nothing here.
+  app.use(healthRoutes(deps));
+  app.use(loopbackOnly(deps.settings.auth));
+  app.use(callRoutes(deps));
+  app.use(infoRoutes(deps));
+  app.use((request) => {
+    throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);
+  });
+  app.use(errorResponse(deps.logger));
+  return app;
+}

@@ -1,0 +1,89 @@
+import { Packr, Unpackr } from "msgpackr/index-no-eval";
+import { InputProblem } from "../compute/problem.ts";
+import { DTYPES, isDType, TENSOR_LIMITS, type Tensor, tensorBytes, tensorFromBytes } from "../compute/tensor.ts";
+import { TrainerError } from "../errors.ts";
+
+/**
+ * Our own container: the four bytes "TRB1", one byte of version (1), then one MessagePack map
+ * `{names: [str], shapes: [[uint]], dtypes: [str], data: [bin]}`, all four lists of one length, data little-endian and row-major.
+ * Equal tensors give equal bytes.
+ */
+export const MSGPACK_MAGIC = Uint8Array.of(0x54, 0x52, 0x42, 0x31);
+const VERSION = 1;
+const HEADER_BYTES = MSGPACK_MAGIC.length + 1;
+const KEYS = ["names", "shapes", "dtypes", "data"] as const;
+
+export function encodeMsgpack(tensors: readonly Tensor[]): Uint8Array<ArrayBuffer> {
+  const packed = new Packr({ useRecords: false, variableMapSize: true }).pack({
+    names: tensors.map((tensor) => tensor.name),
+    shapes: tensors.map((tensor) => [...tensor.shape]),
+    dtypes: tensors.map((tensor) => tensor.dtype),
+    data: tensors.map((tensor) => {
+      const bytes = tensorBytes(tensor);
+      // A Buffer is packed as plain bin; any other typed array becomes an extension, which we would refuse to read.
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    }),
+  });
+  const container = new Uint8Array(HEADER_BYTES + packed.byteLength);
+  container.set(MSGPACK_MAGIC);
+  container[MSGPACK_MAGIC.length] = VERSION;
+  container.set(packed, HEADER_BYTES);
+  return container;
+}
+
+export function decodeMsgpack(bytes: Uint8Array): Tensor[] {
+  const version = bytes[MSGPACK_MAGIC.length];
+  if (version !== VERSION) {
+    throw new TrainerError(
+      "UNSUPPORTED_PARAMETERS",
+      `the msgpack container has version ${version ?? "none"}; this node reads version ${VERSION}`,
+    );
+  }
+  const { names, shapes, dtypes, data } = readMap(bytes.subarray(HEADER_BYTES));
+  const count = names.length;
+  if (shapes.length !== count || dtypes.length !== count || data.length !== count) damaged("its lists differ in length");
+  if (count > TENSOR_LIMITS.tensorsMax) damaged(`it has ${count} tensors; at most ${TENSOR_LIMITS.tensorsMax}`);
+  const seen = new Set<string>();
+  return names.map((name, index) => {
+    if (typeof name !== "string" || Buffer.byteLength(name) > TENSOR_LIMITS.nameBytesMax)
+      damaged(`the name of tensor ${index} is not a short text`);
+    if (seen.has(name)) damaged(`it has two tensors named "${name}"`);
+    seen.add(name);
+    const dtype = dtypes[index];
+    if (!isDType(dtype)) {
+      throw new TrainerError("UNSUPPORTED_PARAMETERS", `tensor "${name}" has an unknown dtype; this node reads ${DTYPES.join(", ")}`, {
+        details: { tensor: name },
+      });
+    }
+    const shape = shapes[index];
+    if (!Array.isArray(shape) || !shape.every((dimension) => typeof dimension === "number"))
+      damaged(`the shape of "${name}" is not a list of numbers`);
+    const raw = data[index];
+    if (!(raw instanceof Uint8Array)) damaged(`the data of "${name}" are not bytes`);
+    return tensorFromBytes({ name, dtype, shape }, raw);
+  });
+}
+
+/**
+ * One MessagePack value from a stranger. A fresh reader for every message (readers keep structures), no records, and nothing passes
+ * that is not a plain list: extensions would otherwise arrive here as sets, dates or regular expressions.
+ */
+function readMap(bytes: Uint8Array): Record<(typeof KEYS)[number], unknown[]> {
+  let value: unknown;
+  try {
+    value = new Unpackr({ useRecords: false, mapsAsObjects: true, structuredClone: false, int64AsType: "bigint" }).unpack(bytes);
+  } catch (cause) {
+    throw new InputProblem(
+      "VALIDATION_ERROR",
+      `the msgpack container is damaged: ${cause instanceof Error ? cause.message : "unreadable"}`,
+    );
+  }
+  if (typeof value !== "object" || value === null || Object.keys(value).length !== KEYS.length) damaged("it is not a map of four lists");
+  const map = value as Record<string, unknown>;
+  for (const key of KEYS) if (!Object.hasOwn(map, key) || !Array.isArray(map[key])) damaged(`"${key}" is not a list`);
+  return map as Record<(typeof KEYS)[number], unknown[]>;
+}
+
+function damaged(what: string): never {
+  throw new InputProblem("VALIDATION_ERROR", `the msgpack container is damaged: ${what}`);
+}

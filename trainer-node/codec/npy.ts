@@ -1,0 +1,87 @@
+import { InputProblem } from "../compute/problem.ts";
+import { type DType, ELEMENT_BYTES, type Tensor, tensorBytes, tensorFromBytes } from "../compute/tensor.ts";
+import { TrainerError } from "../errors.ts";
+
+/** NumPy's .npy, versions 1 to 3: one array, which has no name of its own; here it has the one numpy.savez would give it. */
+export const NPY_MAGIC = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59);
+export const NPY_TENSOR_NAME = "arr_0";
+
+const HEADER_BYTES_MAX = 65_536;
+const ALIGNMENT = 64;
+const HEADER = /^\s*\{\s*'descr':\s*'([^']{1,16})'\s*,\s*'fortran_order':\s*(True|False)\s*,\s*'shape':\s*\(([\d\s,]*)\)\s*,?\s*\}\s*$/;
+const NUMPY_TYPES: Readonly<Record<DType, string>> = { f32: "f4", f64: "f8", i32: "i4", i64: "i8", u8: "u1" };
+
+export function encodeNpy(tensor: Tensor): Uint8Array<ArrayBuffer> {
+  const order = tensor.dtype === "u8" ? "|" : "<";
+  const shape = tensor.shape.length === 1 ? `${tensor.shape[0]},` : tensor.shape.join(", ");
+  const text = `{'descr': '${order}${NUMPY_TYPES[tensor.dtype]}', 'fortran_order': False, 'shape': (${shape}), }`;
+  const prefixBytes = NPY_MAGIC.length + 4;
+  const headerBytes = Math.ceil((prefixBytes + text.length + 1) / ALIGNMENT) * ALIGNMENT - prefixBytes;
+  const data = tensorBytes(tensor);
+  const file = new Uint8Array(prefixBytes + headerBytes + data.byteLength);
+  file.set(NPY_MAGIC);
+  file[NPY_MAGIC.length] = 1;
+  new DataView(file.buffer).setUint16(NPY_MAGIC.length + 2, headerBytes, true);
+  file.set(Buffer.from(`${text.padEnd(headerBytes - 1)}\n`, "latin1"), prefixBytes);
+  file.set(data, prefixBytes + headerBytes);
+  return file;
+}
+
+export function decodeNpy(bytes: Uint8Array): Tensor {
+  const { text, dataOffset } = readHeader(bytes);
+  const match = HEADER.exec(text);
+  if (!match) damaged("its header is not the dictionary NumPy writes");
+  const [, descr = "", fortran, dimensions = ""] = match;
+  const shape = dimensions
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map(Number);
+  const { dtype, swapped } = readType(descr);
+  if (fortran === "True" && shape.length > 1) {
+    throw new InputProblem("VALIDATION_ERROR", "the npy array is in Fortran order; save numpy.ascontiguousarray(array)");
+  }
+  const data = bytes.subarray(dataOffset);
+  return tensorFromBytes({ name: NPY_TENSOR_NAME, dtype, shape }, swapped ? swapBytes(data, ELEMENT_BYTES[dtype]) : data);
+}
+
+function readHeader(bytes: Uint8Array): { text: string; dataOffset: number } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const major = bytes[NPY_MAGIC.length];
+  if (major === undefined) damaged("it ends before its version");
+  if (major < 1 || major > 3)
+    throw new TrainerError("UNSUPPORTED_PARAMETERS", `npy version ${major} is unknown; this node reads versions 1 to 3`);
+  const lengthOffset = NPY_MAGIC.length + 2;
+  const textOffset = lengthOffset + (major === 1 ? 2 : 4);
+  if (bytes.byteLength < textOffset) damaged("it ends before its header");
+  const headerBytes = major === 1 ? view.getUint16(lengthOffset, true) : view.getUint32(lengthOffset, true);
+  if (headerBytes > HEADER_BYTES_MAX) damaged(`its header has ${headerBytes} bytes; at most ${HEADER_BYTES_MAX}`);
+  const dataOffset = textOffset + headerBytes;
+  if (bytes.byteLength < dataOffset) damaged("it ends within its header");
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textOffset, headerBytes).toString(major === 3 ? "utf8" : "latin1");
+  return { text, dataOffset };
+}
+
+function readType(descr: string): { dtype: DType; swapped: boolean } {
+  const order = descr.charAt(0);
+  const known = Object.entries(NUMPY_TYPES).find(([, type]) => type === descr.slice(1));
+  if (!known || !"<>|=".includes(order)) {
+    const kinds = Object.values(NUMPY_TYPES).join(", ");
+    // "|O" is Python objects: a pickle in disguise.
+    throw new TrainerError("UNSUPPORTED_PARAMETERS", `npy dtype '${descr}' is not read by this node; it reads ${kinds}`, {
+      details: { dtype: descr },
+    });
+  }
+  return { dtype: known[0] as DType, swapped: order === ">" && ELEMENT_BYTES[known[0] as DType] > 1 };
+}
+
+function swapBytes(bytes: Uint8Array, elementBytes: number): Uint8Array {
+  // A copy: the bytes are hashed elsewhere and must stay as they came.
+  const copy = Buffer.from(bytes);
+  if (copy.byteLength % elementBytes !== 0) damaged("it ends within an element");
+  return elementBytes === 4 ? copy.swap32() : copy.swap64();
+}
+
+function damaged(what: string): never {
+  throw new InputProblem("VALIDATION_ERROR", `the npy array is damaged: ${what}`);
+}

@@ -1,0 +1,24 @@
+/** What can be wrong with the numbers a caller sent. How each becomes an HTTP status is decided outside, in errors.ts. */
+export type InputProblemKind =
+  | "VALIDATION_ERROR"
+  | "SHAPE_MISMATCH"
+  | "DTYPE_MISMATCH"
+  | "NON_FINITE"
+  | "EMPTY_LIST"
+  | "EMPTY_DATASET"
+  | "TOO_FEW_CLIENTS";
+
+export type ProblemDetails = Readonly<Record<string, unknown>>;
+
+/** The caller's input cannot be computed with; `details` names the first bad element by index and tensor. */
+export class InputProblem extends Error {
+  readonly kind: InputProblemKind;
+  readonly details: ProblemDetails | undefined;
+
+  constructor(kind: InputProblemKind, message: string, details?: ProblemDetails) {
+    super(message);
+    this.name = "InputProblem";
+    this.kind = kind;
+    this.details = details;
+  }
+}

@@ -1,0 +1,35 @@
+import { availableParallelism } from "node:os";
+import { z } from "zod";
+import { ConfigError, countSetting, portSetting, readConfig } from "../common/config.ts";
+
+const MIB = 1024 * 1024;
+const HOUR_MS = 3_600_000;
+
+export type TrainerConfig = ReturnType<typeof readTrainerConfig>;
+
+/** The trainer node's settings. Every limit is here, and `/v1/info` shows them. */
+export function readTrainerConfig(environment: Readonly<Record<string, string | undefined>>) {
+  const settings = readConfig(
+    {
+      TRAINER_PORT: portSetting(5000),
+      HOST: z.string().default("127.0.0.1"),
+      /** "loopback": calls from other machines are refused, for this node cannot check keys. "none": anyone who reaches the port may call. */
+      TRAINER_AUTH: z.enum(["loopback", "none"]).default("loopback"),
+      /** A JSON file of rows or {x, y}, used when a request names no dataset. */
+      DATASET_PATH: z.string().optional(),
+      TRAINER_THREADS: countSetting(availableParallelism(), { min: 1, max: 1024 }),
+      TRAINER_QUEUE_MAX: countSetting(64, { min: 0, max: 100_000 }),
+      // A JavaScript string ends at about 512 MiB, and a body is one.
+      TRAINER_BODY_BYTES_MAX: countSetting(128 * MIB, { min: 1024, max: 500 * MIB }),
+      TRAINER_BYTES_BUDGET: countSetting(1024 * MIB, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
+      TRAINER_TASK_TIMEOUT_MS: countSetting(HOUR_MS, { min: 1, max: 2 ** 31 - 1 }),
+      TRAINER_WORKER_HEAP_MB: countSetting(2048, { min: 64, max: 1_000_000 }),
+      LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+    },
+    environment,
+  );
+  if (settings.TRAINER_BYTES_BUDGET < settings.TRAINER_BODY_BYTES_MAX) {
+    throw new ConfigError(["TRAINER_BYTES_BUDGET: must be at least TRAINER_BODY_BYTES_MAX, or the largest body could never be taken"]);
+  }
+  return settings;
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { ConfigError } from "../common/config.ts";
+import type { Dataset } from "./compute/datasets/dataset.ts";
+import { readDataset } from "./operations/dataset.ts";
+
+/** Reads the node's default data set once, at the start, into memory that all threads share. */
+export function loadDefaultDataset(path: string | undefined): Dataset | undefined {
+  if (path === undefined) return undefined;
+  try {
+    const noNames = () => {
+      throw new Error("the file must hold rows or {x, y}, not a name");
+    };
+    return shared(readDataset(JSON.parse(readFileSync(path, "utf8")), "all", { digits: noNames, fallback: undefined }));
+  } catch (cause) {
+    throw new ConfigError([`DATASET_PATH: ${path} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`]);
+  }
+}
+
+function shared(dataset: Dataset): Dataset {
+  const features = new Float32Array(new SharedArrayBuffer(dataset.features.byteLength));
+  features.set(dataset.features);
+  const labels = new Int32Array(new SharedArrayBuffer(dataset.labels.byteLength));
+  labels.set(dataset.labels);
+  return { ...dataset, features, labels };
+}

@@ -1,0 +1,75 @@
+import { InputProblem, type InputProblemKind, type ProblemDetails } from "./compute/problem.ts";
+
+/**
+ * Everything a participant call can end with, and its HTTP status: the one place where the two meet. `code` is what the
+ * caller reads; it is the kind itself but for malformed JSON, which shares VALIDATION_ERROR with a wrong field.
+ */
+const ANSWERS = {
+  MALFORMED_JSON: { status: 400, code: "VALIDATION_ERROR" },
+  UNAUTHORIZED: { status: 401 },
+  NOT_FOUND: { status: 404 },
+  DATASET_NOT_FOUND: { status: 404 },
+  METHOD_NOT_ALLOWED: { status: 405 },
+  BASE_MISMATCH: { status: 409 },
+  PAYLOAD_TOO_LARGE: { status: 413 },
+  UNSUPPORTED_PARAMETERS: { status: 415 },
+  VALIDATION_ERROR: { status: 422 },
+  INVALID_BASE64: { status: 422 },
+  SHAPE_MISMATCH: { status: 422 },
+  DTYPE_MISMATCH: { status: 422 },
+  NON_FINITE: { status: 422 },
+  EMPTY_LIST: { status: 422 },
+  EMPTY_DATASET: { status: 422 },
+  DATASET_REQUIRED: { status: 422 },
+  TOO_FEW_CLIENTS: { status: 422 },
+  SERVER_ERROR: { status: 500 },
+  FUNCTION_ERROR: { status: 500 },
+  BUSY: { status: 503 },
+  DRAINING: { status: 503 },
+  TIMEOUT: { status: 504 },
+} as const satisfies Record<InputProblemKind, { status: number }> & Record<string, { status: number; code?: string }>;
+
+export type ErrorKind = keyof typeof ANSWERS;
+
+export interface TrainerErrorOptions {
+  details?: ProblemDetails | undefined;
+  /** For logs only. */
+  internal?: string | undefined;
+  retryAfterSeconds?: number | undefined;
+  cause?: unknown;
+}
+
+export class TrainerError extends Error {
+  readonly kind: ErrorKind;
+  readonly details: ProblemDetails | undefined;
+  readonly internal: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(kind: ErrorKind, message: string, options: TrainerErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "TrainerError";
+    this.kind = kind;
+    this.details = options.details;
+    this.internal = options.internal;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  get status(): number {
+    return ANSWERS[this.kind].status;
+  }
+
+  get code(): string {
+    const answer: { status: number; code?: string } = ANSWERS[this.kind];
+    return answer.code ?? this.kind;
+  }
+}
+
+/** Anything thrown as a TrainerError. What nobody foresaw gets the given kind; only its type and message may be shown, and only for FUNCTION_ERROR. */
+export function asTrainerError(thrown: unknown, unforeseen: "SERVER_ERROR" | "FUNCTION_ERROR"): TrainerError {
+  if (thrown instanceof TrainerError) return thrown;
+  if (thrown instanceof InputProblem) return new TrainerError(thrown.kind, thrown.message, { details: thrown.details, cause: thrown });
+  const internal = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  const shown = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "unknown error";
+  const message = unforeseen === "FUNCTION_ERROR" ? `The function failed: ${shown}` : "Something went wrong on our side.";
+  return new TrainerError(unforeseen, message, { internal, cause: thrown });
+}

@@ -1,0 +1,20 @@
+import type { ErrorRequestHandler } from "express";
+import { toJson } from "../../common/json.ts";
+import type { Logger } from "../../common/logger.ts";
+import { asTrainerError } from "../errors.ts";
+
+/** The one place where an error becomes an answer `{error, code, details?, request_id}`. Stacks and causes stay in the log. */
+export function errorResponse(logger: Logger): ErrorRequestHandler {
+  return (thrown, _request, response, _next) => {
+    const error = asTrainerError(thrown, "SERVER_ERROR");
+    const requestId = String(response.getHeader("x-request-id"));
+    if (error.status >= 500) logger.warn({ requestId, code: error.code, message: error.message, internal: error.internal }, "call failed");
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    if (error.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(error.retryAfterSeconds));
+    const body = { error: error.message, code: error.code, details: error.details, request_id: requestId };
+    response.status(error.status).type("application/json").end(toJson(body));
+  };
+}

@@ -1,0 +1,110 @@
+import { type RequestHandler, Router } from "express";
+import { FORMATS } from "../codec/parameters.ts";
+import { DATASET_LIMITS } from "../compute/datasets/dataset.ts";
+import { DIGITS, SPLITS } from "../compute/datasets/digits.ts";
+import { SCHEMES } from "../compute/datasets/partition.ts";
+import { MODEL_ELEMENTS_MAX } from "../compute/tasks/softmax-model.ts";
+import { DTYPES, TENSOR_LIMITS } from "../compute/tensor.ts";
+import type { TrainerDeps } from "../deps.ts";
+import { JSON_DEPTH_MAX } from "../operations/run.ts";
+import { CLIENTS_MAX } from "../operations/schemas.ts";
+import { OPERATION_NAMES } from "../pool/messages.ts";
+import { onlyMethods } from "./methods.ts";
+
+/** `/health` (alive) and `/ready` (able to take work). */
+export function healthRoutes({ state }: TrainerDeps): Router {
+  const router = Router();
+  get(router, "/health", (_request, response) => {
+    response.json({ status: "ok" });
+  });
+  get(router, "/ready", (_request, response) => {
+    const now = state();
+    response.status(now === "ready" ? 200 : 503).json({ status: now });
+  });
+  return router;
+}
+
+/** `/v1/info` (what the node can do) and `/metrics`. */
+export function infoRoutes({ metrics, settings }: TrainerDeps): Router {
+  const router = Router();
+  get(router, "/v1/info", (_request, response) => {
+    response.json(describeNode(settings));
+  });
+  get(router, "/metrics", async (_request, response) => {
+    response.type(metrics.contentType).send(await metrics.text());
+  });
+  return router;
+}
+
+function get(router: Router, path: string, handler: RequestHandler): void {
+  router.get(path, handler);
+  router.all(path, onlyMethods("GET", "HEAD"));
+}
+
+function describeNode(settings: TrainerDeps["settings"]): object {
+  return {
+    version: settings.version,
+    kernel: "js",
+    operations: OPERATION_NAMES,
+    formats: FORMATS,
+    dtypes: DTYPES,
+    tasks: [
+      {
+        name: "softmax",
+        settings: {
+          epochs: "1..1000, default 1",
+          batch_size: "1..100000, default 10",
+          lr: "above 0, to 100, default 0.1",
+          seed: "whole number from 0",
+          optimizer: "sgd",
+        },
+        parameters: {
+          named: ["weight [columns, classes]", "bias [classes]"],
+          stacked: "one tensor [columns + 1, classes], its last row the bias (npy)",
+        },
+      },
+    ],
+    strategies: [
+      {
+        name: "mean",
+        settings: {},
+        uses: ["weights"],
+        floats: "weighted mean, float64 accumulation, summed in order of sha-256 then weight",
+        integers: "maximum",
+      },
+    ],
+    datasets: [
+      {
+        name: "digits",
+        rows: DIGITS.rows,
+        columns: DIGITS.columns,
+        classes: DIGITS.classes,
+        splits: { train: DIGITS.trainRows, test: DIGITS.testRows, all: DIGITS.rows },
+        default_split: { train: "train", evaluate: "test" },
+        options: {
+          split: SPLITS,
+          classes: "list of the labels to keep",
+          partition: { schemes: SCHEMES, fields: ["index", "of", "seed", "alpha"] },
+        },
+        source: "UCI Optical Recognition of Handwritten Digits, CC BY 4.0",
+      },
+    ],
+    default_dataset: settings.hasDefaultDataset,
+    limits: {
+      body_bytes: settings.bodyBytesMax,
+      held_bytes: settings.bytesBudget,
+      queue: settings.queueMax,
+      threads: settings.threads,
+      task_timeout_ms: settings.taskTimeoutMs,
+      json_depth: JSON_DEPTH_MAX,
+      clients: CLIENTS_MAX,
+      tensors: TENSOR_LIMITS.tensorsMax,
+      tensor_elements: TENSOR_LIMITS.elementsMax,
+      tensor_name_bytes: TENSOR_LIMITS.nameBytesMax,
+      model_weights: MODEL_ELEMENTS_MAX,
+      dataset_rows: DATASET_LIMITS.rowsMax,
+      dataset_columns: DATASET_LIMITS.columnsMax,
+      dataset_classes: DATASET_LIMITS.classesMax,
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { RequestHandler } from "express";
+import { newId } from "../../common/ids.ts";
+import type { TrainerDeps } from "../deps.ts";
+
+const SANE_ID = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** Gives each answer its `x-request-id` (the caller's own when sane), and counts and logs the call once it has ended, however it ended. */
+export function observe({ clock, random, metrics, logger }: TrainerDeps, routes: ReadonlySet<string>): RequestHandler {
+  return (request, response, next) => {
+    const startedMs = clock.monotonicMs();
+    const given = request.get("x-request-id");
+    const requestId = given && SANE_ID.test(given) ? given : newId("req", { clock, random });
+    response.setHeader("x-request-id", requestId);
+    const path = request.path.replace(/\/$/, "").toLowerCase();
+    // Paths of strangers must not become time series.
+    const route = routes.has(path) ? path : "other";
+    response.once("close", () => {
+      const durationMs = clock.monotonicMs() - startedMs;
+      // 499 as nginx has it: the caller left before the answer.
+      const status = response.writableFinished ? response.statusCode : 499;
+      metrics.countCall({ route, status, seconds: durationMs / 1000 });
+      logger.info({ requestId, method: request.method, route, status, durationMs: Math.round(durationMs) }, "call");
+    });
+    next();
+  };
+}

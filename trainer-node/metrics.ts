@@ -1,0 +1,56 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { ByteBudget } from "./pool/byte-budget.ts";
+import type { ComputePool } from "./pool/pool.ts";
+
+/** What Prometheus reads at /metrics. */
+export interface Metrics {
+  countCall(call: { route: string; status: number; seconds: number }): void;
+  countBytes(direction: "in" | "out", bytes: number): void;
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+const DURATION_BUCKETS_SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600, 3600];
+
+export function createMetrics({ pool, budget }: { pool: ComputePool; budget: ByteBudget }): Metrics {
+  // An own registry: the package's shared one would mix two apps in one test process.
+  const registers = [new Registry()];
+  const [registry] = registers as [Registry];
+  const calls = new Counter({ name: "trainer_calls_total", help: "Calls answered.", labelNames: ["route", "status"], registers });
+  const seconds = new Histogram({
+    name: "trainer_call_seconds",
+    help: "From request to answer.",
+    labelNames: ["route"],
+    buckets: DURATION_BUCKETS_SECONDS,
+    registers,
+  });
+  const bytes = new Counter({
+    name: "trainer_body_bytes_total",
+    help: "Bytes of request and answer bodies.",
+    labelNames: ["direction"],
+    registers,
+  });
+  gauge("trainer_queue_size", "Calls waiting for a thread.", () => pool.load().queued);
+  gauge("trainer_running", "Calls that have a thread.", () => pool.load().running);
+  gauge("trainer_held_bytes", "Bytes of bodies arriving, queued or running.", () => budget.heldBytes);
+  return {
+    countCall: (call) => {
+      calls.inc({ route: call.route, status: call.status });
+      seconds.observe({ route: call.route }, call.seconds);
+    },
+    countBytes: (direction, count) => bytes.inc({ direction }, count),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+
+  function gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+}

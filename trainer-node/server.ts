@@ -1,0 +1,34 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Clock } from "../common/clock.ts";
+
+export interface RunningServer {
+  readonly port: number;
+  /** Takes no new connections and lets running calls end for up to `graceMs`, then cuts them. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export async function startServer(app: RequestListener, options: { host: string; port: number; clock: Clock }): Promise<RunningServer> {
+  const server = createServer(app);
+  // The default would say "go on" to a body that read-body.ts is about to refuse.
+  server.on("checkContinue", app);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: async (graceMs) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const waiting = new AbortController();
+      await Promise.race([closed, options.clock.sleep(graceMs, waiting.signal).catch(() => {})]);
+      waiting.abort();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
