@@ -1,14 +1,17 @@
 import { z } from "zod";
-import { countSetting, portSetting, readConfig } from "../common/config.ts";
+import { countSetting, flagSetting, portSetting, readConfig } from "../common/config.ts";
 
 const shape = {
   PORT: portSetting(4000),
   HOST: z.string().default("127.0.0.1"),
   /** A second listener that takes keys only in x-gw-api-key; unset = none. */
-  HOSTED_PORT: portSetting(0).optional(),
+  HOSTED_PORT: z.coerce.number("must be a port number").int().min(0).max(65_535).optional(),
   AUTH_PROFILE: z.enum(["gateway", "hosted"]).default("gateway"),
   CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
   EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }),
+  /** Several edge processes share the port; the kernel spreads connections over them. */
+  EDGE_REUSE_PORT: flagSetting(false),
+  EDGES: countSetting(1, { min: 1, max: 1024 }),
   /** Addresses or CIDRs of proxies whose x-forwarded-for is believed; comma-separated, unset = none. */
   TRUST_PROXY: z.string().optional(),
   CORS_ORIGINS: z.string().optional(),
@@ -26,6 +29,7 @@ export interface EdgeConfig {
   authProfile: "gateway" | "hosted";
   controlAddress: string;
   edgeIndex: number;
+  reusePort: boolean;
   trustProxy: readonly string[];
   corsOrigins: readonly string[];
   jsonBodyBytesMax: number;
@@ -42,6 +46,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     authProfile: settings.AUTH_PROFILE,
     controlAddress: settings.CONTROL_ADDRESS,
     edgeIndex: settings.EDGE_INDEX,
+    reusePort: settings.EDGE_REUSE_PORT || settings.EDGES > 1,
     trustProxy: splitList(settings.TRUST_PROXY),
     corsOrigins: splitList(settings.CORS_ORIGINS),
     jsonBodyBytesMax: settings.JSON_BODY_BYTES_MAX,
@@ -51,5 +56,8 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
 }
 
 function splitList(text: string | undefined): string[] {
-  return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+  return (text ?? "")
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 }

@@ -7,6 +7,7 @@ import {
   CreateProviderResponse,
   DeleteModelResponse,
   DeleteProviderResponse,
+  type ListModelsRequest,
   type Model as ModelMessage,
   UpdateModelResponse,
   UpdateProviderResponse,
@@ -30,7 +31,8 @@ type Handlers = ServiceHandlers<typeof CatalogServiceService>;
 
 function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listProviders"> {
   return {
-    async listModels(request) {
+    async listModels(request, context) {
+      if (request.includeDisabled) await requireAdmin(deps, context);
       const page = pageOf(request.page);
       const now = deps.clock.now();
       const models = await collect(deps.store.scan("models", { index: "byName" }));
@@ -59,9 +61,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: CreateModelResponse }, async ({ tx, now, audit }) => {
         const provider = await requireProvider(tx, request.provider);
-        if (await tx.find("models", "byName", [request.name])) {
-          throw new AppError("ALREADY_EXISTS", "There is a model of this name already.", { details: [{ path: "body.name", message: "is taken" }] });
-        }
+        await refuseTakenModel(tx, request.name);
         const model: Model = {
           id: newId("model", deps),
           name: request.name,
@@ -88,9 +88,12 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: UpdateModelResponse }, async ({ tx, now, audit }) => {
         const model = await requireModel(tx, request.id);
+        const name = request.name ?? model.name;
+        if (name !== model.name) await refuseTakenModel(tx, name);
         const status = request.status === "active" || request.status === "disabled" ? request.status : model.status;
         const updated: Model = {
           ...model,
+          name,
           inferenceModelId: request.inferenceModelId ?? model.inferenceModelId,
           description: request.description ?? model.description,
           ...(request.contextWindow === undefined ? {} : { contextWindow: request.contextWindow }),
@@ -190,6 +193,12 @@ async function requireModel(reader: Reader, id: string): Promise<Model> {
   return model;
 }
 
+async function refuseTakenModel(reader: Reader, name: string): Promise<void> {
+  if (await reader.find("models", "byName", [name])) {
+    throw new AppError("ALREADY_EXISTS", "There is a model of this name already.", { details: [{ path: "body.name", message: "is taken" }] });
+  }
+}
+
 async function requireProvider(reader: Reader, reference: string): Promise<Provider> {
   const provider = (await reader.get("providers", reference)) ?? (await reader.find("providers", "byName", [reference.toLowerCase()]));
   if (!provider) throw new AppError("NOT_FOUND", "There is no such provider.", { details: [{ path: "body.provider", message: "is not known" }] });
@@ -202,11 +211,11 @@ async function refuseTakenName(reader: Reader, name: string): Promise<void> {
   }
 }
 
-function matches(model: ModelMessage, query: { search?: string | undefined; type?: string | undefined; provider?: string | undefined }): boolean {
+function matches(model: ModelMessage, query: Pick<ListModelsRequest, "search" | "type" | "provider" | "includeDisabled">): boolean {
   const search = query.search?.toLowerCase();
   const provider = query.provider?.toLowerCase();
   return (
-    model.status === "active" &&
+    (query.includeDisabled || model.status === "active") &&
     (search === undefined || model.name.toLowerCase().includes(search) || model.description.toLowerCase().includes(search)) &&
     (query.type === undefined || model.type === query.type) &&
     (provider === undefined || model.providerId === query.provider || model.providerName.toLowerCase() === provider)

@@ -6,9 +6,12 @@ import {
   RemoveMemberResponse,
   SetTeamBlockResponse,
   type TeamsServiceService,
+  type UpdateTeamRequest,
+  UpdateTeamResponse,
 } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import type { Team } from "../domain/records.ts";
 import { collect, readPage } from "../stores/page.ts";
+import type { Reader } from "../stores/store.ts";
 import { createTeam } from "../writes/accounts.ts";
 import { appendChange } from "../writes/feed.ts";
 import { requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
@@ -40,11 +43,7 @@ export function teamsHandlers(deps: ControlDeps): ServiceHandlers<typeof TeamsSe
       const actor = await requireActor(deps, context);
       requireOrganizationManager(actor);
       return write(deps, context, { actor, codec: CreateTeamResponse }, async ({ tx, now, audit }) => {
-        if (await tx.find("teams", "byName", [actor.organizationId, request.name.toLowerCase()])) {
-          throw new AppError("ALREADY_EXISTS", "The organization has a team of this name already.", {
-            details: [{ path: "body.name", message: "is taken" }],
-          });
-        }
+        await refuseTakenName(tx, actor.organizationId, request.name);
         const team = await createTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
         await audit({ action: "team.create", target: team.id, details: { name: team.name } });
         return { team: await teamMessage(tx, team, now) };
@@ -61,6 +60,21 @@ export function teamsHandlers(deps: ControlDeps): ServiceHandlers<typeof TeamsSe
         members: await memberMessages(deps.store, team.id, now),
         apiKeys: await Promise.all(keys.map((key) => keyMessage(deps.store, key, now))),
       };
+    },
+
+    async updateTeam(request, context) {
+      const actor = await requireActor(deps, context);
+      return write(deps, context, { actor, codec: UpdateTeamResponse }, async ({ tx, now, audit }) => {
+        const { team } = await requireManagedTeam(tx, actor, request.id);
+        const name = request.name ?? team.name;
+        if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
+        const updated = { ...withTeamLimits(team, request), name, nameKey: name.toLowerCase(), updatedAt: now };
+        await tx.put("teams", updated);
+        await appendChange(tx, { kind: "team", subject: team.id }, now);
+        const { models, rpm, tpm } = updated;
+        await audit({ action: "team.update", target: team.id, organizationId: team.organizationId, details: { name, models, rpm, tpm } });
+        return { team: await teamMessage(tx, updated, now) };
+      });
     },
 
     async inviteMember(request, context) {
@@ -98,5 +112,25 @@ export function teamsHandlers(deps: ControlDeps): ServiceHandlers<typeof TeamsSe
         return { team: await teamMessage(tx, updated, now) };
       });
     },
+  };
+}
+
+async function refuseTakenName(reader: Reader, organizationId: string, name: string): Promise<void> {
+  if (await reader.find("teams", "byName", [organizationId, name.toLowerCase()])) {
+    throw new AppError("ALREADY_EXISTS", "The organization has a team of this name already.", {
+      details: [{ path: "body.name", message: "is taken" }],
+    });
+  }
+}
+
+function withTeamLimits(team: Team, request: UpdateTeamRequest): Team {
+  const { models, rpm, tpm, ...rest } = team;
+  const clear = new Set(request.clear);
+  const next = { models: request.models?.names ?? models, rpm: request.rpm ?? rpm, tpm: request.tpm ?? tpm };
+  return {
+    ...rest,
+    ...(next.models === undefined || clear.has("models") ? {} : { models: next.models }),
+    ...(next.rpm === undefined || clear.has("rpm") ? {} : { rpm: next.rpm }),
+    ...(next.tpm === undefined || clear.has("tpm") ? {} : { tpm: next.tpm }),
   };
 }

@@ -11,17 +11,20 @@ import { matchingRows, matchingSums, prepareQuery, type UsageQuery } from "./usa
 import { visibleTeamIds } from "./standing.ts";
 import { usageMessage } from "./usage-messages.ts";
 
+const EXPORT_PAGE_SIZE = 1000;
+const NO_TOTALS: Totals = { requests: 0n, tokens: 0n, cost: 0n };
+
 export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageServiceService> {
   return {
     async listLogs(request, context) {
       const actor = await requireActor(deps, context);
       const query = await prepareQuery(deps, actor, request.filter);
-      const page = pageOf(request.page);
+      const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
       const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
       const skip = after ? 0 : (page.page - 1) * page.pageSize;
       const rows = await takeRows(matchingRows(deps.store, query, after), skip, page.pageSize + 1);
       const shown = rows.slice(0, page.pageSize);
-      const totals = await sumUp(deps.store, query);
+      const totals = request.export ? NO_TOTALS : await sumUp(deps.store, query);
       return {
         logs: shown.map(usageMessage),
         meta: metaOf(page, Number(totals.requests)),

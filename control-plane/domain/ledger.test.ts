@@ -1,0 +1,82 @@
+import fc from "fast-check";
+import { type Books, EMPTY_HEAD, emptyAccount, entryHash, organizationAccount, postTransfer, type Transfer } from "./ledger.ts";
+import type { LedgerEntry } from "./records.ts";
+
+const ORGANIZATIONS = ["org_a", "org_b"];
+const SYSTEM = ["revenue", "purchases", "grants"];
+
+function openBooks(): Books {
+  const ids = [...SYSTEM, ...ORGANIZATIONS.map(organizationAccount)];
+  return { head: EMPTY_HEAD, accounts: new Map(ids.map((id) => [id, emptyAccount(id)])) };
+}
+
+const transfers = fc.array(
+  fc.record({
+    organizationId: fc.constantFrom(...ORGANIZATIONS),
+    type: fc.constantFrom("purchase", "grant", "usage", "adjustment", "refund" as const),
+    amount: fc.bigInt({ min: 1n, max: 2n ** 62n / 100n }),
+  }),
+  { maxLength: 60 },
+);
+
+function toTransfer(input: { organizationId: string; type: string; amount: bigint }, index: number): Transfer {
+  const account = organizationAccount(input.organizationId);
+  const inward = input.type === "purchase" || input.type === "grant";
+  const other = input.type === "usage" ? "revenue" : input.type === "purchase" || input.type === "refund" ? "purchases" : "grants";
+  return {
+    type: input.type as Transfer["type"],
+    organizationId: input.organizationId,
+    from: inward ? other : account,
+    to: inward ? account : other,
+    amount: input.amount,
+    reference: `ref_${index}`,
+  };
+}
+
+test("after any series of transfers all accounts sum to zero, and each balance is the sum of its entries", () => {
+  fc.assert(
+    fc.property(transfers, (given) => {
+      const books = openBooks();
+      const sums = new Map<string, bigint>();
+      given.forEach((input, index) => {
+        const entry = postTransfer(books, toTransfer(input, index), index);
+        sums.set(entry.from, (sums.get(entry.from) ?? 0n) - entry.amount);
+        sums.set(entry.to, (sums.get(entry.to) ?? 0n) + entry.amount);
+        expect(entry.balanceAfter).toBe(sums.get(organizationAccount(entry.organizationId)));
+        expect(entry.id).toBe(index + 1);
+      });
+      for (const [id, account] of books.accounts) expect(account.balance).toBe(sums.get(id) ?? 0n);
+      expect([...books.accounts.values()].reduce((total, account) => total + account.balance, 0n)).toBe(0n);
+    }),
+  );
+});
+
+test("an organisation's totals by kind explain its balance", () => {
+  fc.assert(
+    fc.property(transfers, (given) => {
+      const books = openBooks();
+      given.forEach((input, index) => void postTransfer(books, toTransfer(input, index), index));
+      for (const id of ORGANIZATIONS.map(organizationAccount)) {
+        const { balance, purchased, granted, rewarded, used } = books.accounts.get(id) ?? emptyAccount(id);
+        expect(purchased + granted + rewarded - used).toBe(balance);
+      }
+    }),
+  );
+});
+
+test("changing any field of any entry breaks the chain at that entry", () => {
+  const books = openBooks();
+  const entry = postTransfer(books, toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0), 7);
+  const { hash, ...fields } = entry;
+  expect(entryHash(EMPTY_HEAD.hash, fields)).toBe(hash);
+  const changes: Partial<LedgerEntry>[] = [{ id: 2 }, { reference: "x" }, { type: "grant" }, { organizationId: "org_b" }, { from: "x" }, { to: "x" }, { amount: 6n }, { balanceAfter: 0n }, { note: "" }, { createdAt: 8 }];
+  for (const change of changes) expect(entryHash(EMPTY_HEAD.hash, { ...fields, ...change })).not.toBe(hash);
+  expect(entryHash(hash, fields)).not.toBe(hash);
+});
+
+test("a transfer of nothing, of less than nothing, or within one account is our own mistake and stops", () => {
+  const valid = toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0);
+  expect(() => postTransfer(openBooks(), { ...valid, amount: 0n }, 0)).toThrow();
+  expect(() => postTransfer(openBooks(), { ...valid, amount: -1n }, 0)).toThrow();
+  expect(() => postTransfer(openBooks(), { ...valid, from: valid.to }, 0)).toThrow();
+});

@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { RateWindow } from "./rate-window.ts";
+import { Throttle } from "./throttle.ts";
+
+test("a rate window never lets more than the limit into any 60 seconds, and lets the next one in when it says so", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 80 }), fc.integer({ min: 1, max: 10 }), (gaps, limit) => {
+      const window = new RateWindow();
+      const admitted: number[] = [];
+      let now = 1_000_000;
+      for (const gap of gaps) {
+        now += gap;
+        const wait = window.secondsUntilFits(1, limit, now);
+        now += wait * 1000;
+        expect(window.secondsUntilFits(1, limit, now)).toBe(0);
+        window.add(1, now);
+        admitted.push(now);
+      }
+      // Buckets are whole seconds, so the window is exact to one second.
+      for (const at of admitted) expect(admitted.filter((other) => other <= at && other > at - 59_000).length).toBeLessThanOrEqual(limit);
+    }),
+  );
+});
+
+test("after too many failures a name waits, others do not, and the wait ends", () => {
+  const throttle = new Throttle({ limit: 3, windowMs: 1000 });
+  for (let failure = 0; failure < 3; failure++) {
+    expect(throttle.waitMs("a", failure)).toBe(0);
+    throttle.fail("a", failure);
+  }
+  expect(throttle.waitMs("a", 10)).toBe(990);
+  expect(throttle.waitMs("b", 10)).toBe(0);
+  expect(throttle.waitMs("a", 1001)).toBe(0);
+});
+
+test("a success forgets the failures before it", () => {
+  const throttle = new Throttle({ limit: 1, windowMs: 1000 });
+  throttle.fail("a", 0);
+  throttle.succeed("a");
+  expect(throttle.waitMs("a", 1)).toBe(0);
+});
+
+test("a flood of names does not grow the throttle beyond its bound", () => {
+  const throttle = new Throttle({ limit: 1, windowMs: 1_000_000, namesMax: 10 });
+  for (let name = 0; name < 1000; name++) throttle.fail(String(name), name);
+  expect(throttle.waitMs("0", 1000)).toBe(0);
+  expect(throttle.waitMs("999", 1000)).toBeGreaterThan(0);
+});

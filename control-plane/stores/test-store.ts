@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openEmbeddedStore } from "./embedded/store.ts";
+import type { Store } from "./store.ts";
+
+/** A real store in a folder of its own, for one test; `close` removes it. */
+export function openTestStore(): { store: Store; close(): Promise<void> } {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-test-"));
+  const store = openEmbeddedStore(folder);
+  return {
+    store,
+    async close() {
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import fc from "fast-check";
+import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
+import type { UsageRow } from "../domain/records.ts";
+import { usageContentHash } from "../domain/settlement.ts";
+import { verifyLedger } from "../services/verify-ledger.ts";
+import { collect } from "../stores/page.ts";
+import type { Store } from "../stores/store.ts";
+import { openTestStore } from "../stores/test-store.ts";
+import { post } from "./ledger.ts";
+import { settleCalls } from "./settle.ts";
+
+const signal = new AbortController().signal;
+
+function row(id: string, cost: bigint, changes: Partial<UsageRow> = {}): UsageRow {
+  const content: Omit<UsageRow, "contentHash"> = {
+    id,
+    createdAt: 1_000_000,
+    completedAt: 1_000_001,
+    organizationId: "org_1",
+    teamId: "team_1",
+    teamName: "t",
+    apiKeyId: "key_1",
+    apiKeyName: "k",
+    maskedKey: "sk-...0000",
+    endpoint: "/chat/completions",
+    model: "echo",
+    deploymentId: "model_1",
+    provider: "echo",
+    type: "chat",
+    stream: false,
+    status: "success",
+    httpStatus: 200,
+    usage: { input: 1, cachedInput: 0, cacheWrite: 0, output: 2, reasoning: 0, audio: 0, total: 3, source: "provider" },
+    cost,
+    priceVersion: 1,
+    cacheHit: false,
+    attempts: 1,
+    latencyMs: 1,
+    overheadUs: 1,
+    tags: [],
+    ...changes,
+  };
+  return { ...content, contentHash: usageContentHash(content) };
+}
+
+const settle = (store: Store, rows: readonly UsageRow[]) => store.transaction((tx) => settleCalls(tx, rows, 5));
+const balance = async (store: Store) => (await store.get("accounts", organizationAccount("org_1")))?.balance ?? 0n;
+
+async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
+  const { store, close } = openTestStore();
+  try {
+    await store.transaction((tx) => tx.insert("teams", { id: "team_1", name: "t", nameKey: "t", organizationId: "org_1", createdAt: 1, updatedAt: 1 }));
+    await work(store);
+  } finally {
+    await close();
+  }
+}
+
+test("however settlements are split, repeated and reordered, each call is charged once and everything adds up", async () => {
+  const calls = fc.uniqueArray(fc.record({ id: fc.nat(30), cost: fc.bigInt({ min: 0n, max: 1000n }) }), { selector: ({ id }) => id, minLength: 1 });
+  await fc.assert(
+    fc.asyncProperty(calls, fc.array(fc.nat(30), { maxLength: 80 }), fc.integer({ min: 1, max: 7 }), async (given, order, batch) => {
+      await withStore(async (store) => {
+        const rows = given.map(({ id, cost }) => row(`call_${id}`, cost));
+        const sequence = [...order.map((index) => rows[index % rows.length]), ...rows].filter((found) => found !== undefined);
+        for (let start = 0; start < sequence.length; start += batch) await settle(store, sequence.slice(start, start + batch));
+        const total = given.reduce((sum, { cost }) => sum + cost, 0n);
+        expect(await balance(store)).toBe(-total);
+        expect(await store.count("usage")).toBe(rows.length);
+        expect(await store.count("ledger")).toBe(given.filter(({ cost }) => cost > 0n).length);
+        const [rollup] = await collect(store.scan("rollups"));
+        expect(rollup).toMatchObject({ requests: rows.length, cost: total, total: 3 * rows.length });
+        expect(await store.get("keyUses", "key_1")).toMatchObject({ spend: total, lastUsedAt: 1_000_000 });
+        expect(await verifyLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
+      });
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("the same call with another content is refused and audited, and nothing of it is charged", () =>
+  withStore(async (store) => {
+    await settle(store, [row("call_1", 10n)]);
+    const outcome = await settle(store, [row("call_1", 11n), row("call_2", 1n)]);
+    expect(outcome).toEqual({ settled: 1, repeated: 0, refused: ["call_1"] });
+    expect(await balance(store)).toBe(-11n);
+    expect((await collect(store.scan("audit"))).map(({ action, target }) => [action, target])).toEqual([["settlement.mismatch", "call_1"]]);
+  }));
+
+test("the settlement that takes the balance below zero blocks every team in the same transaction, and a purchase unblocks them", () =>
+  withStore(async (store) => {
+    const purchase = (amount: bigint, reference: string) =>
+      store.transaction((tx) => post(tx, { type: "purchase", organizationId: "org_1", from: "purchases", to: organizationAccount("org_1"), amount, reference }, 9));
+    const blocked = async () => (await store.get("teams", "team_1"))?.blockedByQuotaAt !== undefined;
+    await purchase(10n, "pur_1");
+    await settle(store, [row("call_1", 10n)]);
+    expect([await balance(store), await blocked()]).toEqual([0n, false]);
+    await settle(store, [row("call_2", 3n)]);
+    expect([await balance(store), await blocked()]).toEqual([-3n, true]);
+    await purchase(2n, "pur_2");
+    expect(await blocked()).toBe(true);
+    await purchase(1n, "pur_3");
+    expect([await balance(store), await blocked()]).toEqual([0n, false]);
+    expect((await collect(store.scan("feed"))).map(({ kind, subject }) => `${kind} ${subject}`)).toEqual(["organization org_1", "organization org_1"]);
+  }));
+
+test("a transfer with a reference the ledger has already is refused", () =>
+  withStore(async (store) => {
+    const once = () => store.transaction((tx) => post(tx, { type: "purchase", organizationId: "org_1", from: "purchases", to: organizationAccount("org_1"), amount: 1n, reference: "pur_1" }, 9));
+    await once();
+    await expect(once()).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
+    expect(await balance(store)).toBe(1n);
+  }));
+
+test("verify names the first bad entry: a changed amount, a missing row, a changed balance", () =>
+  withStore(async (store) => {
+    await settle(store, [row("call_1", 1n), row("call_2", 2n), row("call_3", 3n)]);
+    const entry = await store.get("ledger", 2);
+    const account = (await store.get("accounts", organizationAccount("org_1"))) ?? emptyAccount("");
+    if (!entry) throw new Error("the entry must be there");
+    const verify = async () => (await verifyLedger(store, signal)).firstBad;
+    await store.transaction((tx) => tx.put("ledger", { ...entry, amount: 20n }));
+    expect(await verify()).toMatchObject({ seq: 2n, reason: expect.stringContaining("hash") });
+    await store.transaction((tx) => tx.remove("ledger", 2));
+    expect(await verify()).toMatchObject({ seq: 3n, reason: "entry 2 is missing" });
+    await store.transaction((tx) => tx.put("ledger", entry));
+    expect(await verify()).toBeUndefined();
+    await store.transaction((tx) => tx.put("accounts", { ...account, balance: 1n }));
+    expect(await verify()).toMatchObject({ reason: expect.stringContaining("holds 1") });
+  }));

@@ -1,0 +1,98 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Clock } from "../../common/clock.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+
+/** What can be called: deployments by the model name people ask for. */
+export interface Catalog {
+  /** Active deployments of a model, in the control plane's order; empty when there is no such model. */
+  deploymentsOf(modelName: string): readonly Deployment[];
+  /** Names of models that can be called; stable order, no duplicates. */
+  modelNames(): readonly string[];
+  isMasterKey(sha256: Buffer): boolean;
+  /** Loads until it succeeds or the signal says stop; resolves with the revision it has. */
+  load(): Promise<bigint>;
+  /** Something in the catalog has changed at this revision: load again, once for any number of changes. */
+  changed(revision: bigint): void;
+  isLoaded(): boolean;
+}
+
+export interface CatalogDeps {
+  readonly access: Pick<ControlPlane["access"], "getSnapshot">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+const SNAPSHOT_MS = 2000;
+const BACK_OFF_MS = 100;
+const BACK_OFF_MS_MAX = 1000;
+
+export function createCatalog(deps: CatalogDeps): Catalog {
+  let byName: ReadonlyMap<string, readonly Deployment[]> = new Map();
+  let masterKeySha256: Buffer | undefined;
+  let loadedRevision: bigint | undefined;
+  let wantedRevision = 0n;
+  let loading: Promise<bigint> | undefined;
+
+  function take(snapshot: GetSnapshotResponse): bigint {
+    byName = groupByName(snapshot.deployments);
+    masterKeySha256 = snapshot.masterKeySha256;
+    loadedRevision = snapshot.revision;
+    return snapshot.revision;
+  }
+
+  /** A change heard while a snapshot was on its way may not be in it: then there is one more round. */
+  async function loadWanted(): Promise<bigint> {
+    for (;;) {
+      const wanted = wantedRevision;
+      const revision = take(await fetchSnapshot(deps));
+      if (wanted === wantedRevision && revision >= wantedRevision) return revision;
+      if (revision < wantedRevision) await deps.clock.sleep(BACK_OFF_MS, deps.signal);
+    }
+  }
+
+  function load(): Promise<bigint> {
+    loading ??= loadWanted().finally(() => {
+      loading = undefined;
+    });
+    return loading;
+  }
+
+  return {
+    deploymentsOf: (modelName) => byName.get(modelName) ?? [],
+    modelNames: () => [...byName.keys()],
+    isMasterKey: (sha256) => masterKeySha256?.length === sha256.length && timingSafeEqual(masterKeySha256, sha256),
+    load,
+    changed(revision) {
+      if (revision > wantedRevision) wantedRevision = revision;
+      // Only stopping ends it, and then nobody needs the catalog.
+      load().catch(() => {});
+    },
+    isLoaded: () => loadedRevision !== undefined,
+  };
+}
+
+async function fetchSnapshot({ access, clock, logger, signal }: CatalogDeps): Promise<GetSnapshotResponse> {
+  for (let delay = BACK_OFF_MS; ; delay = Math.min(delay * 2, BACK_OFF_MS_MAX)) {
+    signal.throwIfAborted();
+    try {
+      return await access.getSnapshot({}, { deadlineMs: SNAPSHOT_MS, signal });
+    } catch (error) {
+      logger.warn({ error: String(error) }, "the catalog could not be loaded; trying again");
+      await clock.sleep(delay, signal);
+    }
+  }
+}
+
+function groupByName(deployments: readonly Deployment[]): Map<string, Deployment[]> {
+  const groups = new Map<string, Deployment[]>();
+  for (const deployment of deployments) {
+    if (deployment.model?.status !== "active") continue;
+    const group = groups.get(deployment.modelName);
+    if (group) group.push(deployment);
+    else groups.set(deployment.modelName, [deployment]);
+  }
+  return groups;
+}

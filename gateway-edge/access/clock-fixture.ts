@@ -1,0 +1,50 @@
+import type { Clock } from "../../common/clock.ts";
+
+/** A clock that stands still until it is told to go on. */
+export interface FakeClock extends Clock {
+  /** Moves time, waking sleepers in their order, and lets what they started run. */
+  advance(milliseconds: number): Promise<void>;
+}
+
+interface Sleeper {
+  atMs: number;
+  wake: () => void;
+}
+
+export function fakeClock(startMs = 1_700_000_000_000): FakeClock {
+  let elapsedMs = 0;
+  let sleepers: Sleeper[] = [];
+  return {
+    now: () => startMs + elapsedMs,
+    monotonicMs: () => elapsedMs,
+    sleep: (milliseconds, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        const sleeper = { atMs: elapsedMs + milliseconds, wake: resolve };
+        sleepers.push(sleeper);
+        signal?.addEventListener("abort", () => {
+          sleepers = sleepers.filter((other) => other !== sleeper);
+          reject(signal.reason);
+        });
+      }),
+    advance: async (milliseconds) => {
+      const untilMs = elapsedMs + milliseconds;
+      await settleWork();
+      for (;;) {
+        const next = sleepers.filter((sleeper) => sleeper.atMs <= untilMs).sort((left, right) => left.atMs - right.atMs)[0];
+        if (!next) break;
+        sleepers = sleepers.filter((sleeper) => sleeper !== next);
+        elapsedMs = Math.max(elapsedMs, next.atMs);
+        next.wake();
+        await settleWork();
+      }
+      elapsedMs = untilMs;
+      await settleWork();
+    },
+  };
+}
+
+/** Lets every promise that can go on do so. */
+export async function settleWork(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}

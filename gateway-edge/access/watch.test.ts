@@ -1,0 +1,122 @@
+import { silentLogger } from "../../common/logger.ts";
+import type { Change, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import { deployment, FakeWatch } from "../http/edge-fixture.ts";
+import { createCatalog } from "./catalog.ts";
+import { fakeClock, settleWork } from "./clock-fixture.ts";
+import { startWatch } from "./watch.ts";
+
+function open() {
+  const clock = fakeClock();
+  const state = { heard: [] as Change[], signs: 0, recovered: 0, opened: [] as bigint[], deadlines: [] as number[] };
+  const streams: FakeWatch[] = [];
+  const watch = startWatch(10n, {
+    open: (request, { deadlineMs }) => {
+      state.opened.push(request.afterRevision);
+      state.deadlines.push(deadlineMs);
+      const stream = new FakeWatch();
+      streams.push(stream);
+      return stream;
+    },
+    clock,
+    random: { bytes: (count) => Buffer.alloc(count, 128) },
+    logger: silentLogger,
+    edgeId: "edge-0",
+    hear: (changes) => {
+      state.signs++;
+      state.heard.push(...changes);
+    },
+    recover: async () => {
+      state.recovered++;
+      return 50n;
+    },
+  });
+  const stream = () => streams.at(-1) as FakeWatch;
+  return { clock, state, watch, stream };
+}
+
+const change = (revision: bigint): Change => ({ revision, kind: "key", subject: "key_1" });
+
+test("a stream that ends is opened again from the last change heard", async () => {
+  const { clock, state, watch, stream } = open();
+  stream().push({ changes: [change(11n), change(12n)], revision: 12n });
+  stream().push({ revision: 15n });
+  await settleWork();
+  stream().end(Object.assign(new Error("gone"), { code: 14 }));
+  await clock.advance(100);
+  expect(state.opened).toEqual([10n, 12n]);
+  expect([state.heard.length, state.signs, state.recovered]).toEqual([2, 2, 0]);
+  expect(state.deadlines.every((ms) => ms > 200_000 && ms <= 300_000)).toBe(true);
+  await watch.stop();
+});
+
+test("attempts that hear nothing back off to a second", async () => {
+  const { clock, state, watch, stream } = open();
+  for (const waitMs of [100, 200, 400, 800, 1000, 1000]) {
+    const before = state.opened.length;
+    stream().end(Object.assign(new Error("down"), { code: 14 }));
+    await clock.advance(waitMs - 1);
+    expect(state.opened.length).toBe(before);
+    await clock.advance(1);
+    expect(state.opened.length).toBe(before + 1);
+  }
+  expect(state.recovered).toBe(0);
+  await watch.stop();
+});
+
+test.each([
+  ["resync", (stream: FakeWatch) => stream.push({ resync: true, revision: 90n })],
+  ["a control plane that is behind us", (stream: FakeWatch) => stream.push({ revision: 3n })],
+  ["a refusal to resume", (stream: FakeWatch) => stream.end(Object.assign(new Error("unknown revision"), { code: 3 }))],
+])("%s drops everything and goes on from the new state", async (_name, happen) => {
+  const { clock, state, watch, stream } = open();
+  happen(stream());
+  await settleWork();
+  stream().end();
+  await clock.advance(100);
+  expect(state.recovered).toBe(1);
+  expect(state.opened).toEqual([10n, 50n]);
+  await watch.stop();
+});
+
+test("a stream that stays mute is given up", async () => {
+  const { clock, state, watch, stream } = open();
+  stream().push({ revision: 10n });
+  await clock.advance(9000);
+  await clock.advance(1200);
+  expect(state.opened.length).toBeGreaterThan(1);
+  await watch.stop();
+});
+
+test("the catalog loads until it is there, and once more when a change overtook its snapshot", async () => {
+  const clock = fakeClock();
+  const stopping = new AbortController();
+  const script: (() => Promise<GetSnapshotResponse>)[] = [];
+  let calls = 0;
+  const snapshot = (revision: bigint, ...names: string[]): GetSnapshotResponse => ({
+    deployments: names.map((modelName) => deployment({ modelName })),
+    masterKeySha256: undefined,
+    revision,
+  });
+  const getSnapshot = async () => {
+    calls++;
+    return await (script.shift() ?? (async () => snapshot(9n, "c")))();
+  };
+  const catalog = createCatalog({ access: { getSnapshot }, clock, logger: silentLogger, signal: stopping.signal });
+  script.push(async () => {
+    throw new Error("not yet");
+  });
+  script.push(async () => snapshot(1n, "a", "b", "a"));
+  const loaded = catalog.load();
+  await clock.advance(100);
+  expect(await loaded).toBe(1n);
+  expect(catalog.modelNames()).toEqual(["a", "b"]);
+  expect(catalog.deploymentsOf("a")).toHaveLength(2);
+  // Execute: many changes at once; the first answer is older than the last change.
+  script.push(async () => snapshot(4n, "b"));
+  for (const revision of [3n, 4n, 5n]) catalog.changed(revision);
+  await clock.advance(200);
+  // Assert
+  expect(catalog.modelNames()).toEqual(["c"]);
+  expect(calls).toBe(4);
+  expect(catalog.isMasterKey(Buffer.alloc(32))).toBe(false);
+});

@@ -1,0 +1,118 @@
+import type { Clock } from "../../common/clock.ts";
+import type { CallOptions } from "../../common/grpc/client.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { Random } from "../../common/random.ts";
+import type { Change, WatchRequest, WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+
+/** The open stream; what grpc-js gives has exactly this. */
+export interface WatchStream extends AsyncIterable<WatchResponse> {
+  cancel(): void;
+}
+
+export interface WatchDeps {
+  open(request: WatchRequest, options: CallOptions): WatchStream;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly edgeId: string;
+  /** A sign of life, with what has changed. */
+  hear(changes: readonly Change[]): void;
+  /** Changes were missed: forget everything, learn anew. Resolves with the revision from which to listen. */
+  recover(): Promise<bigint>;
+}
+
+export interface Watch {
+  stop(): Promise<void>;
+}
+
+const STREAM_MS = 300_000;
+const JITTER_MS = 30_000;
+const BACK_OFF_MS = 100;
+const BACK_OFF_MS_MAX = 1000;
+/** The control plane speaks every second; a stream mute for this long is opened anew. */
+const SILENCE_MS_MAX = 5000;
+/** Ends of a stream that say nothing about our place in the feed: cancelled, deadline exceeded, unavailable. */
+const HARMLESS_STATUS: readonly unknown[] = [1, 4, 14];
+
+/** Keeps the stream of changes open, from the last revision heard, until stopped. */
+export function startWatch(afterRevision: bigint, deps: WatchDeps): Watch {
+  const stopping = new AbortController();
+  const running = run(afterRevision, { ...deps, signal: stopping.signal });
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+type RunningDeps = WatchDeps & { readonly signal: AbortSignal };
+
+interface Place {
+  /** The newest change applied. Heartbeats do not move it: to hear a change twice is harmless, to miss one is not. */
+  revision: bigint;
+  heardOnThisStream: boolean;
+}
+
+async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
+  const { clock, logger, signal } = deps;
+  const place: Place = { revision: afterRevision, heardOnThisStream: false };
+  let delay = BACK_OFF_MS;
+  while (!signal.aborted) {
+    place.heardOnThisStream = false;
+    try {
+      await listen(place, deps);
+    } catch (error) {
+      const status = (error as { code?: unknown } | undefined)?.code;
+      logger.debug({ status, revision: place.revision.toString() }, "the stream of changes ended");
+      if (!place.heardOnThisStream && !HARMLESS_STATUS.includes(status)) await recoverInto(place, deps);
+    }
+    if (place.heardOnThisStream) delay = BACK_OFF_MS;
+    await clock.sleep(delay, signal).catch(() => {});
+    delay = Math.min(delay * 2, BACK_OFF_MS_MAX);
+  }
+}
+
+/** One stream, until it ends. */
+async function listen(place: Place, deps: RunningDeps): Promise<void> {
+  const jitterMs = (deps.random.bytes(2).readUInt16BE() / 65_536) * JITTER_MS;
+  const stream = deps.open({ afterRevision: place.revision, edgeId: deps.edgeId }, { deadlineMs: STREAM_MS - jitterMs });
+  const ended = new AbortController();
+  const cancel = () => stream.cancel();
+  deps.signal.addEventListener("abort", cancel, { once: true });
+  let heardAtMs = deps.clock.monotonicMs();
+  void cancelWhenMute(cancel, { clock: deps.clock, signal: ended.signal, heardAtMs: () => heardAtMs });
+  try {
+    for await (const message of stream) {
+      heardAtMs = deps.clock.monotonicMs();
+      await apply(message, place, deps);
+      place.heardOnThisStream = true;
+    }
+  } finally {
+    ended.abort();
+    deps.signal.removeEventListener("abort", cancel);
+  }
+}
+
+async function apply(message: WatchResponse, place: Place, deps: RunningDeps): Promise<void> {
+  // A control plane behind us has lost what we heard: its store was put back to an older state.
+  if (message.resync || message.revision < place.revision) return recoverInto(place, deps);
+  deps.hear(message.changes);
+  for (const { revision } of message.changes) if (revision > place.revision) place.revision = revision;
+}
+
+async function recoverInto(place: Place, deps: RunningDeps): Promise<void> {
+  deps.logger.warn({ revision: place.revision.toString() }, "changes were missed; every cached answer is dropped");
+  // Fails only while stopping.
+  place.revision = await deps.recover().catch(() => place.revision);
+}
+
+async function cancelWhenMute(
+  cancel: () => void,
+  { clock, signal, heardAtMs }: { clock: Clock; signal: AbortSignal; heardAtMs: () => number },
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(SILENCE_MS_MAX, signal).catch(() => {});
+    if (!signal.aborted && clock.monotonicMs() - heardAtMs() >= SILENCE_MS_MAX) return cancel();
+  }
+}

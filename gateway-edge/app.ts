@@ -1,0 +1,73 @@
+import express, { type Express, type RequestHandler, Router } from "express";
+import { toJson } from "../common/json.ts";
+import type { EdgeDeps } from "./deps.ts";
+import { accessLog } from "./middleware/access-log.ts";
+import { explainBadPath, platformErrorHandler, platformNotFound } from "./middleware/error-response.ts";
+import { gatewayErrorHandler, gatewayNotFound } from "./middleware/gateway-error.ts";
+import { allowOnly, operationRouter } from "./middleware/operation.ts";
+import { requestId } from "./middleware/request-id.ts";
+import { crossOrigin, noStore, securityHeaders } from "./middleware/security-headers.ts";
+import { openApiDocument } from "./openapi.ts";
+import { DOCS_CONTENT_POLICY, docsPage } from "./platform/docs-page.ts";
+import { type HealthParts, healthRoutes } from "./platform/health.ts";
+import { messagesDescription, platformOperations } from "./platform/operations.ts";
+import type { OperationDescription } from "./schemas/operation-description.ts";
+
+/** What the inference half brings. */
+export interface AppParts extends HealthParts {
+  /** Mounted first, before everything; gives its answers their own request ids. */
+  inferenceRoutes: RequestHandler;
+  inferenceOperations: readonly OperationDescription[];
+  /** POST /api/gw/messages, which authenticates by itself; what it throws leaves in the platform's shape. */
+  messagesHandler: RequestHandler;
+}
+
+/** One express app: hot routes first, then health and documents, then the platform. */
+export function createApp(deps: EdgeDeps, parts: AppParts): Express {
+  const app = express();
+  configure(app, deps);
+  if (deps.config.corsOrigins.length > 0) app.use(crossOrigin(deps.config.corsOrigins));
+  app.use(parts.inferenceRoutes);
+  app.use(requestId(deps), accessLog(deps), securityHeaders);
+  app.use(healthRoutes(deps, parts));
+  app.use(platformRoutes(deps, parts));
+  app.use(explainBadPath);
+  app.use("/api", platformNotFound, platformErrorHandler(deps.logger));
+  app.use(gatewayNotFound, gatewayErrorHandler);
+  return app;
+}
+
+function configure(app: Express, { config }: EdgeDeps): void {
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.enable("case sensitive routing");
+  app.set("query parser", "simple");
+  app.set("trust proxy", config.trustProxy.length > 0 ? [...config.trustProxy] : false);
+}
+
+function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
+  const router = Router({ caseSensitive: true });
+  const operations = platformOperations(deps);
+  router.use("/api", noStore);
+  router.post("/api/gw/messages", parts.messagesHandler);
+  router.all("/api/gw/messages", allowOnly(["POST"]));
+  router.use(operationRouter(operations, deps));
+  router.use(documentRoutes([...operations, messagesDescription, ...parts.inferenceOperations]));
+  return router;
+}
+
+/** Printed once, at the start: declarations do not change while the process runs. */
+function documentRoutes(operations: readonly OperationDescription[]): Router {
+  const document = openApiDocument(operations);
+  const json = toJson(document);
+  const page = docsPage(document);
+  const router = Router({ caseSensitive: true });
+  router.get("/openapi.json", (_request, response) => {
+    response.type("application/json").end(json);
+  });
+  router.get("/docs", (_request, response) => {
+    response.setHeader("content-security-policy", DOCS_CONTENT_POLICY);
+    response.type("text/html").end(page);
+  });
+  return router;
+}

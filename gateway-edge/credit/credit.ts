@@ -1,0 +1,39 @@
+import type { RateState } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+
+export interface ReserveInput {
+  readonly callId: string;
+  readonly keyId: string;
+  readonly teamId: string;
+  readonly organizationId: string;
+  /** The most this call can cost; zero for a call that costs nothing. */
+  readonly worstCase: bigint;
+  /** Tokens that count against a rate limit. */
+  readonly tokens: number;
+}
+
+export interface Reservation {
+  /** The worst case, or all that was left. */
+  readonly reserved: bigint;
+  readonly rate: RateState | undefined;
+}
+
+/**
+ * Credit of organisations, as one call sees it. Every successful `reserve` is followed by exactly one `settle`; a
+ * `reserve` that failed needs nothing more.
+ */
+export interface Credit {
+  /** Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when nobody can say. */
+  reserve(input: ReserveInput): Promise<Reservation>;
+  /**
+   * Puts a finished call into the ledger, once, however often it has to be tried. Resolves when the ledger has it, or
+   * when a client has waited long enough: then it goes on in the background, and nothing is lost while this process lives.
+   */
+  settle(log: UsageLog): Promise<void>;
+  /** Gives back what a call reserved and never used; repeated until told so or given up. */
+  release(callId: string): void;
+  /** Settlements that the ledger does not have yet. */
+  pending(): number;
+  /** Resolves when there are none. */
+  drained(): Promise<void>;
+}

@@ -1,0 +1,273 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import express from "express";
+import { systemClock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
+import { maskKey, mintSecret, secretSha256 } from "../../common/key-shape.ts";
+import { silentLogger } from "../../common/logger.ts";
+import { systemRandom } from "../../common/random.ts";
+import type {
+  BeginIdempotentCallRequest,
+  Caller,
+  Change,
+  Deployment,
+  EndIdempotentCallRequest,
+  ReserveRequest,
+  ReserveResponse,
+  SettleRequest,
+  StoredAnswer,
+  WatchResponse,
+} from "../../proto/gen/tributary/access/v1/access.ts";
+import { Caller as CallerMessage, Deployment as DeploymentMessage } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+import { readEdgeConfig } from "../config.ts";
+import type { EdgeDeps } from "../deps.ts";
+import { createInference, type Inference, type InferenceParts } from "../inference/create.ts";
+import { platformErrorHandler } from "../middleware/error-response.ts";
+import { gatewayErrorHandler, gatewayNotFound } from "../middleware/gateway-error.ts";
+import { requestId } from "../middleware/request-id.ts";
+import { inferenceRoutes, platformMessagesHandler } from "./routes.ts";
+
+export const MASTER_KEY = "sk-master-key-of-the-tests";
+export const USER_TOKEN = "user.token.x";
+
+const at = new Date("2026-01-02T03:04:05.678Z");
+
+export function deployment(
+  fields: Partial<Deployment> & { modelName: string },
+  prices = { input: 1_000_000_000n, output: 2_000_000_000n },
+): Deployment {
+  return DeploymentMessage.fromPartial({
+    id: `dep_${fields.modelName}`,
+    providerKind: "echo",
+    inferenceModelId: "echo-1",
+    model: {
+      name: fields.modelName,
+      providerName: "echo",
+      type: "chat",
+      status: "active",
+      createdAt: at,
+      pricing: { version: 3, unit: "token", ...prices },
+    },
+    ...fields,
+  });
+}
+
+/** A stream of changes that a test feeds. */
+export class FakeWatch implements AsyncIterable<WatchResponse> {
+  readonly #waiting: WatchResponse[] = [];
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #failure: unknown;
+
+  push(message: Partial<WatchResponse>): void {
+    this.#waiting.push({ changes: [], revision: 0n, resync: false, ...message });
+    this.#wake?.();
+  }
+
+  end(failure?: unknown): void {
+    this.#ended = true;
+    this.#failure = failure;
+    this.#wake?.();
+  }
+
+  cancel(): void {
+    this.end();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse> {
+    for (;;) {
+      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) yield next;
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#ended) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+/** A control plane in this process: keys, credit and settlements in plain maps, every question remembered. */
+export class FakeControl {
+  readonly callers = new Map<string, Caller>();
+  readonly settled = new Map<string, UsageLog>();
+  readonly reserved: ReserveRequest[] = [];
+  readonly released: string[] = [];
+  readonly stored = new Map<string, { hash: string; answer: StoredAnswer | undefined }>();
+  deployments: Deployment[] = [deployment({ modelName: "echo" })];
+  balance = 5_000_000_000n;
+  revision = 1n;
+  resolveCalls = 0;
+  settleCalls = 0;
+  /** Runs before each settlement; may wait or throw. */
+  beforeSettle: () => Promise<void> | void = () => {};
+  refuseReserve: AppError | undefined;
+  rate: ReserveResponse["rate"];
+  watches: FakeWatch[] = [];
+
+  constructor() {
+    const admin = { keyId: "key_master", teamId: "team_0", organizationId: "org_0", status: "active", isAdmin: true };
+    this.callers.set(hex(secretSha256(MASTER_KEY)), CallerMessage.fromPartial(admin));
+  }
+
+  addKey(fields: Partial<Caller> = {}): { secret: string; caller: Caller } {
+    const secret = mintSecret(systemRandom);
+    const caller = CallerMessage.fromPartial({
+      keyId: `key_${this.callers.size}`,
+      keyName: "test",
+      maskedKey: maskKey(secret),
+      teamId: "team_1",
+      teamName: "Team",
+      organizationId: "org_1",
+      userId: 7n,
+      status: "active",
+      role: "owner",
+      ...fields,
+    });
+    this.callers.set(hex(secretSha256(secret)), caller);
+    return { secret, caller };
+  }
+
+  change(...changes: Omit<Change, "revision">[]): void {
+    const message = { changes: changes.map((change) => ({ ...change, revision: ++this.revision })), revision: this.revision };
+    for (const watch of this.watches) watch.push(message);
+  }
+
+  heartbeat(): void {
+    for (const watch of this.watches) watch.push({ revision: this.revision });
+  }
+
+  asControlPlane(): ControlPlane {
+    const access = {
+      resolveKey: async ({ secretSha256: hash }: { secretSha256: Buffer }) => {
+        this.resolveCalls++;
+        return { caller: this.callers.get(hex(hash)), revision: this.revision };
+      },
+      getSnapshot: async () => ({ deployments: this.deployments, masterKeySha256: secretSha256(MASTER_KEY), revision: this.revision }),
+      reserve: async (request: ReserveRequest) => this.#reserve(request),
+      settle: async (request: SettleRequest) => this.#settle(request),
+      release: async ({ callId }: { callId: string }) => {
+        this.released.push(callId);
+        return {};
+      },
+      beginIdempotentCall: async (request: BeginIdempotentCallRequest) => this.#begin(request),
+      endIdempotentCall: async (request: EndIdempotentCallRequest) => this.#end(request),
+    };
+    const identity = {
+      getMe: async (_request: object, { metadata }: { metadata?: Record<string, string | undefined> }) => {
+        if (metadata?.["authorization"] !== USER_TOKEN) throw new AppError("UNAUTHORIZED", "Log in again.");
+        return { user: { id: 7n, role: "user", organizationId: "org_1" }, organization: { id: "org_1" } };
+      },
+    };
+    const organizations = { listOrganizations: async () => ({ organizations: [{ id: "org_1" }, { id: "org_3" }] }) };
+    const watch = () => {
+      const stream = new FakeWatch();
+      stream.push({ revision: this.revision });
+      this.watches.push(stream);
+      return stream;
+    };
+    return { access, identity, organizations, watch, close: () => {} } as unknown as ControlPlane;
+  }
+
+  #reserve(request: ReserveRequest): ReserveResponse {
+    if (this.refuseReserve) throw this.refuseReserve;
+    if (request.worstCase > 0n && this.balance <= 0n) throw new AppError("QUOTA_EXCEEDED", "Out of credit.");
+    this.reserved.push(request);
+    return { reserved: request.worstCase < this.balance ? request.worstCase : this.balance, rate: this.rate };
+  }
+
+  async #settle({ settlements }: SettleRequest): Promise<{ settled: bigint; repeatedBefore: bigint }> {
+    this.settleCalls++;
+    await this.beforeSettle();
+    for (const { log } of settlements) {
+      if (!log || this.settled.has(log.callId)) continue;
+      this.settled.set(log.callId, log);
+      this.balance -= log.cost;
+    }
+    return { settled: 1n, repeatedBefore: 0n };
+  }
+
+  #begin({ keyId, idempotencyKey, bodySha256 }: BeginIdempotentCallRequest): { answer?: StoredAnswer | undefined } {
+    const known = this.stored.get(`${keyId} ${idempotencyKey}`);
+    if (known && (known.hash !== hex(bodySha256) || !known.answer)) throw new AppError("IDEMPOTENCY_CONFLICT", "The key was used before.");
+    this.stored.set(`${keyId} ${idempotencyKey}`, known ?? { hash: hex(bodySha256), answer: undefined });
+    return { answer: known?.answer };
+  }
+
+  #end({ keyId, idempotencyKey, answer }: EndIdempotentCallRequest): object {
+    const name = `${keyId} ${idempotencyKey}`;
+    const known = this.stored.get(name);
+    if (answer && known) this.stored.set(name, { ...known, answer });
+    else this.stored.delete(name);
+    return {};
+  }
+}
+
+export interface TestEdge {
+  readonly control: FakeControl;
+  readonly inference: Inference;
+  readonly url: string;
+  readonly hostedUrl: string;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** An edge's inference half on two loopback ports, one for each profile. */
+export async function startEdge(control = new FakeControl(), parts: InferenceParts = {}): Promise<TestEdge> {
+  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536" });
+  const deps: EdgeDeps = { config, control: control.asControlPlane(), clock: systemClock, random: systemRandom, logger: silentLogger };
+  const inference = await createInference(deps, parts);
+  const servers: Server[] = [];
+  const open = async (authProfile: "gateway" | "hosted") => {
+    const app = express();
+    app.use(inferenceRoutes(deps, { inference, authProfile }));
+    app.use(requestId(deps));
+    app.post("/api/gw/messages", platformMessagesHandler(deps, { inference }));
+    app.use("/api", platformErrorHandler(silentLogger));
+    app.use(gatewayNotFound, gatewayErrorHandler);
+    const server = createServer(app);
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  const url = await open("gateway");
+  const hostedUrl = await open("hosted");
+  const heart = setInterval(() => control.heartbeat(), 1000);
+  return {
+    control,
+    inference,
+    url,
+    hostedUrl,
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    close: async () => {
+      clearInterval(heart);
+      await inference.stop();
+      for (const server of servers) {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      }
+    },
+  };
+}
+
+/** Frames of a stream, read strictly: each is a comment, JSON data or [DONE], and [DONE] is the last. */
+export function parseStream(text: string): Record<string, unknown>[] {
+  if (!text.endsWith("data: [DONE]\n\n")) throw new Error("the stream does not end with [DONE]");
+  const blocks = text.slice(0, -2).split("\n\n").slice(0, -1);
+  return blocks
+    .filter((block) => !block.startsWith(":"))
+    .map((block) => {
+      if (!block.startsWith("data: ") || block.includes("\n")) throw new Error(`not one data line: ${block}`);
+      return JSON.parse(block.slice(6)) as Record<string, unknown>;
+    });
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
+}

@@ -1,0 +1,81 @@
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../common/clock.ts";
+
+const KEEP_ALIVE_MS = 15_000;
+const DRAIN_MS_MAX = 60_000;
+
+/** Writes server-sent events to a client: waits for one that reads slowly, gives up one that does not read. */
+export class SseWriter {
+  readonly #response: ServerResponse;
+  readonly #clock: Clock;
+  readonly #over = new AbortController();
+  #writtenAtMs = 0;
+
+  constructor(response: ServerResponse, clock: Clock) {
+    this.#response = response;
+    this.#clock = clock;
+    response.once("close", () => this.#over.abort());
+  }
+
+  /** Sends status and headers; from here on an error can only be a frame. */
+  open(): void {
+    this.#response.statusCode = 200;
+    this.#response.setHeader("content-type", "text/event-stream; charset=utf-8");
+    this.#response.setHeader("cache-control", "no-cache");
+    this.#response.setHeader("x-accel-buffering", "no");
+    this.#response.flushHeaders();
+    this.#writtenAtMs = this.#clock.monotonicMs();
+    void this.#keepAlive();
+  }
+
+  /** False when the client is gone. */
+  async write(frames: string): Promise<boolean> {
+    if (this.#isGone()) return false;
+    this.#writtenAtMs = this.#clock.monotonicMs();
+    if (!this.#response.write(frames)) await this.#drained();
+    return !this.#isGone();
+  }
+
+  /** The last frames; the connection's answer ends with them, or clients would wait for more. */
+  end(frames: string): void {
+    this.#over.abort();
+    if (!this.#isGone()) this.#response.end(frames);
+  }
+
+  #isGone(): boolean {
+    return this.#response.destroyed || this.#response.closed;
+  }
+
+  async #drained(): Promise<void> {
+    const patience = new AbortController();
+    await new Promise<void>((resolve) => {
+      const finish = () => {
+        this.#response.off("drain", finish);
+        this.#response.off("close", finish);
+        patience.abort();
+        resolve();
+      };
+      this.#response.once("drain", finish);
+      this.#response.once("close", finish);
+      // A client that stopped reading would hold its call for ever.
+      this.#clock.sleep(DRAIN_MS_MAX, patience.signal).then(
+        () => this.#response.destroy(),
+        () => {},
+      );
+    });
+  }
+
+  /** Comments only: every other kind of frame without data breaks some client. */
+  async #keepAlive(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      const idleMs = this.#clock.monotonicMs() - this.#writtenAtMs;
+      if (idleMs >= KEEP_ALIVE_MS) {
+        this.#writtenAtMs = this.#clock.monotonicMs();
+        if (!this.#isGone() && !this.#response.writableNeedDrain) this.#response.write(": keep-alive\n\n");
+        continue;
+      }
+      await this.#clock.sleep(KEEP_ALIVE_MS - idleMs, signal).catch(() => {});
+    }
+  }
+}

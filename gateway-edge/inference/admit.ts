@@ -1,0 +1,37 @@
+import { AppError } from "../../common/errors.ts";
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+
+export interface Admission {
+  readonly caller: Caller;
+  readonly model: string;
+  /** Other models the client named; it must be allowed to use them too. */
+  readonly alternatives: readonly string[];
+  readonly exists: (model: string) => boolean;
+}
+
+/** Whether a caller may use a model, or the reason why not. Credit and limits come after it. */
+export function admit({ caller, model, alternatives, exists }: Admission): void {
+  refuseBlocked(caller);
+  refuseModel(caller, { model, param: "model", exists });
+  for (const alternative of alternatives) refuseModel(caller, { model: alternative, param: "fallbacks", exists });
+}
+
+/** Whether a key's list of models has this one. No list means every model; a name may end in `*`. */
+export function mayUse(caller: Caller, model: string): boolean {
+  if (caller.models === undefined) return true;
+  return caller.models.names.some((name) => (name.endsWith("*") ? model.startsWith(name.slice(0, -1)) : name === model));
+}
+
+function refuseBlocked(caller: Caller): void {
+  if (caller.status !== "team_blocked") return;
+  throw new AppError("TEAM_BLOCKED", `The team ${caller.teamName} is blocked. Buy credits, or ask an admin to unblock it.`);
+}
+
+function refuseModel(caller: Caller, { model, param, exists }: { model: string; param: string; exists: (model: string) => boolean }): void {
+  if (!exists(model)) throw modelNotFound(model, param);
+  if (!mayUse(caller, model)) throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param });
+}
+
+export function modelNotFound(model: string, param: string): AppError {
+  return new AppError("MODEL_NOT_FOUND", `The model ${model} does not exist.`, { param });
+}

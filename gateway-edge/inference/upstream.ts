@@ -1,0 +1,30 @@
+import { AppError } from "../../common/errors.ts";
+import type { Send, UpstreamResponse } from "../providers/provider.ts";
+
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+
+/** One way out for every call: the scheme of the address picks who carries it. */
+export function createSend(senders: Readonly<Record<string, Send>>): Send {
+  return async (request, signal) => {
+    const { protocol } = new URL(request.url);
+    const sender = senders[protocol];
+    if (!sender) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: `no sender for ${protocol}` });
+    return await sender(request, signal);
+  };
+}
+
+/** A whole answer as JSON; undefined when it is none. */
+export async function readJsonAnswer(response: UpstreamResponse): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body) {
+    size += chunk.length;
+    if (size > ANSWER_BYTES_MAX) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider's answer is too large.");
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks, size).toString("utf8")) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { systemClock } from "../common/clock.ts";
+import { createLogger } from "../common/logger.ts";
+import { onShutdown, report, runMain } from "../common/process.ts";
+import { systemRandom } from "../common/random.ts";
+import { createApp } from "./app.ts";
+import { connectControlPlane } from "./clients/control-plane.ts";
+import { type EdgeConfig, readEdgeConfig } from "./config.ts";
+import type { EdgeDeps } from "./deps.ts";
+import { inferenceOperations, inferenceRoutes, platformMessagesHandler } from "./http/routes.ts";
+import { createInference } from "./inference/create.ts";
+import { listen } from "./listen.ts";
+import { addCallFigures, createMetrics } from "./platform/metrics.ts";
+
+await runMain("tributary edge", async () => {
+  const config = readEdgeConfig(process.env);
+  const logger = createLogger("edge", config.logLevel);
+  const control = connectControlPlane(config.controlAddress);
+  const deps: EdgeDeps = { config, control, clock: systemClock, random: systemRandom, logger };
+  const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
+  // Waits until the control plane has told what may be called.
+  const inference = await createInference(deps);
+  addCallFigures(metrics, () => inference.figures());
+  let stopping = false;
+
+  const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
+    const app = createApp(deps, {
+      inferenceRoutes: inferenceRoutes(deps, { inference, authProfile }),
+      inferenceOperations,
+      messagesHandler: platformMessagesHandler(deps, { inference }),
+      isMasterKey: (sha256) => inference.isMasterKey(sha256),
+      ready: () => !stopping && inference.ready(),
+      metrics,
+    });
+    return listen(app, { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe });
+  };
+  const listeners = [await open(config.authProfile, config.port)];
+  if (config.hostedPort !== undefined) listeners.push(await open("hosted", config.hostedPort));
+
+  onShutdown(logger, async () => {
+    stopping = true;
+    await Promise.all(listeners.map((listener) => listener.stop()));
+    // After the last answer: what it used is settled before the connection goes.
+    await inference.stop();
+    control.close();
+  });
+  const port = listeners[0]?.port ?? config.port;
+  logger.info({ port, hostedPort: listeners[1]?.port }, "listening");
+  report({ type: "ready", port });
+});

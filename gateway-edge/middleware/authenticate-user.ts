@@ -1,0 +1,38 @@
+import type { IncomingMessage } from "node:http";
+import type { Request, Response } from "express";
+import { AppError } from "../../common/errors.ts";
+import type { CallOptions } from "../../common/grpc/client.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+import { requestIdOf } from "./request-id.ts";
+
+const TOKEN_BYTES_MAX = 4096;
+const BEARER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+) *$/i;
+
+/**
+ * The platform JWT of a request. Only its presence and shape are judged here; whether it is genuine and what its holder may do, the
+ * control plane decides, in the same call that does the work.
+ */
+export function bearerToken(request: IncomingMessage): string {
+  const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
+  if (carriers.length === 0) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
+  if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
+  const header = request.headers.authorization ?? "";
+  const token = header.length <= TOKEN_BYTES_MAX + 16 ? BEARER.exec(header)?.[1] : undefined;
+  if (token === undefined || token.length > TOKEN_BYTES_MAX) throw unauthorized("The token is not valid; log in again.");
+  return token;
+}
+
+/** Who and what every call to the control plane is made for. */
+export function callMetadata(request: Request, response: Response, token?: string): Record<string, string | undefined> {
+  return { authorization: token, "x-request-id": requestIdOf(response), "x-client-ip": request.ip };
+}
+
+/** Throws UNAUTHORIZED for a bad token and FORBIDDEN for somebody who is no platform admin. */
+export async function requireAdmin(control: ControlPlane, options: CallOptions): Promise<void> {
+  const { user } = await control.identity.getMe({}, options);
+  if (user?.role !== "admin") throw new AppError("FORBIDDEN", "Only a platform admin may do this.");
+}
+
+function unauthorized(message: string): AppError {
+  return new AppError("UNAUTHORIZED", message);
+}

@@ -1,0 +1,106 @@
+import type { ErrorRequestHandler, RequestHandler, Response } from "express";
+import { AppError, asAppError, type ErrorCode } from "../../common/errors.ts";
+import { FIELD_REQUIRED } from "../schemas/chat.ts";
+
+interface GatewayError {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string | null;
+  /** Sent as x-should-retry: the official clients obey it over the status. */
+  readonly shouldRetry?: false;
+}
+
+const badRequest = (code: string | null): GatewayError => ({ status: 400, type: "invalid_request_error", code });
+const unavailable = (code: string | null): GatewayError => ({ status: 503, type: "api_connection_error", code });
+
+/** How each of our codes looks to a client of the gateway. Total: a new code does not compile without a row. */
+const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
+  UNAUTHORIZED: { status: 401, type: "authentication_error", code: "invalid_api_key" },
+  INVALID_API_KEY: { status: 401, type: "authentication_error", code: "invalid_api_key" },
+  LOGIN_THROTTLED: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
+  FORBIDDEN: { status: 403, type: "permission_denied_error", code: "forbidden", shouldRetry: false },
+  TEAM_BLOCKED: { status: 403, type: "permission_denied_error", code: "TEAM_BLOCKED", shouldRetry: false },
+  MODEL_NOT_ALLOWED: { status: 403, type: "permission_denied_error", code: "model_not_allowed", shouldRetry: false },
+  NOT_FOUND: { status: 404, type: "not_found_error", code: null },
+  MODEL_NOT_FOUND: { status: 404, type: "not_found_error", code: "model_not_found" },
+  METHOD_NOT_ALLOWED: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
+  ALREADY_EXISTS: { status: 409, type: "invalid_request_error", code: "already_exists", shouldRetry: false },
+  // Clients retry a 409 by themselves, which helps while the first call is still running and harms little otherwise.
+  IDEMPOTENCY_CONFLICT: { status: 409, type: "invalid_request_error", code: "idempotency_conflict" },
+  PAYLOAD_TOO_LARGE: { status: 413, type: "invalid_request_error", code: "request_too_large" },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, type: "invalid_request_error", code: "unsupported_media_type" },
+  VALIDATION_ERROR: badRequest(null),
+  INVALID_JSON: badRequest("invalid_json"),
+  INVALID_REQUEST: badRequest(null),
+  UNSUPPORTED_PARAMETER: badRequest("unsupported_parameter"),
+  CONTEXT_LENGTH_EXCEEDED: badRequest("context_length_exceeded"),
+  CONTENT_POLICY_VIOLATION: { status: 400, type: "content_policy_violation_error", code: "content_policy_violation" },
+  UNPROCESSABLE: { status: 422, type: "unprocessable_entity_error", code: null },
+  QUOTA_EXCEEDED: { status: 429, type: "insufficient_quota", code: "QUOTA_EXCEEDED", shouldRetry: false },
+  RATE_LIMIT_EXCEEDED: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
+  UPSTREAM_TIMEOUT: { status: 408, type: "timeout_error", code: "timeout" },
+  UPSTREAM_UNAVAILABLE: unavailable("upstream_unavailable"),
+  UNAVAILABLE: unavailable("service_unavailable"),
+  DB_TIMEOUT: unavailable("service_unavailable"),
+  SERVER_ERROR: { status: 500, type: "server_error", code: "internal_error" },
+};
+
+export interface GatewayErrorBody {
+  error: { message: string; type: string; param: string | null; code: string | null };
+  detail?: { loc: (string | number)[]; msg: string; type: string }[];
+}
+
+export function gatewayErrorStatus(error: AppError): number {
+  return TABLE[error.code].status;
+}
+
+/** The body of an answer, and of an error frame in the middle of a stream. */
+export function gatewayErrorBody(error: AppError): GatewayErrorBody {
+  const { type, code } = TABLE[error.code];
+  const body: GatewayErrorBody = { error: { message: error.message, type, param: error.param ?? null, code } };
+  // Two families of clients read validation errors in two shapes; one object holds both.
+  if (error.code === "UNPROCESSABLE") body.detail = error.details.map(toValidationDetail);
+  return body;
+}
+
+/** What was thrown, as our error; a path that express cannot decode is the caller's mistake. */
+export function gatewayErrorOf(thrown: unknown): AppError {
+  const isBadPath = thrown instanceof Error && (thrown as Error & { status?: unknown }).status === 400;
+  return isBadPath ? new AppError("INVALID_REQUEST", "The path is not valid.", { cause: thrown }) : asAppError(thrown);
+}
+
+/** Ends a request with an error in the gateway's shape. Once bytes are out nothing can be told any more: the socket is cut. */
+export const gatewayErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
+  const error = gatewayErrorOf(thrown);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.locals["error"] = error;
+  setErrorHeaders(response, error);
+  response.status(gatewayErrorStatus(error)).json(gatewayErrorBody(error));
+};
+
+export const gatewayNotFound: RequestHandler = (request, _response, next) => {
+  next(new AppError("NOT_FOUND", `Unknown URL: ${request.method} ${request.path.slice(0, 200)}`));
+};
+
+function setErrorHeaders(response: Response, error: AppError): void {
+  const { status, shouldRetry } = TABLE[error.code];
+  if (shouldRetry === false) response.setHeader("x-should-retry", "false");
+  if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  if (status === 401) response.setHeader("www-authenticate", 'Bearer realm="gateway"');
+  // The rest of an oversized body is not worth reading.
+  if (status === 413) response.setHeader("connection", "close");
+  // A refusal before there was a call: the request's own id serves.
+  const requestId = response.getHeader("x-request-id");
+  if (!response.hasHeader("x-gw-call-id") && requestId !== undefined) response.setHeader("x-gw-call-id", requestId);
+}
+
+function toValidationDetail({ path, message }: { path: string; message: string }) {
+  return {
+    loc: path.split(".").map((step) => (/^\d+$/.test(step) ? Number(step) : step)),
+    msg: message,
+    type: message === FIELD_REQUIRED ? "missing" : "value_error",
+  };
+}

@@ -1,0 +1,54 @@
+import { once } from "node:events";
+import { createServer, request as httpRequest, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { AppError } from "../../common/errors.ts";
+import { parseJson, readBody } from "./read-body.ts";
+
+const LIMIT = 1000;
+let server: Server;
+
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const answer = await readBody(request, LIMIT).then(
+      (bytes) => ({ status: 200, text: String(bytes.length) }),
+      (error: unknown) => ({ status: 413, text: (error as AppError).code }),
+    );
+    response.writeHead(answer.status, { connection: "close" }).end(answer.text);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+});
+afterAll(() => server.close());
+
+function send(size: number, headers: Record<string, string | number>): Promise<{ status: number | undefined; text: string }> {
+  const { port } = server.address() as AddressInfo;
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ port, host: "127.0.0.1", method: "POST", headers }, async (response) => {
+      let text = "";
+      for await (const chunk of response) text += String(chunk);
+      resolve({ status: response.statusCode, text });
+    });
+    request.on("error", reject);
+    request.end(Buffer.alloc(size, 97));
+  });
+}
+
+test("a body at the limit is read, one byte more is refused, declared or not", async () => {
+  expect(await send(LIMIT, {})).toEqual({ status: 200, text: "1000" });
+  expect(await send(LIMIT, { "transfer-encoding": "chunked" })).toEqual({ status: 200, text: "1000" });
+  expect(await send(LIMIT + 1, {})).toEqual({ status: 413, text: "PAYLOAD_TOO_LARGE" });
+  expect(await send(LIMIT + 1, { "transfer-encoding": "chunked" })).toEqual({ status: 413, text: "PAYLOAD_TOO_LARGE" });
+});
+
+test("the refusal of an endless body reaches the sender", async () => {
+  expect(await send(200 * LIMIT, { "transfer-encoding": "chunked" })).toEqual({ status: 413, text: "PAYLOAD_TOO_LARGE" });
+});
+
+test("a compressed body is refused", async () => {
+  expect((await send(10, { "content-encoding": "gzip" })).text).toBe("UNSUPPORTED_MEDIA_TYPE");
+});
+
+test("JSON deeper than 64 levels is refused, 64 is not", () => {
+  const nested = (depth: number) => Buffer.from("[".repeat(depth) + "]".repeat(depth));
+  expect(parseJson(nested(64))).toBeInstanceOf(Array);
+  expect(() => parseJson(nested(65))).toThrow(AppError);
+});

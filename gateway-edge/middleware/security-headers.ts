@@ -1,0 +1,40 @@
+import type { RequestHandler } from "express";
+
+const CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-request-id, x-gw-api-key, x-api-key, api-key";
+const EXPOSED_HEADERS = "x-request-id, x-gw-call-id, idempotent-replayed, retry-after, content-disposition";
+
+/** What a browser is told about every answer that is not inference. A page that needs more sets its own policy after this. */
+export const securityHeaders: RequestHandler = (request, response, next) => {
+  response.setHeader("x-content-type-options", "nosniff");
+  response.setHeader("referrer-policy", "no-referrer");
+  response.setHeader("x-frame-options", "DENY");
+  response.setHeader("cross-origin-opener-policy", "same-origin");
+  response.setHeader("cross-origin-resource-policy", "same-origin");
+  response.setHeader("content-security-policy", CONTENT_POLICY);
+  if (request.secure) response.setHeader("strict-transport-security", "max-age=31536000; includeSubDomains");
+  next();
+};
+
+/** Answers may hold balances, tokens and keys. */
+export const noStore: RequestHandler = (_request, response, next) => {
+  response.setHeader("cache-control", "no-store");
+  next();
+};
+
+/** Opens the edge to pages of the listed origins, and to no others. Not mounted where the list is empty. */
+export function crossOrigin(origins: readonly string[]): RequestHandler {
+  const allowed = new Set(origins);
+  return (request, response, next) => {
+    response.vary("origin");
+    const origin = request.headers.origin;
+    if (origin === undefined || !allowed.has(origin)) return next();
+    response.setHeader("access-control-allow-origin", origin);
+    response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
+    if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) return next();
+    response.setHeader("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE");
+    response.setHeader("access-control-allow-headers", ALLOWED_HEADERS);
+    response.setHeader("access-control-max-age", "600");
+    response.status(204).end();
+  };
+}

@@ -1,0 +1,29 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Response } from "express";
+
+/** An answer that is not JSON and not held in memory: a file of text, made while it is sent. */
+export class TextStream {
+  readonly contentType: string;
+  readonly fileName: string;
+  readonly parts: AsyncIterable<string>;
+
+  constructor(options: { contentType: string; fileName: string; parts: AsyncIterable<string> }) {
+    this.contentType = options.contentType;
+    this.fileName = options.fileName;
+    this.parts = options.parts;
+  }
+}
+
+/** Headers leave with the first part, so that what goes wrong before it is still a status. */
+export async function sendTextStream(response: Response, stream: TextStream): Promise<void> {
+  const parts = stream.parts[Symbol.asyncIterator]();
+  const first = await parts.next();
+  response.setHeader("content-type", stream.contentType);
+  response.setHeader("content-disposition", `attachment; filename="${stream.fileName}"`);
+  await pipeline(Readable.from(resume(first, parts)), response);
+}
+
+async function* resume(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  for (let part = first; !part.done; part = await rest.next()) yield part.value;
+}

@@ -1,0 +1,89 @@
+import type { EdgeDeps } from "../deps.ts";
+import { type Operation, operation } from "../middleware/operation.ts";
+import * as schemas from "../schemas/billing.ts";
+import { pageQuery } from "../schemas/fields.ts";
+import { money, presentLedgerEntry, presentList, presentPurchase, presentQuota, sent } from "./present.ts";
+
+const tag = "Credits";
+
+export function billingOperations(deps: EdgeDeps): Operation[] {
+  return [getBalance(deps), getQuota(deps), purchase(deps), listPurchases(deps), listEntries(deps)];
+}
+
+const getBalance = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/balance",
+    summary: "The credit of the active organisation",
+    tag,
+    auth: "user",
+    status: 200,
+    answer: schemas.balanceAnswer,
+    handler: async (_input, call) => {
+      const { balance, organizationId, status } = await control.ledger.getBalance({}, call.read());
+      return { ...money("balance", balance), currency: "nano-USD" as const, organizationId, status };
+    },
+  });
+
+const getQuota = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/quota",
+    summary: "Credit in detail: reserved, bought, used, and how long it will last",
+    tag,
+    auth: "user",
+    status: 200,
+    answer: schemas.quotaAnswer,
+    handler: async (_input, call) => {
+      const { quota } = await control.ledger.getQuota({}, call.read());
+      return { quota: presentQuota(sent(quota, "quota")) };
+    },
+  });
+
+const purchase = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/credits/purchase",
+    summary: "Buy credits for the active organisation; unblocks its teams",
+    tag,
+    auth: "user",
+    body: schemas.purchaseBody,
+    status: 201,
+    answer: schemas.purchaseAnswer,
+    handler: async ({ body }, call) => {
+      const made = await control.ledger.createPurchase(body, call.write());
+      return { purchase: presentPurchase(sent(made.purchase, "purchase")), ...money("balance", made.balance) };
+    },
+  });
+
+const listPurchases = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/credits/purchases",
+    summary: "Purchases of the active organisation, newest first",
+    tag,
+    auth: "user",
+    query: pageQuery,
+    status: 200,
+    answer: schemas.listPurchasesAnswer,
+    handler: async ({ query }, call) => {
+      const { purchases, meta } = await control.ledger.listPurchases({ page: query }, call.read());
+      return presentList(purchases, meta, presentPurchase);
+    },
+  });
+
+const listEntries = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/credits/ledger",
+    summary: "Every movement of credit of the active organisation, newest first",
+    tag,
+    auth: "user",
+    query: schemas.listEntriesQuery,
+    status: 200,
+    answer: schemas.listEntriesAnswer,
+    handler: async ({ query: { page, pageSize, type } }, call) => {
+      const { entries, meta } = await control.ledger.listEntries({ page: { page, pageSize }, type }, call.read());
+      return presentList(entries, meta, presentLedgerEntry);
+    },
+  });

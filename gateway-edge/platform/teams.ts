@@ -1,0 +1,125 @@
+import type { EdgeDeps } from "../deps.ts";
+import { type Operation, operation } from "../middleware/operation.ts";
+import { idParams, searchQuery } from "../schemas/fields.ts";
+import * as schemas from "../schemas/teams.ts";
+import { presentApiKey, presentList, presentTeam, presentTeamMember, sent } from "./present.ts";
+
+const tag = "Teams";
+
+export function teamOperations(deps: EdgeDeps): Operation[] {
+  return [listTeams(deps), createTeam(deps), inviteMember(deps), removeMember(deps), getTeam(deps), updateTeam(deps)];
+}
+
+const listTeams = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/teams",
+    summary: "The teams of the active organisation",
+    tag,
+    auth: "user",
+    query: searchQuery,
+    status: 200,
+    answer: schemas.listTeamsAnswer,
+    handler: async ({ query: { page, pageSize, search } }, call) => {
+      const { teams, meta } = await control.teams.listTeams({ page: { page, pageSize }, search }, call.read());
+      return presentList(teams, meta, presentTeam);
+    },
+  });
+
+const createTeam = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/gw/teams",
+    summary: "Make a team in the active organisation",
+    tag,
+    auth: "user",
+    body: schemas.createTeamBody,
+    status: 201,
+    answer: schemas.teamAnswer,
+    handler: async ({ body }, call) => {
+      const { team } = await control.teams.createTeam(body, call.write());
+      return { team: presentTeam(sent(team, "team")) };
+    },
+  });
+
+const getTeam = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/teams/:id",
+    summary: "A team with its members and keys",
+    tag,
+    auth: "user",
+    params: idParams,
+    status: 200,
+    answer: schemas.teamDetailAnswer,
+    handler: async ({ params }, call) => {
+      const { team, members, apiKeys } = await control.teams.getTeam(params, call.read());
+      return {
+        team: {
+          ...presentTeam(sent(team, "team")),
+          members: members.map(presentTeamMember),
+          apiKeys: apiKeys.map(presentApiKey),
+        },
+      };
+    },
+  });
+
+const updateTeam = ({ control }: EdgeDeps) =>
+  operation({
+    method: "patch",
+    path: "/api/gw/teams/:id",
+    summary: "Rename a team or change its models and limits; null takes a limit away",
+    tag,
+    auth: "user",
+    params: idParams,
+    body: schemas.updateTeamBody,
+    status: 200,
+    answer: schemas.teamAnswer,
+    handler: async ({ params, body }, call) => {
+      const request = {
+        id: params.id,
+        name: body.name,
+        models: body.models ? { names: body.models } : undefined,
+        rpm: body.rpm ?? undefined,
+        tpm: body.tpm ?? undefined,
+        clear: (["models", "rpm", "tpm"] as const).filter((limit) => body[limit] === null),
+      };
+      const { team } = await control.teams.updateTeam(request, call.write());
+      return { team: presentTeam(sent(team, "team")) };
+    },
+  });
+
+const inviteMember = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/gw/teams/invite-member",
+    summary: "Invite somebody; a known user joins at once",
+    tag,
+    auth: "user",
+    body: schemas.inviteMemberBody,
+    status: 201,
+    answer: schemas.inviteMemberAnswer,
+    otherResponses: { 200: { description: "Was a member or invited already.", schema: schemas.inviteMemberAnswer } },
+    handler: async ({ body: { teamId, email, role } }, call) => {
+      const { member, created, invitationLink } = await control.teams.inviteMember({ teamId, email, role }, call.write());
+      if (!created) call.setStatus(200);
+      return { member: presentTeamMember(sent(member, "member")), created, invitationLink: invitationLink ?? null };
+    },
+  });
+
+const removeMember = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/gw/teams/remove-member",
+    summary: "Remove a member or an invitation; the last owner stays",
+    tag,
+    auth: "user",
+    body: schemas.removeMemberBody,
+    status: 200,
+    answer: schemas.removeMemberAnswer,
+    handler: async ({ body }, call) => {
+      await control.teams.removeMember(body, call.write());
+      const memberId = /^[0-9]{1,18}$/.test(body.memberId) ? BigInt(body.memberId) : body.memberId;
+      return { removed: true as const, teamId: body.teamId, memberId };
+    },
+  });

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { amountFields, paging, plainText, readAmount } from "./fields.ts";
+import { balanceFields, ledgerEntryRecord, listOf, purchaseRecord, quotaRecord } from "./records.ts";
+
+export const balanceAnswer = z.object({
+  ...balanceFields,
+  currency: z.literal("nano-USD"),
+  organizationId: z.string(),
+  status: z.string(),
+});
+export const quotaAnswer = z.object({ quota: quotaRecord });
+
+export const purchaseBody = z
+  .object({ ...amountFields("positive"), method: z.enum(["test", "manual", "card"]).default("test") })
+  .transform((body, context) => ({
+    amount: readAmount(body, "positive", (path, message) => context.addIssue({ code: "custom", path: [path], message })),
+    method: body.method,
+  }));
+export const purchaseAnswer = z.object({ purchase: purchaseRecord, ...balanceFields });
+export const listPurchasesAnswer = listOf(purchaseRecord);
+
+export const listEntriesQuery = z.object({
+  ...paging,
+  type: z.enum(["purchase", "grant", "usage", "reward", "adjustment", "refund"]).optional(),
+});
+export const listEntriesAnswer = listOf(ledgerEntryRecord);
+
+/** An admin's credit may be negative: a correction. */
+export const grantBody = z.object({ ...amountFields("signed"), reference: plainText(200).optional() }).transform((body, context) => ({
+  amount: readAmount(body, "signed", (path, message) => context.addIssue({ code: "custom", path: [path], message })),
+  reference: body.reference,
+}));
+export const grantAnswer = z.object({ entry: ledgerEntryRecord, ...balanceFields });
+
+export const verifyLedgerAnswer = z.object({
+  ok: z.boolean(),
+  entries: z.bigint(),
+  sum: z.bigint(),
+  lastSeq: z.bigint(),
+  hash: z.string(),
+  firstBad: z.object({ seq: z.bigint(), reason: z.string() }).nullable(),
+});

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { fromUsd } from "../../common/money.ts";
+import { isTimeZone } from "./date-range.ts";
+
+// The fields that many bodies share. Limits are here and nowhere else.
+
+const NAME_LENGTH_MAX = 100;
+const ID_LENGTH_MAX = 128;
+const SEARCH_LENGTH_MAX = 200;
+const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
+const INT32_MAX = 2_147_483_647;
+
+/** Text without control characters or halves of a surrogate pair. */
+export const plainText = (lengthMax: number) =>
+  z
+    .string()
+    .trim()
+    .min(1, "must not be empty")
+    .max(lengthMax, `must have at most ${lengthMax} characters`)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters");
+
+export const name = plainText(NAME_LENGTH_MAX);
+export const id = plainText(ID_LENGTH_MAX);
+export const search = plainText(SEARCH_LENGTH_MAX);
+
+/** An address people sign up or are invited with. `localhost` is a domain here: a self-hosted admin has no other. */
+export const email = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254, "must have at most 254 characters")
+  .refine((value) => z.regexes.email.test(value) || /^[a-z0-9][a-z0-9._+-]*@localhost$/.test(value), "must be an e-mail address")
+  .meta({ openapi: { type: "string", format: "email", maxLength: 254 } });
+
+/** What somebody types to log in: not judged, so that a wrong one is a 401 like any other. */
+export const loginEmail = z.string().trim().toLowerCase().min(1, "must not be empty").max(254);
+export const givenPassword = z.string().min(1, "must not be empty").max(1024);
+export const newPassword = z.string().min(8, "must have at least 8 characters").max(256, "must have at most 256 characters");
+
+export const teamRole = z.enum(["member", "admin", "owner"]);
+export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone such as Europe/Berlin");
+
+export const positiveCount = z.int().min(1).max(INT32_MAX);
+/** Nano-USD from JSON: a whole number that a double holds exactly. */
+export const nanoAmount = z.int("must be a whole number of nano-USD").min(0);
+export const instant = z.iso.datetime({ offset: true, error: "must be an ISO 8601 date and time with Z or an offset" });
+
+const userId = z
+  .string()
+  .regex(/^[0-9]{1,18}$/, "must be a whole number")
+  .transform(BigInt)
+  .meta({ openapi: { type: "integer", format: "int64", minimum: 1 } });
+
+export const idParams = z.object({ id });
+export const userIdParams = z.object({ id: userId });
+
+const wholeNumber = ({ min, max, fallback }: { min: number; max: number; fallback: number }) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,9}$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.int().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
+    .default(fallback)
+    .meta({ openapi: { type: "integer", minimum: min, maximum: max, default: fallback } });
+
+const PAGE_SIZE_MAX = 100;
+
+/** The query fields of every list. */
+export const paging = {
+  page: wholeNumber({ min: 1, max: 999_999_999, fallback: 1 }),
+  pageSize: wholeNumber({ min: 1, max: PAGE_SIZE_MAX, fallback: 20 }),
+};
+export const pageQuery = z.object(paging);
+export const searchQuery = z.object({ ...paging, search: search.optional() });
+
+interface GivenAmount {
+  amount?: number | undefined;
+  amountUsd?: number | string | undefined;
+}
+
+/** `amount` in nano-USD or `amountUsd` as a decimal: exactly one of them. */
+export const amountFields = (range: "positive" | "signed") => {
+  const min = range === "positive" ? 1 : -PURCHASE_NANO_MAX;
+  return {
+    amount: z.int("must be a whole number of nano-USD").min(min).max(PURCHASE_NANO_MAX).optional(),
+    amountUsd: z.union([z.number(), z.string().max(32)], "must be a decimal number or string").optional(),
+  };
+};
+
+/** The amount that a body of `amountFields` names; undefined after a problem was added. */
+export function readAmount(given: GivenAmount, range: "positive" | "signed", refuse: (path: string, message: string) => void): bigint {
+  if ((given.amount === undefined) === (given.amountUsd === undefined)) {
+    refuse("amount", "give either amount (whole nano-USD) or amountUsd (decimal USD)");
+    return 0n;
+  }
+  const path = given.amount === undefined ? "amountUsd" : "amount";
+  const amount = given.amountUsd === undefined ? BigInt(given.amount ?? 0) : fromUsd(given.amountUsd);
+  const limit = BigInt(PURCHASE_NANO_MAX);
+  if (amount === undefined) refuse(path, "must be a decimal amount with at most nine places");
+  else if (amount === 0n) refuse(path, "must not be zero");
+  else if (range === "positive" && amount < 0n) refuse(path, "must be above zero");
+  else if (amount > limit || amount < -limit) refuse(path, "must be at most 1,000,000 USD");
+  return amount ?? 0n;
+}

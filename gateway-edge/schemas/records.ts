@@ -1,0 +1,278 @@
+import { z } from "zod";
+
+// The records of the platform API as they leave: bigint and Date here, integer literals and ISO 8601 on the wire.
+
+const timestamp = z.date();
+const int64 = z.bigint();
+const limit = z.int().nullable();
+
+type MoneyShape<Name extends string> = { [Field in Name]: z.ZodBigInt } & { [Field in `${Name}Usd`]: z.ZodString };
+
+/** Nano-USD under its name and, beside it, the exact decimal string of USD. */
+function money<Name extends string>(...names: Name[]): MoneyShape<Name> {
+  return Object.fromEntries(names.flatMap((name) => [[name, int64] as const, [`${name}Usd`, z.string()] as const])) as MoneyShape<Name>;
+}
+
+export const pageMeta = z.object({ page: z.int(), pageSize: z.int(), total: z.int(), totalPages: z.int() }).meta({ id: "PageMeta" });
+
+export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ data: z.array(item), meta: pageMeta });
+
+export const userRecord = z
+  .object({
+    id: int64,
+    email: z.string(),
+    name: z.string(),
+    role: z.string(),
+    organizationId: z.string(),
+    createdAt: timestamp,
+    lastLoginAt: timestamp.nullable(),
+  })
+  .meta({ id: "User" });
+
+export const organizationRecord = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    ownerId: int64,
+    role: z.string(),
+    isActive: z.boolean(),
+    ...money("balance"),
+    status: z.string(),
+    timezone: z.string(),
+    memberCount: z.int(),
+    teamCount: z.int(),
+    lowBalanceThreshold: int64.nullable(),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: "Organization" });
+
+export const teamRecord = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    organizationId: z.string(),
+    status: z.string(),
+    blockedReason: z.string().nullable(),
+    blockedAt: timestamp.nullable(),
+    memberCount: z.int(),
+    keyCount: z.int(),
+    models: z.array(z.string()).nullable(),
+    rpm: limit,
+    tpm: limit,
+    ...money("spend"),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: "Team" });
+
+export const teamMemberRecord = z
+  .object({
+    memberId: z.union([int64, z.string()]),
+    userId: int64.nullable(),
+    email: z.string(),
+    name: z.string().nullable(),
+    role: z.string(),
+    status: z.string(),
+    invitedAt: timestamp,
+    joinedAt: timestamp.nullable(),
+  })
+  .meta({ id: "TeamMember" });
+
+export const apiKeyRecord = z
+  .object({
+    id: z.string(),
+    token: z.string(),
+    name: z.string(),
+    maskedKey: z.string(),
+    team_id: z.string(),
+    teamId: z.string(),
+    teamName: z.string(),
+    organizationId: z.string(),
+    status: z.string(),
+    models: z.array(z.string()).nullable(),
+    rpm: limit,
+    tpm: limit,
+    maxParallelRequests: limit,
+    maxBudget: int64.nullable(),
+    maxBudgetUsd: z.string().nullable(),
+    ...money("spend"),
+    createdBy: int64,
+    createdAt: timestamp,
+    lastUsedAt: timestamp.nullable(),
+    expiresAt: timestamp.nullable(),
+  })
+  .meta({ id: "ApiKey" });
+
+export const teamDetailRecord = teamRecord
+  .extend({ members: z.array(teamMemberRecord), apiKeys: z.array(apiKeyRecord) })
+  .meta({ id: "TeamDetail" });
+
+export const modelRecord = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    provider: z.object({ id: z.string(), name: z.string() }),
+    type: z.string(),
+    description: z.string(),
+    contextWindow: z.int().nullable(),
+    maxOutputTokens: z.int().nullable(),
+    pricing: z.object({
+      version: z.int(),
+      effectiveAt: timestamp,
+      unit: z.string(),
+      ...money("input", "output"),
+      cachedInput: int64.nullable(),
+      cacheWrite: int64.nullable(),
+    }).nullable(),
+    capabilities: z.array(z.string()),
+    supportedParams: z.array(z.string()),
+    status: z.string(),
+    trained: z.null(),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: "Model" });
+
+export const providerRecord = z
+  .object({ id: z.string(), name: z.string(), kind: z.string(), status: z.string(), modelCount: z.int() })
+  .meta({ id: "Provider" });
+
+export const quotaRecord = z
+  .object({
+    organizationId: z.string(),
+    ...money("balance", "reserved", "available", "totalPurchased", "totalGranted", "totalRewarded", "totalUsed"),
+    status: z.string(),
+    blockedTeams: z.int(),
+    lowBalanceThreshold: int64.nullable(),
+    ...money("burnRatePerDay"),
+    estimatedDaysLeft: z.number().nullable(),
+    updatedAt: timestamp,
+    ledgerSeq: int64,
+  })
+  .meta({ id: "Quota" });
+
+export const usageLogRecord = z
+  .object({
+    id: z.string(),
+    callId: z.string(),
+    createdAt: timestamp,
+    completedAt: timestamp,
+    organizationId: z.string(),
+    team_id: z.string(),
+    teamId: z.string(),
+    teamName: z.string(),
+    apiKeyId: z.string(),
+    apiKeyName: z.string(),
+    maskedKey: z.string(),
+    userId: int64.nullable(),
+    endUser: z.string().nullable(),
+    endpoint: z.string(),
+    model: z.string(),
+    deploymentId: z.string(),
+    provider: z.string(),
+    type: z.string(),
+    stream: z.boolean(),
+    status: z.string(),
+    httpStatus: z.int(),
+    errorCode: z.string().nullable(),
+    usage: z.object({
+      input: int64,
+      cachedInput: int64,
+      cacheWrite: int64,
+      output: int64,
+      reasoning: int64,
+      audio: int64,
+      total: int64,
+      source: z.string(),
+    }),
+    ...money("cost"),
+    priceVersion: z.int(),
+    cacheHit: z.boolean(),
+    attempts: z.int(),
+    fallbackFrom: z.string().nullable(),
+    latencyMs: z.int(),
+    firstTokenMs: z.int().nullable(),
+    overheadUs: z.int(),
+    tags: z.array(z.string()),
+    ledgerSeq: int64.nullable(),
+  })
+  .meta({ id: "UsageLog" });
+
+export const totalsRecord = z.object({ requests: int64, tokens: int64, ...money("cost") }).meta({ id: "Totals" });
+
+export const usageBucketRecord = z
+  .object({
+    bucket: z.string(),
+    group: z.string().nullable(),
+    requests: int64,
+    errors: int64,
+    input: int64,
+    cachedInput: int64,
+    output: int64,
+    total: int64,
+    ...money("cost"),
+  })
+  .meta({ id: "UsageBucket" });
+
+export const ledgerEntryRecord = z
+  .object({
+    seq: int64,
+    type: z.string(),
+    ...money("amount", "balanceAfter"),
+    callId: z.string().nullable(),
+    purchaseId: z.string().nullable(),
+    reference: z.string().nullable(),
+    createdAt: timestamp,
+  })
+  .meta({ id: "LedgerEntry" });
+
+export const purchaseRecord = z
+  .object({
+    id: z.string(),
+    organizationId: z.string(),
+    ...money("amount"),
+    method: z.string(),
+    status: z.string(),
+    checkoutUrl: z.string().nullable(),
+    reference: z.string().nullable(),
+    createdBy: int64,
+    createdAt: timestamp,
+    completedAt: timestamp.nullable(),
+  })
+  .meta({ id: "Purchase" });
+
+export const auditEntryRecord = z
+  .object({
+    seq: int64,
+    at: timestamp,
+    actorId: int64.nullable(),
+    actorKind: z.string(),
+    action: z.string(),
+    target: z.string(),
+    organizationId: z.string().nullable(),
+    requestId: z.string(),
+    details: z.unknown(),
+  })
+  .meta({ id: "AuditEntry" });
+
+export const sessionAnswer = z.object({ token: z.string(), expiresAt: timestamp }).meta({ id: "Session" });
+export const balanceFields = money("balance");
+
+export const errorRecord = z
+  .object({
+    error: z.string(),
+    code: z.enum([
+      "UNAUTHORIZED",
+      "FORBIDDEN",
+      "VALIDATION_ERROR",
+      "NOT_FOUND",
+      "QUOTA_EXCEEDED",
+      "TEAM_BLOCKED",
+      "SERVER_ERROR",
+      "DB_TIMEOUT",
+    ]),
+    details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    requestId: z.string(),
+  })
+  .meta({ id: "Error" });

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { email, id, name, nanoAmount, plainText, positiveCount, teamRole, timeZone } from "./fields.ts";
+import { listOf, organizationRecord, teamDetailRecord, teamMemberRecord, teamRecord } from "./records.ts";
+
+export const listTeamsAnswer = listOf(teamRecord);
+export const createTeamBody = z.object({ name });
+/** Null takes a limit away. */
+export const updateTeamBody = z.object({
+  name: name.optional(),
+  models: z.array(plainText(200)).max(200).nullish(),
+  rpm: positiveCount.nullish(),
+  tpm: positiveCount.nullish(),
+});
+export const teamAnswer = z.object({ team: teamRecord });
+export const teamDetailAnswer = z.object({ team: teamDetailRecord });
+
+/** `teamName` is what the inviting person saw; the id decides. */
+export const inviteMemberBody = z.object({
+  teamId: id,
+  teamName: plainText(100).optional(),
+  email,
+  role: teamRole.default("member"),
+});
+export const inviteMemberAnswer = z.object({
+  member: teamMemberRecord,
+  /** False when the person was a member or invited already. */
+  created: z.boolean(),
+  /** Only where no mail could be sent. */
+  invitationLink: z.string().nullable(),
+});
+
+export const removeMemberBody = z.object({ teamId: id, memberId: z.union([id, z.int().min(1)], "must be a member id").transform(String) });
+export const removeMemberAnswer = z.object({ removed: z.literal(true), teamId: z.string(), memberId: z.union([z.bigint(), z.string()]) });
+
+export const listOrganizationsAnswer = listOf(organizationRecord);
+export const updateOrganizationBody = z.object({
+  id: id.optional(),
+  name: name.optional(),
+  timezone: timeZone.optional(),
+  lowBalanceThreshold: nanoAmount.nullish(),
+  /** True makes it the active organisation of the session. */
+  active: z.boolean().optional(),
+});
+export const organizationAnswer = z.object({ organization: organizationRecord });
