@@ -94,6 +94,16 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect((await collect(store.scan("teams", { index: "byOrganization", equals: ["org_1"] }))).map(({ id }) => id)).toEqual(["team_2", "team_1"]);
     });
 
+    test("a record that was claimed to be new and is not aborts the transaction, and the old one stays", async () => {
+      await store.transaction((tx) => tx.insert("teams", team("team_1", { createdAt: 7 })));
+      const claim = store.transaction(async (tx) => {
+        await tx.put("counters", { id: "c", value: 1 });
+        tx.insertNew("teams", [team("team_1", { createdAt: 8 })]);
+      });
+      await expect(claim).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
+      expect([(await store.get("teams", "team_1"))?.createdAt, await store.get("counters", "c")]).toEqual([7, undefined]);
+    });
+
     test("100 racing increments lose none", async () => {
       const increment = () =>
         store.transaction(async (tx) => {

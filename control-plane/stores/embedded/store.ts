@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
+import { AppError } from "../../../common/errors.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexValue, indexesOf, indexValues } from "../collections.ts";
 import { Overlay, type Write } from "../overlay.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
@@ -63,6 +64,8 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   #apply(writes: readonly Write[]): void {
     for (const { collection, id, before, after } of writes) {
       const records = this.tables.records(collection);
+      // Somebody claimed newness without looking: throwing here undoes the whole transaction.
+      if (!before && records.doesExist(id)) throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
       if (after) records.putSync(id, encode(after));
       else records.removeSync(id);
       for (const [name, definition] of Object.entries(indexesOf(collection))) {

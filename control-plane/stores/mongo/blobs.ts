@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { finished } from "node:stream/promises";
+import { type Collection, type Db, GridFSBucket, type GridFSBucketWriteStream, ObjectId } from "mongodb";
+import type { Blobs } from "../store.ts";
+import { asStoreError } from "./driver-errors.ts";
+
+/** Which file is the blob of this name: the one document whose change replaces it. */
+interface BlobPointer {
+  _id: string;
+  fileId: ObjectId;
+}
+
+export const BLOB_COLLECTION = "blobs";
+const BUCKET = "blobFiles";
+const CHUNK_BYTES = 1_048_576;
+
+/** Blobs in GridFS. A file is written whole under an id of its own before the name points to it. */
+export function gridBlobs(database: Db): Blobs {
+  const bucket = new GridFSBucket(database, { bucketName: BUCKET, chunkSizeBytes: CHUNK_BYTES });
+  const pointers = database.collection<BlobPointer>(BLOB_COLLECTION);
+  return {
+    put: (name, content) => answering(() => put({ bucket, pointers, name, content })),
+    get: (name) =>
+      answering(async () => {
+        const pointer = await pointers.findOne({ _id: String(name) });
+        return pointer ? read(bucket, pointer.fileId) : undefined;
+      }),
+    remove: (name) =>
+      answering(async () => {
+        const pointer = await pointers.findOneAndDelete({ _id: String(name) });
+        if (pointer) await bucket.delete(pointer.fileId);
+        await removeUnreferenced({ bucket, pointers, name });
+      }),
+  };
+}
+
+interface Target {
+  readonly bucket: GridFSBucket;
+  readonly pointers: Collection<BlobPointer>;
+  readonly name: string;
+}
+
+async function put(request: Target & { content: AsyncIterable<Uint8Array> }): Promise<{ bytes: number; sha256: string }> {
+  const { bucket, pointers, name } = request;
+  const fileId = new ObjectId();
+  const upload = bucket.openUploadStreamWithId(fileId, name);
+  let written: { bytes: number; sha256: string };
+  try {
+    written = await write(upload, request.content);
+  } catch (thrown) {
+    await discard(upload);
+    throw thrown;
+  }
+  const replaced = await pointers.findOneAndReplace({ _id: name }, { fileId }, { upsert: true, returnDocument: "before" });
+  // The blob is replaced already. A file that cannot be removed now is found by the next put or remove of this name.
+  if (replaced) await bucket.delete(replaced.fileId).catch(() => undefined);
+  await removeUnreferenced(request).catch(() => undefined);
+  return written;
+}
+
+async function write(upload: GridFSBucketWriteStream, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  // Waited for from the start: an error may come at any write, also while the content's next piece is awaited.
+  const done = finished(upload);
+  done.catch(() => undefined);
+  for await (const chunk of content) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    if (!upload.write(chunk)) await Promise.race([once(upload, "drain"), done]);
+  }
+  upload.end();
+  await done;
+  return { bytes, sha256: hash.digest("hex") };
+}
+
+async function discard(upload: GridFSBucketWriteStream): Promise<void> {
+  upload.on("error", () => undefined);
+  await upload.abort().catch(() => undefined);
+  upload.destroy();
+}
+
+async function* read(bucket: GridFSBucket, fileId: ObjectId): AsyncIterable<Uint8Array> {
+  try {
+    yield* bucket.openDownloadStream(fileId) as AsyncIterable<Uint8Array>;
+  } catch (thrown) {
+    throw asStoreError(thrown);
+  }
+}
+
+/**
+ * Files that a process left behind which ended between upload and pointer. Only what is older than an hour: a younger one may be
+ * about to be pointed to.
+ */
+async function removeUnreferenced({ bucket, pointers, name }: Target): Promise<void> {
+  const hourAgo = ObjectId.createFromTime(Math.floor(new ObjectId().getTimestamp().getTime() / 1_000) - 3_600);
+  const old = await bucket.find({ filename: name, _id: { $lt: hourAgo } }).toArray();
+  const current = await pointers.findOne({ _id: name });
+  for (const file of old) if (!current?.fileId.equals(file._id)) await bucket.delete(file._id);
+}
+
+async function answering<T>(operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (thrown) {
+    throw asStoreError(thrown);
+  }
+}

@@ -1,0 +1,57 @@
+import type { Clock } from "../../../common/clock.ts";
+import { databaseTimeout } from "./driver-errors.ts";
+
+/**
+ * The one bound that holds whatever the driver does: its own `timeoutMS` has no effect, and its retries add up. Who waits is
+ * answered in time; what still runs learns at its next `check` that nobody waits any more.
+ */
+export class Deadline {
+  /** Why it has not ended yet; told in the log when time is up. */
+  problem: unknown;
+  readonly #clock: Clock;
+  readonly #endsAtMs: number;
+  readonly #stop = new AbortController();
+  readonly #expiry: Promise<never>;
+
+  constructor(clock: Clock, limitMs: number) {
+    this.#clock = clock;
+    this.#endsAtMs = clock.monotonicMs() + limitMs;
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.#expiry = promise;
+    promise.catch(() => undefined);
+    clock.sleep(limitMs, this.#stop.signal).then(
+      () => reject(this.#timeout()),
+      () => undefined,
+    );
+  }
+
+  get remainingMs(): number {
+    return Math.max(0, this.#endsAtMs - this.#clock.monotonicMs());
+  }
+
+  check(): void {
+    if (this.remainingMs === 0) throw this.#timeout();
+  }
+
+  bound<T>(operation: Promise<T>): Promise<T> {
+    return Promise.race([operation, this.#expiry]);
+  }
+
+  clear(): void {
+    this.#stop.abort();
+  }
+
+  #timeout() {
+    return databaseTimeout("mongo deadline", this.problem);
+  }
+}
+
+/** One operation with a deadline of its own. */
+export async function within<T>(clock: Clock, limitMs: number, operation: Promise<T>): Promise<T> {
+  const deadline = new Deadline(clock, limitMs);
+  try {
+    return await deadline.bound(operation);
+  } finally {
+    deadline.clear();
+  }
+}

@@ -1,0 +1,81 @@
+import type { ChangeStream, Db } from "mongodb";
+import type { Clock } from "../../../common/clock.ts";
+import type { StoredDocument } from "./documents.ts";
+
+const POLL_MS = 1_000;
+const BACK_OFF_FIRST_MS = 100;
+const BACK_OFF_MAX_MS = 5_000;
+
+/**
+ * Hears of feed rows that any control plane writes. The change stream makes it quick; the poll makes a lost stream a delay of a
+ * second and nothing worse. Listeners read the feed themselves, so that a call too many costs a look and a lost one is made up.
+ */
+export class FeedWatch {
+  readonly #database: Db;
+  readonly #clock: Clock;
+  readonly #listeners = new Set<() => void>();
+  readonly #stop = new AbortController();
+  #stream: ChangeStream | undefined;
+  #running: Promise<unknown> | undefined;
+
+  constructor(database: Db, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    if (!this.#stop.signal.aborted) this.#running ??= Promise.all([this.#follow(), this.#poll()]);
+    return () => this.#listeners.delete(listener);
+  }
+
+  notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#listeners.clear();
+    await Promise.all([this.#stream?.close().catch(() => undefined), this.#running]);
+  }
+
+  async #follow(): Promise<void> {
+    for (let failures = 0; !this.#stopped; ) {
+      const stream = this.#database.collection("feed").watch([{ $match: { operationType: "insert" } }, { $project: { _id: 1 } }]);
+      this.#stream = stream;
+      try {
+        for await (const _ of stream) {
+          failures = 0;
+          this.notify();
+        }
+      } catch {
+        // Unreachable, or its history is lost: what it missed the poll finds, and a new stream starts from now.
+      }
+      await stream.close().catch(() => undefined);
+      await this.#pause(Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** Math.min(failures++, 10)));
+    }
+  }
+
+  async #poll(): Promise<void> {
+    const feed = this.#database.collection<StoredDocument>("feed");
+    let newest: unknown;
+    while (!this.#stopped) {
+      try {
+        const row = await feed.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 }, maxTimeMS: POLL_MS });
+        if (row && row._id !== newest) this.notify();
+        newest = row?._id;
+      } catch {
+        // The next look makes up for it.
+      }
+      await this.#pause(POLL_MS);
+    }
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    if (!this.#stopped) await this.#clock.sleep(milliseconds, this.#stop.signal).catch(() => undefined);
+  }
+}

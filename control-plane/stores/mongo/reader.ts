@@ -1,0 +1,90 @@
+import type { ClientSession, Collection, Db } from "mongodb";
+import { type CollectionName, type IndexName, type IndexValue, indexesOf, type Records } from "../collections.ts";
+import type { Range, Reader } from "../store.ts";
+import { fieldName, fromDocument, type StoredDocument, scalar } from "./documents.ts";
+import { rangeQuery } from "./range-query.ts";
+
+export interface ReadContext {
+  readonly database: Db;
+  /** The transaction that reads; absent outside. */
+  readonly session?: ClientSession;
+  /** For the server, so that it does not go on with a read nobody waits for. */
+  readonly maxTimeMs: number;
+  /** Goes around every operation: bounds it, and says what a failure means here. */
+  guard<T>(operation: Promise<T>): Promise<T>;
+}
+
+export class MongoReader implements Reader {
+  readonly #context: ReadContext;
+
+  constructor(context: ReadContext) {
+    this.#context = context;
+  }
+
+  async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
+    const document = await this.#context.guard(this.#table(collection).findOne({ _id: scalar(id) }, this.#options()));
+    return document ? fromDocument<Name>(document) : undefined;
+  }
+
+  async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
+    if (ids.length === 0) return [];
+    const filter = { _id: { $in: [...new Set(ids.map(scalar))] } };
+    const documents = await this.#context.guard(this.#table(collection).find(filter, this.#options()).toArray());
+    const found = new Map(documents.map((document) => [document._id, document]));
+    return ids.map((id) => {
+      const document = found.get(id);
+      return document && fromDocument<Name>(document);
+    });
+  }
+
+  async find<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name] | undefined> {
+    const definition = indexesOf(collection)[index];
+    if (!definition) throw new Error(`${collection} has no index ${index}`);
+    const filter = Object.fromEntries(
+      definition.fields.map((field, position) => [fieldName(field), scalar(values[position] as IndexValue)]),
+    );
+    const document = await this.#context.guard(this.#table(collection).findOne(filter, { ...this.#options(), hint: index }));
+    return document ? fromDocument<Name>(document) : undefined;
+  }
+
+  async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
+    // MongoDB takes a limit of zero for none.
+    if (range.limit === 0) return;
+    const { filter, sort, hint } = rangeQuery(collection, range);
+    const { skip = 0, limit = 0 } = range;
+    const cursor = this.#table(collection).find(filter, { ...this.#options(), sort, hint, skip, limit, batchSize: 1_000 });
+    try {
+      for (;;) {
+        const document = await this.#context.guard(cursor.next());
+        if (!document) return;
+        yield fromDocument<Name>(document);
+        for (const buffered of cursor.readBufferedDocuments()) yield fromDocument<Name>(buffered);
+      }
+    } finally {
+      // A server that cannot be told forgets the cursor by itself. Only in a transaction it matters: nothing may overlap there.
+      const closed = cursor.close().catch(() => undefined);
+      if (this.#context.session) await closed;
+    }
+  }
+
+  async count<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): Promise<number> {
+    if (range.limit === 0) return 0;
+    const { filter, hint } = rangeQuery(collection, range);
+    const window = { ...(range.skip ? { skip: range.skip } : {}), ...(range.limit ? { limit: range.limit } : {}) };
+    const counted = await this.#context.guard(this.#table(collection).countDocuments(filter, { ...this.#options(), hint, ...window }));
+    return Number(counted);
+  }
+
+  #table(name: CollectionName): Collection<StoredDocument> {
+    return this.#context.database.collection<StoredDocument>(name);
+  }
+
+  #options() {
+    const { session, maxTimeMs } = this.#context;
+    return { maxTimeMS: maxTimeMs, ...(session ? { session } : {}) };
+  }
+}

@@ -1,0 +1,134 @@
+import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
+import { type Clock, systemClock } from "../../../common/clock.ts";
+import { type Random, systemRandom } from "../../../common/random.ts";
+import type { Blobs, Store, Transaction } from "../store.ts";
+import { ORDER_COLLECTION } from "./apply.ts";
+import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
+import { within } from "./deadline.ts";
+import { asStoreError } from "./driver-errors.ts";
+import { FeedWatch } from "./feed-watch.ts";
+import { prepareCollections } from "./indexes.ts";
+import { MongoReader } from "./reader.ts";
+import { Transactions } from "./transactions.ts";
+
+export interface MongoStoreOptions {
+  readonly uri: string;
+  /** Absent: the one the address names, else "tributary". */
+  readonly database?: string;
+  /** A transaction from its call to its end. */
+  readonly transactionMs?: number;
+  /** One read outside a transaction. */
+  readonly readMs?: number;
+  readonly serverSelectionMs?: number;
+  readonly socketMs?: number;
+  readonly poolSizeMax?: number;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+type Settings = Required<Omit<MongoStoreOptions, "database">>;
+
+/** The store for many control planes: a MongoDB replica set of 6.0 or newer. */
+export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
+  const settings: Settings = {
+    transactionMs: 10_000,
+    readMs: 10_000,
+    serverSelectionMs: 5_000,
+    socketMs: 5_000,
+    poolSizeMax: 50,
+    clock: systemClock,
+    random: systemRandom,
+    ...options,
+  };
+  // An index over much data takes longer to build than any answer may take later on: a client of its own, whose sockets wait.
+  const builder = new MongoClient(settings.uri, { ...clientOptions(settings), socketTimeoutMS: 0 });
+  try {
+    const database = databaseOf(builder, options.database);
+    await refuseStandalone(database);
+    await prepareCollections(database, [ORDER_COLLECTION, BLOB_COLLECTION]);
+  } finally {
+    await builder.close();
+  }
+  const client = new MongoClient(settings.uri, clientOptions(settings));
+  await client.connect();
+  return new MongoStore(client, databaseOf(client, options.database), settings);
+}
+
+class MongoStore extends MongoReader implements Store {
+  readonly blobs: Blobs;
+  readonly #client: MongoClient;
+  readonly #transactions: Transactions;
+  readonly #feed: FeedWatch;
+  readonly #ping: () => Promise<unknown>;
+
+  constructor(client: MongoClient, database: Db, { clock, random, readMs, transactionMs }: Settings) {
+    const guard = <T>(operation: Promise<T>) => within(clock, readMs, operation).catch(rethrow);
+    super({ database, maxTimeMs: readMs, guard });
+    this.blobs = gridBlobs(database);
+    this.#client = client;
+    this.#transactions = new Transactions({ client, database, clock, random, limitMs: transactionMs });
+    this.#feed = new FeedWatch(database, clock);
+    this.#ping = () => guard(database.command({ ping: 1 }));
+  }
+
+  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { result, writes } = await this.#transactions.run(work);
+    if (writes.some((write) => write.collection === "feed")) this.#feed.notify();
+    return result;
+  }
+
+  onFeed(listener: () => void): () => void {
+    return this.#feed.listen(listener);
+  }
+
+  async ping(): Promise<void> {
+    await this.#ping();
+  }
+
+  async close(): Promise<void> {
+    await this.#transactions.idle();
+    // Together: the stream waits up to a second for an answer that only the end of its connection cuts short.
+    await Promise.all([this.#feed.close(), this.#client.close()]);
+  }
+}
+
+/** Every limit said here: most of the driver's own defaults mean half a minute, or for ever. */
+function clientOptions({ serverSelectionMs, socketMs, poolSizeMax }: Settings): MongoClientOptions {
+  return {
+    appName: "tributary",
+    writeConcern: { w: "majority", journal: true },
+    readConcern: new ReadConcern("majority"),
+    readPreference: "primary",
+    retryWrites: true,
+    retryReads: true,
+    maxPoolSize: poolSizeMax,
+    maxConnecting: 2,
+    waitQueueTimeoutMS: 2_000,
+    serverSelectionTimeoutMS: serverSelectionMs,
+    socketTimeoutMS: socketMs,
+    heartbeatFrequencyMS: 500,
+    connectTimeoutMS: 2_000,
+    useBigInt64: true,
+    ignoreUndefined: true,
+  };
+}
+
+/** The concerns once more: what stands in the address must not weaken them. */
+function databaseOf(client: MongoClient, name: string | undefined): Db {
+  const named = client.options.dbName === "test" ? "tributary" : client.options.dbName;
+  return client.db(name ?? named, {
+    writeConcern: { w: "majority", journal: true },
+    readConcern: new ReadConcern("majority"),
+    readPreference: "primary",
+  });
+}
+
+async function refuseStandalone(database: Db): Promise<void> {
+  const hello = await database.admin().command({ hello: 1 });
+  if (hello["setName"] || hello["msg"] === "isdbgrid") return;
+  throw new Error("MongoDB must run as a replica set (one node is enough): a standalone server has no transactions");
+}
+
+function rethrow(thrown: unknown): never {
+  throw asStoreError(thrown);
+}

@@ -1,0 +1,81 @@
+import { ADMIN_EMAIL, ADMIN_PASSWORD, type System } from "./system.ts";
+
+/** A JSON answer as a client sees it; numbers that a double cannot hold would show here. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape, wrong ones too.
+  body: any;
+  text: string;
+}
+
+export interface CallOptions {
+  token?: string | undefined;
+  key?: string | undefined;
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** One HTTP call. `body` is sent as JSON, or as it is when it is a string. */
+export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  const { token, key, body, headers } = options;
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(key === undefined ? {} : { "x-gw-api-key": key }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: parse(text), text };
+}
+
+/** A signed-up person with a team, and optionally a key and credits. */
+export interface Tenant {
+  email: string;
+  password: string;
+  token: string;
+  userId: number;
+  organizationId: string;
+  teamId: string;
+  /** The secret and the id of the first key. */
+  key: string;
+  keyId: string;
+}
+
+let counter = 0;
+
+export async function newTenant(system: Pick<System, "url">, options: { creditNano?: number; name?: string } = {}): Promise<Tenant> {
+  const name = `${options.name ?? "tenant"}-${process.pid}-${Date.now()}-${counter++}`;
+  const [email, password] = [`${name}@example.org`, `password of ${name}`];
+  const signup = await call(system.url, "POST", "/api/auth/signup", { body: { email, password, name } });
+  if (signup.status !== 201) throw new Error(`sign-up answered ${signup.status}: ${signup.text}`);
+  const { token, user, organization, team } = signup.body;
+  const key = await call(system.url, "POST", "/api/gw/api-keys", { token, body: { name: "first", team_id: team.id } });
+  if (options.creditNano) await buy(system, token, options.creditNano);
+  return { email, password, token, userId: user.id, organizationId: organization.id, teamId: team.id, key: key.body.key, keyId: key.body.apiKey.id };
+}
+
+export function buy(system: Pick<System, "url">, token: string, amount: number): Promise<Answer> {
+  return call(system.url, "POST", "/api/credits/purchase", { token, body: { amount, method: "test" } });
+}
+
+export async function adminToken(system: Pick<System, "url">): Promise<string> {
+  const answer = await call(system.url, "POST", "/api/auth/token", { body: { email: ADMIN_EMAIL, password: ADMIN_PASSWORD } });
+  return answer.body.token;
+}
+
+export function chat(system: Pick<System, "url">, key: string, content: string, more: object = {}): Promise<Answer> {
+  return call(system.url, "POST", "/v1/chat/completions", { key, body: { model: "echo", messages: [{ role: "user", content }], ...more } });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

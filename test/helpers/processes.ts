@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { resolve } from "node:path";
+import type { ProcessReport } from "../../common/process.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const READY_MAX_MS = 30_000;
+const STOP_MAX_MS = 35_000;
+
+export interface ProcessExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ServiceProcess {
+  readonly name: string;
+  readonly pid: number;
+  /** Resolves with the first `ready` report; rejects, with the last lines of standard error, when the process ends or is silent for 30 s. */
+  readonly ready: Promise<Extract<ProcessReport, { type: "ready" }>>;
+  /** Every report so far, the first-run report too. */
+  readonly reports: readonly ProcessReport[];
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exited: Promise<ProcessExit>;
+  /** Asks to end (SIGTERM unless told otherwise) and waits; after 35 s it is killed. */
+  stop(signal?: NodeJS.Signals): Promise<ProcessExit>;
+  /** Ends it as a power cut would, and waits until it is gone. */
+  kill9(): Promise<ProcessExit>;
+}
+
+interface StartOptions {
+  /** Path of the program inside the repository, or absolute. */
+  readonly entry: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly name: string;
+}
+
+/** Starts a service as what it is in production: a process of its own, from source. Only PATH and folders are inherited. */
+export function startProcess({ entry, env, name }: StartOptions): ServiceProcess {
+  const child = spawn(process.execPath, [resolve(root, entry)], {
+    cwd: root,
+    env: { ...inherited(["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"]), ...env },
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  killWithUs(child);
+  const texts = { stdout: "", stderr: "" };
+  child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+    texts.stdout += chunk;
+  });
+  child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+    texts.stderr += chunk;
+  });
+  const reports: ProcessReport[] = [];
+  child.on("message", (message) => reports.push(message as ProcessReport));
+  // "close" and not "exit": by then all output has arrived.
+  const exited = once(child, "close").then(([code, signal]) => ({ code, signal }) as ProcessExit);
+  const ready = firstReady(child, exited, () => `${name}: ${texts.stderr.slice(-2_000)}`);
+  const end = (signal: NodeJS.Signals) => {
+    const lastResort = setTimeout(() => child.kill("SIGKILL"), STOP_MAX_MS);
+    child.kill(signal);
+    return exited.finally(() => clearTimeout(lastResort));
+  };
+  return {
+    name,
+    pid: child.pid ?? -1,
+    ready,
+    reports,
+    exited,
+    get stdout() {
+      return texts.stdout;
+    },
+    get stderr() {
+      return texts.stderr;
+    },
+    stop: (signal = "SIGTERM") => end(signal),
+    kill9: () => end("SIGKILL"),
+  };
+}
+
+/** A port nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("a TCP server without a port");
+  server.close();
+  await once(server, "close");
+  return address.port;
+}
+
+function firstReady(child: ChildProcess, exited: Promise<ProcessExit>, describe: () => string): ServiceProcess["ready"] {
+  const { promise, resolve: settle, reject } = Promise.withResolvers<Extract<ProcessReport, { type: "ready" }>>();
+  const silent = setTimeout(() => reject(new Error(`not ready after ${READY_MAX_MS} ms: ${describe()}`)), READY_MAX_MS);
+  child.on("message", (message) => {
+    const report = message as ProcessReport;
+    if (report.type === "ready") settle(report);
+  });
+  exited.then(
+    ({ code, signal }) => reject(new Error(`ended before it was ready (code ${code}, signal ${signal}): ${describe()}`)),
+    (error: unknown) => reject(new Error(`could not be started: ${String(error)}`)),
+  );
+  // A test that expects the failure looks at `exited` only; `ready` must not count as unhandled then.
+  promise.catch(() => {}).finally(() => clearTimeout(silent));
+  return promise;
+}
+
+function killWithUs(child: ChildProcess): void {
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
+}
+
+function inherited(names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+}

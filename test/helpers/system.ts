@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
+
+export interface SystemOptions {
+  /** Absent: the embedded store. */
+  mongoUri?: string;
+  mongoDatabase?: string;
+  env?: Readonly<Record<string, string>>;
+  /** Also start a trainer node. */
+  trainer?: boolean;
+  /** How many edges listen on the one port. */
+  edges?: number;
+}
+
+export const ADMIN_EMAIL = "admin@localhost";
+export const ADMIN_PASSWORD = "canary-admin-password-7f3a";
+export const MASTER_KEY = "sk-canary-master-key-of-the-tests";
+
+/** A whole platform as real processes on loopback, with a folder of its own. */
+export interface System {
+  readonly url: string;
+  readonly hostedUrl: string;
+  readonly trainerUrl: string;
+  readonly folder: string;
+  readonly controlPlane: ServiceProcess;
+  readonly edges: readonly ServiceProcess[];
+  /** Kills the control plane as a power cut would and starts it again on the same data and port. */
+  killControlPlane(): Promise<void>;
+  killEdge(index: number): Promise<void>;
+  /** Everything the processes have written so far. */
+  logs(): string;
+  stop(): Promise<void>;
+}
+
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-system-"));
+  const [port, hostedPort, controlPort, trainerPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const edgeCount = options.edges ?? 1;
+  const env: Record<string, string> = {
+    DATA_DIR: folder,
+    PORT: String(port),
+    HOSTED_PORT: String(hostedPort),
+    CONTROL_PORT: String(controlPort),
+    CONTROL_ADDRESS: `127.0.0.1:${controlPort}`,
+    TRAINER_PORT: String(trainerPort),
+    EDGES: String(edgeCount),
+    ADMIN_PASSWORD,
+    MASTER_KEY,
+    ...(options.mongoUri ? { MONGODB_URI: options.mongoUri, MONGODB_DATABASE: options.mongoDatabase ?? "tributary" } : {}),
+    ...options.env,
+  };
+  const started: ServiceProcess[] = [];
+  const start = async (entry: string, name: string, more: Record<string, string> = {}) => {
+    const child = startProcess({ entry, name, env: { ...env, ...more } });
+    started.push(child);
+    await child.ready;
+    return child;
+  };
+  let controlPlane = await start("control-plane/main.ts", "control plane");
+  const startEdge = (index: number) => start("gateway-edge/main.ts", `edge ${index}`, { EDGE_INDEX: String(index) });
+  const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
+  const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer") : undefined;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    hostedUrl: `http://127.0.0.1:${hostedPort}`,
+    trainerUrl: `http://127.0.0.1:${trainerPort}`,
+    folder,
+    edges,
+    get controlPlane() {
+      return controlPlane;
+    },
+    async killControlPlane() {
+      await controlPlane.kill9();
+      controlPlane = await start("control-plane/main.ts", "control plane");
+    },
+    async killEdge(index) {
+      await edges[index]?.kill9();
+      edges[index] = await startEdge(index);
+    },
+    logs: () => started.map((child) => child.stdout + child.stderr).join("\n"),
+    async stop() {
+      await Promise.all([...edges, ...(trainer ? [trainer] : [])].map((child) => child.stop()));
+      await controlPlane.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
