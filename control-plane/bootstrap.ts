@@ -5,9 +5,9 @@ import { PROVIDER_KINDS } from "./services/catalog-messages.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import type { Transaction } from "./stores/store.ts";
 import { createAccount } from "./writes/accounts.ts";
+import { writeAudit } from "./writes/audit.ts";
 import { addPrice } from "./writes/catalog.ts";
 import { appendChange } from "./writes/feed.ts";
-import { writeAudit } from "./writes/audit.ts";
 
 /** What the first start made up and shows once; null where the operator chose it. */
 export interface FirstRun {
@@ -49,7 +49,11 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
     return true;
   });
   if (!isFirst) return undefined;
-  return { adminEmail: config.adminEmail, adminPassword: config.adminPassword ? null : password, masterKey: config.masterKey ? null : masterKey };
+  return {
+    adminEmail: config.adminEmail,
+    adminPassword: config.adminPassword ? null : password,
+    masterKey: config.masterKey ? null : masterKey,
+  };
 }
 
 /** What the master key of this start is known by. The operator's own wins over the one of the first run. */

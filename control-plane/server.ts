@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
-import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
 import { addService, createGrpcServer, listen, shutDown } from "../common/grpc/server.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";

@@ -71,14 +71,9 @@ export function openChannel(address: string, security: ChannelCredentials = cred
   return {
     service: (definition) => clientOf(client, definition),
     stream: (method, request, options) =>
-      client.makeServerStreamRequest(
-        method.path,
-        method.requestSerialize,
-        method.responseDeserialize,
-        request,
-        toMetadata(options),
-        { deadline: deadlineOf(options) },
-      ),
+      client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, toMetadata(options), {
+        deadline: deadlineOf(options),
+      }),
     close: () => client.close(),
   };
 }

@@ -1,11 +1,11 @@
 import {
   Metadata,
   type MethodDefinition,
-  type sendUnaryData,
   Server,
   type ServerCredentials,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type sendUnaryData,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { asAppError } from "../errors.ts";

@@ -1,6 +1,6 @@
-import { Metadata, status as Status, type ServiceError, type StatusObject } from "@grpc/grpc-js";
-import { type ErrorCode as WireCode, ErrorInfo } from "../../proto/gen/tributary/errors/v1/errors.ts";
+import { Metadata, type ServiceError, status as Status, type StatusObject } from "@grpc/grpc-js";
 import * as wire from "../../proto/gen/tributary/errors/v1/errors.ts";
+import { ErrorInfo, type ErrorCode as WireCode } from "../../proto/gen/tributary/errors/v1/errors.ts";
 import { AppError, ERROR_CODES, type ErrorCode } from "../errors.ts";
 
 /** Where the coded error travels: trailing metadata, binary. */
@@ -60,7 +60,11 @@ export function fromGrpcError(error: ServiceError): AppError {
   const internal = `grpc ${error.code}: ${error.details}`;
   switch (error.code) {
     case Status.DEADLINE_EXCEEDED:
-      return new AppError("DB_TIMEOUT", "The control plane did not answer in time. Try again.", { internal, retryAfterSeconds: 1, cause: error });
+      return new AppError("DB_TIMEOUT", "The control plane did not answer in time. Try again.", {
+        internal,
+        retryAfterSeconds: 1,
+        cause: error,
+      });
     case Status.UNAVAILABLE:
     case Status.CANCELLED:
       return new AppError("UNAVAILABLE", "The control plane cannot be reached right now. Try again shortly.", {

@@ -142,7 +142,8 @@ export class Reservations {
       }
       if (rpm !== undefined) {
         const wait = window.requests.secondsUntilFits(1, rpm, now);
-        if (wait > 0) throw rateError(`The ${name.split(":")[0]}'s limit of ${rpm} requests per minute is reached.`, wait);
+        if (wait > 0)
+          throw rateError(`The ${name.split(":")[0]}'s limit of ${rpm} requests per minute is reached.`, wait, { requests: rpm });
         const remaining = rpm - window.requests.sum(now) - 1;
         if (tightest.remainingRequests === undefined || remaining < tightest.remainingRequests) {
           tightest = { ...tightest, limitRequests: rpm, remainingRequests: remaining, resetSeconds: 60 };
@@ -151,7 +152,10 @@ export class Reservations {
       if (tpm !== undefined) {
         const tokens = Math.min(input.tokens, tpm);
         const wait = window.tokens.secondsUntilFits(tokens, tpm, now);
-        if (wait > 0) throw rateError(`The ${name.split(":")[0]}'s limit of ${tpm} tokens per minute is reached.`, wait);
+        if (wait > 0) {
+          const left = { tokens: tpm, remaining: Math.max(0, tpm - window.tokens.sum(now)) };
+          throw rateError(`The ${name.split(":")[0]}'s limit of ${tpm} tokens per minute is reached.`, wait, left);
+        }
         const remaining = tpm - window.tokens.sum(now) - tokens;
         if (tightest.remainingTokens === undefined || remaining < tightest.remainingTokens) {
           tightest = { ...tightest, limitTokens: tpm, remainingTokens: remaining, resetSeconds: 60 };
@@ -191,7 +195,9 @@ function refuseBlocked(team: Team | undefined): void {
   if (state.status !== "blocked") return;
   throw new AppError(
     "TEAM_BLOCKED",
-    state.reason === "quota" ? "The team is blocked: the organization's balance is below zero. Buy credits to go on." : "The team was blocked by an administrator.",
+    state.reason === "quota"
+      ? "The team is blocked: the organization's balance is below zero. Buy credits to go on."
+      : "The team was blocked by an administrator.",
   );
 }
 
@@ -207,6 +213,19 @@ function limitsOf(team: Team | undefined, key: ApiKey | undefined): Limits[] {
   return limits;
 }
 
-function rateError(message: string, retryAfterSeconds: number): AppError {
-  return new AppError("RATE_LIMIT_EXCEEDED", `${message} Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
+interface Reached {
+  requests?: number;
+  tokens?: number;
+  remaining?: number;
+}
+
+/** The limit that was reached travels as details, each under the name of the header it becomes at the edge. */
+function rateError(message: string, retryAfterSeconds: number, reached: Reached = {}): AppError {
+  const kinds = (["requests", "tokens"] as const).filter((kind) => reached[kind] !== undefined);
+  const details = kinds.flatMap((kind) => [
+    { path: `headers.x-ratelimit-limit-${kind}`, message: String(reached[kind]) },
+    { path: `headers.x-ratelimit-remaining-${kind}`, message: String(reached.remaining ?? 0) },
+    { path: `headers.x-ratelimit-reset-${kind}`, message: `${retryAfterSeconds}s` },
+  ]);
+  return new AppError("RATE_LIMIT_EXCEEDED", `${message} Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds, details });
 }

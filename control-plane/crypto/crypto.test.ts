@@ -49,7 +49,13 @@ test("a token is read back; a forged, unsigned, foreign, wrongly typed or expire
   expect(expiresAt - systemClock.now()).toBeGreaterThan(3_590_000);
   const sign = (change: (draft: SignJWT) => SignJWT, header = { alg: "HS256", typ: "JWT" }, key: Uint8Array = secrets.jwtKey) =>
     change(
-      new SignJWT({ sid: "ses_1" }).setProtectedHeader(header).setIssuer("tributary").setAudience("tributary-platform").setSubject("7").setNotBefore(1).setExpirationTime("1h"),
+      new SignJWT({ sid: "ses_1" })
+        .setProtectedHeader(header)
+        .setIssuer("tributary")
+        .setAudience("tributary-platform")
+        .setSubject("7")
+        .setNotBefore(1)
+        .setExpirationTime("1h"),
     ).sign(key);
   const same = (draft: SignJWT) => draft;
   expect(await tokens.verify(await sign(same))).toEqual({ sessionId: "ses_1", userId: 7 });

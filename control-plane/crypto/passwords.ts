@@ -22,9 +22,7 @@ const WAITING_MAX = 256;
 export function createPasswords(random: Random): Passwords {
   const gate = createGate(AT_ONCE_MAX, WAITING_MAX);
   const digest = (password: string, salt: Buffer) =>
-    gate(() =>
-      hashArgon2("argon2id", { message: password.normalize("NFKC"), nonce: salt, tagLength: HASH_BYTES, ...COST }),
-    );
+    gate(() => hashArgon2("argon2id", { message: password.normalize("NFKC"), nonce: salt, tagLength: HASH_BYTES, ...COST }));
   const dummy = { salt: random.bytes(SALT_BYTES), hash: random.bytes(HASH_BYTES) };
   return {
     async hash(password) {

@@ -1,4 +1,4 @@
-import { mkdirSync, openSync, readFileSync, writeSync, closeSync, fsyncSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Random } from "../../common/random.ts";
 

@@ -69,7 +69,18 @@ test("changing any field of any entry breaks the chain at that entry", () => {
   const entry = postTransfer(books, toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0), 7);
   const { hash, ...fields } = entry;
   expect(entryHash(EMPTY_HEAD.hash, fields)).toBe(hash);
-  const changes: Partial<LedgerEntry>[] = [{ id: 2 }, { reference: "x" }, { type: "grant" }, { organizationId: "org_b" }, { from: "x" }, { to: "x" }, { amount: 6n }, { balanceAfter: 0n }, { note: "" }, { createdAt: 8 }];
+  const changes: Partial<LedgerEntry>[] = [
+    { id: 2 },
+    { reference: "x" },
+    { type: "grant" },
+    { organizationId: "org_b" },
+    { from: "x" },
+    { to: "x" },
+    { amount: 6n },
+    { balanceAfter: 0n },
+    { note: "" },
+    { createdAt: 8 },
+  ];
   for (const change of changes) expect(entryHash(EMPTY_HEAD.hash, { ...fields, ...change })).not.toBe(hash);
   expect(entryHash(hash, fields)).not.toBe(hash);
 });

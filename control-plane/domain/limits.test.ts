@@ -4,21 +4,25 @@ import { Throttle } from "./throttle.ts";
 
 test("a rate window never lets more than the limit into any 60 seconds, and lets the next one in when it says so", () => {
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 80 }), fc.integer({ min: 1, max: 10 }), (gaps, limit) => {
-      const window = new RateWindow();
-      const admitted: number[] = [];
-      let now = 1_000_000;
-      for (const gap of gaps) {
-        now += gap;
-        const wait = window.secondsUntilFits(1, limit, now);
-        now += wait * 1000;
-        expect(window.secondsUntilFits(1, limit, now)).toBe(0);
-        window.add(1, now);
-        admitted.push(now);
-      }
-      // Buckets are whole seconds, so the window is exact to one second.
-      for (const at of admitted) expect(admitted.filter((other) => other <= at && other > at - 59_000).length).toBeLessThanOrEqual(limit);
-    }),
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 80 }),
+      fc.integer({ min: 1, max: 10 }),
+      (gaps, limit) => {
+        const window = new RateWindow();
+        const admitted: number[] = [];
+        let now = 1_000_000;
+        for (const gap of gaps) {
+          now += gap;
+          const wait = window.secondsUntilFits(1, limit, now);
+          now += wait * 1000;
+          expect(window.secondsUntilFits(1, limit, now)).toBe(0);
+          window.add(1, now);
+          admitted.push(now);
+        }
+        // Buckets are whole seconds, so the window is exact to one second.
+        for (const at of admitted) expect(admitted.filter((other) => other <= at && other > at - 59_000).length).toBeLessThanOrEqual(limit);
+      },
+    ),
   );
 });
 

@@ -18,7 +18,16 @@ test("nobody hands out a role above his own, and a member hands out none", () =>
 });
 
 test("the price in force is the newest version whose time has come", () => {
-  const price = (version: number, effectiveAt: number): Price => ({ id: `m/${version}`, modelId: "m", version, effectiveAt, unit: "token", input: 1n, output: 1n, createdAt: 0 });
+  const price = (version: number, effectiveAt: number): Price => ({
+    id: `m/${version}`,
+    modelId: "m",
+    version,
+    effectiveAt,
+    unit: "token",
+    input: 1n,
+    output: 1n,
+    createdAt: 0,
+  });
   const prices = [price(3, 30), price(1, 10), price(2, 10)];
   expect(priceAt(prices, 9)).toBeUndefined();
   expect(priceAt(prices, 10)?.version).toBe(2);

@@ -1,7 +1,13 @@
 import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import type { ServerStream, ServiceHandlers } from "../../common/grpc/server.ts";
-import { type AccessServiceService, type Caller, type Deployment, StoredAnswer, type WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import {
+  type AccessServiceService,
+  type Caller,
+  type Deployment,
+  StoredAnswer,
+  type WatchResponse,
+} from "../../proto/gen/tributary/access/v1/access.ts";
 import { higher } from "../domain/permissions.ts";
 import type { ApiKey, Team } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
@@ -86,7 +92,12 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
         if (!record || record.holder !== request.callId) return;
         if (!request.answer) return tx.remove("idempotency", id);
         const sealedAnswer = deps.secrets.seal(StoredAnswer.encode(request.answer).finish());
-        await tx.put("idempotency", { id, requestHash: record.requestHash, sealedAnswer, expiresAt: deps.clock.now() + IDEMPOTENCY_LIFE_MS });
+        await tx.put("idempotency", {
+          id,
+          requestHash: record.requestHash,
+          sealedAnswer,
+          expiresAt: deps.clock.now() + IDEMPOTENCY_LIFE_MS,
+        });
       });
       return {};
     },
@@ -162,7 +173,10 @@ async function masterCaller(deps: ControlDeps): Promise<Caller | undefined> {
 async function deployments(deps: ControlDeps): Promise<Deployment[]> {
   const now = deps.clock.now();
   const models = await collect(deps.store.scan("models", { index: "byName" }));
-  const providers = await deps.store.getMany("providers", models.map((model) => model.providerId));
+  const providers = await deps.store.getMany(
+    "providers",
+    models.map((model) => model.providerId),
+  );
   const found = models.map(async (model, index): Promise<Deployment | undefined> => {
     const provider = providers[index];
     if (!provider || model.status !== "active") return undefined;

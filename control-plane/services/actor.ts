@@ -37,7 +37,11 @@ export function requireOrganizationManager(actor: Actor): void {
 }
 
 // Whoever was removed from the organisation that was active falls back to his own.
-async function activeOrganization(reader: Reader, user: User, session: Session): Promise<{ organizationId: string; organizationRole: Role }> {
+async function activeOrganization(
+  reader: Reader,
+  user: User,
+  session: Session,
+): Promise<{ organizationId: string; organizationRole: Role }> {
   for (const organizationId of [session.organizationId, user.organizationId]) {
     const membership = await reader.get("organizationMembers", `${organizationId}/${user.id}`);
     if (membership) return { organizationId, organizationRole: membership.role };

@@ -6,7 +6,9 @@ import type { Reader } from "../stores/store.ts";
 import { date } from "./messages.ts";
 
 /** What a kind of provider can do and costs where nobody set a price. Kinds without an adapter at the edges are not here. */
-export const PROVIDER_KINDS: Readonly<Record<string, { supportedParams: readonly string[]; capabilities: readonly string[]; defaultPrice?: { input: bigint; output: bigint } }>> = {
+export const PROVIDER_KINDS: Readonly<
+  Record<string, { supportedParams: readonly string[]; capabilities: readonly string[]; defaultPrice?: { input: bigint; output: bigint } }>
+> = {
   echo: {
     supportedParams: ["max_tokens", "max_completion_tokens", "n", "stop", "stream", "stream_options", "user", "metadata"],
     capabilities: ["streaming"],

@@ -195,19 +195,24 @@ async function requireModel(reader: Reader, id: string): Promise<Model> {
 
 async function refuseTakenModel(reader: Reader, name: string): Promise<void> {
   if (await reader.find("models", "byName", [name])) {
-    throw new AppError("ALREADY_EXISTS", "There is a model of this name already.", { details: [{ path: "body.name", message: "is taken" }] });
+    throw new AppError("ALREADY_EXISTS", "There is a model of this name already.", {
+      details: [{ path: "body.name", message: "is taken" }],
+    });
   }
 }
 
 async function requireProvider(reader: Reader, reference: string): Promise<Provider> {
   const provider = (await reader.get("providers", reference)) ?? (await reader.find("providers", "byName", [reference.toLowerCase()]));
-  if (!provider) throw new AppError("NOT_FOUND", "There is no such provider.", { details: [{ path: "body.provider", message: "is not known" }] });
+  if (!provider)
+    throw new AppError("NOT_FOUND", "There is no such provider.", { details: [{ path: "body.provider", message: "is not known" }] });
   return provider;
 }
 
 async function refuseTakenName(reader: Reader, name: string): Promise<void> {
   if (await reader.find("providers", "byName", [name.toLowerCase()])) {
-    throw new AppError("ALREADY_EXISTS", "There is a provider of this name already.", { details: [{ path: "body.name", message: "is taken" }] });
+    throw new AppError("ALREADY_EXISTS", "There is a provider of this name already.", {
+      details: [{ path: "body.name", message: "is taken" }],
+    });
   }
 }
 

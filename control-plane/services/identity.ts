@@ -16,7 +16,7 @@ import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, organizationMessage, teamMessage, userMessage } from "./messages.ts";
 import { usersHandlers } from "./users.ts";
-import { write } from "./write.ts";
+import { replayOf, write } from "./write.ts";
 
 const PASSWORD_MIN = 8;
 const PASSWORD_MAX = 256;
@@ -60,7 +60,10 @@ export function identityHandlers(deps: ControlDeps): ServiceHandlers<typeof Iden
     async createToken(request, context) {
       const user = await checkLogin(deps, context, request);
       return write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async ({ tx, now, audit }) => {
-        await tx.put("users", { ...user, lastLoginAt: now });
+        // Read again: what was checked may be some time old, and a password that was changed meanwhile must not come back.
+        const current = await tx.get("users", user.id);
+        if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+        await tx.put("users", { ...current, lastLoginAt: now });
         const session = await openSession(tx, deps, user);
         await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
         return signFor(deps, session);
@@ -78,7 +81,8 @@ export function identityHandlers(deps: ControlDeps): ServiceHandlers<typeof Iden
     async logout(_request, context) {
       const actor = await requireActor(deps, context);
       return write(deps, context, { actor, codec: LogoutResponse }, async ({ tx, now, audit }) => {
-        await tx.put("sessions", { ...actor.session, revokedAt: now });
+        const session = (await tx.get("sessions", actor.session.id)) ?? actor.session;
+        await tx.put("sessions", { ...session, revokedAt: now });
         await audit({ action: "session.close", target: actor.session.id });
         return {};
       });
@@ -96,11 +100,15 @@ export function identityHandlers(deps: ControlDeps): ServiceHandlers<typeof Iden
 
     async changePassword(request, context) {
       const actor = await requireActor(deps, context);
+      const before = await replayOf(deps, context, { actor, codec: ChangePasswordResponse });
+      if (before) return before;
       checkPassword(request.newPassword);
       await checkThrottled(deps, context, actor.user.email, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
       const passwordHash = await deps.passwords.hash(request.newPassword);
       return write(deps, context, { actor, codec: ChangePasswordResponse }, async ({ tx, now, audit }) => {
-        await tx.put("users", { ...actor.user, passwordHash });
+        const user = await tx.get("users", actor.user.id);
+        if (user?.passwordHash !== actor.user.passwordHash) throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+        await tx.put("users", { ...user, passwordHash });
         await endSessions(tx, actor.user.id, now, actor.session.id);
         await audit({ action: "user.password.change", target: String(actor.user.id) });
         return signFor(deps, actor.session);
@@ -112,12 +120,15 @@ export function identityHandlers(deps: ControlDeps): ServiceHandlers<typeof Iden
       const user = await deps.store.find("users", "byEmail", [email]);
       // The same answer in about the same time whether or not the address is known; the mail goes out afterwards.
       const token = deps.random.bytes(32).toString("base64url");
+      let stored = false;
       const response = await write(deps, context, { actor: undefined, codec: RequestPasswordResetResponse }, async ({ tx, now, audit }) => {
         if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt: now + RESET_LIFE_MS });
+        stored = true;
         await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
         return {};
       });
-      if (user) void sendResetMail(deps, user, token);
+      // A repetition stored no token: its mail would hold a link that does not work.
+      if (user && stored) void sendResetMail(deps, user, token);
       return response;
     },
 
@@ -166,7 +177,9 @@ async function checkThrottled(deps: ControlDeps, context: CallContext, email: st
   const now = deps.clock.monotonicMs();
   const waitMs = Math.max(byAccount.waitMs(name, now), byAddress.waitMs(address, now));
   if (waitMs > 0) {
-    throw new AppError("LOGIN_THROTTLED", "Too many failed log-ins. Wait before you try again.", { retryAfterSeconds: Math.ceil(waitMs / 1000) });
+    throw new AppError("LOGIN_THROTTLED", "Too many failed log-ins. Wait before you try again.", {
+      retryAfterSeconds: Math.ceil(waitMs / 1000),
+    });
   }
   if (await verify()) {
     byAccount.succeed(name);

@@ -2,7 +2,14 @@ import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
 import { hasKeyShape, maskKey, mintSecret, secretSha256 } from "../../common/key-shape.ts";
-import { CreateKeyResponse, type KeyLimits, type KeysServiceService, RemoveKeyResponse, RotateKeyResponse, UpdateKeyResponse } from "../../proto/gen/tributary/keys/v1/keys.ts";
+import {
+  CreateKeyResponse,
+  type KeyLimits,
+  type KeysServiceService,
+  RemoveKeyResponse,
+  RotateKeyResponse,
+  UpdateKeyResponse,
+} from "../../proto/gen/tributary/keys/v1/keys.ts";
 import type { ApiKey, Team } from "../domain/records.ts";
 import { readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
@@ -54,7 +61,12 @@ export function keysHandlers(deps: ControlDeps): ServiceHandlers<typeof KeysServ
           request.limits,
         );
         await tx.insert("keys", key);
-        await audit({ action: "key.create", target: key.id, organizationId: key.organizationId, details: { name: key.name, teamId: team.id } });
+        await audit({
+          action: "key.create",
+          target: key.id,
+          organizationId: key.organizationId,
+          details: { name: key.name, teamId: team.id },
+        });
         return { apiKey: await keyMessage(tx, key, now), key: secret };
       });
     },
@@ -97,7 +109,12 @@ export function keysHandlers(deps: ControlDeps): ServiceHandlers<typeof KeysServ
         };
         await tx.put("keys", rotated);
         await appendChange(tx, { kind: "key", subject: key.id }, now);
-        await audit({ action: "key.rotate", target: key.id, organizationId: key.organizationId, details: { graceSeconds: graceMs / 1000 } });
+        await audit({
+          action: "key.rotate",
+          target: key.id,
+          organizationId: key.organizationId,
+          details: { graceSeconds: graceMs / 1000 },
+        });
         return { apiKey: await keyMessage(tx, rotated, now), key: secret };
       });
     },

@@ -3,8 +3,8 @@ import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
 import {
   CreatePurchaseResponse,
-  GrantCreditsResponse,
   type LedgerEntry as EntryMessage,
+  GrantCreditsResponse,
   type LedgerServiceService,
   type Purchase as PurchaseMessage,
   type Quota,
@@ -94,13 +94,21 @@ export function ledgerHandlers(deps: ControlDeps): ServiceHandlers<typeof Ledger
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
         if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
-        if (request.amount === 0n) throw new AppError("VALIDATION_ERROR", "A credit must move something.", { details: [{ path: "body.amount", message: "must not be 0" }] });
+        if (request.amount === 0n)
+          throw new AppError("VALIDATION_ERROR", "A credit must move something.", {
+            details: [{ path: "body.amount", message: "must not be 0" }],
+          });
         const { entry, balance } = await grant(tx, deps, {
           organizationId: request.organizationId,
           amount: request.amount,
           ...(request.reference === undefined ? {} : { note: request.reference }),
         });
-        await audit({ action: "credits.grant", target: request.organizationId, organizationId: request.organizationId, details: { amount: request.amount, reference: request.reference } });
+        await audit({
+          action: "credits.grant",
+          target: request.organizationId,
+          organizationId: request.organizationId,
+          details: { amount: request.amount, reference: request.reference },
+        });
         return { entry: entryMessage(entry), balance };
       });
     },

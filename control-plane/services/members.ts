@@ -49,7 +49,12 @@ export async function removeMember(scope: WriteScope, actor: Actor, request: { t
     await removeFromTeam(tx, team, request.memberId, role);
   }
   await appendChange(tx, { kind: "team", subject: team.id }, now);
-  await audit({ action: "team.member.remove", target: team.id, organizationId: team.organizationId, details: { memberId: request.memberId } });
+  await audit({
+    action: "team.member.remove",
+    target: team.id,
+    organizationId: team.organizationId,
+    details: { memberId: request.memberId },
+  });
 }
 
 async function removeFromTeam(tx: Transaction, team: Team, memberId: string, ownRole: Role): Promise<void> {
@@ -71,7 +76,10 @@ async function leaveOrganization(tx: Transaction, organizationId: string, userId
   const membership = await tx.get("organizationMembers", `${organizationId}/${userId}`);
   if (!membership || membership.role !== "member") return;
   const memberships = await collect(tx.scan("teamMembers", { index: "byUser", equals: [userId] }));
-  const teams = await tx.getMany("teams", memberships.map(({ teamId }) => teamId));
+  const teams = await tx.getMany(
+    "teams",
+    memberships.map(({ teamId }) => teamId),
+  );
   if (!teams.some((team) => team?.organizationId === organizationId)) await tx.remove("organizationMembers", membership.id);
 }
 
@@ -124,5 +132,7 @@ async function sendInvitation(deps: ControlDeps, invitation: { team: Team; email
 
 function requireRole(role: string): Role {
   if (role === "owner" || role === "admin" || role === "member") return role;
-  throw new AppError("VALIDATION_ERROR", "A role is owner, admin or member.", { details: [{ path: "body.role", message: "must be owner, admin or member" }] });
+  throw new AppError("VALIDATION_ERROR", "A role is owner, admin or member.", {
+    details: [{ path: "body.role", message: "must be owner, admin or member" }],
+  });
 }

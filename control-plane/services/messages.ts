@@ -1,10 +1,10 @@
 // Domain records as messages: the records that more than one service answers with.
 
-import type { Organization as OrganizationMessage } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
-import type { ApiKey as ApiKeyMessage } from "../../proto/gen/tributary/keys/v1/keys.ts";
-import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
-import type { Team as TeamMessage, TeamMember as TeamMemberMessage } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import type { User as UserMessage } from "../../proto/gen/tributary/identity/v1/identity.ts";
+import type { ApiKey as ApiKeyMessage } from "../../proto/gen/tributary/keys/v1/keys.ts";
+import type { Organization as OrganizationMessage } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
+import type { TeamMember as TeamMemberMessage, Team as TeamMessage } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { ApiKey, Organization, Role, Team, User } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
@@ -136,7 +136,10 @@ export async function keyMessage(reader: Reader, key: ApiKey, now: number): Prom
 /** A team's members, those who have joined first, then the invited. */
 export async function memberMessages(reader: Reader, teamId: string, now: number): Promise<TeamMemberMessage[]> {
   const members = await collect(reader.scan("teamMembers", { index: "byTeam", equals: [teamId] }));
-  const users = await reader.getMany("users", members.map((member) => member.userId));
+  const users = await reader.getMany(
+    "users",
+    members.map((member) => member.userId),
+  );
   const invitations = await collect(reader.scan("invitations", { index: "byTeamAndEmail", equals: [teamId] }));
   return [
     ...members.map((member, index) => ({

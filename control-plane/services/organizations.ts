@@ -18,7 +18,10 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
         ...page,
         range: { index: "byUser", equals: [actor.user.id] },
       });
-      const organizations = await deps.store.getMany("organizations", records.map((member) => member.organizationId));
+      const organizations = await deps.store.getMany(
+        "organizations",
+        records.map((member) => member.organizationId),
+      );
       const messages = organizations.flatMap((organization, index) => {
         const role = records[index]?.role;
         return organization && role ? [organizationMessage(deps.store, organization, { role, activeId: actor.organizationId })] : [];
@@ -30,7 +33,10 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
       const actor = await requireActor(deps, context);
       const id = request.id ?? actor.organizationId;
       return write(deps, context, { actor, codec: UpdateOrganizationResponse }, async ({ tx, now, audit }) => {
-        const [organization, membership] = [await tx.get("organizations", id), await tx.get("organizationMembers", `${id}/${actor.user.id}`)];
+        const [organization, membership] = [
+          await tx.get("organizations", id),
+          await tx.get("organizationMembers", `${id}/${actor.user.id}`),
+        ];
         if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
         const changes = changesOf(request);
         if (Object.keys(changes).length > 0 || request.clearLowBalanceThreshold) {
@@ -40,7 +46,9 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
         const keepsThreshold = lowBalanceThreshold !== undefined && !request.clearLowBalanceThreshold;
         const updated: Organization = keepsThreshold ? { ...rest, lowBalanceThreshold } : rest;
         await tx.put("organizations", updated);
-        if (request.activate) await tx.put("sessions", { ...actor.session, organizationId: id });
+        // Read again: a session that was ended meanwhile must not come back.
+        const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
+        if (session) await tx.put("sessions", { ...session, organizationId: id });
         await audit({ action: "organization.update", target: id, organizationId: id, details: { ...changes, activate: request.activate } });
         const activeId = request.activate ? id : actor.organizationId;
         return { organization: await organizationMessage(tx, updated, { role: membership.role, activeId }) };
@@ -49,9 +57,15 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
   };
 }
 
-function changesOf(request: { name?: string | undefined; timezone?: string | undefined; lowBalanceThreshold?: bigint | undefined }): Partial<Organization> {
+function changesOf(request: {
+  name?: string | undefined;
+  timezone?: string | undefined;
+  lowBalanceThreshold?: bigint | undefined;
+}): Partial<Organization> {
   if (request.timezone !== undefined && !isTimezone(request.timezone)) {
-    throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`, { details: [{ path: "body.timezone", message: "must be an IANA name" }] });
+    throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`, {
+      details: [{ path: "body.timezone", message: "must be an IANA name" }],
+    });
   }
   return {
     ...(request.name === undefined ? {} : { name: request.name }),

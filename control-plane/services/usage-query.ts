@@ -77,7 +77,11 @@ export async function* matchingSums(reader: Reader, query: UsageQuery): AsyncIte
   if (before !== undefined && before !== query.end) yield* rowSums(reader, query, { start: before, end: query.end });
 }
 
-async function* rowSums(reader: Reader, query: UsageQuery, window: { start: number | undefined; end: number | undefined }): AsyncIterable<Rollup> {
+async function* rowSums(
+  reader: Reader,
+  query: UsageQuery,
+  window: { start: number | undefined; end: number | undefined },
+): AsyncIterable<Rollup> {
   for await (const row of matchingRows(reader, { ...query, ...window })) yield rollupOf(row);
 }
 
@@ -99,10 +103,18 @@ function found(row: UsageRow, search: string | undefined): boolean {
   return texts.some((text) => text.toLowerCase().includes(search));
 }
 
-// A removed key is known by its id still: its calls stay in the log.
 async function visibleKeyId(deps: ControlDeps, actor: Actor, reference: string): Promise<string> {
   const key = await findKey(deps, deps.store, reference);
   if (key && (await mayManageKey(deps.store, actor, key)) !== "hidden") return key.id;
-  if (!key && reference.startsWith("key_")) return reference;
+  if (!key && reference.startsWith("key_") && (await hasVisibleCalls(deps, actor, reference))) return reference;
   throw new AppError("NOT_FOUND", "There is no such API key.");
+}
+
+// A removed key is known by its calls still: they stay in the log. Another tenant's must look like one that never was.
+async function hasVisibleCalls(deps: ControlDeps, actor: Actor, keyId: string): Promise<boolean> {
+  const visible = await visibleTeamIds(deps.store, actor);
+  for await (const row of deps.store.scan("usage", { index: "byKey", equals: [keyId], limit: 1 })) {
+    return row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId));
+  }
+  return false;
 }

@@ -7,9 +7,9 @@ import type { Reader } from "../stores/store.ts";
 import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
-import { matchingRows, matchingSums, prepareQuery, type UsageQuery } from "./usage-query.ts";
 import { visibleTeamIds } from "./standing.ts";
 import { usageMessage } from "./usage-messages.ts";
+import { matchingRows, matchingSums, prepareQuery, type UsageQuery } from "./usage-query.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
 const NO_TOTALS: Totals = { requests: 0n, tokens: 0n, cost: 0n };
@@ -83,7 +83,11 @@ async function sumUp(reader: Reader, query: UsageQuery): Promise<Totals> {
 
 function totalsOf(buckets: readonly UsageBucket[]): Totals {
   return buckets.reduce<Totals>(
-    (totals, bucket) => ({ requests: totals.requests + bucket.requests, tokens: totals.tokens + bucket.total, cost: totals.cost + bucket.cost }),
+    (totals, bucket) => ({
+      requests: totals.requests + bucket.requests,
+      tokens: totals.tokens + bucket.total,
+      cost: totals.cost + bucket.cost,
+    }),
     { requests: 0n, tokens: 0n, cost: 0n },
   );
 }
@@ -142,5 +146,7 @@ function readCursor(text: string): { createdAt: number; id: string } {
   } catch {
     // Told below, like any other cursor that we did not write.
   }
-  throw new AppError("VALIDATION_ERROR", "The cursor is not one of ours.", { details: [{ path: "query.cursor", message: "is not valid" }] });
+  throw new AppError("VALIDATION_ERROR", "The cursor is not one of ours.", {
+    details: [{ path: "query.cursor", message: "is not valid" }],
+  });
 }

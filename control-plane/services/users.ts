@@ -42,7 +42,12 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         const updated = { ...user, role, name: request.name ?? user.name };
         await tx.put("users", updated);
         await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
-        await audit({ action: "user.update", target: String(user.id), organizationId: user.organizationId, details: { role, name: updated.name } });
+        await audit({
+          action: "user.update",
+          target: String(user.id),
+          organizationId: user.organizationId,
+          details: { role, name: updated.name },
+        });
         return { user: userMessage(updated) };
       });
     },
@@ -54,7 +59,8 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         if (user.role === "admin") await refuseLastAdmin(tx);
         await endSessions(tx, user.id, now);
         for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await removeKey(tx, key, now);
-        for (const member of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] }))) await tx.remove("teamMembers", member.id);
+        for (const member of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] })))
+          await tx.remove("teamMembers", member.id);
         const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [user.id] }));
         for (const member of memberships) await tx.remove("organizationMembers", member.id);
         // The organisation and its ledger stay: money is never deleted with a person.

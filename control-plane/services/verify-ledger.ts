@@ -32,7 +32,14 @@ export async function verifyLedger(store: Store, signal: AbortSignal): Promise<V
   }
   firstBad ??= compareEnds(check, head, accounts);
   const sum = [...accounts.values()].reduce((total, balance) => total + balance, 0n);
-  return { ok: firstBad === undefined && sum === 0n, entries: BigInt(check.seq), sum, lastSeq: BigInt(head.seq), hash: head.hash, firstBad };
+  return {
+    ok: firstBad === undefined && sum === 0n,
+    entries: BigInt(check.seq),
+    sum,
+    lastSeq: BigInt(head.seq),
+    hash: head.hash,
+    firstBad,
+  };
 }
 
 interface Check {

@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { CallContext } from "../../common/grpc/server.ts";
-import type { Transaction } from "../stores/store.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
 import { type AuditInput, writeAudit } from "../writes/audit.ts";
 import type { Actor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
@@ -57,6 +57,22 @@ export async function write<Response>(
   return response;
 }
 
+/**
+ * The answer that this very request got before, when it is a repetition. For writes whose own checks do not hold any more once
+ * they are done: the current password of a password change.
+ */
+export async function replayOf<Response>(
+  deps: ControlDeps,
+  context: CallContext,
+  { actor, codec }: { actor: Actor | undefined; codec: ResponseCodec<Response> },
+): Promise<Response | undefined> {
+  const idempotency = readIdempotency(deps, context, actor);
+  const stored = idempotency && (await storedAnswer(deps.store, idempotency, deps.clock.now()));
+  if (stored === undefined) return undefined;
+  context.setHeader("idempotent-replayed", "true");
+  return codec.decode(deps.secrets.open(stored));
+}
+
 interface Idempotency {
   id: string;
   requestHash: string;
@@ -71,8 +87,8 @@ function readIdempotency(deps: ControlDeps, context: CallContext, actor: Actor |
   return { id, requestHash: deps.secrets.tokenHash(context.metadata["idempotency-hash"] ?? "") };
 }
 
-async function storedAnswer(tx: Transaction, { id, requestHash }: Idempotency, now: number): Promise<string | undefined> {
-  const record = await tx.get("idempotency", id);
+async function storedAnswer(reader: Reader, { id, requestHash }: Idempotency, now: number): Promise<string | undefined> {
+  const record = await reader.get("idempotency", id);
   if (!record || record.expiresAt <= now) return undefined;
   if (record.requestHash !== requestHash) {
     throw new AppError("IDEMPOTENCY_CONFLICT", "This Idempotency-Key was used for another request. Use a new key.");

@@ -48,7 +48,11 @@ export class Overlay implements Transaction {
     return ids.map((id) => (own?.has(id) ? (own.get(id)?.after as Records[Name] | undefined) : found.get(id)));
   }
 
-  async find<Name extends CollectionName>(collection: Name, index: IndexName<Name>, values: readonly IndexValue[]): Promise<Records[Name] | undefined> {
+  async find<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name] | undefined> {
     const definition = indexesOf(collection)[index];
     if (!definition) throw new Error(`${collection} has no index ${index}`);
     const own = this.#writes.get(collection);

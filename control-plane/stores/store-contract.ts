@@ -22,7 +22,16 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     afterEach(() => subject.close());
 
     test("keeps every field as it was written: bigints of 64 bits, large whole numbers, absent fields absent", async () => {
-      const account = { id: "org:1", balance: -(2n ** 63n) + 1n, seq: 2 ** 53 - 1, updatedAt: 1.5, purchased: 5n, granted: 0n, rewarded: 2n ** 62n, used: -1n };
+      const account = {
+        id: "org:1",
+        balance: -(2n ** 63n) + 1n,
+        seq: 2 ** 53 - 1,
+        updatedAt: 1.5,
+        purchased: 5n,
+        granted: 0n,
+        rewarded: 2n ** 62n,
+        used: -1n,
+      };
       await store.transaction((tx) => tx.insert("accounts", account));
       await store.transaction((tx) => tx.insert("teams", team("team_1", { nameKey: "ünï \u0000 💧", models: ["a/b", ""] })));
       store = await subject.reopen();
@@ -82,7 +91,9 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("of 40 racing inserts of one unique name exactly one wins", async () => {
-      const races = Array.from({ length: 40 }, (_, index) => store.transaction((tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))));
+      const races = Array.from({ length: 40 }, (_, index) =>
+        store.transaction((tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))),
+      );
       const outcomes = await Promise.allSettled(races);
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
       expect(await store.count("teams")).toBe(1);
@@ -91,7 +102,10 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     test("many new records go in at once, and are found by id and by index", async () => {
       await store.transaction(async (tx) => tx.insertNew("teams", [team("team_1"), team("team_2", { createdAt: 0 })]));
       expect((await store.find("teams", "byName", ["org_1", "team_2"]))?.id).toBe("team_2");
-      expect((await collect(store.scan("teams", { index: "byOrganization", equals: ["org_1"] }))).map(({ id }) => id)).toEqual(["team_2", "team_1"]);
+      expect((await collect(store.scan("teams", { index: "byOrganization", equals: ["org_1"] }))).map(({ id }) => id)).toEqual([
+        "team_2",
+        "team_1",
+      ]);
     });
 
     test("a record that was claimed to be new and is not aborts the transaction, and the old one stays", async () => {
@@ -138,7 +152,13 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
           const expected = sessions
             .filter((record) => record.userId === userId && record.createdAt >= (from ?? 0) && record.createdAt < (before ?? 99))
             .sort((left, right) => (left.createdAt - right.createdAt || left.id.localeCompare(right.id)) * (reverse ? -1 : 1));
-          const range = { index: "byUser", equals: [userId], reverse, ...(from === undefined ? {} : { from }), ...(before === undefined ? {} : { before }) } as const;
+          const range = {
+            index: "byUser",
+            equals: [userId],
+            reverse,
+            ...(from === undefined ? {} : { from }),
+            ...(before === undefined ? {} : { before }),
+          } as const;
           expect(await collect(store.scan("sessions", range))).toEqual(expected);
           expect(await store.count("sessions", range)).toBe(expected.length);
           expect(await collect(store.scan("sessions", { ...range, skip, limit: 2 }))).toEqual(expected.slice(skip, skip + 2));

@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
 import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
-import type { Organization, Role, Session, Team, User } from "../domain/records.ts";
 import { organizationAccount } from "../domain/ledger.ts";
+import type { Organization, Role, Session, Team, User } from "../domain/records.ts";
 import { followBalance } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
@@ -27,7 +27,11 @@ export interface NewAccount {
 }
 
 /** A person with an organisation of his own, its first team, and a place in every team that was waiting for his address. */
-export async function createAccount(tx: Transaction, source: Source, input: NewAccount): Promise<{ user: User; organization: Organization; team: Team }> {
+export async function createAccount(
+  tx: Transaction,
+  source: Source,
+  input: NewAccount,
+): Promise<{ user: User; organization: Organization; team: Team }> {
   const now = source.clock.now();
   const organizationId = newId("org", source);
   const user: User = {
@@ -39,7 +43,14 @@ export async function createAccount(tx: Transaction, source: Source, input: NewA
     passwordHash: input.passwordHash,
     createdAt: now,
   };
-  const organization: Organization = { id: organizationId, name: input.organizationName, ownerId: user.id, timezone: "UTC", createdAt: now, updatedAt: now };
+  const organization: Organization = {
+    id: organizationId,
+    name: input.organizationName,
+    ownerId: user.id,
+    timezone: "UTC",
+    createdAt: now,
+    updatedAt: now,
+  };
   await tx.insert("users", user);
   await tx.insert("organizations", organization);
   await joinOrganization(tx, { organizationId, userId: user.id, role: "owner" }, now);
@@ -68,7 +79,11 @@ export async function grant(tx: Transaction, source: Source, input: { organizati
   );
 }
 
-export async function createTeam(tx: Transaction, source: Source, input: { name: string; organizationId: string; ownerId: number }): Promise<Team> {
+export async function createTeam(
+  tx: Transaction,
+  source: Source,
+  input: { name: string; organizationId: string; ownerId: number },
+): Promise<Team> {
   const now = source.clock.now();
   const draft: Team = {
     id: newId("team", source),
@@ -86,19 +101,33 @@ export async function createTeam(tx: Transaction, source: Source, input: { name:
   return team;
 }
 
-export async function joinTeam(tx: Transaction, input: { teamId: string; userId: number; role: Role; invitedAt: number }, now: number): Promise<void> {
+export async function joinTeam(
+  tx: Transaction,
+  input: { teamId: string; userId: number; role: Role; invitedAt: number },
+  now: number,
+): Promise<void> {
   await tx.put("teamMembers", { id: `${input.teamId}/${input.userId}`, ...input, joinedAt: now });
 }
 
 /** Makes a person a member of the organisation unless he is one. */
-export async function joinOrganization(tx: Transaction, input: { organizationId: string; userId: number; role: Role }, now: number): Promise<void> {
+export async function joinOrganization(
+  tx: Transaction,
+  input: { organizationId: string; userId: number; role: Role },
+  now: number,
+): Promise<void> {
   const id = `${input.organizationId}/${input.userId}`;
   if (!(await tx.get("organizationMembers", id))) await tx.insert("organizationMembers", { id, ...input, joinedAt: now });
 }
 
 export async function openSession(tx: Transaction, source: Source, user: User): Promise<Session> {
   const now = source.clock.now();
-  const session: Session = { id: newId("ses", source), userId: user.id, organizationId: user.organizationId, createdAt: now, expiresAt: now + SESSION_LIFE_MS };
+  const session: Session = {
+    id: newId("ses", source),
+    userId: user.id,
+    organizationId: user.organizationId,
+    createdAt: now,
+    expiresAt: now + SESSION_LIFE_MS,
+  };
   await tx.insert("sessions", session);
   return session;
 }

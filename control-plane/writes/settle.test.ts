@@ -49,7 +49,9 @@ const balance = async (store: Store) => (await store.get("accounts", organizatio
 async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
   const { store, close } = openTestStore();
   try {
-    await store.transaction((tx) => tx.insert("teams", { id: "team_1", name: "t", nameKey: "t", organizationId: "org_1", createdAt: 1, updatedAt: 1 }));
+    await store.transaction((tx) =>
+      tx.insert("teams", { id: "team_1", name: "t", nameKey: "t", organizationId: "org_1", createdAt: 1, updatedAt: 1 }),
+    );
     await work(store);
   } finally {
     await close();
@@ -57,7 +59,10 @@ async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
 }
 
 test("however settlements are split, repeated and reordered, each call is charged once and everything adds up", async () => {
-  const calls = fc.uniqueArray(fc.record({ id: fc.nat(30), cost: fc.bigInt({ min: 0n, max: 1000n }) }), { selector: ({ id }) => id, minLength: 1 });
+  const calls = fc.uniqueArray(fc.record({ id: fc.nat(30), cost: fc.bigInt({ min: 0n, max: 1000n }) }), {
+    selector: ({ id }) => id,
+    minLength: 1,
+  });
   await fc.assert(
     fc.asyncProperty(calls, fc.array(fc.nat(30), { maxLength: 80 }), fc.integer({ min: 1, max: 7 }), async (given, order, batch) => {
       await withStore(async (store) => {
@@ -90,7 +95,9 @@ test("the same call with another content is refused and audited, and nothing of 
 test("the settlement that takes the balance below zero blocks every team in the same transaction, and a purchase unblocks them", () =>
   withStore(async (store) => {
     const purchase = (amount: bigint, reference: string) =>
-      store.transaction((tx) => post(tx, { type: "purchase", organizationId: "org_1", from: "purchases", to: organizationAccount("org_1"), amount, reference }, 9));
+      store.transaction((tx) =>
+        post(tx, { type: "purchase", organizationId: "org_1", from: "purchases", to: organizationAccount("org_1"), amount, reference }, 9),
+      );
     const blocked = async () => (await store.get("teams", "team_1"))?.blockedByQuotaAt !== undefined;
     await purchase(10n, "pur_1");
     await settle(store, [row("call_1", 10n)]);
@@ -101,12 +108,29 @@ test("the settlement that takes the balance below zero blocks every team in the 
     expect(await blocked()).toBe(true);
     await purchase(1n, "pur_3");
     expect([await balance(store), await blocked()]).toEqual([0n, false]);
-    expect((await collect(store.scan("feed"))).map(({ kind, subject }) => `${kind} ${subject}`)).toEqual(["organization org_1", "organization org_1"]);
+    expect((await collect(store.scan("feed"))).map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
+      "organization org_1",
+      "organization org_1",
+    ]);
   }));
 
 test("a transfer with a reference the ledger has already is refused", () =>
   withStore(async (store) => {
-    const once = () => store.transaction((tx) => post(tx, { type: "purchase", organizationId: "org_1", from: "purchases", to: organizationAccount("org_1"), amount: 1n, reference: "pur_1" }, 9));
+    const once = () =>
+      store.transaction((tx) =>
+        post(
+          tx,
+          {
+            type: "purchase",
+            organizationId: "org_1",
+            from: "purchases",
+            to: organizationAccount("org_1"),
+            amount: 1n,
+            reference: "pur_1",
+          },
+          9,
+        ),
+      );
     await once();
     await expect(once()).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
     expect(await balance(store)).toBe(1n);

@@ -51,7 +51,10 @@ async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
   const byId = new Map<string, UsageRow>();
   const refused: string[] = [];
   let repeated = 0;
-  const known = await tx.getMany("usage", rows.map((row) => row.id));
+  const known = await tx.getMany(
+    "usage",
+    rows.map((row) => row.id),
+  );
   rows.forEach((row, index) => {
     const earlier = known[index] ?? byId.get(row.id);
     if (!earlier) byId.set(row.id, row);

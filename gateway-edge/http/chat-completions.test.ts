@@ -267,6 +267,32 @@ test("a client that leaves in mid-stream stops the provider and pays for what wa
   });
 });
 
+test("a client that leaves a provider that never pauses is settled too, and the provider's answer is let go", async () => {
+  let closed = false;
+  const { edge, control, auth } = await open(new FakeControl(), async () => ({
+    status: 200,
+    headers: {},
+    body: (async function* () {
+      try {
+        for (;;) {
+          yield frame({ content: " word" });
+          await delay(1);
+        }
+      } finally {
+        closed = true;
+      }
+    })(),
+  }));
+  const response = await edge.post(PATH, chat("x", { stream: true }), auth);
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  await reader.cancel();
+  await until(() => control.settled.size === 1 && closed);
+  const [log] = control.settled.values();
+  expect(log).toMatchObject({ status: "cancelled", usage: { source: "estimated" } });
+  expect(log?.cost).toBe(priced(1, Number(log?.usage?.output)));
+});
+
 test("before the first byte an error is a status and a log row without cost; after it, a frame and [DONE]", async () => {
   let script: () => AsyncGenerator<Uint8Array>;
   let status = 200;

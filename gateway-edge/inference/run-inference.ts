@@ -147,6 +147,8 @@ class RunningCall {
     } finally {
       // Reached unsettled only when the reader stopped reading: the client left.
       if (!this.#settled) await this.#settle({ status: "cancelled" });
+      // Lets go of the provider's answer. Not waited for: it may be waiting itself, for bytes that no longer come.
+      rest.return?.().catch(() => {});
     }
   }
 

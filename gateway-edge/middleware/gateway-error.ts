@@ -59,7 +59,8 @@ export function gatewayErrorBody(error: AppError): GatewayErrorBody {
   const { type, code } = TABLE[error.code];
   const body: GatewayErrorBody = { error: { message: error.message, type, param: error.param ?? null, code } };
   // Two families of clients read validation errors in two shapes; one object holds both.
-  if (error.code === "UNPROCESSABLE") body.detail = error.details.map(toValidationDetail);
+  const hasBothShapes = error.code === "UNPROCESSABLE" || (error.code === "VALIDATION_ERROR" && error.details.length > 0);
+  if (hasBothShapes) body.detail = error.details.map(toValidationDetail);
   return body;
 }
 
@@ -89,6 +90,10 @@ function setErrorHeaders(response: Response, error: AppError): void {
   const { status, shouldRetry } = TABLE[error.code];
   if (shouldRetry === false) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  for (const { path, message } of error.details) {
+    // A rate limit that was reached: the control plane names the headers that tell it.
+    if (path.startsWith("headers.x-ratelimit-")) response.setHeader(path.slice("headers.".length), message);
+  }
   if (status === 401) response.setHeader("www-authenticate", 'Bearer realm="gateway"');
   // The rest of an oversized body is not worth reading.
   if (status === 413) response.setHeader("connection", "close");

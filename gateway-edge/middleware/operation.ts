@@ -77,12 +77,11 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
 /** The table as routes. Another method on a known path is a 405 that names the right ones. */
 export function operationRouter(operations: readonly Operation[], deps: EdgeDeps): Router {
   const router = Router({ caseSensitive: true });
-  const methods = new Map<string, string[]>();
-  for (const entry of operations) {
-    methods.set(entry.path, [...(methods.get(entry.path) ?? []), entry.method.toUpperCase()]);
-    router[entry.method](entry.path, (request, response) => serve(entry, { request, response, deps }));
+  // Path by path, its refusals at once: or GET on "/teams/invite-member" would be taken for a team of that id.
+  for (const [path, entries] of Map.groupBy(operations, (entry) => entry.path)) {
+    for (const entry of entries) router[entry.method](path, (request, response) => serve(entry, { request, response, deps }));
+    router.all(path, allowOnly(entries.map(({ method }) => method.toUpperCase())));
   }
-  for (const [path, allowed] of methods) router.all(path, allowOnly(allowed));
   return router;
 }
 

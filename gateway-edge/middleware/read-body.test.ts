@@ -52,3 +52,17 @@ test("JSON deeper than 64 levels is refused, 64 is not", () => {
   expect(parseJson(nested(64))).toBeInstanceOf(Array);
   expect(() => parseJson(nested(65))).toThrow(AppError);
 });
+
+test("a body that is not JSON is refused without a word of it: it may hold a password", () => {
+  const refusal = (text: string) => {
+    try {
+      return parseJson(Buffer.from(text));
+    } catch (error) {
+      return [(error as AppError).message, (error as AppError).cause, (error as AppError).internal];
+    }
+  };
+  for (const text of ['{"p":"s3cret"x}', '{"p":"s3cret', "xs3cret", '"s3cret" s3cret', '{"p":s3cret}', `{"p":"${"s3cret".repeat(50)}"x}`]) {
+    expect(refusal(text)).toEqual([expect.stringMatching(/^The body is not valid JSON: \S/), undefined, undefined]);
+    expect(String(refusal(text))).not.toMatch(/3cret/);
+  }
+});

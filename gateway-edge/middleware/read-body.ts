@@ -31,8 +31,14 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new AppError("INVALID_JSON", `The body is not valid JSON: ${(cause as Error).message}`, { cause });
+    // No `cause`: its message quotes the body, and a body may hold a password.
+    throw new AppError("INVALID_JSON", `The body is not valid JSON: ${withoutQuote((cause as Error).message)}`);
   }
+}
+
+/** V8 says what it met and, for some faults, quotes what stands around it: `Unexpected token 'x', ..."word":"s3cret"x" is not …`. */
+function withoutQuote(message: string): string {
+  return message.replace(/,? (\.\.\.)?".*$/s, "");
 }
 
 /** Refuses a body that says it is something else than JSON; one that says nothing is taken as JSON. */

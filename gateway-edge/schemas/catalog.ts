@@ -46,7 +46,10 @@ export const createModelBody = optionalModelFields.extend({
   inferenceModelId: modelFields.inferenceModelId,
   type: modelType.default("chat"),
 });
-export const updateModelBody = optionalModelFields.extend({ name: plainText(128).optional(), status: z.enum(["active", "disabled"]).optional() });
+export const updateModelBody = optionalModelFields.extend({
+  name: plainText(128).optional(),
+  status: z.enum(["active", "disabled"]).optional(),
+});
 export const modelAnswer = z.object({ model: modelRecord });
 export const deletedAnswer = z.object({ deleted: z.literal(true), id: z.string() });
 

@@ -35,7 +35,12 @@ export const email = z
 /** What somebody types to log in: not judged, so that a wrong one is a 401 like any other. */
 export const loginEmail = z.string().trim().toLowerCase().min(1, "must not be empty").max(254);
 export const givenPassword = z.string().min(1, "must not be empty").max(1024);
-export const newPassword = z.string().min(8, "must have at least 8 characters").max(256, "must have at most 256 characters");
+/** Half a surrogate pair has no bytes of its own: two such passwords would be one. */
+export const newPassword = z
+  .string()
+  .min(8, "must have at least 8 characters")
+  .max(256, "must have at most 256 characters")
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters");
 
 export const teamRole = z.enum(["member", "admin", "owner"]);
 export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone such as Europe/Berlin");

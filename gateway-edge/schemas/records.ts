@@ -117,14 +117,16 @@ export const modelRecord = z
     description: z.string(),
     contextWindow: z.int().nullable(),
     maxOutputTokens: z.int().nullable(),
-    pricing: z.object({
-      version: z.int(),
-      effectiveAt: timestamp,
-      unit: z.string(),
-      ...money("input", "output"),
-      cachedInput: int64.nullable(),
-      cacheWrite: int64.nullable(),
-    }).nullable(),
+    pricing: z
+      .object({
+        version: z.int(),
+        effectiveAt: timestamp,
+        unit: z.string(),
+        ...money("input", "output"),
+        cachedInput: int64.nullable(),
+        cacheWrite: int64.nullable(),
+      })
+      .nullable(),
     capabilities: z.array(z.string()),
     supportedParams: z.array(z.string()),
     status: z.string(),

@@ -55,7 +55,10 @@ export interface SettleFigures {
 }
 
 /** Settles `rows` calls at full rate, in batches as edges send them, and watches the event loop meanwhile. */
-export async function measureSettlement(store: Store, options: { first: number; rows: number; organizationId: string }): Promise<SettleFigures> {
+export async function measureSettlement(
+  store: Store,
+  options: { first: number; rows: number; organizationId: string },
+): Promise<SettleFigures> {
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
   const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger });
   const delay = monitorEventLoopDelay({ resolution: 1 });

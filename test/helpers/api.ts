@@ -56,7 +56,16 @@ export async function newTenant(system: Pick<System, "url">, options: { creditNa
   const { token, user, organization, team } = signup.body;
   const key = await call(system.url, "POST", "/api/gw/api-keys", { token, body: { name: "first", team_id: team.id } });
   if (options.creditNano) await buy(system, token, options.creditNano);
-  return { email, password, token, userId: user.id, organizationId: organization.id, teamId: team.id, key: key.body.key, keyId: key.body.apiKey.id };
+  return {
+    email,
+    password,
+    token,
+    userId: user.id,
+    organizationId: organization.id,
+    teamId: team.id,
+    key: key.body.key,
+    keyId: key.body.apiKey.id,
+  };
 }
 
 export function buy(system: Pick<System, "url">, token: string, amount: number): Promise<Answer> {

@@ -1,6 +1,6 @@
 import type { Database, RangeOptions } from "lmdb";
 import { Packr } from "msgpackr";
-import { type CollectionName, type IndexName, type IndexValue, type Records } from "../collections.ts";
+import type { CollectionName, IndexName, IndexValue, Records } from "../collections.ts";
 import type { Bounds, Range, Reader } from "../store.ts";
 
 /** One database of records and one per index, whose keys are `[...values, id]` and whose values are empty. */
@@ -38,7 +38,11 @@ export class EmbeddedReader implements Reader {
     });
   }
 
-  async find<Name extends CollectionName>(collection: Name, index: IndexName<Name>, values: readonly IndexValue[]): Promise<Records[Name] | undefined> {
+  async find<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name] | undefined> {
     const [key] = this.tables.index(collection, index).getKeys({ start: [...values], end: [...values, AFTER_ALL], limit: 1 });
     const id = key?.at(-1);
     return id === undefined ? undefined : this.get(collection, id);
@@ -67,7 +71,6 @@ export class EmbeddedReader implements Reader {
 export function indexKey(values: readonly IndexValue[], id: IndexValue): IndexValue[] {
   return [...values, id];
 }
-
 
 function primaryBounds(range: Bounds): RangeOptions {
   const after = range.after?.at(-1);

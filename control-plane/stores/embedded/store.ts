@@ -65,7 +65,8 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     for (const { collection, id, before, after } of writes) {
       const records = this.tables.records(collection);
       // Somebody claimed newness without looking: throwing here undoes the whole transaction.
-      if (!before && records.doesExist(id)) throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
+      if (!before && records.doesExist(id))
+        throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
       if (after) records.putSync(id, encode(after));
       else records.removeSync(id);
       for (const [name, definition] of Object.entries(indexesOf(collection))) {

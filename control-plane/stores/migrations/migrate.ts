@@ -24,7 +24,9 @@ export async function migrate(store: Store, migrations: readonly Migration[] = M
   const isNew = !stamp && (await store.count("settings")) === 0;
   const from = stamp ? Number(stamp.value) : isNew ? newest : FIRST_VERSION;
   if (from > newest) {
-    throw new Error(`the store has schema version ${from}; this release knows ${newest}. Start a release that is at least as new as the one that wrote it.`);
+    throw new Error(
+      `the store has schema version ${from}; this release knows ${newest}. Start a release that is at least as new as the one that wrote it.`,
+    );
   }
   if (!stamp) await stampVersion(store, from);
   for (const migration of migrations) {

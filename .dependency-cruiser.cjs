@@ -1,0 +1,180 @@
+/**
+ * Who may import whom: the table of ARCHITECTURE.md as rules that fail `make check`.
+ * Tests and shared test suites may reach further (TEST); main.ts is where a port meets its adapter (WIRING).
+ * Type-only imports count like any other: a type is a dependency too.
+ */
+const TEST = "(\\.test|-contract|-fixture|-harness)\\.tsx?$|/__fixtures__/";
+const WIRING = "^[^/]+/(main|deps|app|server)\\.ts$";
+
+const rooms = ["gateway-edge", "control-plane", "trainer-node", "console", "cli"];
+/** What each room may see of the repository beside itself. The console and the CLI see only types of the public HTTP schemas. */
+const visible = {
+  "gateway-edge": "^(common|proto/gen)/",
+  "control-plane": "^(common|proto/gen)/",
+  "trainer-node": "^(common|proto/gen)/",
+  console: "^gateway-edge/schemas/",
+  cli: "^gateway-edge/schemas/",
+};
+/** Every path of this repository that is not a library: what "nothing but" has to be measured against. */
+const OURS = `^(${[...rooms, "common", "proto", "scripts", "test", "sdk", "deploy"].join("|")})/`;
+
+const library = (...names) => `(^|/)node_modules/(@types/)?(${names.join("|")})(/|$)`;
+const GRPC = library("@grpc/[^/]+", "grpc-health-check");
+const DRIVERS = library("mongodb", "lmdb", "ioredis", "redis");
+
+const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
+
+const roomRules = rooms.map((room) =>
+  forbid(
+    `${room}-sees-only-its-own`,
+    `${room} may import itself and ${visible[room]}; processes meet in proto/ or over HTTP, never by import.`,
+    { path: `^${room}/`, pathNot: TEST },
+    { path: OURS, pathNot: [`^${room}/`, visible[room]] },
+  ),
+);
+
+module.exports = {
+  forbidden: [
+    forbid("no-circular", "A cycle cannot be tested or understood in parts.", { pathNot: "^proto/gen/" }, { circular: true }),
+    forbid("no-unresolved", "An import that resolves to nothing fails at start.", {}, { couldNotResolve: true }),
+    forbid(
+      "no-undeclared-library",
+      "A library must be in package.json, not there by luck.",
+      { pathNot: "^proto/gen/" },
+      { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
+    ),
+    forbid(
+      "no-dev-library-in-services",
+      "Services run without development packages.",
+      { path: "^(common|gateway-edge|control-plane|trainer-node|cli)/", pathNot: TEST },
+      { dependencyTypes: ["npm-dev"], pathNot: "node_modules/@types/" },
+    ),
+    forbid(
+      "no-test-in-product",
+      "Product code never imports a test; the test runner and benchmarks set up what tests need.",
+      { pathNot: [TEST, "^test/", "^scripts/(test|bench)[^/]*\\.ts$"] },
+      { path: `^test/|\\.test\\.ts$` },
+    ),
+    forbid(
+      "common-is-a-leaf",
+      "common imports node, its libraries and the generated error codes; nothing of a room.",
+      { path: "^common/", pathNot: TEST },
+      { path: OURS, pathNot: ["^common/", "^proto/gen/.*error"] },
+    ),
+    ...roomRules,
+    forbid(
+      "scripts-start-rooms-not-import-them",
+      "scripts run services as processes; benchmarks of a store are the exception.",
+      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote)[^/]*(\\.ts|/)"] },
+      { path: `^(${rooms.join("|")})/` },
+    ),
+    forbid(
+      "edge-http-no-provider-no-driver",
+      "A route calls inference; it never sees a provider, a driver or a gRPC library.",
+      { path: "^gateway-edge/(http|platform)/", pathNot: TEST },
+      { path: ["^gateway-edge/providers/", DRIVERS, GRPC] },
+    ),
+    forbid(
+      "provider-pure",
+      "A provider is pure: no web framework, no gRPC, no HTTP client, no socket.",
+      { path: "^gateway-edge/providers/", pathNot: TEST },
+      {
+        path: [
+          library("express", "express-[^/]+", "http-proxy-middleware", "undici"),
+          GRPC,
+          DRIVERS,
+          "^(node:)?(http|https|http2|net|tls)$",
+        ],
+      },
+    ),
+    forbid(
+      "provider-imports-its-port-only",
+      "A provider imports the port and other files of providers/, never the rest of the edge.",
+      { path: "^gateway-edge/providers/", pathNot: TEST },
+      { path: "^gateway-edge/", pathNot: "^gateway-edge/(providers|schemas)/" },
+    ),
+    forbid(
+      "provider-never-another-provider",
+      "Siblings do not know each other; openai-compatible is the shared base, the registry the only list.",
+      {
+        path: "^gateway-edge/providers/([^/.]+)",
+        pathNot: [TEST, "^gateway-edge/providers/registry\\.ts$"],
+      },
+      {
+        path: "^gateway-edge/providers/",
+        pathNot: [
+          "^gateway-edge/providers/$1(\\.ts$|/|-)",
+          "^gateway-edge/providers/(provider|openai-compatible)[^/]*(\\.ts$|/)",
+          // Readers and writers of a wire form (sse-reader, event-stream, aws-signature …) belong to no provider.
+          "^gateway-edge/providers/(wire/|shared/|[^/]*(sse|stream|reader|signature|usage|errors)[^/]*\\.ts$)",
+        ],
+      },
+    ),
+    forbid(
+      "domain-imports-common-only",
+      "Pure: no I/O, no clock, no library; money and states only.",
+      { path: "^control-plane/domain/", pathNot: TEST },
+      { pathNot: ["^control-plane/domain/", "^common/", "^(node:)?assert(/strict)?$", "^(node:)?crypto$"] },
+    ),
+    forbid(
+      "domain-no-clock-no-chance",
+      "Time and chance are handed in. Hashing from node:crypto is pure; common/random and system clocks are not imported as values.",
+      { path: "^control-plane/domain/", pathNot: TEST },
+      { path: "^common/(grpc/|logger\\.ts$|process\\.ts$|config\\.ts$)" },
+    ),
+    forbid(
+      "embedded-never-mongo",
+      "The two store adapters do not know each other.",
+      { path: "^control-plane/stores/embedded/", pathNot: TEST },
+      { path: "^control-plane/stores/mongo/" },
+    ),
+    forbid(
+      "mongo-never-embedded",
+      "The two store adapters do not know each other.",
+      { path: "^control-plane/stores/mongo/", pathNot: TEST },
+      { path: "^control-plane/stores/embedded/" },
+    ),
+    forbid(
+      "store-imports-port-domain-driver",
+      "A store adapter knows the store port and the domain, not the services above it.",
+      { path: "^control-plane/stores/", pathNot: TEST },
+      { path: "^control-plane/", pathNot: "^control-plane/(stores|domain)/" },
+    ),
+    forbid(
+      "store-adapter-only-in-wiring",
+      "Everything but main.ts sees the store port, not an adapter.",
+      { path: "^control-plane/", pathNot: ["^control-plane/stores/", WIRING, TEST] },
+      { path: "^control-plane/stores/(embedded|mongo)/" },
+    ),
+    forbid(
+      "mongodb-only-in-its-adapter",
+      "One driver, one folder.",
+      { path: OURS, pathNot: ["^control-plane/stores/mongo/", "^test/", "^scripts/bench", TEST] },
+      { path: library("mongodb", "bson") },
+    ),
+    forbid(
+      "lmdb-only-in-its-adapter",
+      "One driver, one folder. (The edge's journal is a plain file.)",
+      { path: OURS, pathNot: ["^control-plane/stores/embedded/", "^test/", TEST] },
+      { path: library("lmdb") },
+    ),
+    forbid(
+      "compute-imports-itself-only",
+      "Number code runs in workers: pure, no library, no node module, nothing of the room.",
+      { path: "^trainer-node/compute/", pathNot: TEST },
+      { pathNot: "^trainer-node/compute/" },
+    ),
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "^(data|dist|coverage|\\.cache)/" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "require", "node", "default", "types"],
+      extensions: [".ts", ".tsx", ".js", ".cjs", ".mjs", ".json"],
+    },
+    skipAnalysisNotInRules: true,
+  },
+};

@@ -1,0 +1,129 @@
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { ServerCredentials } from "@grpc/grpc-js";
+import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
+import { AppError, ERROR_CODES } from "../errors.ts";
+import { silentLogger } from "../logger.ts";
+import { openChannel } from "./client.ts";
+import { addService, createGrpcServer, listen, type ServiceHandlers, shutDown } from "./server.ts";
+import { WIRE_CODE_NAMES } from "./status.ts";
+
+type Handlers = ServiceHandlers<typeof LedgerServiceService>;
+
+const refuse = async () => {
+  throw new AppError("QUOTA_EXCEEDED", "public text", {
+    internal: "hidden text",
+    details: [{ path: "body.x", message: "bad" }],
+    param: "model",
+    retryAfterSeconds: 2,
+  });
+};
+const crash = async () => {
+  throw new Error("hidden text");
+};
+
+async function withService<T>(
+  getBalance: Handlers["getBalance"],
+  work: (channel: ReturnType<typeof openChannel>) => Promise<T>,
+): Promise<T> {
+  const server = createGrpcServer();
+  const handlers = {
+    getBalance,
+    getQuota: refuse,
+    createPurchase: crash,
+    listPurchases: refuse,
+    listEntries: refuse,
+    grantCredits: refuse,
+    verifyLedger: refuse,
+  };
+  addService(server, LedgerServiceService, handlers as Handlers, silentLogger);
+  const port = await listen(server, "127.0.0.1:0", ServerCredentials.createInsecure());
+  const channel = openChannel(`127.0.0.1:${port}`);
+  try {
+    return await work(channel);
+  } finally {
+    channel.close();
+    await shutDown(server, 1000);
+  }
+}
+
+test("the error codes of the proto and of the code list are the same, in the same order", () => {
+  expect(WIRE_CODE_NAMES).toEqual([...ERROR_CODES]);
+});
+
+test("money beyond 2^53 crosses a real socket unharmed, and metadata both ways", () =>
+  withService(
+    async (_request, context) => {
+      context.setHeader("idempotent-replayed", context.metadata["x-test"] ?? "");
+      return { balance: -9007199254740993n, organizationId: "org", status: "blocked" };
+    },
+    async (channel) => {
+      const seen: string[] = [];
+      const ledger = channel.service(LedgerServiceService);
+      const onHeader = (header: Readonly<Record<string, string>>) => void seen.push(header["idempotent-replayed"] ?? "");
+      const answer = await ledger.getBalance({}, { deadlineMs: 2000, metadata: { "x-test": "yes", none: undefined }, onHeader });
+      expect([answer.balance, seen]).toEqual([-9007199254740993n, ["yes"]]);
+    },
+  ));
+
+test("an error arrives with its code, public text and details; what is internal stays behind", () =>
+  withService(refuse as never, async (channel) => {
+    const ledger = channel.service(LedgerServiceService);
+    const coded = await ledger.getQuota({}, { deadlineMs: 2000 }).catch((error: unknown) => error);
+    expect(coded).toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      message: "public text",
+      details: [{ path: "body.x", message: "bad" }],
+      param: "model",
+      retryAfterSeconds: 2,
+    });
+    expect((coded as AppError).internal).toBeUndefined();
+    const crashed = await ledger.createPurchase({ amount: 1n, method: "test" }, { deadlineMs: 2000 }).catch((error: unknown) => error);
+    expect(crashed).toMatchObject({ code: "SERVER_ERROR" });
+    expect(JSON.stringify(crashed)).not.toContain("hidden");
+  }));
+
+test("a call without a deadline, or with one beyond an hour, is refused before it is sent", async () => {
+  const channel = openChannel("127.0.0.1:9");
+  const ledger = channel.service(LedgerServiceService);
+  for (const deadlineMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 3_600_001]) {
+    await expect(ledger.getBalance({}, { deadlineMs })).rejects.toThrow("deadline");
+  }
+  channel.close();
+});
+
+test("a peer that accepts and stays mute costs a call its deadline and no more", async () => {
+  const sockets: Socket[] = [];
+  const mute = createServer((socket) => void sockets.push(socket));
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  const channel = openChannel(`127.0.0.1:${(mute.address() as AddressInfo).port}`);
+  const startedMs = performance.now();
+  await expect(channel.service(LedgerServiceService).getBalance({}, { deadlineMs: 300 })).rejects.toMatchObject({ code: "DB_TIMEOUT" });
+  expect(performance.now() - startedMs).toBeLessThan(2000);
+  channel.close();
+  for (const socket of sockets) socket.destroy();
+  mute.close();
+});
+
+test("nobody there is UNAVAILABLE; a caller who leaves ends the call", async () => {
+  const gone = openChannel("127.0.0.1:9");
+  await expect(gone.service(LedgerServiceService).getBalance({}, { deadlineMs: 2000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  gone.close();
+  let aborted = false;
+  await withService(
+    (_request, context) =>
+      new Promise((_resolve, reject) =>
+        context.signal.addEventListener("abort", () => {
+          aborted = true;
+          reject(new Error("left"));
+        }),
+      ),
+    async (channel) => {
+      const abort = new AbortController();
+      const call = channel.service(LedgerServiceService).getBalance({}, { deadlineMs: 5000, signal: abort.signal });
+      setTimeout(() => abort.abort(), 50);
+      await expect(call).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      for (let turn = 0; turn < 50 && !aborted; turn++) await new Promise((resolve) => setTimeout(resolve, 10));
+    },
+  );
+  expect(aborted).toBe(true);
+});

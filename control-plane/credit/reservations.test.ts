@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import type { Clock } from "../../common/clock.ts";
+import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
+import type { Account, ApiKey, Team } from "../domain/records.ts";
+import type { Reader } from "../stores/store.ts";
+import { Reservations } from "./reservations.ts";
+
+const team: Team = { id: "team_1", name: "t", nameKey: "t", organizationId: "org_1", createdAt: 1, updatedAt: 1 };
+const key: ApiKey = {
+  id: "key_1",
+  hash: "h",
+  name: "k",
+  maskedKey: "m",
+  teamId: "team_1",
+  organizationId: "org_1",
+  createdBy: 1,
+  createdAt: 1,
+};
+
+interface World {
+  balance: bigint;
+  team?: Partial<Team>;
+  key?: Partial<ApiKey>;
+  spend?: bigint;
+  policy?: "document" | "strict";
+}
+
+function open(world: World) {
+  let now = 0;
+  const clock: Clock = { now: () => now, monotonicMs: () => now, sleep: async () => {} };
+  const account: Account = { ...emptyAccount(organizationAccount("org_1")), balance: world.balance };
+  const records: Record<string, unknown> = {
+    teams: { ...team, ...world.team },
+    keys: { ...key, ...world.key },
+    accounts: account,
+    keyUses: { id: "key_1", spend: world.spend ?? 0n, lastUsedAt: 0 },
+  };
+  const reader = { get: async (collection: string) => records[collection] } as unknown as Reader;
+  const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document" });
+  let calls = 0;
+  return {
+    reservations,
+    pass: (ms: number) => {
+      now += ms;
+    },
+    settle: (callId: string, cost: bigint) => {
+      account.balance -= cost;
+      reservations.release(callId);
+    },
+    reserve: (worstCase: bigint, tokens = 1) => {
+      const callId = `call_${calls++}`;
+      return reservations
+        .reserve({ callId, keyId: "key_1", teamId: "team_1", organizationId: "org_1", worstCase, tokens })
+        .then(({ reserved, rate }) => ({ callId, reserved, rate }));
+    },
+  };
+}
+
+test("document policy: admitted while anything is available, with the worst case or all that is left; then QUOTA_EXCEEDED", async () => {
+  const { reserve } = open({ balance: 10n });
+  expect((await reserve(6n)).reserved).toBe(6n);
+  expect((await reserve(6n)).reserved).toBe(4n);
+  await expect(reserve(1n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  expect((await reserve(0n)).reserved).toBe(0n);
+});
+
+test("strict policy: a call whose worst case does not fit is refused", async () => {
+  const { reserve } = open({ balance: 10n, policy: "strict" });
+  expect((await reserve(6n)).reserved).toBe(6n);
+  await expect(reserve(5n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  expect((await reserve(4n)).reserved).toBe(4n);
+});
+
+test("a blocked team is told so first, whatever its balance and even for free calls", async () => {
+  await expect(open({ balance: -1n, team: { blockedByQuotaAt: 1 } }).reserve(1n)).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
+  await expect(open({ balance: 99n, team: { blockedByAdminAt: 1 } }).reserve(0n)).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
+});
+
+test("never more is set aside than the balance, for any interleaving of calls and settlements", async () => {
+  const steps = fc.array(fc.record({ worst: fc.bigInt({ min: 1n, max: 50n }), settleFirst: fc.boolean(), share: fc.nat(100) }), {
+    maxLength: 60,
+  });
+  await fc.assert(
+    fc.asyncProperty(steps, async (given) => {
+      const world = open({ balance: 200n });
+      const running: { callId: string; reserved: bigint }[] = [];
+      let spent = 0n;
+      for (const { worst, settleFirst, share } of given) {
+        const done = settleFirst ? running.shift() : undefined;
+        if (done) {
+          const cost = (done.reserved * BigInt(share)) / 100n;
+          spent += cost;
+          world.settle(done.callId, cost);
+        }
+        const made = await world.reserve(worst).catch(() => undefined);
+        if (made) running.push(made);
+        const held = running.reduce((sum, { reserved }) => sum + reserved, 0n);
+        expect(world.reservations.reservedOf("org_1")).toBe(held);
+        expect(held + spent <= 200n).toBe(true);
+      }
+    }),
+  );
+});
+
+test("a reservation that nobody settles is given back after its time, once", async () => {
+  const world = open({ balance: 10n });
+  await world.reserve(10n);
+  world.pass(15 * 60_000 + 1);
+  expect([world.reservations.expire(), world.reservations.expire(), world.reservations.reservedOf("org_1")]).toEqual([1, 0, 0n]);
+});
+
+test("requests, tokens and parallel calls of a key are limited, and the refusal says when to come back", async () => {
+  const minute = open({ balance: 1000n, key: { rpm: 2 } });
+  const first = await minute.reserve(1n);
+  expect(first.rate).toMatchObject({ limitRequests: 2, remainingRequests: 1 });
+  await minute.reserve(1n);
+  const refused = await minute.reserve(1n).catch((error: unknown) => error as { code: string; retryAfterSeconds: number });
+  expect(refused).toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+  minute.pass(60_000);
+  await minute.reserve(1n);
+  await expect(open({ balance: 1000n, key: { maxParallelRequests: 1 } }).reserve(1n)).resolves.toBeDefined();
+  const parallel = open({ balance: 1000n, key: { maxParallelRequests: 1 } });
+  const running = await parallel.reserve(1n);
+  await expect(parallel.reserve(1n)).rejects.toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+  parallel.settle(running.callId, 1n);
+  await parallel.reserve(1n);
+  const tokens = open({ balance: 1000n, team: { tpm: 100 } });
+  await tokens.reserve(1n, 80);
+  await expect(tokens.reserve(1n, 30)).rejects.toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+});
+
+test("a key's budget caps what its calls may set aside", async () => {
+  const { reserve } = open({ balance: 1000n, key: { maxBudget: 30n }, spend: 20n });
+  expect((await reserve(25n)).reserved).toBe(10n);
+  await expect(reserve(1n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+});

@@ -1,0 +1,87 @@
+/** The supervisor behind `make run`: the whole of Tributary on one machine, as separate processes that are kept running. */
+import { chmodSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { runMain } from "../common/process.ts";
+import { firstRunLines, startBanner } from "./supervisor/banner.ts";
+import type { ChildSpec } from "./supervisor/child.ts";
+import { lockFolder } from "./supervisor/folder-lock.ts";
+import { refuseTakenPorts } from "./supervisor/ports.ts";
+import { type RunSettings, readSettings } from "./supervisor/settings.ts";
+import { createSupervisor, type FirstRun } from "./supervisor/supervisor.ts";
+
+await runMain("tributary supervisor", run);
+
+async function run(): Promise<void> {
+  const startedAt = performance.now();
+  const environment: NodeJS.ProcessEnv = { ...process.env, ...configArgument() };
+  const settings = readSettings(environment);
+  await refuseTakenPorts([
+    { variable: "PORT", host: settings.host, port: settings.port },
+    { variable: "TRAINER_PORT", host: settings.host, port: settings.trainerPort },
+    { variable: "CONTROL_PORT", host: "127.0.0.1", port: settings.controlPort },
+  ]);
+  mkdirSync(settings.dataFolder, { recursive: true, mode: 0o700 });
+  chmodSync(settings.dataFolder, 0o700);
+  const unlock = await lockFolder(settings.dataFolder);
+
+  let unshown: FirstRun | undefined;
+  const supervisor = createSupervisor({
+    ...childSpecs(settings, environment),
+    logFolder: join(settings.dataFolder, "logs"),
+    logToTerminal: settings.logToTerminal,
+    print: (line) => process.stderr.write(`${line}\n`),
+    onFirstRun: (report) => {
+      unshown = report;
+    },
+  });
+  let ending = false;
+  const end = async (code: number) => {
+    // Whoever asks twice does not want to wait: children see us gone and stop by themselves.
+    if (ending) process.exit(code === 0 ? 1 : code);
+    ending = true;
+    if (unshown !== undefined) console.log(firstRunLines(unshown));
+    console.log("stopping: edges and trainer first, then the control plane");
+    await supervisor.stop();
+    unlock();
+    process.exit(code);
+  };
+  process.on("SIGTERM", () => void end(0));
+  process.on("SIGINT", () => void end(0));
+  supervisor.failed.then(({ code }) => end(code)).catch(() => process.exit(1));
+
+  await supervisor.start();
+  if (ending) return;
+  const masterKeySet = Boolean(environment["MASTER_KEY"]);
+  console.log(startBanner({ settings, firstRun: unshown, masterKeySet, tookMs: performance.now() - startedAt }));
+  unshown = undefined;
+}
+
+function configArgument(): { CONFIG?: string } {
+  const { values } = parseArgs({ options: { config: { type: "string" } } });
+  return values.config === undefined ? {} : { CONFIG: values.config };
+}
+
+function childSpecs(settings: RunSettings, environment: NodeJS.ProcessEnv): { control: ChildSpec; workers: ChildSpec[] } {
+  const env = {
+    ...environment,
+    HOST: settings.host,
+    PORT: String(settings.port),
+    TRAINER_PORT: String(settings.trainerPort),
+    CONTROL_PORT: String(settings.controlPort),
+    CONTROL_ADDRESS: `127.0.0.1:${settings.controlPort}`,
+    DATA_DIR: settings.dataFolder,
+    EDGES: String(settings.edges),
+    ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
+  };
+  const program = (path: string) => resolve(import.meta.dirname, "..", path);
+  const edges = Array.from({ length: settings.edges }, (_, index) => ({
+    name: `edge-${index}`,
+    entry: program("gateway-edge/main.ts"),
+    env: { ...env, EDGE_INDEX: String(index) },
+  }));
+  return {
+    control: { name: "control-plane", entry: program("control-plane/main.ts"), env },
+    workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), env }],
+  };
+}

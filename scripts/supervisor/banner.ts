@@ -1,0 +1,55 @@
+import type { RunSettings } from "./settings.ts";
+import type { FirstRun } from "./supervisor.ts";
+
+interface BannerInput {
+  readonly settings: RunSettings;
+  readonly firstRun: FirstRun | undefined;
+  readonly masterKeySet: boolean;
+  readonly tookMs: number;
+}
+
+/** What a person sees when all is ready. */
+export function startBanner({ settings, firstRun, masterKeySet, tookMs }: BannerInput): string {
+  const base = `http://${shownHost(settings.host)}:${settings.port}`;
+  return [
+    "",
+    `Tributary is ready (${(tookMs / 1_000).toFixed(1)} s, ${settings.edges} edge${settings.edges === 1 ? "" : "s"})`,
+    "",
+    `  gateway and platform   ${base}`,
+    `  documentation          ${base}/docs`,
+    `  participant API        http://${shownHost(settings.host)}:${settings.trainerPort}`,
+    `  control plane (gRPC)   127.0.0.1:${settings.controlPort}`,
+    `  data and logs          ${settings.dataFolder}`,
+    ...(firstRun === undefined ? [] : ["", firstRunLines(firstRun)]),
+    "",
+    ...firstCall(base, firstRun?.masterKey ?? undefined, masterKeySet),
+    "",
+  ].join("\n");
+}
+
+/** Kept apart, for these are printed even when the start fails later: they are made once and never again. */
+export function firstRunLines({ adminEmail, adminPassword, masterKey }: FirstRun): string {
+  const made = adminPassword !== null || masterKey !== null;
+  return [
+    `  admin e-mail           ${adminEmail}`,
+    `  admin password         ${adminPassword ?? "as you set it in ADMIN_PASSWORD"}`,
+    `  master key             ${masterKey ?? "as you set it"}`,
+    ...(made ? ["  (what was made is shown once; keep it)"] : []),
+  ].join("\n");
+}
+
+function firstCall(base: string, masterKey: string | undefined, masterKeySet: boolean): string[] {
+  const key = masterKey ?? (masterKeySet ? "$MASTER_KEY" : "$TRIBUTARY_KEY");
+  const hint =
+    masterKey === undefined && !masterKeySet
+      ? [`  TRIBUTARY_KEY: the master key shown at the first start, or a key made in the console at ${base}/ui`]
+      : [];
+  const body = '{"model":"echo","messages":[{"role":"user","content":"hello"}]}';
+  const call = `curl -s ${base}/v1/chat/completions -H "Authorization: Bearer ${key}" -H 'content-type: application/json' -d '${body}'`;
+  return ["  first call:", ...hint, `  ${call}`];
+}
+
+function shownHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,63 @@
+import { statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { z } from "zod";
+import { ConfigError, countSetting, flagSetting, portSetting, readConfig } from "../../common/config.ts";
+
+export interface RunSettings {
+  readonly port: number;
+  readonly trainerPort: number;
+  readonly controlPort: number;
+  readonly host: string;
+  /** Absolute: children may not depend on where they were started. */
+  readonly dataFolder: string;
+  readonly edges: number;
+  readonly config: string | undefined;
+  readonly logToTerminal: boolean;
+}
+
+// Several edges share one port, so "any free port" cannot be meant here.
+const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
+
+const shape = {
+  PORT: fixedPort(4000),
+  TRAINER_PORT: fixedPort(5000),
+  CONTROL_PORT: fixedPort(4100),
+  HOST: z.string().default("127.0.0.1"),
+  DATA_DIR: z
+    .string()
+    .default("./data")
+    .transform((path) => resolve(path))
+    .refine((path) => kindOf(path) !== "file", "is a file, it must be a folder"),
+  EDGES: countSetting(availableParallelism(), { min: 1, max: 256 }),
+  CONFIG: z
+    .string()
+    .transform((path) => resolve(path))
+    .refine((path) => kindOf(path) === "file", "names a file that is not there")
+    .optional(),
+  LOG_TO_TERMINAL: flagSetting(false),
+};
+
+/** What the supervisor itself needs to know; every other variable is the children's own business and is passed on untouched. */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): RunSettings {
+  const read = readConfig(shape, environment);
+  const ports = [read.PORT, read.TRAINER_PORT, read.CONTROL_PORT];
+  if (new Set(ports).size < ports.length)
+    throw new ConfigError([`PORT, TRAINER_PORT, CONTROL_PORT: must differ, they are ${ports.join(", ")}`]);
+  return {
+    port: read.PORT,
+    trainerPort: read.TRAINER_PORT,
+    controlPort: read.CONTROL_PORT,
+    host: read.HOST,
+    dataFolder: read.DATA_DIR,
+    edges: read.EDGES,
+    config: read.CONFIG,
+    logToTerminal: read.LOG_TO_TERMINAL,
+  };
+}
+
+function kindOf(path: string): "file" | "folder" | "nothing" {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return "nothing";
+  return found.isDirectory() ? "folder" : "file";
+}

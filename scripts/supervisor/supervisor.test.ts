@@ -1,0 +1,201 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../test/helpers/processes.ts";
+import { defaultBackOff, nextDelayMs } from "./back-off.ts";
+import { firstRunLines, startBanner } from "./banner.ts";
+import { lockFolder } from "./folder-lock.ts";
+import { openLogFile } from "./log-file.ts";
+import { readSettings } from "./settings.ts";
+import { createSupervisor, type FirstRun, type Supervisor } from "./supervisor.ts";
+
+/** A service in small: says what happens to it in a shared file, and behaves as its environment asks. */
+const FAKE_SERVICE = `
+import { appendFileSync } from "node:fs";
+const { NAME, EVENTS, EXIT_CODE, READY_AFTER_MS = "0", DEAF } = process.env;
+const note = (what) => appendFileSync(EVENTS, NAME + " " + what + "\\n");
+process.stderr.write(NAME + " writes a log line\\n");
+if (EXIT_CODE) process.exit(Number(EXIT_CODE));
+note("started");
+process.on("SIGTERM", () => { if (!DEAF) { note("stopped"); process.exit(0); } });
+process.on("disconnect", () => process.exit(0));
+setTimeout(() => { note("ready"); process.send({ type: "ready", port: 1 }); }, Number(READY_AFTER_MS));
+`;
+
+let folder: string;
+let supervisor: Supervisor | undefined;
+let printed: string[];
+let firstRuns: FirstRun[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-supervisor-"));
+  writeFileSync(join(folder, "service.ts"), FAKE_SERVICE);
+  writeFileSync(join(folder, "events"), "");
+  printed = [];
+  firstRuns = [];
+});
+
+afterEach(async () => {
+  await supervisor?.stop();
+  supervisor = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const spec = (name: string, env: Record<string, string> = {}) => ({
+  name,
+  entry: join(folder, "service.ts"),
+  env: { PATH: process.env["PATH"], NAME: name, EVENTS: join(folder, "events"), ...env },
+});
+
+function supervise(control: ReturnType<typeof spec>, workers: readonly ReturnType<typeof spec>[], stopMs = 5_000): Supervisor {
+  supervisor = createSupervisor({
+    control,
+    workers,
+    logFolder: join(folder, "logs"),
+    logToTerminal: false,
+    print: (line) => printed.push(line),
+    onFirstRun: (report) => firstRuns.push(report),
+    backOff: { firstMs: 20, maxMs: 80, resetAfterMs: 30_000 },
+    stopMs,
+  });
+  return supervisor;
+}
+
+const events = () => readFileSync(join(folder, "events"), "utf8").split("\n").filter(Boolean);
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let waited = 0; waited < 1_000 && !condition(); waited += 1) await sleep(10);
+  expect(condition()).toBe(true);
+}
+
+test("the control plane is ready before any worker starts, and is the last to stop", async () => {
+  const running = supervise(spec("control", { READY_AFTER_MS: "100" }), [spec("edge-0"), spec("trainer")]);
+  await running.start();
+  expect(events().slice(0, 2)).toEqual(["control started", "control ready"]);
+  expect(events().toSorted()).toEqual(expect.arrayContaining(["edge-0 ready", "trainer ready"]));
+  await running.stop();
+  supervisor = undefined;
+  expect(events().at(-1)).toBe("control stopped");
+  expect(events().filter((event) => event.endsWith("stopped"))).toHaveLength(3);
+});
+
+test("a child ended by kill -9 is started again, each time a little later", async () => {
+  const running = supervise(spec("control"), [spec("edge-0")]);
+  await running.start();
+  for (const starts of [2, 3]) {
+    process.kill(running.children[1]?.pid ?? 0, "SIGKILL");
+    await until(() => events().filter((event) => event === "edge-0 ready").length === starts);
+  }
+  const announced = printed.filter((line) => line.includes("SIGKILL"));
+  expect(announced).toEqual([expect.stringContaining("in 20 ms"), expect.stringContaining("in 40 ms")]);
+  expect(events().filter((event) => event === "control started")).toHaveLength(1);
+});
+
+test("a wrong configuration (78) is not tried again, and its last lines are shown", async () => {
+  const running = supervise(spec("control"), [spec("edge-0", { EXIT_CODE: "78" })]);
+  const started = running.start();
+  await expect(running.failed).resolves.toEqual({ name: "edge-0", code: 78 });
+  await sleep(100);
+  expect(readFileSync(join(folder, "logs/edge-0.log"), "utf8")).toBe("edge-0 writes a log line\n");
+  expect(printed).toContain("  edge-0 | edge-0 writes a log line");
+  await expect(Promise.race([started, sleep(10, "still waiting")])).resolves.toBe("still waiting");
+});
+
+test("a child that never becomes ready is given up after five starts", async () => {
+  const running = supervise(spec("control", { EXIT_CODE: "1" }), []);
+  void running.start();
+  await expect(running.failed).resolves.toEqual({ name: "control", code: 1 });
+  expect(readFileSync(join(folder, "logs/control.log"), "utf8").split("\n").filter(Boolean)).toHaveLength(5);
+});
+
+test("a child that does not listen to SIGTERM is killed when its time is over", async () => {
+  const running = supervise(spec("control"), [spec("edge-0", { DEAF: "1" })], 200);
+  await running.start();
+  const pid = running.children[1]?.pid ?? 0;
+  await running.stop();
+  supervisor = undefined;
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});
+
+test("the delay doubles to its maximum and begins anew after a good run", () => {
+  const delays: number[] = [];
+  for (let round = 0; round < 8; round += 1) delays.push(nextDelayMs(defaultBackOff, { previousMs: delays.at(-1), upMs: 5 }));
+  expect(delays).toEqual([200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
+  expect(nextDelayMs(defaultBackOff, { previousMs: 10_000, upMs: 30_000 })).toBe(200);
+});
+
+test("a log file is private, appended to, and put aside when it is too large", () => {
+  const write = (text: string, rotateBytes?: number) => {
+    const log = openLogFile(join(folder, "logs"), "edge-0", rotateBytes);
+    writeFileSync(log.descriptor, text);
+    const result = { tail: log.tail(2), mode: statSync(log.path).mode & 0o777 };
+    log.close();
+    return result;
+  };
+  expect(write("one\ntwo\nthree\n")).toEqual({ tail: ["two", "three"], mode: 0o600 });
+  expect(write("four\n").tail).toEqual(["four"]);
+  write("five\n", 4);
+  expect(readFileSync(join(folder, "logs/edge-0.log"), "utf8")).toBe("five\n");
+  expect(readFileSync(join(folder, "logs/edge-0.log.1"), "utf8")).toBe("one\ntwo\nthree\nfour\n");
+});
+
+test("a data folder in use is refused; a lock left by a dead process is not in the way", async () => {
+  const sleeper = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
+  const startedAt = readFileSync(`/proc/${sleeper.pid}/stat`, "utf8").split(") ")[1]?.split(" ")[19];
+  writeFileSync(join(folder, "supervisor.lock"), `${sleeper.pid} ${startedAt}\n`);
+  const refused = await lockFolder(folder).catch((error: unknown) => error);
+  sleeper.kill("SIGKILL");
+  await once(sleeper, "exit");
+  expect(String(refused)).toContain(`process ${sleeper.pid}`);
+  const unlock = await lockFolder(folder);
+  expect(readFileSync(join(folder, "supervisor.lock"), "utf8")).toMatch(`${process.pid} `);
+  unlock();
+  expect(() => statSync(join(folder, "supervisor.lock"))).toThrow("ENOENT");
+});
+
+test("settings report every problem at once", () => {
+  const wrong = { PORT: "70000", EDGES: "0", DATA_DIR: join(folder, "events"), CONFIG: join(folder, "gone.yaml") };
+  expect(() => readSettings(wrong)).toThrow("4 problem(s)");
+  expect(() => readSettings({ PORT: "5000" })).toThrow("must differ");
+  expect(readSettings({ DATA_DIR: folder, EDGES: "3" })).toMatchObject({ port: 4000, trainerPort: 5000, controlPort: 4100, edges: 3 });
+});
+
+test("the banner shows made secrets once, and a first call that works as it stands", () => {
+  const settings = readSettings({ DATA_DIR: folder, EDGES: "2", HOST: "0.0.0.0" });
+  const firstRun: FirstRun = { type: "first-run", adminEmail: "admin@localhost", adminPassword: "p4ss", masterKey: "sk-made" };
+  const first = startBanner({ settings, firstRun, masterKeySet: false, tookMs: 1_234 });
+  expect(first).toContain("(1.2 s, 2 edges)");
+  expect(first).toContain("p4ss");
+  expect(first).toContain('curl -s http://127.0.0.1:4000/v1/chat/completions -H "Authorization: Bearer sk-made" -H');
+  expect(startBanner({ settings, firstRun: undefined, masterKeySet: false, tookMs: 1 })).toContain("Bearer $TRIBUTARY_KEY");
+  expect(firstRunLines({ ...firstRun, adminPassword: null, masterKey: null })).not.toContain("shown once");
+});
+
+test("make run refuses a taken port by its number and its variable, with code 78", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const address = taken.address();
+  const port = typeof address === "object" ? String(address?.port) : "";
+  mkdirSync(join(folder, "data"));
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, "../run.ts")], {
+    env: {
+      PATH: process.env["PATH"],
+      DATA_DIR: join(folder, "data"),
+      PORT: port,
+      TRAINER_PORT: String(await freePort()),
+      CONTROL_PORT: String(await freePort()),
+    },
+  });
+  let text = "";
+  child.stderr.on("data", (chunk) => {
+    text += chunk;
+  });
+  const [code] = await once(child, "close");
+  taken.close();
+  expect(code).toBe(78);
+  expect(text).toContain(`PORT: port ${port} on 127.0.0.1 is taken`);
+});

@@ -1,0 +1,81 @@
+import type { ProcessReport } from "../../common/process.ts";
+import { type BackOff, defaultBackOff } from "./back-off.ts";
+import { type Child, type ChildFailure, type ChildSpec, createChild } from "./child.ts";
+import { type LogFile, openLogFile } from "./log-file.ts";
+
+const STOP_MS = 35_000;
+const TERMINAL_POLL_MS = 200;
+
+export type FirstRun = Extract<ProcessReport, { type: "first-run" }>;
+
+export interface SupervisorOptions {
+  /** Started first and stopped last: everybody else talks to it. */
+  readonly control: ChildSpec;
+  readonly workers: readonly ChildSpec[];
+  readonly logFolder: string;
+  readonly logToTerminal: boolean;
+  readonly print: (line: string) => void;
+  readonly onFirstRun: (report: FirstRun) => void;
+  readonly backOff?: BackOff;
+  readonly stopMs?: number;
+}
+
+export interface Supervisor {
+  readonly children: readonly Child[];
+  /** The first child that is given up; pending for as long as all can be kept running. */
+  readonly failed: Promise<ChildFailure>;
+  /** Resolves when all are ready. */
+  start(): Promise<void>;
+  /** Workers first, then the control plane, so that the last settlements still find it. */
+  stop(): Promise<void>;
+}
+
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const { promise: failed, resolve: fail } = Promise.withResolvers<ChildFailure>();
+  const logs: LogFile[] = [];
+  const create = (spec: ChildSpec): Child => {
+    const log = openLogFile(options.logFolder, spec.name);
+    logs.push(log);
+    return createChild(spec, {
+      backOff: options.backOff ?? defaultBackOff,
+      stopMs: options.stopMs ?? STOP_MS,
+      log,
+      print: options.print,
+      onReport: (report) => {
+        if (report.type === "first-run") options.onFirstRun(report);
+      },
+      onFailure: fail,
+    });
+  };
+  const control = create(options.control);
+  const workers = options.workers.map(create);
+  const stopCopying = options.logToTerminal ? copyToTerminal(logs) : () => {};
+  let stopping = false;
+  return {
+    children: [control, ...workers],
+    failed,
+    start: async () => {
+      await control.start();
+      // A signal may have come while the control plane was starting.
+      if (!stopping) await Promise.all(workers.map((worker) => worker.start()));
+    },
+    stop: async () => {
+      stopping = true;
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await control.stop();
+      stopCopying();
+      for (const log of logs) log.close();
+    },
+  };
+}
+
+function copyToTerminal(logs: readonly LogFile[]): () => void {
+  const copy = () => {
+    for (const log of logs) process.stderr.write(log.unread());
+  };
+  const timer = setInterval(copy, TERMINAL_POLL_MS);
+  return () => {
+    clearInterval(timer);
+    copy();
+  };
+}

@@ -1,0 +1,30 @@
+/** The part of jest's JSON results that is read here. */
+export interface JestResults {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  /** Suites that could not run at all, for a syntax error or a failed import. */
+  readonly numRuntimeErrorTestSuites: number;
+  readonly testResults: readonly { readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[] }[];
+}
+
+export interface Summary {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: readonly string[];
+}
+
+const NOT_RUN = new Set(["pending", "skipped", "todo", "disabled"]);
+
+export function summarize(results: JestResults): Summary {
+  const tests = results.testResults.flatMap((suite) => suite.assertionResults);
+  return {
+    passed: results.numPassedTests,
+    failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
+    skipped: tests.filter(({ status }) => NOT_RUN.has(status)).map(({ fullName }) => fullName),
+  };
+}
+
+/** The last line of the output; `.ci/run` and people read it. */
+export function countLine({ passed, failed, skipped }: Summary): string {
+  return `${passed} passed, ${failed} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`;
+}

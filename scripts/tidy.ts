@@ -1,0 +1,37 @@
+/** Style that matters is a program that fails: sizes, names, banned words, machine paths, documents that name missing files. */
+import { execFileSync } from "node:child_process";
+import { existsSync, lstatSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
+import { type Finding, sourceFindings } from "./tidy/source-rules.ts";
+
+const root = resolve(import.meta.dirname, "..");
+
+const findings = repositoryFiles().flatMap(inspect);
+for (const { file, line, message } of findings) console.log(`${file}:${line}: ${message}`);
+console.log(`tidy: ${findings.length} finding(s)`);
+process.exitCode = findings.length > 0 ? 1 : 0;
+
+/** Tracked files and those about to be: a finding should show before the commit, not after it. */
+function repositoryFiles(): string[] {
+  const list = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root, encoding: "utf8" });
+  return [...new Set(list.split("\0"))].filter((path) => path !== "" && isPlainFile(path));
+}
+
+function isPlainFile(path: string): boolean {
+  return lstatSync(join(root, path), { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function inspect(path: string): Finding[] {
+  const text = readText(path);
+  if (text === undefined) return [];
+  const exists = (target: string) => existsSync(join(root, target));
+  return [...sourceFindings({ path, text }), ...(isDocument(path) ? documentFindings({ path, text }, exists) : [])];
+}
+
+/** Undefined for what is not text: images and recorded binary bodies. A file removed by someone between list and read is skipped too. */
+function readText(path: string): string | undefined {
+  if (!isPlainFile(path)) return undefined;
+  const bytes = readFileSync(join(root, path));
+  return bytes.subarray(0, 8_000).includes(0) ? undefined : bytes.toString("utf8");
+}

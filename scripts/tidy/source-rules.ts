@@ -1,0 +1,119 @@
+import { basename } from "node:path";
+import { maskSource } from "./mask.ts";
+
+/** One complaint; printed as `file:line: message`. */
+export interface Finding {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+interface WordRule {
+  readonly pattern: RegExp;
+  readonly message: string;
+  readonly where: "code" | "comments" | "raw";
+  readonly applies: (path: string) => boolean;
+}
+
+const LINES_MAX = 500;
+const TEST_LINES_MAX = 800;
+const MAIN_LOOP_LINES_MAX = 300;
+/** Main loops attract everything, so they get a smaller budget than other files from the first day. */
+const MAIN_LOOPS = new Set([
+  "gateway-edge/inference/run-inference.ts",
+  "trainer-node/coordinator/coordinator.ts",
+  "control-plane/domain/settlement.ts",
+  "control-plane/services/settle.ts",
+]);
+
+const isSource = (path: string) => /\.(ts|tsx|js|cjs|mjs|py|proto|sh)$/.test(path) && !path.includes("__fixtures__/");
+const isScript = (path: string) => /\.(ts|tsx|js|cjs|mjs)$/.test(path);
+const isTest = (path: string) => /\.test\.tsx?$|-contract\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
+const mayPrint = (path: string) => /^(scripts|cli|test\/bench)\//.test(path);
+const mayExportDefault = (path: string) => /\.cjs$|\.config\.(ts|mjs)$/.test(path);
+
+const wordRules: readonly WordRule[] = [
+  { pattern: /:\s*any\b(?!\s*[-'(\w])/, message: "the type any: say what it is, or unknown", where: "code", applies: isScript },
+  { pattern: /\bas\s+any\b/, message: "a cast to any: say what it is, or unknown", where: "code", applies: isScript },
+  { pattern: /@ts-(ignore|nocheck)\b/, message: "a silenced type error: fix it", where: "comments", applies: isScript },
+  {
+    pattern: /\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))/,
+    message: "a reminder without an issue number, like TODO(#12)",
+    where: "comments",
+    applies: isScript,
+  },
+  {
+    pattern: /(#|\/\/).*\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))/,
+    message: "a reminder without an issue number, like TODO(#12)",
+    where: "raw",
+    applies: (path) => !isScript(path) && isSource(path),
+  },
+  {
+    pattern: /\bconsole\.(log|info|debug)\b/,
+    message: "printing in product code: use the logger",
+    where: "code",
+    applies: (path) => isScript(path) && !mayPrint(path),
+  },
+  {
+    pattern: /\b(describe|it|test)(\.\w+)*\.(only|skip)\s*[(.`]|\b(xit|xtest|xdescribe|fit|fdescribe)\s*\(/,
+    message: "a focused or skipped test",
+    where: "code",
+    applies: isTest,
+  },
+  {
+    pattern: /^\s*export\s+default\b/,
+    message: "a default export: name it",
+    where: "code",
+    applies: (path) => isScript(path) && !mayExportDefault(path),
+  },
+  {
+    pattern: /\b(Number|parseFloat|parseInt)\(\s*[\w.]*(nano|cost|balance|amount)/i,
+    message: "money as a floating point number: keep it bigint",
+    where: "code",
+    applies: (path) => path.startsWith("control-plane/domain/") && !isTest(path),
+  },
+  {
+    pattern: /(?<![\w.:/$}~-])\/(root|home|work)\//,
+    message: "a path of one machine",
+    where: "raw",
+    applies: (path) => path !== "package-lock.json",
+  },
+  {
+    pattern: /"resolved":\s*"https?:/,
+    message: "a registry address in the lock file: install with this repository's .npmrc",
+    where: "raw",
+    applies: (path) => basename(path) === "package-lock.json",
+  },
+];
+
+/** Everything that can be said about a file from its name and text alone. */
+export function sourceFindings(file: SourceFile): Finding[] {
+  return [...nameFindings(file), ...sizeFindings(file), ...wordFindings(file)];
+}
+
+function nameFindings({ path }: SourceFile): Finding[] {
+  const banned = /^(utils?|helpers?|misc)\./.test(basename(path)) && isSource(path);
+  return banned ? [{ file: path, line: 1, message: "a file name that says nothing: name the one reason to open it" }] : [];
+}
+
+function sizeFindings({ path, text }: SourceFile): Finding[] {
+  if (!isSource(path)) return [];
+  const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+  const limit = MAIN_LOOPS.has(path) ? MAIN_LOOP_LINES_MAX : isTest(path) ? TEST_LINES_MAX : LINES_MAX;
+  return lines > limit ? [{ file: path, line: limit + 1, message: `${lines} lines, the limit is ${limit}` }] : [];
+}
+
+function wordFindings({ path, text }: SourceFile): Finding[] {
+  const rules = wordRules.filter((rule) => rule.applies(path));
+  if (rules.length === 0) return [];
+  const masked = isScript(path) ? maskSource(text) : { code: text, comments: text };
+  const pictures = { code: masked.code.split("\n"), comments: masked.comments.split("\n"), raw: text.split("\n") };
+  return rules.flatMap(({ pattern, message, where }) =>
+    pictures[where].flatMap((content, index) => (pattern.test(content) ? [{ file: path, line: index + 1, message }] : [])),
+  );
+}

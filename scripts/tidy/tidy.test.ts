@@ -1,0 +1,60 @@
+import { documentFindings } from "./doc-rules.ts";
+import { sourceFindings } from "./source-rules.ts";
+
+const messages = (path: string, text: string) => sourceFindings({ path, text }).map(({ line, message }) => `${line} ${message}`);
+/** Bad words are put together here, so that tidy does not find them in its own test. */
+const words = (...parts: string[]) => parts.join("");
+
+test.each([
+  ["a type", "common/a.ts", words("let x", ": any = 1;"), /type any/],
+  ["a cast", "common/a.ts", words("f(x as ", "any)"), /cast to any/],
+  ["a silenced type", "common/a.ts", words("// @ts", "-ignore"), /silenced/],
+  ["a bare reminder", "common/a.ts", words("// TO", "DO later"), /issue number/],
+  ["a bare reminder in shell", "scripts/a.sh", words("# FIX", "ME later"), /issue number/],
+  ["printing", "common/a.ts", words("console", ".log(1)"), /logger/],
+  ["a focused test", "common/a.test.ts", words("test", ".only(1)"), /focused/],
+  ["a skipped test", "common/a.test.ts", words("x", "it(1)"), /skipped/],
+  ["a default export", "common/a.ts", words("export ", "default 1"), /name it/],
+  ["money as a float", "control-plane/domain/a.ts", words("Num", "ber(entry.costNanoUsd)"), /bigint/],
+  ["a machine path", "deploy/a.yaml", words("path: /ro", "ot/x"), /one machine/],
+  ["a registry address", "package-lock.json", words('"resolved": "ht', 'tps://registry"'), /registry/],
+  ["an empty name", "common/utils.ts", "", /name/],
+])("%s is found", (_name, path, text, message) => {
+  expect(messages(path, text)).toEqual([expect.stringMatching(message)]);
+});
+
+test.each([
+  ["a word in a comment", "common/a.ts", "// note: any string"],
+  ["a word in a string", "common/a.ts", 'throw new Error("wrong: any value, console.log");'],
+  ["a reminder with its issue", "common/a.ts", "// TODO(#12): later"],
+  ["printing in a script", "scripts/a.ts", words("console", ".log(1)")],
+  ["a cursor that skips", "common/a.test.ts", "cursor.skip(3)"],
+  ["an address with a similar part", "common/a.ts", 'get("http://x/home/y")'],
+])("%s is left alone", (_name, path, text) => {
+  expect(messages(path, text)).toEqual([]);
+});
+
+test("a file may be as long as its limit and no longer", () => {
+  const lines = (count: number) => "x\n".repeat(count);
+  expect(messages("common/a.ts", lines(500))).toEqual([]);
+  expect(messages("common/a.ts", lines(501))).toHaveLength(1);
+  expect(messages("common/a.test.ts", lines(800))).toEqual([]);
+  expect(messages("common/a.test.ts", lines(801))).toHaveLength(1);
+  expect(messages("control-plane/domain/settlement.ts", lines(301))).toHaveLength(1);
+});
+
+test("a document that names a missing file is found, outside code blocks and only for paths of this repository", () => {
+  const text = [
+    "See [here](docs/gone.md#part), [there](https://example.com/x.md) and `common/money.ts`.",
+    "`common/gone.ts` and `gateway-edge/gone/` but not `common/*.ts`, `POST /v1/x` or `other/gone.ts`.",
+    "```",
+    "[x](docs/gone2.md)",
+    "```",
+  ].join("\n");
+  const found = documentFindings({ path: "README.md", text }, (path) => path === "common/money.ts");
+  expect(found.map(({ line, message }) => [line, message.split(" ")[1]])).toEqual([
+    [1, "docs/gone.md,"],
+    [2, "common/gone.ts,"],
+    [2, "gateway-edge/gone/,"],
+  ]);
+});

@@ -1,0 +1,218 @@
+import { randomUUID } from "node:crypto";
+import type { System } from "../helpers/system.ts";
+import { call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+
+/** What one tenant has, by the kind of thing an id can name. */
+export interface Things {
+  organizationId: string;
+  teamId: string;
+  /** Of a person in the team. */
+  memberId: string;
+  /** Of somebody who has not signed up yet. */
+  invitationId: string;
+  keyId: string;
+  keyHash: string;
+  keySecret: string;
+  logId: string;
+  userId: string;
+  modelId: string;
+  providerId: string;
+}
+
+export interface Example {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: Record<string, unknown>;
+}
+
+interface IdField {
+  place: "params" | "query" | "body";
+  field: string;
+  kinds: readonly (keyof Things)[];
+}
+
+export interface OperationInputs {
+  /** A request that is valid for the owner of the things. */
+  example(things: Things): Example;
+  /** Every place of the request where an id may stand. */
+  ids: readonly IdField[];
+  /** The session does not outlive it. */
+  endsSession?: true;
+}
+
+const KEY_KINDS = ["keyId", "keyHash", "keySecret"] as const;
+const none = (body?: () => Record<string, unknown>): OperationInputs => ({ example: () => (body ? { body: body() } : {}), ids: [] });
+const fresh = (prefix: string) => `${prefix}-${randomUUID().slice(0, 13)}`;
+const freshEmail = () => `${fresh("somebody")}@example.org`;
+const byId = (kind: keyof Things, body?: () => Record<string, unknown>): OperationInputs => ({
+  example: (things) => ({ params: { id: things[kind] }, ...(body ? { body: body() } : {}) }),
+  ids: [{ place: "params", field: "id", kinds: [kind] }],
+});
+const keyReference = (more: () => Record<string, unknown>): OperationInputs => ({
+  example: (things) => ({ body: { apiKey: things.keyId, ...more() } }),
+  ids: [
+    { place: "body", field: "apiKey", kinds: KEY_KINDS },
+    { place: "body", field: "token", kinds: KEY_KINDS },
+  ],
+});
+const logFilters: OperationInputs = {
+  example: () => ({}),
+  ids: [
+    { place: "query", field: "team_id", kinds: ["teamId"] },
+    { place: "query", field: "teamId", kinds: ["teamId"] },
+    { place: "query", field: "apiKey", kinds: KEY_KINDS },
+  ],
+};
+const credentials = () => ({ email: freshEmail(), password: "a long enough password" });
+
+/** Every operation of the table. One that is missing here fails the tenant tests: nobody adds a door without a look at who may use it. */
+export const INPUTS: Readonly<Record<string, OperationInputs>> = {
+  "post /api/auth/signup": none(() => ({ ...credentials(), name: "Somebody", organizationName: "Somebody's" })),
+  "post /api/auth/register": none(credentials),
+  "post /api/auth/token": none(credentials),
+  "post /api/auth/token/refresh": none(),
+  "get /api/auth/me": none(),
+  "post /api/auth/logout": { ...none(), endsSession: true },
+  "post /api/auth/password": none(() => ({ currentPassword: "not the password", newPassword: "another long password" })),
+  "post /api/auth/password/reset-request": none(() => ({ email: freshEmail() })),
+  "post /api/auth/password/reset": none(() => ({ token: "no-such-token", newPassword: "another long password" })),
+  "get /api/gw/organizations/list": none(),
+  "put /api/gw/organizations": {
+    example: ({ organizationId }) => ({ body: { id: organizationId, name: fresh("org"), timezone: "Europe/Berlin" } }),
+    ids: [{ place: "body", field: "id", kinds: ["organizationId"] }],
+  },
+  "get /api/gw/teams": none(),
+  "post /api/gw/teams": none(() => ({ name: fresh("team") })),
+  "post /api/gw/teams/invite-member": {
+    example: ({ teamId }) => ({ body: { teamId, teamName: "whatever it was called", email: freshEmail(), role: "member" } }),
+    ids: [
+      { place: "body", field: "teamId", kinds: ["teamId"] },
+      { place: "body", field: "team_id", kinds: ["teamId"] },
+    ],
+  },
+  "post /api/gw/teams/remove-member": {
+    example: ({ teamId, memberId }) => ({ body: { teamId, memberId } }),
+    ids: [
+      { place: "body", field: "teamId", kinds: ["teamId"] },
+      { place: "body", field: "memberId", kinds: ["memberId", "invitationId"] },
+    ],
+  },
+  "get /api/gw/teams/:id": byId("teamId"),
+  "patch /api/gw/teams/:id": byId("teamId", () => ({ name: fresh("renamed") })),
+  "get /api/api-keys": {
+    example: () => ({}),
+    ids: [
+      { place: "query", field: "team_id", kinds: ["teamId"] },
+      { place: "query", field: "teamId", kinds: ["teamId"] },
+    ],
+  },
+  "post /api/gw/api-keys": {
+    example: ({ teamId }) => ({ body: { name: fresh("key"), team_id: teamId } }),
+    ids: [
+      { place: "body", field: "team_id", kinds: ["teamId"] },
+      { place: "body", field: "teamId", kinds: ["teamId"] },
+    ],
+  },
+  "post /api/api-keys/update": keyReference(() => ({ name: fresh("renamed") })),
+  "post /api/api-keys/remove": keyReference(() => ({})),
+  "post /api/api-keys/rotate": keyReference(() => ({})),
+  "get /api/balance": none(),
+  "get /api/quota": none(),
+  "post /api/credits/purchase": none(() => ({ amount: 1_000_000, method: "test" })),
+  "get /api/credits/purchases": none(),
+  "get /api/credits/ledger": none(),
+  "get /api/gw/logs": logFilters,
+  "get /api/gw/logs/:id": byId("logId"),
+  "get /api/gw/usage": logFilters,
+  "get /api/models": none(),
+  "get /api/providers": none(),
+  "get /api/admin/users": none(),
+  "get /api/admin/users/:id": byId("userId"),
+  "patch /api/admin/users/:id": byId("userId", () => ({ name: "Renamed by an admin" })),
+  "delete /api/admin/users/:id": byId("userId"),
+  "post /api/admin/organizations/:id/credits": byId("organizationId", () => ({ amount: 5, reference: "a note" })),
+  "post /api/admin/teams/:id/block": byId("teamId", () => ({ reason: "a reason" })),
+  "post /api/admin/teams/:id/unblock": byId("teamId", () => ({})),
+  "get /api/admin/ledger/verify": none(),
+  "get /api/admin/audit": {
+    example: () => ({}),
+    ids: [{ place: "query", field: "organizationId", kinds: ["organizationId"] }],
+  },
+  "get /api/admin/models": none(),
+  "get /api/admin/providers": none(),
+  "post /api/admin/models": {
+    example: ({ providerId }) => ({ body: { name: fresh("model"), provider: providerId, inferenceModelId: "echo", type: "chat" } }),
+    ids: [{ place: "body", field: "provider", kinds: ["providerId"] }],
+  },
+  "patch /api/admin/models/:id": byId("modelId", () => ({ description: "described again" })),
+  "put /api/admin/models/:id": byId("modelId", () => ({ description: "described again" })),
+  "delete /api/admin/models/:id": byId("modelId"),
+  "post /api/admin/providers": none(() => ({ name: fresh("provider"), kind: "echo" })),
+  "patch /api/admin/providers/:id": byId("providerId", () => ({ name: fresh("provider") })),
+  "delete /api/admin/providers/:id": byId("providerId"),
+};
+
+/** An id of the same form that names nothing. */
+export function missing(kind: keyof Things): string {
+  switch (kind) {
+    case "userId":
+    case "memberId":
+      return "987654321";
+    case "keyHash":
+      return "0123456789abcdef".repeat(4);
+    case "keySecret":
+      // Well-formed by its checksum, and nobody's.
+      return "sk-0000000000000000000000000000000000000000";
+    case "invitationId":
+      return "inv_0000000000000000000000000";
+    default:
+      return `${PREFIX[kind]}_0000000000000000000000000`;
+  }
+}
+
+const PREFIX = { organizationId: "org", teamId: "team", keyId: "key", logId: "call", modelId: "model", providerId: "prov" } as const;
+
+/** A tenant with a member, an invitation, a key, a priced call and so a log entry. */
+export async function furnishedTenant(
+  system: Pick<System, "url">,
+  options: { name: string; admin: string },
+): Promise<{ tenant: Tenant; things: Things; guest: Tenant; names: string[] }> {
+  const { url } = system;
+  const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: options.name });
+  const guest = await newTenant(system, { name: `${options.name}guest` });
+  const invite = (email: string) =>
+    call(url, "POST", "/api/gw/teams/invite-member", { token: tenant.token, body: { teamId: tenant.teamId, email, role: "member" } });
+  await invite(guest.email);
+  const invited = `${options.name}.invited.${Date.now()}@example.org`;
+  const invitation = await invite(invited);
+  const spoken = await chat(system, tenant.key, `words of ${options.name}`);
+  const keys = await call(url, "GET", "/api/api-keys", { token: tenant.token });
+  const provider = await call(url, "POST", "/api/admin/providers", {
+    token: options.admin,
+    body: { name: fresh(options.name), kind: "echo" },
+  });
+  const providerId = provider.body.provider.id as string;
+  const model = await call(url, "POST", "/api/admin/models", {
+    token: options.admin,
+    body: { name: fresh(options.name), provider: providerId, inferenceModelId: "echo" },
+  });
+  const me = await call(url, "GET", "/api/auth/me", { token: tenant.token });
+  return {
+    tenant,
+    guest,
+    things: {
+      organizationId: tenant.organizationId,
+      teamId: tenant.teamId,
+      memberId: String(guest.userId),
+      invitationId: String(invitation.body.member.memberId),
+      keyId: tenant.keyId,
+      keyHash: keys.body.data[0].token,
+      keySecret: tenant.key,
+      logId: spoken.headers.get("x-gw-call-id") ?? "",
+      userId: String(tenant.userId),
+      modelId: model.body.model.id,
+      providerId,
+    },
+    names: [tenant.email, guest.email, invited, me.body.organization.name, me.body.user.name],
+  };
+}

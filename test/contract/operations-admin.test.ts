@@ -1,0 +1,246 @@
+import { adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { startSystem, type System } from "../helpers/system.ts";
+import * as records from "./records.ts";
+import { type Ask, expectError, expectGatewayError, nameOf, operations, within } from "./support.ts";
+
+const PROVIDER_SECRET = "canary-provider-credential-5c1e";
+const PROVIDER_ADDRESS = "https://canary-provider.example/v9";
+
+let system: System;
+let tenant: Tenant;
+let admin: string;
+let ask: Ask;
+
+beforeAll(async () => {
+  system = await startSystem();
+  [tenant, admin] = [await newTenant(system, { creditNano: 1_000_000_000 }), await adminToken(system)];
+  ask = (method, path, options) => call(system.url, method, path, { token: admin, ...options });
+});
+afterAll(() => system.stop());
+
+describe("users", () => {
+  test("are listed by page, searched, shown, changed and deleted", async () => {
+    const person = await newTenant(system, { name: "listed" });
+    const list = await ask("GET", "/api/admin/users");
+    records.expectShape(records.listOf(records.user), list.body);
+    expect(list.text).not.toMatch(/password|hash|\$argon|scrypt/i);
+    const found = await ask("GET", `/api/admin/users?search=${encodeURIComponent(person.email.toUpperCase())}`);
+    expect(found.body.data.map(({ id }: { id: number }) => id)).toEqual([person.userId]);
+    const shown = await ask("GET", `/api/admin/users/${person.userId}`);
+    records.expectShape(records.user, shown.body.user);
+    const changed = await ask("PATCH", `/api/admin/users/${person.userId}`, { body: { name: "Other" } });
+    expect(changed.body.user).toEqual({ ...shown.body.user, name: "Other" });
+    expectError(await ask("PATCH", `/api/admin/users/${person.userId}`, { body: { role: "god" } }), 400, "VALIDATION_ERROR", "role");
+    expectError(await ask("PATCH", `/api/admin/users/${person.userId}`, { body: {} }), 400, "VALIDATION_ERROR");
+    expect((await ask("DELETE", `/api/admin/users/${person.userId}`)).status).toBe(200);
+    expectError(await ask("DELETE", `/api/admin/users/${person.userId}`), 404, "NOT_FOUND");
+    expectError(await ask("GET", `/api/admin/users/${person.userId}`), 404, "NOT_FOUND");
+    await within(1000, () => chat(system, person.key, "gone"), ({ status }) => status === 401);
+  });
+
+  test("one that is not there is 404, one that cannot be is 400", async () => {
+    expectError(await ask("GET", "/api/admin/users/987654321"), 404, "NOT_FOUND");
+    expectError(await ask("GET", "/api/admin/users/999999999999999999"), 404, "NOT_FOUND");
+    for (const id of ["x", "-1", "1.5", "%00", "9".repeat(40)]) expectError(await ask("GET", `/api/admin/users/${id}`), 400, "VALIDATION_ERROR", "id");
+  });
+
+  test("the last admin cannot be demoted or deleted", async () => {
+    const { user } = (await ask("GET", "/api/auth/me")).body;
+    expectError(await ask("PATCH", `/api/admin/users/${user.id}`, { body: { role: "user" } }), 400, "VALIDATION_ERROR");
+    expectError(await ask("DELETE", `/api/admin/users/${user.id}`), 400, "VALIDATION_ERROR");
+  });
+});
+
+describe("credits and blocks", () => {
+  test("a credit to nobody is 404, of nothing 400, and only an admin gives it", async () => {
+    expectError(await ask("POST", "/api/admin/organizations/org_nothing/credits", { body: { amount: 5 } }), 404, "NOT_FOUND");
+    const path = `/api/admin/organizations/${tenant.organizationId}/credits`;
+    expectError(await ask("POST", path, { body: { amount: 0 } }), 400, "VALIDATION_ERROR", "amount");
+    expectError(await ask("POST", path, { body: { amount: 1.5 } }), 400, "VALIDATION_ERROR", "amount");
+    expectError(await ask("POST", path, { body: { amount: 5 }, token: tenant.token }), 403, "FORBIDDEN");
+    const answer = await ask("POST", path, { body: { amountUsd: "0.01", reference: "thanks" } });
+    expect([answer.status, answer.body.entry.amount, answer.body.entry.reference]).toEqual([201, 10_000_000, "thanks"]);
+  });
+
+  test("a blocked team is TEAM_BLOCKED at the edge within a second, whatever is bought, until it is unblocked", async () => {
+    const owner = await newTenant(system, { creditNano: 100_000_000 });
+    expect((await chat(system, owner.key, "before")).status).toBe(200);
+    const blocked = await ask("POST", `/api/admin/teams/${owner.teamId}/block`, { body: { reason: "abuse" } });
+    records.expectShape(records.team, blocked.body.team);
+    expect(blocked.body.team).toMatchObject({ status: "blocked", blockedReason: "admin", blockedAt: expect.any(String) });
+    const refused = await within(1000, () => chat(system, owner.key, "x"), ({ status }) => status === 403);
+    expectGatewayError(refused, 403, "permission_denied_error", "TEAM_BLOCKED");
+    await call(system.url, "POST", "/api/credits/purchase", { token: owner.token, body: { amount: 100_000_000 } });
+    expect((await chat(system, owner.key, "still")).status).toBe(403);
+    const open = await ask("POST", `/api/admin/teams/${owner.teamId}/unblock`, { body: {} });
+    expect(open.body.team).toMatchObject({ status: "active", blockedReason: null, blockedAt: null });
+    await within(1000, () => chat(system, owner.key, "x"), ({ status }) => status === 200);
+    expectError(await ask("POST", "/api/admin/teams/team_nothing/block", { body: {} }), 404, "NOT_FOUND");
+  });
+});
+
+describe("catalogue", () => {
+  const create = (body: object) => ask("POST", "/api/admin/models", { body: { provider: "echo", inferenceModelId: "echo", type: "chat", ...body } });
+  const say = (model: string) => chat(system, tenant.key, "one two three", { model });
+  const costOf = async (model: string) => Number((await say(model)).headers.get("x-gw-cost-nano"));
+
+  test("a new model is callable within a second; a new price is a new version; disabled and deleted it is 404", async () => {
+    const made = await create({ name: "fresh/model-1", pricing: { input: 1_000_000, output: 1_000_000 }, contextWindow: 4096, description: "d" });
+    expect(made.status).toBe(201);
+    records.expectShape(records.model, made.body.model);
+    const { model } = made.body;
+    expect(model).toMatchObject({ name: "fresh/model-1", type: "chat", contextWindow: 4096, maxOutputTokens: null, trained: null, description: "d" });
+    expect(model.pricing).toMatchObject({ version: 1, input: 1_000_000, output: 1_000_000, cachedInput: null, cacheWrite: null });
+    await within(1000, () => say("fresh/model-1"), ({ status }) => status === 200);
+    expect(await costOf("fresh/model-1")).toBe(6);
+
+    const priced = await ask("PATCH", `/api/admin/models/${model.id}`, { body: { pricing: { input: 2_000_000, output: 5_000_000 } } });
+    expect(priced.body.model.pricing).toMatchObject({ version: 2, input: 2_000_000, output: 5_000_000 });
+    await within(1000, () => say("fresh/model-1"), ({ headers }) => headers.get("x-gw-cost-nano") === "21");
+    const [log] = (await call(system.url, "GET", "/api/gw/logs?model=fresh/model-1", { token: tenant.token })).body.data;
+    expect(log).toMatchObject({ priceVersion: 2, cost: 21 });
+
+    await ask("PUT", `/api/admin/models/${model.id}`, { body: { status: "disabled" } });
+    const gone = await within(1000, () => say("fresh/model-1"), ({ status }) => status !== 200);
+    expectGatewayError(gone, 404, "not_found_error", "model_not_found");
+    const names = async (path: string) => (await ask("GET", `${path}?search=fresh`)).body.data.map(({ name }: { name: string }) => name);
+    expect(await names("/api/models")).toEqual([]);
+    expect(await names("/api/admin/models")).toEqual(["fresh/model-1"]);
+    await ask("PATCH", `/api/admin/models/${model.id}`, { body: { status: "active" } });
+    await within(1000, () => say("fresh/model-1"), ({ status }) => status === 200);
+    expect((await ask("DELETE", `/api/admin/models/${model.id}`)).status).toBe(200);
+    expectGatewayError(await within(1000, () => say("fresh/model-1"), ({ status }) => status !== 200), 404, "not_found_error", "model_not_found");
+    expectError(await ask("DELETE", `/api/admin/models/${model.id}`), 404, "NOT_FOUND");
+    expectError(await ask("PATCH", `/api/admin/models/${model.id}`, { body: { description: "x" } }), 404, "NOT_FOUND");
+  });
+
+  test("a taken name is 409, an unknown provider 404, a wrong field 400", async () => {
+    expectError(await create({ name: "echo" }), 409, "VALIDATION_ERROR", "name");
+    expectError(await create({ name: "x", provider: "nobody" }), 404, "NOT_FOUND", "provider");
+    expectError(await create({ name: "x", type: "song" }), 400, "VALIDATION_ERROR", "type");
+    expectError(await create({ name: "x", pricing: { input: -1, output: 0 } }), 400, "VALIDATION_ERROR", "pricing.input");
+    expectError(await create({ name: "x", pricing: { input: 1.5, output: 0 } }), 400, "VALIDATION_ERROR", "pricing.input");
+    expectError(await create({ name: "x", contextWindow: 0 }), 400, "VALIDATION_ERROR", "contextWindow");
+  });
+
+  test("the public lists are public, narrowed and sorted, in the records' shapes", async () => {
+    await create({ name: "cheap", pricing: { input: 1, output: 1 } });
+    await create({ name: "dear", pricing: { input: 9_000_000_000, output: 1 } });
+    const list = async (query: string) => {
+      const answer = await call(system.url, "GET", `/api/models?${query}`);
+      records.expectShape(records.listOf(records.model), answer.body);
+      return answer.body.data.map(({ name }: { name: string }) => name);
+    };
+    expect(await list("sort=input&search=e")).toEqual(["cheap", "echo", "dear"].filter((name) => name.includes("e")));
+    expect(await list("sort=-input")).toEqual(["dear", "echo", "cheap"]);
+    expect(await list("sort=name")).toEqual(["cheap", "dear", "echo"]);
+    expect(await list("type=embedding")).toEqual([]);
+    expect((await list("provider=echo")).length).toBe(3);
+    expect(await list("provider=nobody")).toEqual([]);
+    expectError(await call(system.url, "GET", "/api/models?sort=colour"), 400, "VALIDATION_ERROR", "sort");
+    expectError(await call(system.url, "GET", "/api/models?type=song"), 400, "VALIDATION_ERROR", "type");
+    const providers = await call(system.url, "GET", "/api/providers?search=ECH");
+    records.expectShape(records.listOf(records.provider), providers.body);
+    expect(providers.body.data).toEqual([expect.objectContaining({ name: "echo", kind: "echo", status: "up" })]);
+  });
+
+  test("a provider's address and key are in no answer, no log and no audit line", async () => {
+    const fields = { kind: "echo", baseUrl: PROVIDER_ADDRESS, apiKey: PROVIDER_SECRET };
+    const made = await ask("POST", "/api/admin/providers", { body: { name: "Secretive", ...fields } });
+    expect(made.status).toBe(201);
+    records.expectShape(records.provider, made.body.provider);
+    const { id } = made.body.provider;
+    expectError(await ask("POST", "/api/admin/providers", { body: { name: "secretive", kind: "echo" } }), 409, "VALIDATION_ERROR", "name");
+    expectError(await ask("POST", "/api/admin/providers", { body: { name: "Odd", kind: "telepathy" } }), 400, "VALIDATION_ERROR", "kind");
+    expectError(await ask("POST", "/api/admin/providers", { body: { name: "Odd", kind: "echo", baseUrl: "file:///etc" } }), 400, "VALIDATION_ERROR", "baseUrl");
+    const model = await create({ name: "secretive-model", provider: id });
+    await within(1000, () => say("secretive-model"), ({ status }) => status === 200);
+    expectError(await ask("DELETE", `/api/admin/providers/${id}`), 400, "VALIDATION_ERROR");
+    const texts = [made.text, model.text, (await ask("PATCH", `/api/admin/providers/${id}`, { body: fields2() })).text];
+    for (const { method, path } of operations.filter((entry) => entry.method === "get" && !entry.path.includes(":"))) {
+      texts.push((await ask(method.toUpperCase(), `${path}${path.includes("verify") || path.includes("/me") ? "" : "?pageSize=100"}`)).text);
+    }
+    for (const path of ["/models", "/models/secretive-model"]) texts.push((await call(system.url, "GET", path, { key: tenant.key })).text);
+    texts.push((await say("secretive-model")).text, system.logs());
+    for (const text of texts) {
+      expect(text).not.toContain(PROVIDER_SECRET);
+      expect(text).not.toContain("canary-provider.example");
+    }
+    await ask("DELETE", `/api/admin/models/${model.body.model.id}`);
+    expect((await ask("DELETE", `/api/admin/providers/${id}`)).status).toBe(200);
+    expectError(await ask("DELETE", `/api/admin/providers/${id}`), 404, "NOT_FOUND");
+    expectError(await ask("PATCH", "/api/admin/providers/prov_nothing", { body: { name: "x" } }), 404, "NOT_FOUND");
+  });
+
+  const fields2 = () => ({ apiKey: `${PROVIDER_SECRET}-2`, baseUrl: `${PROVIDER_ADDRESS}/2` });
+});
+
+describe("ledger and audit", () => {
+  test("the ledger verifies: no first bad entry, a sum of zero, as many entries as its last number", async () => {
+    const answer = await ask("GET", "/api/admin/ledger/verify");
+    expect(answer.body).toEqual({
+      ok: true,
+      entries: expect.any(Number),
+      sum: 0,
+      lastSeq: answer.body.entries,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      firstBad: null,
+    });
+    await call(system.url, "POST", "/api/credits/purchase", { token: tenant.token, body: { amount: 5 } });
+    const after = await ask("GET", "/api/admin/ledger/verify");
+    expect(after.body).toMatchObject({ ok: true, lastSeq: answer.body.lastSeq + 1 });
+    expect(after.body.hash).not.toBe(answer.body.hash);
+  });
+
+  test("every kind of write leaves a line that says who, what and in which request", async () => {
+    const owner = await newTenant(system, { creditNano: 5, name: "audited" });
+    const guest = await newTenant(system);
+    const [token, teamId] = [owner.token, owner.teamId];
+    const provider = await ask("POST", "/api/admin/providers", { body: { name: "Audited", kind: "echo" } });
+    const model = await ask("POST", "/api/admin/models", { body: { name: "audited", provider: "Audited", inferenceModelId: "echo" } });
+    const writes: [string, string, string, object | undefined, string][] = [
+      ["user.signup", "POST", "/api/auth/signup", { email: "audit@example.org", password: "long enough" }, ""],
+      ["session.open", "POST", "/api/auth/token", { email: owner.email, password: owner.password }, ""],
+      ["session.refresh", "POST", "/api/auth/token/refresh", undefined, token],
+      ["organization.update", "PUT", "/api/gw/organizations", { name: "Audited" }, token],
+      ["team.create", "POST", "/api/gw/teams", { name: "Audited" }, token],
+      ["team.update", "PATCH", `/api/gw/teams/${teamId}`, { rpm: 1000 }, token],
+      ["team.member.invite", "POST", "/api/gw/teams/invite-member", { teamId, email: guest.email }, token],
+      ["team.member.remove", "POST", "/api/gw/teams/remove-member", { teamId, memberId: guest.userId }, token],
+      ["key.create", "POST", "/api/gw/api-keys", { name: "Audited", team_id: teamId }, token],
+      ["key.update", "POST", "/api/api-keys/update", { token: owner.keyId, name: "Audited" }, token],
+      ["key.rotate", "POST", "/api/api-keys/rotate", { apiKey: owner.keyId }, token],
+      ["key.remove", "POST", "/api/api-keys/remove", { apiKey: owner.keyId }, token],
+      ["credits.purchase", "POST", "/api/credits/purchase", { amount: 5 }, token],
+      ["credits.grant", "POST", `/api/admin/organizations/${owner.organizationId}/credits`, { amount: 5 }, admin],
+      ["team.block", "POST", `/api/admin/teams/${teamId}/block`, {}, admin],
+      ["team.unblock", "POST", `/api/admin/teams/${teamId}/unblock`, {}, admin],
+      ["model.update", "PATCH", `/api/admin/models/${model.body.model.id}`, { description: "x" }, admin],
+      ["model.update", "PUT", `/api/admin/models/${model.body.model.id}`, { description: "y" }, admin],
+      ["model.delete", "DELETE", `/api/admin/models/${model.body.model.id}`, undefined, admin],
+      ["provider.update", "PATCH", `/api/admin/providers/${provider.body.provider.id}`, { name: "Audited 2" }, admin],
+      ["provider.delete", "DELETE", `/api/admin/providers/${provider.body.provider.id}`, undefined, admin],
+      ["provider.create", "POST", "/api/admin/providers", { name: "Audited 3", kind: "echo" }, admin],
+      ["model.create", "POST", "/api/admin/models", { name: "audited 3", provider: "Audited 3", inferenceModelId: "echo" }, admin],
+      ["user.update", "PATCH", `/api/admin/users/${guest.userId}`, { name: "Audited" }, admin],
+      ["user.delete", "DELETE", `/api/admin/users/${guest.userId}`, undefined, admin],
+      ["user.password.change", "POST", "/api/auth/password", { currentPassword: owner.password, newPassword: "another password" }, token],
+      ["user.password.reset-request", "POST", "/api/auth/password/reset-request", { email: owner.email }, ""],
+      ["session.close", "POST", "/api/auth/logout", undefined, token],
+    ];
+    for (const [index, [action, method, path, body, who]] of writes.entries()) {
+      const headers = { "x-request-id": `audited-${index}` };
+      const answer = await ask(method, path, { token: who === "" ? undefined : who, headers, ...(body ? { body } : {}) });
+      expect([action, answer.status < 300 || answer.text]).toEqual([action, true]);
+      const { data } = (await ask("GET", `/api/admin/audit?action=${action}&pageSize=5`)).body;
+      expect(data[0]).toMatchObject({ action, requestId: `audited-${index}`, target: expect.any(String), at: expect.any(String) });
+      if (who === token) expect(data[0].actorId).toBe(owner.userId);
+    }
+    // Every write of the table is one of those above, but for the aliases and the reset, whose token is in a mail.
+    const done = new Set(writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov)_\w+|\/\d+/g, "/:id")}`));
+    const left = operations.filter(({ method }) => method !== "get").map(nameOf).filter((name) => !done.has(name));
+    expect(left.sort()).toEqual(["post /api/auth/password/reset", "post /api/auth/register"]);
+    const secrets = (await ask("GET", "/api/admin/audit?pageSize=100")).text;
+    for (const secret of ["long enough", "another password", owner.password]) expect(secrets).not.toContain(secret);
+  });
+});
