@@ -31,7 +31,7 @@ run: generate ## start everything: control plane, edges, trainer node
 	@exec node scripts/run.ts
 
 test: generate ## every test, on the embedded store and on a real MongoDB
-	node scripts/test.ts
+	node scripts/test.ts $(ARGS)
 
 check: generate ## formatting, lint, types, imports, dead code, proto, sizes
 	node scripts/check.ts

@@ -69,18 +69,9 @@ export class AppError extends Error {
   }
 }
 
-export function isErrorCode(value: unknown): value is ErrorCode {
-  return typeof value === "string" && (ERROR_CODES as readonly string[]).includes(value);
-}
-
 /** Anything thrown, as an AppError; what we did not foresee is a SERVER_ERROR whose text stays in the log. */
 export function asAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   const internal = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return new AppError("SERVER_ERROR", "Something went wrong on our side.", { internal, cause: thrown });
-}
-
-/** Closes a switch: a new member of the union is a compile error here. */
-export function unreachable(value: never): never {
-  throw new Error(`unreachable: ${String(value)}`);
 }

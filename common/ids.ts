@@ -1,11 +1,6 @@
 import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
-export type OrganizationId = string & { readonly __id: "organization" };
-export type TeamId = string & { readonly __id: "team" };
-export type KeyId = string & { readonly __id: "key" };
-export type CallId = string & { readonly __id: "call" };
-
 const CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_DIGITS = 9;
 const RANDOM_BYTES = 15;

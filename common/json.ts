@@ -21,19 +21,24 @@ function bigintAsLiteral(_key: string, value: unknown): unknown {
  */
 export function jsonDepthExceeds(text: string, limit: number): boolean {
   let depth = 0;
-  let inString = false;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === 92) index++;
-      else if (code === 34) inString = false;
-    } else if (code === 34) {
-      inString = true;
-    } else if (code === 91 || code === 123) {
-      if (++depth > limit) return true;
-    } else if (code === 93 || code === 125) {
-      depth--;
-    }
+    if (code === QUOTE) index = stringEnd(text, index + 1);
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth++;
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
+    if (depth > limit) return true;
   }
   return false;
+}
+
+const [QUOTE, BACKSLASH] = [34, 92];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125];
+
+function stringEnd(text: string, start: number): number {
+  for (let index = start; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === BACKSLASH) index++;
+    else if (code === QUOTE) return index;
+  }
+  return text.length;
 }

@@ -1,7 +1,7 @@
 /** Integer nano-USD. 1 USD = 1,000,000,000 nano-USD. A bigint with a brand: never a number, never a float. */
 export type NanoUsd = bigint & { readonly __unit: "nano-usd" };
 
-export const NANO_PER_USD = 1_000_000_000n;
+const NANO_PER_USD = 1_000_000_000n;
 
 /** Prices are whole nano-USD per this many units (tokens, characters, images, milliseconds). */
 export const PRICE_UNITS = 1_000_000n;

@@ -133,36 +133,38 @@ export class Reservations {
   }
 
   #refuseOverRate(limits: readonly Limits[], input: ReserveInput): RateState {
-    const now = this.#clock.monotonicMs();
     let tightest: RateState = { resetSeconds: 0 };
-    for (const { name, rpm, tpm, parallel } of limits) {
-      const window = this.#window(name);
-      if (parallel !== undefined && (this.#byKey.get(input.keyId)?.calls ?? 0) >= parallel) {
-        throw rateError(`The key may have ${parallel} call(s) at once.`, 1);
+    for (const limit of limits) {
+      const running = this.#byKey.get(input.keyId)?.calls ?? 0;
+      if (limit.parallel !== undefined && running >= limit.parallel)
+        throw rateError(`The key may have ${limit.parallel} call(s) at once.`, 1);
+      const requests = this.#roomFor(1, { limit, unit: "requests" });
+      const tokens = this.#roomFor(input.tokens, { limit, unit: "tokens" });
+      if (requests && requests.remaining < (tightest.remainingRequests ?? Number.POSITIVE_INFINITY)) {
+        tightest = { ...tightest, limitRequests: requests.most, remainingRequests: requests.remaining, resetSeconds: 60 };
       }
-      if (rpm !== undefined) {
-        const wait = window.requests.secondsUntilFits(1, rpm, now);
-        if (wait > 0)
-          throw rateError(`The ${name.split(":")[0]}'s limit of ${rpm} requests per minute is reached.`, wait, { requests: rpm });
-        const remaining = rpm - window.requests.sum(now) - 1;
-        if (tightest.remainingRequests === undefined || remaining < tightest.remainingRequests) {
-          tightest = { ...tightest, limitRequests: rpm, remainingRequests: remaining, resetSeconds: 60 };
-        }
-      }
-      if (tpm !== undefined) {
-        const tokens = Math.min(input.tokens, tpm);
-        const wait = window.tokens.secondsUntilFits(tokens, tpm, now);
-        if (wait > 0) {
-          const left = { tokens: tpm, remaining: Math.max(0, tpm - window.tokens.sum(now)) };
-          throw rateError(`The ${name.split(":")[0]}'s limit of ${tpm} tokens per minute is reached.`, wait, left);
-        }
-        const remaining = tpm - window.tokens.sum(now) - tokens;
-        if (tightest.remainingTokens === undefined || remaining < tightest.remainingTokens) {
-          tightest = { ...tightest, limitTokens: tpm, remainingTokens: remaining, resetSeconds: 60 };
-        }
+      if (tokens && tokens.remaining < (tightest.remainingTokens ?? Number.POSITIVE_INFINITY)) {
+        tightest = { ...tightest, limitTokens: tokens.most, remainingTokens: tokens.remaining, resetSeconds: 60 };
       }
     }
     return tightest;
+  }
+
+  /** What is left of a limit after `amount` more; throws when that does not fit now. Undefined: there is no such limit. */
+  #roomFor(amount: number, { limit, unit }: { limit: Limits; unit: "requests" | "tokens" }) {
+    const most = unit === "requests" ? limit.rpm : limit.tpm;
+    if (most === undefined) return undefined;
+    const now = this.#clock.monotonicMs();
+    const window = this.#window(limit.name)[unit];
+    // A single call above the whole limit is let through when the minute is empty: it could never be made otherwise.
+    const asked = Math.min(amount, most);
+    const wait = window.secondsUntilFits(asked, most, now);
+    const left = Math.max(0, most - window.sum(now));
+    if (wait > 0) {
+      const owner = limit.name.split(":")[0];
+      throw rateError(`The ${owner}'s limit of ${most} ${unit} per minute is reached.`, wait, { [unit]: most, remaining: left });
+    }
+    return { most, remaining: left - asked };
   }
 
   #hold(reservation: Reservation): void {

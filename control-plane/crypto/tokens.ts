@@ -11,7 +11,7 @@ export interface Tokens {
 const ALGORITHM = "HS256";
 const ISSUER = "tributary";
 const AUDIENCE = "tributary-platform";
-export const TOKEN_LIFE_MS = 3_600_000;
+const TOKEN_LIFE_MS = 3_600_000;
 
 export function createTokens(key: Uint8Array, clock: Clock): Tokens {
   return {

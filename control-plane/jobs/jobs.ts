@@ -51,7 +51,7 @@ function announcePrices(startedAt: number): Job {
   };
 }
 
-export const removeExpired: Job = async (now, { store }) => {
+const removeExpired: Job = async (now, { store }) => {
   for (const collection of ["sessions", "idempotency", "passwordResets"] as const) {
     await removeWhile(store, collection, async () => {
       const expired = await collect(store.scan(collection, { index: "byExpiry", before: now, limit: BATCH }));
@@ -61,7 +61,7 @@ export const removeExpired: Job = async (now, { store }) => {
 };
 
 /** Keeps the newest rows: an edge that was away for longer is told to resync. */
-export const pruneFeed: Job = async (_now, { store, config }) => {
+const pruneFeed: Job = async (_now, { store, config }) => {
   const newest = (await store.get("counters", "feed"))?.value ?? 0;
   await removeWhile(store, "feed", async () => {
     const old = await collect(store.scan("feed", { before: newest - config.feedRowsKept + 1, limit: BATCH }));

@@ -19,7 +19,7 @@ import type { ControlDeps } from "./deps.ts";
 import { optionalDate } from "./messages.ts";
 import { usageRow } from "./usage-messages.ts";
 
-export const MASTER_KEY_ID = "key_master";
+const MASTER_KEY_ID = "key_master";
 const IDEMPOTENCY_LIFE_MS = 24 * 3_600_000;
 const WATCH_QUEUE_MAX = 1000;
 

@@ -1,3 +1,4 @@
+import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
@@ -69,8 +70,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
           inferenceModelId: request.inferenceModelId,
           type: request.type,
           description: request.description ?? "",
-          ...(request.contextWindow === undefined ? {} : { contextWindow: request.contextWindow }),
-          ...(request.maxOutputTokens === undefined ? {} : { maxOutputTokens: request.maxOutputTokens }),
+          ...defined({ contextWindow: request.contextWindow, maxOutputTokens: request.maxOutputTokens }),
           status: "active",
           createdAt: now,
           updatedAt: now,
@@ -90,14 +90,14 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         const model = await requireModel(tx, request.id);
         const name = request.name ?? model.name;
         if (name !== model.name) await refuseTakenModel(tx, name);
+        const limits = defined({ contextWindow: request.contextWindow, maxOutputTokens: request.maxOutputTokens });
         const status = request.status === "active" || request.status === "disabled" ? request.status : model.status;
         const updated: Model = {
           ...model,
           name,
           inferenceModelId: request.inferenceModelId ?? model.inferenceModelId,
           description: request.description ?? model.description,
-          ...(request.contextWindow === undefined ? {} : { contextWindow: request.contextWindow }),
-          ...(request.maxOutputTokens === undefined ? {} : { maxOutputTokens: request.maxOutputTokens }),
+          ...limits,
           status,
           updatedAt: now,
         };
@@ -231,7 +231,7 @@ function matches(model: ModelMessage, query: Pick<ListModelsRequest, "search" | 
 function sorter(sort: string | undefined): (left: ModelMessage, right: ModelMessage) => number {
   const descending = sort?.startsWith("-") ?? false;
   const field = sort?.replace(/^-/, "") ?? "name";
-  const valueOf = (model: ModelMessage): string | number | bigint => {
+  const sortValue = (model: ModelMessage): string | number | bigint => {
     switch (field) {
       case "createdAt":
         return model.createdAt?.getTime() ?? 0;
@@ -248,7 +248,7 @@ function sorter(sort: string | undefined): (left: ModelMessage, right: ModelMess
     }
   };
   return (left, right) => {
-    const [a, b] = [valueOf(left), valueOf(right)];
+    const [a, b] = [sortValue(left), sortValue(right)];
     const order = a < b ? -1 : a > b ? 1 : left.name < right.name ? -1 : 1;
     return descending ? -order : order;
   };

@@ -1,3 +1,4 @@
+import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
@@ -14,7 +15,7 @@ import type { ApiKey, Team } from "../domain/records.ts";
 import { readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { appendChange } from "../writes/feed.ts";
-import { removeKey } from "../writes/keys.ts";
+import { deleteKey } from "../writes/keys.ts";
 import { type Actor, requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { keyMessage, keyStatus, metaOf, pageOf } from "./messages.ts";
@@ -24,102 +25,120 @@ import { write } from "./write.ts";
 const GRACE_SECONDS_MAX = 7 * 24 * 3600;
 const KEYS_PER_TEAM_MAX = 1000;
 
-export function keysHandlers(deps: ControlDeps): ServiceHandlers<typeof KeysServiceService> {
+type Handlers = ServiceHandlers<typeof KeysServiceService>;
+
+export function keysHandlers(deps: ControlDeps): Handlers {
   return {
-    async listKeys(request, context) {
-      const actor = await requireActor(deps, context);
-      const page = pageOf(request.page);
-      const now = deps.clock.now();
-      const where = await keyFilter(deps.store, actor, request, now);
-      const { records, total } = await readPage(deps.store, "keys", {
-        ...page,
-        range: { index: "byOrganization", equals: [actor.organizationId], reverse: true },
-        where,
-      });
-      return { apiKeys: await Promise.all(records.map((key) => keyMessage(deps.store, key, now))), meta: metaOf(page, total) };
-    },
-
-    async createKey(request, context) {
-      const actor = await requireActor(deps, context);
-      const secret = mintSecret(deps.random);
-      return write(deps, context, { actor, codec: CreateKeyResponse }, async ({ tx, now, audit }) => {
-        const { team } = await requireTeam(tx, actor, request.teamId);
-        if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
-          throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
-        }
-        const key: ApiKey = withLimits(
-          {
-            id: newId("key", deps),
-            hash: deps.secrets.keyHash(secretSha256(secret)),
-            name: request.name,
-            maskedKey: maskKey(secret),
-            teamId: team.id,
-            organizationId: team.organizationId,
-            createdBy: actor.user.id,
-            createdAt: now,
-          },
-          request.limits,
-        );
-        await tx.insert("keys", key);
-        await audit({
-          action: "key.create",
-          target: key.id,
-          organizationId: key.organizationId,
-          details: { name: key.name, teamId: team.id },
-        });
-        return { apiKey: await keyMessage(tx, key, now), key: secret };
-      });
-    },
-
-    async updateKey(request, context) {
-      const actor = await requireActor(deps, context);
-      return write(deps, context, { actor, codec: UpdateKeyResponse }, async ({ tx, now, audit }) => {
-        const key = await requireKey(deps, tx, actor, request.reference);
-        const updated = withLimits({ ...key, name: request.name ?? key.name }, request.limits);
-        await tx.put("keys", updated);
-        await appendChange(tx, { kind: "key", subject: key.id }, now);
-        await audit({ action: "key.update", target: key.id, organizationId: key.organizationId, details: { name: updated.name } });
-        return { apiKey: await keyMessage(tx, updated, now) };
-      });
-    },
-
-    async removeKey(request, context) {
-      const actor = await requireActor(deps, context);
-      return write(deps, context, { actor, codec: RemoveKeyResponse }, async ({ tx, now, audit }) => {
-        const key = await requireKey(deps, tx, actor, request.reference);
-        const apiKey = await keyMessage(tx, key, now);
-        await removeKey(tx, key, now);
-        await audit({ action: "key.remove", target: key.id, organizationId: key.organizationId, details: { name: key.name } });
-        return { apiKey };
-      });
-    },
-
-    async rotateKey(request, context) {
-      const actor = await requireActor(deps, context);
-      const secret = mintSecret(deps.random);
-      const graceMs = Math.min(Math.max(request.graceSeconds, 0), GRACE_SECONDS_MAX) * 1000;
-      return write(deps, context, { actor, codec: RotateKeyResponse }, async ({ tx, now, audit }) => {
-        const key = await requireKey(deps, tx, actor, request.reference);
-        const { previousHash: _hash, previousHashUntil: _until, ...kept } = key;
-        const rotated: ApiKey = {
-          ...kept,
-          hash: deps.secrets.keyHash(secretSha256(secret)),
-          maskedKey: maskKey(secret),
-          ...(graceMs > 0 ? { previousHash: key.hash, previousHashUntil: now + graceMs } : {}),
-        };
-        await tx.put("keys", rotated);
-        await appendChange(tx, { kind: "key", subject: key.id }, now);
-        await audit({
-          action: "key.rotate",
-          target: key.id,
-          organizationId: key.organizationId,
-          details: { graceSeconds: graceMs / 1000 },
-        });
-        return { apiKey: await keyMessage(tx, rotated, now), key: secret };
-      });
-    },
+    listKeys: listKeys(deps),
+    createKey: createKey(deps),
+    updateKey: updateKey(deps),
+    removeKey: removeKey(deps),
+    rotateKey: rotateKey(deps),
   };
 }
+
+const listKeys =
+  (deps: ControlDeps): Handlers["listKeys"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const page = pageOf(request.page);
+    const now = deps.clock.now();
+    const where = await keyFilter(deps.store, actor, request, now);
+    const { records, total } = await readPage(deps.store, "keys", {
+      ...page,
+      range: { index: "byOrganization", equals: [actor.organizationId], reverse: true },
+      where,
+    });
+    return { apiKeys: await Promise.all(records.map((key) => keyMessage(deps.store, key, now))), meta: metaOf(page, total) };
+  };
+
+const createKey =
+  (deps: ControlDeps): Handlers["createKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const secret = mintSecret(deps.random);
+    return write(deps, context, { actor, codec: CreateKeyResponse }, async ({ tx, now, audit }) => {
+      const { team } = await requireTeam(tx, actor, request.teamId);
+      if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
+        throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
+      }
+      const key: ApiKey = withLimits(
+        {
+          id: newId("key", deps),
+          hash: deps.secrets.keyHash(secretSha256(secret)),
+          name: request.name,
+          maskedKey: maskKey(secret),
+          teamId: team.id,
+          organizationId: team.organizationId,
+          createdBy: actor.user.id,
+          createdAt: now,
+        },
+        request.limits,
+      );
+      await tx.insert("keys", key);
+      await audit({
+        action: "key.create",
+        target: key.id,
+        organizationId: key.organizationId,
+        details: { name: key.name, teamId: team.id },
+      });
+      return { apiKey: await keyMessage(tx, key, now), key: secret };
+    });
+  };
+
+const updateKey =
+  (deps: ControlDeps): Handlers["updateKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: UpdateKeyResponse }, async ({ tx, now, audit }) => {
+      const key = await requireKey(deps, tx, actor, request.reference);
+      const updated = withLimits({ ...key, name: request.name ?? key.name }, request.limits);
+      await tx.put("keys", updated);
+      await appendChange(tx, { kind: "key", subject: key.id }, now);
+      await audit({ action: "key.update", target: key.id, organizationId: key.organizationId, details: { name: updated.name } });
+      return { apiKey: await keyMessage(tx, updated, now) };
+    });
+  };
+
+const removeKey =
+  (deps: ControlDeps): Handlers["removeKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: RemoveKeyResponse }, async ({ tx, now, audit }) => {
+      const key = await requireKey(deps, tx, actor, request.reference);
+      const apiKey = await keyMessage(tx, key, now);
+      await deleteKey(tx, key, now);
+      await audit({ action: "key.remove", target: key.id, organizationId: key.organizationId, details: { name: key.name } });
+      return { apiKey };
+    });
+  };
+
+const rotateKey =
+  (deps: ControlDeps): Handlers["rotateKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const secret = mintSecret(deps.random);
+    const graceMs = Math.min(Math.max(request.graceSeconds, 0), GRACE_SECONDS_MAX) * 1000;
+    return write(deps, context, { actor, codec: RotateKeyResponse }, async ({ tx, now, audit }) => {
+      const key = await requireKey(deps, tx, actor, request.reference);
+      const { previousHash: _hash, previousHashUntil: _until, ...kept } = key;
+      const rotated: ApiKey = {
+        ...kept,
+        hash: deps.secrets.keyHash(secretSha256(secret)),
+        maskedKey: maskKey(secret),
+        ...(graceMs > 0 ? { previousHash: key.hash, previousHashUntil: now + graceMs } : {}),
+      };
+      await tx.put("keys", rotated);
+      await appendChange(tx, { kind: "key", subject: key.id }, now);
+      await audit({
+        action: "key.rotate",
+        target: key.id,
+        organizationId: key.organizationId,
+        details: { graceSeconds: graceMs / 1000 },
+      });
+      return { apiKey: await keyMessage(tx, rotated, now), key: secret };
+    });
+  };
 
 /** A key by its id, its hash or the secret itself; what the actor may not see looks missing. */
 export async function findKey(deps: ControlDeps, reader: Reader, reference: string): Promise<ApiKey | undefined> {
@@ -158,15 +177,9 @@ async function keyFilter(
 
 function withLimits(key: ApiKey, limits: KeyLimits | undefined): ApiKey {
   if (!limits) return key;
-  const changed: ApiKey = {
-    ...key,
-    ...(limits.models ? { models: limits.models.names } : {}),
-    ...(limits.rpm === undefined ? {} : { rpm: limits.rpm }),
-    ...(limits.tpm === undefined ? {} : { tpm: limits.tpm }),
-    ...(limits.maxParallelRequests === undefined ? {} : { maxParallelRequests: limits.maxParallelRequests }),
-    ...(limits.maxBudget === undefined ? {} : { maxBudget: limits.maxBudget }),
-    ...(limits.expiresAt === undefined ? {} : { expiresAt: limits.expiresAt.getTime() }),
-  };
+  const { rpm, tpm, maxParallelRequests, maxBudget } = limits;
+  const given = { models: limits.models?.names, rpm, tpm, maxParallelRequests, maxBudget, expiresAt: limits.expiresAt?.getTime() };
+  const changed: ApiKey = { ...key, ...defined(given) };
   const clear = new Set(limits.clear);
   return Object.fromEntries(Object.entries(changed).filter(([name]) => !CLEARABLE.has(name) || !clear.has(name))) as unknown as ApiKey;
 }

@@ -18,107 +18,131 @@ import { post } from "../writes/ledger.ts";
 import { requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, metaOf, optionalDate, pageOf } from "./messages.ts";
-import { verifyLedger } from "./verify-ledger.ts";
+import { checkLedger } from "./verify-ledger.ts";
 import { write } from "./write.ts";
 
 const BURN_WINDOW_DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
-export function ledgerHandlers(deps: ControlDeps): ServiceHandlers<typeof LedgerServiceService> {
+type Handlers = ServiceHandlers<typeof LedgerServiceService>;
+
+export function ledgerHandlers(deps: ControlDeps): Handlers {
   return {
-    async getBalance(_request, context) {
-      const actor = await requireActor(deps, context);
-      const balance = (await deps.store.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
-      return { balance, organizationId: actor.organizationId, status: balance < 0n ? "blocked" : "active" };
-    },
-
-    async getQuota(_request, context) {
-      const actor = await requireActor(deps, context);
-      return { quota: await quotaOf(deps, actor.organizationId) };
-    },
-
-    async createPurchase(request, context) {
-      const actor = await requireActor(deps, context);
-      requireOrganizationManager(actor);
-      const method = checkMethod(deps, request.method, actor.user.role === "admin");
-      return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, now, audit }) => {
-        const purchase: Purchase = {
-          id: newId("pur", deps),
-          organizationId: actor.organizationId,
-          amount: request.amount,
-          method,
-          status: "completed",
-          createdBy: actor.user.id,
-          createdAt: now,
-          completedAt: now,
-        };
-        await tx.insert("purchases", purchase);
-        const { balance } = await post(
-          tx,
-          {
-            type: "purchase",
-            organizationId: actor.organizationId,
-            from: "purchases",
-            to: organizationAccount(actor.organizationId),
-            amount: request.amount,
-            reference: purchase.id,
-          },
-          now,
-        );
-        await audit({ action: "credits.purchase", target: purchase.id, details: { amount: request.amount, method } });
-        return { purchase: purchaseMessage(purchase), balance };
-      });
-    },
-
-    async listPurchases(request, context) {
-      const actor = await requireActor(deps, context);
-      const page = pageOf(request.page);
-      const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
-      const { records, total } = await readPage(deps.store, "purchases", { ...page, range });
-      return { purchases: records.map(purchaseMessage), meta: metaOf(page, total) };
-    },
-
-    async listEntries(request, context) {
-      const actor = await requireActor(deps, context);
-      const page = pageOf(request.page);
-      const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
-      const { records, total } = await readPage(deps.store, "ledger", {
-        ...page,
-        range,
-        ...(request.type === undefined ? {} : { where: (entry: LedgerEntry) => entry.type === request.type }),
-      });
-      return { entries: records.map(entryMessage), meta: metaOf(page, total) };
-    },
-
-    async grantCredits(request, context) {
-      const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
-        if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
-        if (request.amount === 0n)
-          throw new AppError("VALIDATION_ERROR", "A credit must move something.", {
-            details: [{ path: "body.amount", message: "must not be 0" }],
-          });
-        const { entry, balance } = await grant(tx, deps, {
-          organizationId: request.organizationId,
-          amount: request.amount,
-          ...(request.reference === undefined ? {} : { note: request.reference }),
-        });
-        await audit({
-          action: "credits.grant",
-          target: request.organizationId,
-          organizationId: request.organizationId,
-          details: { amount: request.amount, reference: request.reference },
-        });
-        return { entry: entryMessage(entry), balance };
-      });
-    },
-
-    async verifyLedger(_request, context) {
-      await requireAdmin(deps, context);
-      return verifyLedger(deps.store, context.signal);
-    },
+    getBalance: getBalance(deps),
+    getQuota: getQuota(deps),
+    createPurchase: createPurchase(deps),
+    listPurchases: listPurchases(deps),
+    listEntries: listEntries(deps),
+    grantCredits: grantCredits(deps),
+    verifyLedger: verifyLedger(deps),
   };
 }
+
+const getBalance =
+  (deps: ControlDeps): Handlers["getBalance"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    const balance = (await deps.store.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
+    return { balance, organizationId: actor.organizationId, status: balance < 0n ? "blocked" : "active" };
+  };
+
+const getQuota =
+  (deps: ControlDeps): Handlers["getQuota"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    return { quota: await quotaOf(deps, actor.organizationId) };
+  };
+
+const createPurchase =
+  (deps: ControlDeps): Handlers["createPurchase"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    requireOrganizationManager(actor);
+    const method = checkMethod(deps, request.method, actor.user.role === "admin");
+    return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, now, audit }) => {
+      const purchase: Purchase = {
+        id: newId("pur", deps),
+        organizationId: actor.organizationId,
+        amount: request.amount,
+        method,
+        status: "completed",
+        createdBy: actor.user.id,
+        createdAt: now,
+        completedAt: now,
+      };
+      await tx.insert("purchases", purchase);
+      const { balance } = await post(
+        tx,
+        {
+          type: "purchase",
+          organizationId: actor.organizationId,
+          from: "purchases",
+          to: organizationAccount(actor.organizationId),
+          amount: request.amount,
+          reference: purchase.id,
+        },
+        now,
+      );
+      await audit({ action: "credits.purchase", target: purchase.id, details: { amount: request.amount, method } });
+      return { purchase: purchaseMessage(purchase), balance };
+    });
+  };
+
+const listPurchases =
+  (deps: ControlDeps): Handlers["listPurchases"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const page = pageOf(request.page);
+    const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
+    const { records, total } = await readPage(deps.store, "purchases", { ...page, range });
+    return { purchases: records.map(purchaseMessage), meta: metaOf(page, total) };
+  };
+
+const listEntries =
+  (deps: ControlDeps): Handlers["listEntries"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const page = pageOf(request.page);
+    const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
+    const { records, total } = await readPage(deps.store, "ledger", {
+      ...page,
+      range,
+      ...(request.type === undefined ? {} : { where: (entry: LedgerEntry) => entry.type === request.type }),
+    });
+    return { entries: records.map(entryMessage), meta: metaOf(page, total) };
+  };
+
+const grantCredits =
+  (deps: ControlDeps): Handlers["grantCredits"] =>
+  async (request, context) => {
+    const actor = await requireAdmin(deps, context);
+    return write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
+      if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
+      if (request.amount === 0n)
+        throw new AppError("VALIDATION_ERROR", "A credit must move something.", {
+          details: [{ path: "body.amount", message: "must not be 0" }],
+        });
+      const { entry, balance } = await grant(tx, deps, {
+        organizationId: request.organizationId,
+        amount: request.amount,
+        ...(request.reference === undefined ? {} : { note: request.reference }),
+      });
+      await audit({
+        action: "credits.grant",
+        target: request.organizationId,
+        organizationId: request.organizationId,
+        details: { amount: request.amount, reference: request.reference },
+      });
+      return { entry: entryMessage(entry), balance };
+    });
+  };
+
+const verifyLedger =
+  (deps: ControlDeps): Handlers["verifyLedger"] =>
+  async (_request, context) => {
+    await requireAdmin(deps, context);
+    return checkLedger(deps.store, context.signal);
+  };
 
 function checkMethod(deps: ControlDeps, method: string, isAdmin: boolean): Purchase["method"] {
   const refuse = (message: string) => new AppError("VALIDATION_ERROR", message, { details: [{ path: "body.method", message }] });

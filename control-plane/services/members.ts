@@ -16,7 +16,7 @@ import type { WriteScope } from "./write.ts";
 const INVITATION_LIFE_MS = 7 * 24 * 3_600_000;
 
 /** A known person joins at once; an unknown address waits for its sign-up. Asked again, it says so and changes nothing. */
-export async function inviteMember(
+export async function inviteToTeam(
   deps: ControlDeps,
   scope: WriteScope,
   actor: Actor,
@@ -37,7 +37,7 @@ export async function inviteMember(
 }
 
 /** Takes a person, or an invitation, off a team. The last owner stays: a team without one could never be managed again. */
-export async function removeMember(scope: WriteScope, actor: Actor, request: { teamId: string; memberId: string }): Promise<void> {
+export async function removeFromTeam(scope: WriteScope, actor: Actor, request: { teamId: string; memberId: string }): Promise<void> {
   const { tx, now, audit } = scope;
   const { team, role } = await requireTeam(tx, actor, request.teamId);
   const leaving = request.memberId === String(actor.user.id);
@@ -46,7 +46,7 @@ export async function removeMember(scope: WriteScope, actor: Actor, request: { t
   if (invitation && invitation.teamId === team.id) {
     await tx.remove("invitations", invitation.id);
   } else {
-    await removeFromTeam(tx, team, request.memberId, role);
+    await removePerson(tx, team, request.memberId, role);
   }
   await appendChange(tx, { kind: "team", subject: team.id }, now);
   await audit({
@@ -57,7 +57,7 @@ export async function removeMember(scope: WriteScope, actor: Actor, request: { t
   });
 }
 
-async function removeFromTeam(tx: Transaction, team: Team, memberId: string, ownRole: Role): Promise<void> {
+async function removePerson(tx: Transaction, team: Team, memberId: string, ownRole: Role): Promise<void> {
   const member = await tx.get("teamMembers", `${team.id}/${memberId}`);
   if (!member) throw new AppError("NOT_FOUND", "The team has no such member.");
   if (member.role === "owner") {
@@ -74,7 +74,7 @@ async function removeFromTeam(tx: Transaction, team: Team, memberId: string, own
 // Whoever came into the organisation by a team, and is in none of its teams any more, is out of it.
 async function leaveOrganization(tx: Transaction, organizationId: string, userId: number): Promise<void> {
   const membership = await tx.get("organizationMembers", `${organizationId}/${userId}`);
-  if (!membership || membership.role !== "member") return;
+  if (membership?.role !== "member") return;
   const memberships = await collect(tx.scan("teamMembers", { index: "byUser", equals: [userId] }));
   const teams = await tx.getMany(
     "teams",

@@ -1,7 +1,8 @@
+import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { type OrganizationsServiceService, UpdateOrganizationResponse } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
-import type { Organization } from "../domain/records.ts";
+import type { Organization, Role } from "../domain/records.ts";
 import { isTimezone } from "../domain/time-buckets.ts";
 import { readPage } from "../stores/page.ts";
 import { requireActor } from "./actor.ts";
@@ -39,12 +40,7 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
         ];
         if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
         const changes = changesOf(request);
-        if (Object.keys(changes).length > 0 || request.clearLowBalanceThreshold) {
-          if (membership.role === "member") throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change it.");
-        }
-        const { lowBalanceThreshold, ...rest } = { ...organization, ...changes, updatedAt: now };
-        const keepsThreshold = lowBalanceThreshold !== undefined && !request.clearLowBalanceThreshold;
-        const updated: Organization = keepsThreshold ? { ...rest, lowBalanceThreshold } : rest;
+        const updated = change(organization, { changes, clearThreshold: request.clearLowBalanceThreshold, role: membership.role, now });
         await tx.put("organizations", updated);
         // Read again: a session that was ended meanwhile must not come back.
         const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
@@ -57,6 +53,18 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
   };
 }
 
+function change(
+  organization: Organization,
+  asked: { changes: Partial<Organization>; clearThreshold: boolean; role: Role; now: number },
+): Organization {
+  const { changes, clearThreshold, role, now } = asked;
+  // Whoever only switches to it changes nothing about it.
+  if (Object.keys(changes).length === 0 && !clearThreshold) return organization;
+  if (role === "member") throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change it.");
+  const { lowBalanceThreshold, ...rest } = { ...organization, ...changes, updatedAt: now };
+  return clearThreshold ? rest : { ...rest, ...defined({ lowBalanceThreshold }) };
+}
+
 function changesOf(request: {
   name?: string | undefined;
   timezone?: string | undefined;
@@ -67,9 +75,6 @@ function changesOf(request: {
       details: [{ path: "body.timezone", message: "must be an IANA name" }],
     });
   }
-  return {
-    ...(request.name === undefined ? {} : { name: request.name }),
-    ...(request.timezone === undefined ? {} : { timezone: request.timezone }),
-    ...(request.lowBalanceThreshold === undefined ? {} : { lowBalanceThreshold: request.lowBalanceThreshold }),
-  };
+  const { name, timezone, lowBalanceThreshold } = request;
+  return defined({ name, timezone, lowBalanceThreshold });
 }

@@ -1,3 +1,4 @@
+import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import {
@@ -12,108 +13,132 @@ import {
 import type { Team } from "../domain/records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
-import { createTeam } from "../writes/accounts.ts";
+import { insertTeam } from "../writes/accounts.ts";
 import { appendChange } from "../writes/feed.ts";
 import { requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
-import { inviteMember, removeMember } from "./members.ts";
+import { inviteToTeam, removeFromTeam } from "./members.ts";
 import { keyMessage, memberMessages, metaOf, pageOf, teamMessage, teamSpends } from "./messages.ts";
 import { requireManagedTeam, requireTeam, visibleTeamIds } from "./standing.ts";
 import { write } from "./write.ts";
 
-export function teamsHandlers(deps: ControlDeps): ServiceHandlers<typeof TeamsServiceService> {
+type Handlers = ServiceHandlers<typeof TeamsServiceService>;
+
+export function teamsHandlers(deps: ControlDeps): Handlers {
   return {
-    async listTeams(request, context) {
-      const actor = await requireActor(deps, context);
-      const page = pageOf(request.page);
-      const visible = await visibleTeamIds(deps.store, actor);
-      const search = request.search?.toLowerCase() ?? "";
-      const where = (team: Team) => (visible === "all" || visible.has(team.id)) && team.nameKey.includes(search);
-      const { records, total } = await readPage(deps.store, "teams", {
-        ...page,
-        range: { index: "byOrganization", equals: [actor.organizationId] },
-        where,
-      });
-      const now = deps.clock.now();
-      const spends = await teamSpends(deps.store, actor.organizationId, now);
-      return { teams: await Promise.all(records.map((team) => teamMessage(deps.store, team, now, spends))), meta: metaOf(page, total) };
-    },
-
-    async createTeam(request, context) {
-      const actor = await requireActor(deps, context);
-      requireOrganizationManager(actor);
-      return write(deps, context, { actor, codec: CreateTeamResponse }, async ({ tx, now, audit }) => {
-        await refuseTakenName(tx, actor.organizationId, request.name);
-        const team = await createTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
-        await audit({ action: "team.create", target: team.id, details: { name: team.name } });
-        return { team: await teamMessage(tx, team, now) };
-      });
-    },
-
-    async getTeam(request, context) {
-      const actor = await requireActor(deps, context);
-      const { team } = await requireTeam(deps.store, actor, request.id);
-      const now = deps.clock.now();
-      const keys = await collect(deps.store.scan("keys", { index: "byTeam", equals: [team.id] }));
-      return {
-        team: await teamMessage(deps.store, team, now),
-        members: await memberMessages(deps.store, team.id, now),
-        apiKeys: await Promise.all(keys.map((key) => keyMessage(deps.store, key, now))),
-      };
-    },
-
-    async updateTeam(request, context) {
-      const actor = await requireActor(deps, context);
-      return write(deps, context, { actor, codec: UpdateTeamResponse }, async ({ tx, now, audit }) => {
-        const { team } = await requireManagedTeam(tx, actor, request.id);
-        const name = request.name ?? team.name;
-        if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
-        const updated = { ...withTeamLimits(team, request), name, nameKey: name.toLowerCase(), updatedAt: now };
-        await tx.put("teams", updated);
-        await appendChange(tx, { kind: "team", subject: team.id }, now);
-        const { models, rpm, tpm } = updated;
-        await audit({ action: "team.update", target: team.id, organizationId: team.organizationId, details: { name, models, rpm, tpm } });
-        return { team: await teamMessage(tx, updated, now) };
-      });
-    },
-
-    async inviteMember(request, context) {
-      const actor = await requireActor(deps, context);
-      await requireManagedTeam(deps.store, actor, request.teamId);
-      return write(deps, context, { actor, codec: InviteMemberResponse }, (scope) => inviteMember(deps, scope, actor, request));
-    },
-
-    async removeMember(request, context) {
-      const actor = await requireActor(deps, context);
-      return write(deps, context, { actor, codec: RemoveMemberResponse }, async (scope) => {
-        await removeMember(scope, actor, request);
-        return {};
-      });
-    },
-
-    async setTeamBlock(request, context) {
-      const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: SetTeamBlockResponse }, async ({ tx, now, audit }) => {
-        const team = await tx.get("teams", request.id);
-        if (!team) throw new AppError("NOT_FOUND", "There is no such team.");
-        const { blockedByAdminAt, blockReason, ...open } = team;
-        const reason = request.reason ?? blockReason;
-        const updated: Team = request.blocked
-          ? { ...open, blockedByAdminAt: blockedByAdminAt ?? now, ...(reason === undefined ? {} : { blockReason: reason }), updatedAt: now }
-          : { ...open, updatedAt: now };
-        await tx.put("teams", updated);
-        await appendChange(tx, { kind: "team", subject: team.id }, now);
-        await audit({
-          action: request.blocked ? "team.block" : "team.unblock",
-          target: team.id,
-          organizationId: team.organizationId,
-          details: { reason: request.reason },
-        });
-        return { team: await teamMessage(tx, updated, now) };
-      });
-    },
+    listTeams: listTeams(deps),
+    createTeam: createTeam(deps),
+    getTeam: getTeam(deps),
+    updateTeam: updateTeam(deps),
+    inviteMember: inviteMember(deps),
+    removeMember: removeMember(deps),
+    setTeamBlock: setTeamBlock(deps),
   };
 }
+
+const listTeams =
+  (deps: ControlDeps): Handlers["listTeams"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const page = pageOf(request.page);
+    const visible = await visibleTeamIds(deps.store, actor);
+    const search = request.search?.toLowerCase() ?? "";
+    const where = (team: Team) => (visible === "all" || visible.has(team.id)) && team.nameKey.includes(search);
+    const { records, total } = await readPage(deps.store, "teams", {
+      ...page,
+      range: { index: "byOrganization", equals: [actor.organizationId] },
+      where,
+    });
+    const now = deps.clock.now();
+    const spends = await teamSpends(deps.store, actor.organizationId, now);
+    return { teams: await Promise.all(records.map((team) => teamMessage(deps.store, team, now, spends))), meta: metaOf(page, total) };
+  };
+
+const createTeam =
+  (deps: ControlDeps): Handlers["createTeam"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    requireOrganizationManager(actor);
+    return write(deps, context, { actor, codec: CreateTeamResponse }, async ({ tx, now, audit }) => {
+      await refuseTakenName(tx, actor.organizationId, request.name);
+      const team = await insertTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
+      await audit({ action: "team.create", target: team.id, details: { name: team.name } });
+      return { team: await teamMessage(tx, team, now) };
+    });
+  };
+
+const getTeam =
+  (deps: ControlDeps): Handlers["getTeam"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const { team } = await requireTeam(deps.store, actor, request.id);
+    const now = deps.clock.now();
+    const keys = await collect(deps.store.scan("keys", { index: "byTeam", equals: [team.id] }));
+    return {
+      team: await teamMessage(deps.store, team, now),
+      members: await memberMessages(deps.store, team.id, now),
+      apiKeys: await Promise.all(keys.map((key) => keyMessage(deps.store, key, now))),
+    };
+  };
+
+const updateTeam =
+  (deps: ControlDeps): Handlers["updateTeam"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: UpdateTeamResponse }, async ({ tx, now, audit }) => {
+      const { team } = await requireManagedTeam(tx, actor, request.id);
+      const name = request.name ?? team.name;
+      if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
+      const updated = { ...withTeamLimits(team, request), name, nameKey: name.toLowerCase(), updatedAt: now };
+      await tx.put("teams", updated);
+      await appendChange(tx, { kind: "team", subject: team.id }, now);
+      const { models, rpm, tpm } = updated;
+      await audit({ action: "team.update", target: team.id, organizationId: team.organizationId, details: { name, models, rpm, tpm } });
+      return { team: await teamMessage(tx, updated, now) };
+    });
+  };
+
+const inviteMember =
+  (deps: ControlDeps): Handlers["inviteMember"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    await requireManagedTeam(deps.store, actor, request.teamId);
+    return write(deps, context, { actor, codec: InviteMemberResponse }, (scope) => inviteToTeam(deps, scope, actor, request));
+  };
+
+const removeMember =
+  (deps: ControlDeps): Handlers["removeMember"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: RemoveMemberResponse }, async (scope) => {
+      await removeFromTeam(scope, actor, request);
+      return {};
+    });
+  };
+
+const setTeamBlock =
+  (deps: ControlDeps): Handlers["setTeamBlock"] =>
+  async (request, context) => {
+    const actor = await requireAdmin(deps, context);
+    return write(deps, context, { actor, codec: SetTeamBlockResponse }, async ({ tx, now, audit }) => {
+      const team = await tx.get("teams", request.id);
+      if (!team) throw new AppError("NOT_FOUND", "There is no such team.");
+      const { blockedByAdminAt, blockReason, ...open } = team;
+      const reason = request.reason ?? blockReason;
+      const updated: Team = request.blocked
+        ? { ...open, blockedByAdminAt: blockedByAdminAt ?? now, ...(reason === undefined ? {} : { blockReason: reason }), updatedAt: now }
+        : { ...open, updatedAt: now };
+      await tx.put("teams", updated);
+      await appendChange(tx, { kind: "team", subject: team.id }, now);
+      await audit({
+        action: request.blocked ? "team.block" : "team.unblock",
+        target: team.id,
+        organizationId: team.organizationId,
+        details: { reason: request.reason },
+      });
+      return { team: await teamMessage(tx, updated, now) };
+    });
+  };
 
 async function refuseTakenName(reader: Reader, organizationId: string, name: string): Promise<void> {
   if (await reader.find("teams", "byName", [organizationId, name.toLowerCase()])) {
@@ -127,10 +152,6 @@ function withTeamLimits(team: Team, request: UpdateTeamRequest): Team {
   const { models, rpm, tpm, ...rest } = team;
   const clear = new Set(request.clear);
   const next = { models: request.models?.names ?? models, rpm: request.rpm ?? rpm, tpm: request.tpm ?? tpm };
-  return {
-    ...rest,
-    ...(next.models === undefined || clear.has("models") ? {} : { models: next.models }),
-    ...(next.rpm === undefined || clear.has("rpm") ? {} : { rpm: next.rpm }),
-    ...(next.tpm === undefined || clear.has("tpm") ? {} : { tpm: next.tpm }),
-  };
+  const kept = Object.fromEntries(Object.entries(defined(next)).filter(([name]) => !clear.has(name)));
+  return { ...rest, ...kept };
 }

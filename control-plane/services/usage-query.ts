@@ -1,3 +1,4 @@
+import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { LogFilter } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Rollup, UsageRow } from "../domain/records.ts";
@@ -65,16 +66,19 @@ export async function* matchingSums(reader: Reader, query: UsageQuery): AsyncIte
   }
   const from = query.start === undefined ? undefined : Math.ceil(query.start / ROLLUP_MS) * ROLLUP_MS;
   const before = query.end === undefined ? undefined : Math.floor(query.end / ROLLUP_MS) * ROLLUP_MS;
-  if (from !== undefined && before !== undefined && from >= before) {
+  const isWithinOneBucket = from !== undefined && before !== undefined && from >= before;
+  if (isWithinOneBucket) {
     yield* rowSums(reader, query, { start: query.start, end: query.end });
     return;
   }
   if (from !== undefined && from !== query.start) yield* rowSums(reader, query, { start: query.start, end: from });
-  const range: Range<"rollups"> = { index: "byOrganization", equals: [query.organizationId] };
-  if (from !== undefined) range.from = from;
-  if (before !== undefined) range.before = before;
-  for await (const rollup of reader.scan("rollups", range)) if (query.matches(rollup)) yield rollup;
+  yield* wholeBuckets(reader, query, defined({ from, before }));
   if (before !== undefined && before !== query.end) yield* rowSums(reader, query, { start: before, end: query.end });
+}
+
+async function* wholeBuckets(reader: Reader, query: UsageQuery, window: { from?: number; before?: number }): AsyncIterable<Rollup> {
+  const range = { index: "byOrganization", equals: [query.organizationId], ...window } as const;
+  for await (const rollup of reader.scan("rollups", range)) if (query.matches(rollup)) yield rollup;
 }
 
 async function* rowSums(

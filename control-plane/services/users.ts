@@ -6,7 +6,7 @@ import { collect, readPage } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { endSessions } from "../writes/accounts.ts";
 import { appendChange } from "../writes/feed.ts";
-import { removeKey } from "../writes/keys.ts";
+import { deleteKey } from "../writes/keys.ts";
 import { requireAdmin } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf, userMessage } from "./messages.ts";
@@ -58,7 +58,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         const user = await requireUser(tx, request.id);
         if (user.role === "admin") await refuseLastAdmin(tx);
         await endSessions(tx, user.id, now);
-        for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await removeKey(tx, key, now);
+        for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await deleteKey(tx, key, now);
         for (const member of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] })))
           await tx.remove("teamMembers", member.id);
         const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [user.id] }));

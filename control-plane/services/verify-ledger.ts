@@ -10,7 +10,7 @@ const TURN_EVERY = 500;
  * Re-reads the whole ledger: no gap in the sequence, an unbroken hash chain, every balance what its entries say, all accounts
  * together zero. Entries written while it runs are left out: it checks up to the head it found at the start.
  */
-export async function verifyLedger(store: Store, signal: AbortSignal): Promise<VerifyLedgerResponse> {
+export async function checkLedger(store: Store, signal: AbortSignal): Promise<VerifyLedgerResponse> {
   // Head and accounts are read in one transaction, so that they are of one moment.
   const { head, accounts } = await store.transaction(async (tx) => {
     const accounts = new Map<string, bigint>();

@@ -14,7 +14,7 @@ export interface Source {
   random: Random;
 }
 
-export const SESSION_LIFE_MS = 30 * 24 * 3_600_000;
+const SESSION_LIFE_MS = 30 * 24 * 3_600_000;
 
 export interface NewAccount {
   email: string;
@@ -54,7 +54,7 @@ export async function createAccount(
   await tx.insert("users", user);
   await tx.insert("organizations", organization);
   await joinOrganization(tx, { organizationId, userId: user.id, role: "owner" }, now);
-  const team = await createTeam(tx, source, { name: "Default", organizationId, ownerId: user.id });
+  const team = await insertTeam(tx, source, { name: "Default", organizationId, ownerId: user.id });
   if (input.grant > 0n) await grant(tx, source, { organizationId, amount: input.grant, note: "sign-up grant" });
   await acceptInvitations(tx, user, now);
   return { user, organization, team };
@@ -79,7 +79,7 @@ export async function grant(tx: Transaction, source: Source, input: { organizati
   );
 }
 
-export async function createTeam(
+export async function insertTeam(
   tx: Transaction,
   source: Source,
   input: { name: string; organizationId: string; ownerId: number },

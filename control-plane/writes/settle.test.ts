@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { UsageRow } from "../domain/records.ts";
 import { usageContentHash } from "../domain/settlement.ts";
-import { verifyLedger } from "../services/verify-ledger.ts";
+import { checkLedger } from "../services/verify-ledger.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
@@ -76,7 +76,7 @@ test("however settlements are split, repeated and reordered, each call is charge
         const [rollup] = await collect(store.scan("rollups"));
         expect(rollup).toMatchObject({ requests: rows.length, cost: total, total: 3 * rows.length });
         expect(await store.get("keyUses", "key_1")).toMatchObject({ spend: total, lastUsedAt: 1_000_000 });
-        expect(await verifyLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
+        expect(await checkLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
       });
     }),
     { numRuns: 30 },
@@ -142,7 +142,7 @@ test("verify names the first bad entry: a changed amount, a missing row, a chang
     const entry = await store.get("ledger", 2);
     const account = (await store.get("accounts", organizationAccount("org_1"))) ?? emptyAccount("");
     if (!entry) throw new Error("the entry must be there");
-    const verify = async () => (await verifyLedger(store, signal)).firstBad;
+    const verify = async () => (await checkLedger(store, signal)).firstBad;
     await store.transaction((tx) => tx.put("ledger", { ...entry, amount: 20n }));
     expect(await verify()).toMatchObject({ seq: 2n, reason: expect.stringContaining("hash") });
     await store.transaction((tx) => tx.remove("ledger", 2));

@@ -87,7 +87,8 @@ function logFailure(logger: Logger): ErrorRequestHandler {
   return (thrown: unknown, _request, response, next) => {
     const error = gatewayErrorOf(thrown);
     const fields = { requestId: requestIdOf(response), callId: response.locals["callId"], code: error.code, internal: error.internal };
-    if (error.code === "SERVER_ERROR") logger.error(fields, error.message);
+    // A caller that left in the middle of its body is no fault of ours.
+    if (error.code === "SERVER_ERROR" && !response.destroyed) logger.error(fields, error.message);
     else logger.debug(fields, error.message);
     next(error);
   };

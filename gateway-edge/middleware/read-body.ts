@@ -36,9 +36,12 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** V8 says what it met and, for some faults, quotes what stands around it: `Unexpected token 'x', ..."word":"s3cret"x" is not …`. */
+/**
+ * V8 says what it met and, for some faults, quotes what stands around it: `Unexpected token 'x', ..."word":"s3cret"x" is not …`.
+ * Its `at position 7 (line 1 column 8)` ends at the position: scanners take the rest for a line of a stack.
+ */
 function withoutQuote(message: string): string {
-  return message.replace(/,? (\.\.\.)?".*$/s, "");
+  return message.replace(/,? (\.\.\.)?".*$/s, "").replace(/ \(line .*$/s, "");
 }
 
 /** Refuses a body that says it is something else than JSON; one that says nothing is taken as JSON. */

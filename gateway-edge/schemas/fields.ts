@@ -10,14 +10,16 @@ const SEARCH_LENGTH_MAX = 200;
 const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
 const INT32_MAX = 2_147_483_647;
 
-/** Text without control characters or halves of a surrogate pair. */
+/** No control characters, and no halves of a surrogate pair: these have no bytes of their own, so two texts would become one. */
+const printable = [/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters"] as const;
+
 export const plainText = (lengthMax: number) =>
   z
     .string()
     .trim()
     .min(1, "must not be empty")
     .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters");
+    .regex(...printable);
 
 export const name = plainText(NAME_LENGTH_MAX);
 export const id = plainText(ID_LENGTH_MAX);
@@ -32,15 +34,20 @@ export const email = z
   .refine((value) => z.regexes.email.test(value) || /^[a-z0-9][a-z0-9._+-]*@localhost$/.test(value), "must be an e-mail address")
   .meta({ openapi: { type: "string", format: "email", maxLength: 254 } });
 
-/** What somebody types to log in: not judged, so that a wrong one is a 401 like any other. */
-export const loginEmail = z.string().trim().toLowerCase().min(1, "must not be empty").max(254);
+/** What somebody types to log in: not judged as an address, so that a wrong one is a 401 like any other. */
+export const loginEmail = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .min(1, "must not be empty")
+  .max(254)
+  .regex(...printable);
 export const givenPassword = z.string().min(1, "must not be empty").max(1024);
-/** Half a surrogate pair has no bytes of its own: two such passwords would be one. */
 export const newPassword = z
   .string()
   .min(8, "must have at least 8 characters")
   .max(256, "must have at most 256 characters")
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters");
+  .regex(...printable);
 
 export const teamRole = z.enum(["member", "admin", "owner"]);
 export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone such as Europe/Berlin");

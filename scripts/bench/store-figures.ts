@@ -15,7 +15,7 @@ const BATCH_ROWS = 200;
 const BATCHES_AT_ONCE = 4;
 
 /** A call as an edge reports it: spread over teams, keys and time. */
-export function benchRow(index: number, organizationId: string): UsageRow {
+function benchRow(index: number, organizationId: string): UsageRow {
   const content: Omit<UsageRow, "contentHash"> = {
     id: `call_${String(index).padStart(33, "0")}`,
     createdAt: 1_760_000_000_000 + index * 97,

@@ -1,5 +1,5 @@
 import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
-import { MASTER_KEY, startSystem, type System } from "../helpers/system.ts";
+import { MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
 import { expectError, expectGatewayError, type RawAnswer, rawHeader, rawRequest, within } from "./support.ts";
 
 let system: System;
@@ -26,7 +26,12 @@ const makeKey = async (more: object = {}, owner: Tenant = tenant): Promise<{ key
   return { key: made.body.key, id: made.body.apiKey.id };
 };
 const MESSAGE = { model: "echo", messages: [{ role: "user", content: "hello there" }] };
-const CHAT_PATHS = ["/chat/completions", "/v1/chat/completions", "/engines/echo/chat/completions", "/openai/deployments/echo/chat/completions"];
+const CHAT_PATHS = [
+  "/chat/completions",
+  "/v1/chat/completions",
+  "/engines/echo/chat/completions",
+  "/openai/deployments/echo/chat/completions",
+];
 const INFERENCE: [string, string][] = [
   ...CHAT_PATHS.map((path): [string, string] => ["POST", path]),
   ["GET", "/models"],
@@ -41,7 +46,13 @@ const refused = (answer: Answer) => expectGatewayError(answer, 401, "authenticat
 describe.each(INFERENCE)("%s %s", (method, path) => {
   test("takes a key in each of the four carriers with the gateway profile, and in any case of the scheme", async () => {
     const { key } = tenant;
-    const carriers = [{ "x-gw-api-key": key }, { authorization: `Bearer ${key}` }, { authorization: `bearer ${key}` }, { "x-api-key": key }, { "api-key": key }];
+    const carriers = [
+      { "x-gw-api-key": key },
+      { authorization: `Bearer ${key}` },
+      { authorization: `bearer ${key}` },
+      { "x-api-key": key },
+      { "api-key": key },
+    ];
     for (const headers of carriers) {
       const answer = await ask(system.url, method, path, headers as Record<string, string>);
       expect([headers, answer.status]).toEqual([headers, 200]);
@@ -64,7 +75,18 @@ describe.each(INFERENCE)("%s %s", (method, path) => {
 
   test("answers the same 401 to keys that are missing, ill-formed, unknown, removed, expired, or a platform token", async () => {
     const flipped = tenant.key.slice(0, -1) + (tenant.key.endsWith("0") ? "1" : "0");
-    const bad = ["", "sk-", "sk-short", flipped, tenant.key.toLowerCase(), `${tenant.key} `.trim().slice(3), removedKey, expiredKey, "sk-canary-master-key-of-the-test", tenant.token];
+    const bad = [
+      "",
+      "sk-",
+      "sk-short",
+      flipped,
+      tenant.key.toLowerCase(),
+      `${tenant.key} `.trim().slice(3),
+      removedKey,
+      expiredKey,
+      "sk-canary-master-key-of-the-test",
+      tenant.token,
+    ];
     for (const url of [system.url, system.hostedUrl]) {
       const missing = await ask(url, method, path, {});
       refused(missing);
@@ -81,10 +103,22 @@ describe.each(INFERENCE)("%s %s", (method, path) => {
   test("the same carrier twice is 400, even with the same key", async () => {
     const { key } = tenant;
     const lines: [string, string][][] = [
-      [["x-gw-api-key", key], ["x-gw-api-key", key]],
-      [["X-GW-API-KEY", key], ["x-gw-api-key", other.key]],
-      [["authorization", `Bearer ${key}`], ["Authorization", `Bearer ${key}`]],
-      [["x-api-key", key], ["x-api-key", key]],
+      [
+        ["x-gw-api-key", key],
+        ["x-gw-api-key", key],
+      ],
+      [
+        ["X-GW-API-KEY", key],
+        ["x-gw-api-key", other.key],
+      ],
+      [
+        ["authorization", `Bearer ${key}`],
+        ["Authorization", `Bearer ${key}`],
+      ],
+      [
+        ["x-api-key", key],
+        ["x-api-key", key],
+      ],
     ];
     for (const headers of lines) {
       const answer: RawAnswer = await rawRequest(system.url, method, path, headers, method === "POST" ? JSON.stringify(MESSAGE) : "");
@@ -164,9 +198,16 @@ describe("errors of chat completions", () => {
   });
 
   test("a model the key may not use is 403: by body, by path, and as a fallback that the client names", async () => {
-    await call(system.url, "POST", "/api/admin/models", { token: admin, body: { name: "second", provider: "echo", inferenceModelId: "echo" } });
+    await call(system.url, "POST", "/api/admin/models", {
+      token: admin,
+      body: { name: "second", provider: "echo", inferenceModelId: "echo" },
+    });
     const { key } = await makeKey({ models: ["second"] });
-    await within(1000, () => chat(system, key, "x", { model: "second" }), ({ status }) => status === 200);
+    await within(
+      1000,
+      () => chat(system, key, "x", { model: "second" }),
+      ({ status }) => status === 200,
+    );
     const use = (body: object, path = "/v1/chat/completions") => call(system.url, "POST", path, { key, body: { ...MESSAGE, ...body } });
     const denied = (answer: Answer) => expectGatewayError(answer, 403, "permission_denied_error", "model_not_allowed");
     denied(await use({}));
@@ -184,7 +225,9 @@ describe("errors of chat completions", () => {
   test("a rate limit is 429 with retry-after and x-ratelimit-*, and the answers before it count down", async () => {
     const { key } = await makeKey({ rpm: 2 });
     const answers = [await chat(system, key, "1"), await chat(system, key, "2"), await chat(system, key, "3")];
-    expect(answers.map(({ headers }) => [headers.get("x-ratelimit-limit-requests"), headers.get("x-ratelimit-remaining-requests")])).toEqual([
+    expect(
+      answers.map(({ headers }) => [headers.get("x-ratelimit-limit-requests"), headers.get("x-ratelimit-remaining-requests")]),
+    ).toEqual([
       ["2", "1"],
       ["2", "0"],
       ["2", "0"],
@@ -212,12 +255,20 @@ describe("errors of chat completions", () => {
     await chat(system, key, "uses the budget up");
     expectGatewayError(await chat(system, key, "over budget"), 429, "insufficient_quota", "QUOTA_EXCEEDED");
     await call(system.url, "POST", `/api/admin/teams/${poor.teamId}/block`, { token: admin, body: {} });
-    const blocked = await within(1000, () => chat(system, poor.key, "x"), ({ status }) => status === 403);
+    const blocked = await within(
+      1000,
+      () => chat(system, poor.key, "x"),
+      ({ status }) => status === 403,
+    );
     expectGatewayError(blocked, 403, "permission_denied_error", "TEAM_BLOCKED");
   });
 
   test("other methods are 405 with Allow, other paths 404, each in the gateway's shape with both ids", async () => {
-    for (const [method, path, allow] of [["GET", "/v1/chat/completions", "POST"], ["POST", "/models", "GET"], ["DELETE", "/models/echo", "GET"]] as const) {
+    for (const [method, path, allow] of [
+      ["GET", "/v1/chat/completions", "POST"],
+      ["POST", "/models", "GET"],
+      ["DELETE", "/models/echo", "GET"],
+    ] as const) {
       const answer = await call(system.url, method, path, { key: tenant.key });
       expect([answer.status, answer.body.error.type]).toEqual([405, "invalid_request_error"]);
       expect(answer.headers.get("allow")).toContain(allow);
@@ -229,7 +280,10 @@ describe("errors of chat completions", () => {
 
 describe("models", () => {
   test("the list has the real provider and time, in a stable order, without duplicates; one is found by its name", async () => {
-    await call(system.url, "POST", "/api/admin/models", { token: admin, body: { name: "vendor/name", provider: "echo", inferenceModelId: "echo" } });
+    await call(system.url, "POST", "/api/admin/models", {
+      token: admin,
+      body: { name: "vendor/name", provider: "echo", inferenceModelId: "echo" },
+    });
     const list = () => call(system.url, "GET", "/v1/models", { key: tenant.key });
     const { body } = await within(1000, list, (answer) => answer.text.includes("vendor/name"));
     expect(Object.keys(body).sort()).toEqual(["data", "object"]);
@@ -280,15 +334,23 @@ describe("Idempotency-Key on a priced call", () => {
   const countOf = async (keyId: string) =>
     (await call(system.url, "GET", `/api/gw/logs?apiKey=${keyId}`, { token: tenant.token })).body.meta.totals.requests;
 
-  test.each([{}, { stream: true }, { stream: true, stream_options: { include_usage: true } }])("%p is answered once, billed once and replayed byte for byte", async (more) => {
-    const { key, id } = await makeKey();
-    const first = await say(key, "only once", more);
-    const again = await say(key, "only once", more);
-    expect([first.status, again.status, first.headers.get("idempotent-replayed"), again.headers.get("idempotent-replayed")]).toEqual([200, 200, null, "true"]);
-    expect(again.text).toBe(first.text);
-    expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"));
-    expect(await countOf(id)).toBe(1);
-  });
+  test.each([{}, { stream: true }, { stream: true, stream_options: { include_usage: true } }])(
+    "%p is answered once, billed once and replayed byte for byte",
+    async (more) => {
+      const { key, id } = await makeKey();
+      const first = await say(key, "only once", more);
+      const again = await say(key, "only once", more);
+      expect([first.status, again.status, first.headers.get("idempotent-replayed"), again.headers.get("idempotent-replayed")]).toEqual([
+        200,
+        200,
+        null,
+        "true",
+      ]);
+      expect(again.text).toBe(first.text);
+      expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"));
+      expect(await countOf(id)).toBe(1);
+    },
+  );
 
   test("another body is 409, another API key is another call, a refusal uses nothing up", async () => {
     const { key, id } = await makeKey();
@@ -319,7 +381,11 @@ describe("POST /api/gw/messages", () => {
   test("answers as OpenAI does, streamed when asked, and bills the key", async () => {
     const answer = await send(message({ max_tokens: 1 }));
     expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({ object: "chat.completion", model: "echo", choices: [{ message: { content: "hello" }, finish_reason: "length" }] });
+    expect(answer.body).toMatchObject({
+      object: "chat.completion",
+      model: "echo",
+      choices: [{ message: { content: "hello" }, finish_reason: "length" }],
+    });
     expect(answer.headers.get("x-gw-call-id")).toMatch(/^call_/);
     const stream = await send(message({ stream: true }));
     expect(stream.headers.get("content-type")).toMatch(/^text\/event-stream/);
@@ -338,7 +404,11 @@ describe("POST /api/gw/messages", () => {
     const poor = await newTenant(system);
     expectError(await send(message({ apiKey: poor.key }), poor.token), 402, "QUOTA_EXCEEDED");
     await call(system.url, "POST", `/api/admin/teams/${poor.teamId}/block`, { token: admin, body: {} });
-    await within(1000, () => chat(system, poor.key, "x"), ({ status }) => status === 403);
+    await within(
+      1000,
+      () => chat(system, poor.key, "x"),
+      ({ status }) => status === 403,
+    );
     expectError(await send(message({ apiKey: poor.key }), poor.token), 403, "TEAM_BLOCKED");
     expectError(await call(system.url, "GET", "/api/gw/messages", { token: tenant.token }), 405, "VALIDATION_ERROR");
   });

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { System } from "../helpers/system.ts";
+import { mintSecret } from "../../common/key-shape.ts";
+import { systemRandom } from "../../common/random.ts";
 import { call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import type { System } from "../helpers/system.ts";
 
 /** What one tenant has, by the kind of thing an id can name. */
 export interface Things {
@@ -162,7 +164,7 @@ export function missing(kind: keyof Things): string {
       return "0123456789abcdef".repeat(4);
     case "keySecret":
       // Well-formed by its checksum, and nobody's.
-      return "sk-0000000000000000000000000000000000000000";
+      return NOBODYS_KEY;
     case "invitationId":
       return "inv_0000000000000000000000000";
     default:
@@ -170,6 +172,7 @@ export function missing(kind: keyof Things): string {
   }
 }
 
+const NOBODYS_KEY = mintSecret(systemRandom);
 const PREFIX = { organizationId: "org", teamId: "team", keyId: "key", logId: "call", modelId: "model", providerId: "prov" } as const;
 
 /** A tenant with a member, an invitation, a key, a priced call and so a log entry. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { adminToken, call, newTenant, type Tenant } from "../helpers/api.ts";
-import { startSystem, type System } from "../helpers/system.ts";
+import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError } from "./support.ts";
 

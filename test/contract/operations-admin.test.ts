@@ -1,5 +1,5 @@
 import { adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
-import { startSystem, type System } from "../helpers/system.ts";
+import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError, expectGatewayError, nameOf, operations, within } from "./support.ts";
 
@@ -35,13 +35,18 @@ describe("users", () => {
     expect((await ask("DELETE", `/api/admin/users/${person.userId}`)).status).toBe(200);
     expectError(await ask("DELETE", `/api/admin/users/${person.userId}`), 404, "NOT_FOUND");
     expectError(await ask("GET", `/api/admin/users/${person.userId}`), 404, "NOT_FOUND");
-    await within(1000, () => chat(system, person.key, "gone"), ({ status }) => status === 401);
+    await within(
+      1000,
+      () => chat(system, person.key, "gone"),
+      ({ status }) => status === 401,
+    );
   });
 
   test("one that is not there is 404, one that cannot be is 400", async () => {
     expectError(await ask("GET", "/api/admin/users/987654321"), 404, "NOT_FOUND");
     expectError(await ask("GET", "/api/admin/users/999999999999999999"), 404, "NOT_FOUND");
-    for (const id of ["x", "-1", "1.5", "%00", "9".repeat(40)]) expectError(await ask("GET", `/api/admin/users/${id}`), 400, "VALIDATION_ERROR", "id");
+    for (const id of ["x", "-1", "1.5", "%00", "9".repeat(40)])
+      expectError(await ask("GET", `/api/admin/users/${id}`), 400, "VALIDATION_ERROR", "id");
   });
 
   test("the last admin cannot be demoted or deleted", async () => {
@@ -68,48 +73,94 @@ describe("credits and blocks", () => {
     const blocked = await ask("POST", `/api/admin/teams/${owner.teamId}/block`, { body: { reason: "abuse" } });
     records.expectShape(records.team, blocked.body.team);
     expect(blocked.body.team).toMatchObject({ status: "blocked", blockedReason: "admin", blockedAt: expect.any(String) });
-    const refused = await within(1000, () => chat(system, owner.key, "x"), ({ status }) => status === 403);
+    const refused = await within(
+      1000,
+      () => chat(system, owner.key, "x"),
+      ({ status }) => status === 403,
+    );
     expectGatewayError(refused, 403, "permission_denied_error", "TEAM_BLOCKED");
     await call(system.url, "POST", "/api/credits/purchase", { token: owner.token, body: { amount: 100_000_000 } });
     expect((await chat(system, owner.key, "still")).status).toBe(403);
     const open = await ask("POST", `/api/admin/teams/${owner.teamId}/unblock`, { body: {} });
     expect(open.body.team).toMatchObject({ status: "active", blockedReason: null, blockedAt: null });
-    await within(1000, () => chat(system, owner.key, "x"), ({ status }) => status === 200);
+    await within(
+      1000,
+      () => chat(system, owner.key, "x"),
+      ({ status }) => status === 200,
+    );
     expectError(await ask("POST", "/api/admin/teams/team_nothing/block", { body: {} }), 404, "NOT_FOUND");
   });
 });
 
 describe("catalogue", () => {
-  const create = (body: object) => ask("POST", "/api/admin/models", { body: { provider: "echo", inferenceModelId: "echo", type: "chat", ...body } });
+  const create = (body: object) =>
+    ask("POST", "/api/admin/models", { body: { provider: "echo", inferenceModelId: "echo", type: "chat", ...body } });
   const say = (model: string) => chat(system, tenant.key, "one two three", { model });
   const costOf = async (model: string) => Number((await say(model)).headers.get("x-gw-cost-nano"));
 
   test("a new model is callable within a second; a new price is a new version; disabled and deleted it is 404", async () => {
-    const made = await create({ name: "fresh/model-1", pricing: { input: 1_000_000, output: 1_000_000 }, contextWindow: 4096, description: "d" });
+    const made = await create({
+      name: "fresh/model-1",
+      pricing: { input: 1_000_000, output: 1_000_000 },
+      contextWindow: 4096,
+      description: "d",
+    });
     expect(made.status).toBe(201);
     records.expectShape(records.model, made.body.model);
     const { model } = made.body;
-    expect(model).toMatchObject({ name: "fresh/model-1", type: "chat", contextWindow: 4096, maxOutputTokens: null, trained: null, description: "d" });
+    expect(model).toMatchObject({
+      name: "fresh/model-1",
+      type: "chat",
+      contextWindow: 4096,
+      maxOutputTokens: null,
+      trained: null,
+      description: "d",
+    });
     expect(model.pricing).toMatchObject({ version: 1, input: 1_000_000, output: 1_000_000, cachedInput: null, cacheWrite: null });
-    await within(1000, () => say("fresh/model-1"), ({ status }) => status === 200);
+    await within(
+      1000,
+      () => say("fresh/model-1"),
+      ({ status }) => status === 200,
+    );
     expect(await costOf("fresh/model-1")).toBe(6);
 
     const priced = await ask("PATCH", `/api/admin/models/${model.id}`, { body: { pricing: { input: 2_000_000, output: 5_000_000 } } });
     expect(priced.body.model.pricing).toMatchObject({ version: 2, input: 2_000_000, output: 5_000_000 });
-    await within(1000, () => say("fresh/model-1"), ({ headers }) => headers.get("x-gw-cost-nano") === "21");
+    await within(
+      1000,
+      () => say("fresh/model-1"),
+      ({ headers }) => headers.get("x-gw-cost-nano") === "21",
+    );
     const [log] = (await call(system.url, "GET", "/api/gw/logs?model=fresh/model-1", { token: tenant.token })).body.data;
     expect(log).toMatchObject({ priceVersion: 2, cost: 21 });
 
     await ask("PUT", `/api/admin/models/${model.id}`, { body: { status: "disabled" } });
-    const gone = await within(1000, () => say("fresh/model-1"), ({ status }) => status !== 200);
+    const gone = await within(
+      1000,
+      () => say("fresh/model-1"),
+      ({ status }) => status !== 200,
+    );
     expectGatewayError(gone, 404, "not_found_error", "model_not_found");
     const names = async (path: string) => (await ask("GET", `${path}?search=fresh`)).body.data.map(({ name }: { name: string }) => name);
     expect(await names("/api/models")).toEqual([]);
     expect(await names("/api/admin/models")).toEqual(["fresh/model-1"]);
     await ask("PATCH", `/api/admin/models/${model.id}`, { body: { status: "active" } });
-    await within(1000, () => say("fresh/model-1"), ({ status }) => status === 200);
+    await within(
+      1000,
+      () => say("fresh/model-1"),
+      ({ status }) => status === 200,
+    );
     expect((await ask("DELETE", `/api/admin/models/${model.id}`)).status).toBe(200);
-    expectGatewayError(await within(1000, () => say("fresh/model-1"), ({ status }) => status !== 200), 404, "not_found_error", "model_not_found");
+    expectGatewayError(
+      await within(
+        1000,
+        () => say("fresh/model-1"),
+        ({ status }) => status !== 200,
+      ),
+      404,
+      "not_found_error",
+      "model_not_found",
+    );
     expectError(await ask("DELETE", `/api/admin/models/${model.id}`), 404, "NOT_FOUND");
     expectError(await ask("PATCH", `/api/admin/models/${model.id}`, { body: { description: "x" } }), 404, "NOT_FOUND");
   });
@@ -152,13 +203,24 @@ describe("catalogue", () => {
     const { id } = made.body.provider;
     expectError(await ask("POST", "/api/admin/providers", { body: { name: "secretive", kind: "echo" } }), 409, "VALIDATION_ERROR", "name");
     expectError(await ask("POST", "/api/admin/providers", { body: { name: "Odd", kind: "telepathy" } }), 400, "VALIDATION_ERROR", "kind");
-    expectError(await ask("POST", "/api/admin/providers", { body: { name: "Odd", kind: "echo", baseUrl: "file:///etc" } }), 400, "VALIDATION_ERROR", "baseUrl");
+    expectError(
+      await ask("POST", "/api/admin/providers", { body: { name: "Odd", kind: "echo", baseUrl: "file:///etc" } }),
+      400,
+      "VALIDATION_ERROR",
+      "baseUrl",
+    );
     const model = await create({ name: "secretive-model", provider: id });
-    await within(1000, () => say("secretive-model"), ({ status }) => status === 200);
+    await within(
+      1000,
+      () => say("secretive-model"),
+      ({ status }) => status === 200,
+    );
     expectError(await ask("DELETE", `/api/admin/providers/${id}`), 400, "VALIDATION_ERROR");
     const texts = [made.text, model.text, (await ask("PATCH", `/api/admin/providers/${id}`, { body: fields2() })).text];
     for (const { method, path } of operations.filter((entry) => entry.method === "get" && !entry.path.includes(":"))) {
-      texts.push((await ask(method.toUpperCase(), `${path}${path.includes("verify") || path.includes("/me") ? "" : "?pageSize=100"}`)).text);
+      texts.push(
+        (await ask(method.toUpperCase(), `${path}${path.includes("verify") || path.includes("/me") ? "" : "?pageSize=100"}`)).text,
+      );
     }
     for (const path of ["/models", "/models/secretive-model"]) texts.push((await call(system.url, "GET", path, { key: tenant.key })).text);
     texts.push((await say("secretive-model")).text, system.logs());
@@ -237,8 +299,13 @@ describe("ledger and audit", () => {
       if (who === token) expect(data[0].actorId).toBe(owner.userId);
     }
     // Every write of the table is one of those above, but for the aliases and the reset, whose token is in a mail.
-    const done = new Set(writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov)_\w+|\/\d+/g, "/:id")}`));
-    const left = operations.filter(({ method }) => method !== "get").map(nameOf).filter((name) => !done.has(name));
+    const done = new Set(
+      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov)_\w+|\/\d+/g, "/:id")}`),
+    );
+    const left = operations
+      .filter(({ method }) => method !== "get")
+      .map(nameOf)
+      .filter((name) => !done.has(name));
     expect(left.sort()).toEqual(["post /api/auth/password/reset", "post /api/auth/register"]);
     const secrets = (await ask("GET", "/api/admin/audit?pageSize=100")).text;
     for (const secret of ["long enough", "another password", owner.password]) expect(secrets).not.toContain(secret);

@@ -1,5 +1,5 @@
 import { adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
-import { startSystem, type System } from "../helpers/system.ts";
+import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError } from "./support.ts";
 
@@ -101,7 +101,10 @@ describe("ledger and quota", () => {
     const { token } = owner;
     await buy({ amount: 1_000_000_000 }, token);
     const credit = (amount: number, reference?: string) =>
-      ask("POST", `/api/admin/organizations/${owner.organizationId}/credits`, { token: admin, body: { amount, ...(reference ? { reference } : {}) } });
+      ask("POST", `/api/admin/organizations/${owner.organizationId}/credits`, {
+        token: admin,
+        body: { amount, ...(reference ? { reference } : {}) },
+      });
     const granted = await credit(500, "a welcome");
     expect(granted.status).toBe(201);
     records.expectShape(records.ledgerEntry, granted.body.entry);
@@ -161,13 +164,21 @@ describe("ledger and quota", () => {
     const { token } = owner;
     const credit = { token: admin, body: { amount: -500 } };
     expect((await ask("POST", `/api/admin/organizations/${owner.organizationId}/credits`, credit)).body.balance).toBe(-500);
-    expect((await ask("GET", "/api/balance", { token })).body).toMatchObject({ balance: -500, balanceUsd: "-0.0000005", status: "blocked" });
+    expect((await ask("GET", "/api/balance", { token })).body).toMatchObject({
+      balance: -500,
+      balanceUsd: "-0.0000005",
+      status: "blocked",
+    });
     expect((await ask("GET", "/api/quota", { token })).body.quota).toMatchObject({ status: "blocked", blockedTeams: 1, available: -500 });
     const { team } = (await ask("GET", `/api/gw/teams/${owner.teamId}`, { token })).body;
     expect(team).toMatchObject({ status: "blocked", blockedReason: "quota", blockedAt: expect.any(String) });
     expect((await ask("GET", "/api/api-keys", { token })).body.data[0].status).toBe("blocked");
     await buy({ amount: 10_000_000 }, token);
-    expect((await ask("GET", `/api/gw/teams/${owner.teamId}`, { token })).body.team).toMatchObject({ status: "active", blockedReason: null, blockedAt: null });
+    expect((await ask("GET", `/api/gw/teams/${owner.teamId}`, { token })).body.team).toMatchObject({
+      status: "active",
+      blockedReason: null,
+      blockedAt: null,
+    });
     expect((await chat(system, owner.key, "again")).status).toBe(200);
   });
 });

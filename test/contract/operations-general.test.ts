@@ -1,5 +1,5 @@
 import { type Answer, adminToken, call, newTenant, type Tenant } from "../helpers/api.ts";
-import { startSystem, type System } from "../helpers/system.ts";
+import { type System, startSystem } from "../helpers/system.ts";
 import { INPUTS } from "./inputs.ts";
 import * as records from "./records.ts";
 import { eachOf, expectError, fieldsOf, nameOf, operations, pathOf } from "./support.ts";
@@ -20,23 +20,37 @@ const somewhere = (path: string) => pathOf(path, { id: "1" });
 const tokenFor = (auth: string) => (auth === "admin" ? admin : auth === "user" ? tenant.token : undefined);
 const table = operations.map((entry) => [nameOf(entry), entry] as const);
 
-test.each(table.filter(([, { auth }]) => auth !== "none"))("%s without a good token is 401, whatever else is wrong", async (_name, entry) => {
-  const ask = (headers: Record<string, string>) =>
-    call(system.url, entry.method.toUpperCase(), `${somewhere(entry.path)}?page=0`, { headers, ...(entry.body ? { body: "{broken" } : {}) });
-  const forged = `${tenant.token.split(".").slice(0, 2).join(".")}.${"A".repeat(43)}`;
-  const unsigned = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${tenant.token.split(".")[1]}.`;
-  for (const headers of [{}, { authorization: `Bearer ${forged}` }, { authorization: `Bearer ${unsigned}` }, { "x-gw-api-key": tenant.key }]) {
-    expectError(await ask(headers as Record<string, string>), 401, "UNAUTHORIZED");
-  }
-});
+test.each(table.filter(([, { auth }]) => auth !== "none"))(
+  "%s without a good token is 401, whatever else is wrong",
+  async (_name, entry) => {
+    const ask = (headers: Record<string, string>) =>
+      call(system.url, entry.method.toUpperCase(), `${somewhere(entry.path)}?page=0`, {
+        headers,
+        ...(entry.body ? { body: "{broken" } : {}),
+      });
+    const forged = `${tenant.token.split(".").slice(0, 2).join(".")}.${"A".repeat(43)}`;
+    const unsigned = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${tenant.token.split(".")[1]}.`;
+    for (const headers of [
+      {},
+      { authorization: `Bearer ${forged}` },
+      { authorization: `Bearer ${unsigned}` },
+      { "x-gw-api-key": tenant.key },
+    ]) {
+      expectError(await ask(headers as Record<string, string>), 401, "UNAUTHORIZED");
+    }
+  },
+);
 
-test.each(table.filter(([, { auth }]) => auth === "admin"))("%s of somebody who is no admin is 403, whatever else is wrong", async (_name, entry) => {
-  const answer = await call(system.url, entry.method.toUpperCase(), `${somewhere(entry.path)}?page=0`, {
-    token: tenant.token,
-    ...(entry.body ? { body: "{broken" } : {}),
-  });
-  expectError(answer, 403, "FORBIDDEN");
-});
+test.each(table.filter(([, { auth }]) => auth === "admin"))(
+  "%s of somebody who is no admin is 403, whatever else is wrong",
+  async (_name, entry) => {
+    const answer = await call(system.url, entry.method.toUpperCase(), `${somewhere(entry.path)}?page=0`, {
+      token: tenant.token,
+      ...(entry.body ? { body: "{broken" } : {}),
+    });
+    expectError(answer, 403, "FORBIDDEN");
+  },
+);
 
 test("another method on a known path is 405 and names the right ones; OPTIONS is told them too", async () => {
   const paths = Map.groupBy(operations, ({ path }) => path);
@@ -75,11 +89,13 @@ test.each(table.filter(([, { body }]) => body))("%s refuses bodies that are brok
 
 test.each(table.filter(([, { body }]) => body))("%s names each required field that is missing", async (name, entry) => {
   const example = INPUTS[name]?.example(new Proxy({}, { get: () => "1" }) as never).body ?? {};
-  const required = fieldsOf(entry.body).filter(({ path: [field = ""] , path }) => {
+  const required = fieldsOf(entry.body).filter(({ path: [field = ""], path }) => {
     const { [field]: _left, ...rest } = example;
     return path.length === 1 && field in example && entry.body?.safeParse(rest).success === false;
   });
-  for (const { path: [field = ""] } of required) {
+  for (const {
+    path: [field = ""],
+  } of required) {
     const { [field]: _left, ...rest } = example;
     const answer = await call(system.url, entry.method.toUpperCase(), somewhere(entry.path), { token: tokenFor(entry.auth), body: rest });
     expectError(answer, 400, "VALIDATION_ERROR", "body");
@@ -113,7 +129,12 @@ test.each(lists)("%s pages as the contract says", async (_name, entry) => {
   expect(first.body.meta).toMatchObject({ page: 1, pageSize: 20 });
   const { total } = first.body.meta;
   expect(first.body.data).toHaveLength(Math.min(20, total));
-  expect((await list("?page=1&pageSize=100")).body.meta).toMatchObject({ page: 1, pageSize: 100, total, totalPages: Math.ceil(total / 100) });
+  expect((await list("?page=1&pageSize=100")).body.meta).toMatchObject({
+    page: 1,
+    pageSize: 100,
+    total,
+    totalPages: Math.ceil(total / 100),
+  });
   const one = await list("?pageSize=1");
   expect(one.body.data).toHaveLength(Math.min(1, total));
   expect(one.body.meta).toMatchObject({ pageSize: 1, totalPages: total });

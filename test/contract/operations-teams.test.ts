@@ -1,5 +1,5 @@
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { startSystem, type System } from "../helpers/system.ts";
+import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError } from "./support.ts";
 
@@ -31,7 +31,13 @@ describe("teams", () => {
     const made = await ask("POST", "/api/gw/teams", { token: tenant.token, body: { name: "  Research  " } });
     expect(made.status).toBe(201);
     records.expectShape(records.team, made.body.team);
-    expect(made.body.team).toMatchObject({ name: "Research", organizationId: tenant.organizationId, memberCount: 1, keyCount: 0, spend: 0 });
+    expect(made.body.team).toMatchObject({
+      name: "Research",
+      organizationId: tenant.organizationId,
+      memberCount: 1,
+      keyCount: 0,
+      spend: 0,
+    });
     const { id } = made.body.team;
     await ask("POST", "/api/gw/api-keys", { token: tenant.token, body: { name: "k", team_id: id } });
     const detail = await teamOf(tenant.token, id);
@@ -83,7 +89,13 @@ describe("invitations", () => {
     const first = await invite(tenant.token, teamId, guest.email.toUpperCase(), "admin");
     expect(first.status).toBe(201);
     records.expectShape(records.teamMember, first.body.member);
-    expect(first.body.member).toMatchObject({ memberId: guest.userId, userId: guest.userId, email: guest.email, role: "admin", status: "active" });
+    expect(first.body.member).toMatchObject({
+      memberId: guest.userId,
+      userId: guest.userId,
+      email: guest.email,
+      role: "admin",
+      status: "active",
+    });
     const again = await invite(tenant.token, teamId, guest.email, "admin");
     expect(again.status).toBe(200);
     expect(again.body.member).toEqual(first.body.member);
@@ -217,7 +229,9 @@ describe("organisations", () => {
     const switched = await activate(guest.token, tenant.organizationId);
     expect(switched.body.organization).toMatchObject({ id: tenant.organizationId, isActive: true, role: "member" });
     expect((await ask("GET", "/api/balance", { token: guest.token })).body.organizationId).toBe(tenant.organizationId);
-    expect((await ask("GET", "/api/gw/teams", { token: guest.token })).body.data.map(({ id }: { id: string }) => id)).toEqual([tenant.teamId]);
+    expect((await ask("GET", "/api/gw/teams", { token: guest.token })).body.data.map(({ id }: { id: string }) => id)).toEqual([
+      tenant.teamId,
+    ]);
     expect((await ask("GET", "/api/balance", { token: session.token })).body.organizationId).toBe(guest.organizationId);
     const fresh = await ask("POST", "/api/auth/token/refresh", { token: guest.token });
     expect((await ask("GET", "/api/auth/me", { token: fresh.body.token })).body.organization.id).toBe(tenant.organizationId);

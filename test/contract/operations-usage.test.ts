@@ -1,5 +1,5 @@
 import { type Answer, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
-import { startSystem, type System } from "../helpers/system.ts";
+import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError } from "./support.ts";
 
@@ -59,7 +59,8 @@ describe("logs", () => {
 
   test("their totals equal the ledger and the sum of their rows", async () => {
     const { data, meta } = (await logs("?pageSize=100")).body;
-    const sum = (pick: (log: { cost: number; usage: { total: number } }) => number) => data.map(pick).reduce((a: number, b: number) => a + b, 0);
+    const sum = (pick: (log: { cost: number; usage: { total: number } }) => number) =>
+      data.map(pick).reduce((a: number, b: number) => a + b, 0);
     expect(meta.totals).toMatchObject({ requests: data.length, tokens: sum(({ usage }) => usage.total), cost: sum(({ cost }) => cost) });
     const ledger = await ask("GET", "/api/credits/ledger?type=usage&pageSize=100", { token: tenant.token });
     expect(ledger.body.data.reduce((total: number, { amount }: { amount: number }) => total - amount, 0)).toBe(meta.totals.cost);
@@ -89,7 +90,7 @@ describe("logs", () => {
     expectError(await logs("?apiKey=sk-nothing"), 404, "NOT_FOUND");
   });
 
-  test.each([
+  const narrowed: [string, () => string, number][] = [
     ["team_id", () => second.teamId, 2],
     ["teamId", () => tenant.teamId, 6],
     ["model", () => "echo", 8],
@@ -101,9 +102,15 @@ describe("logs", () => {
     ["search", () => "person-17", 1],
     ["search", () => "KEY TWO", 2],
     ["search", () => ".*", 0],
-  ] as const)("%s narrows rows and totals alike", async (field, value, expected) => {
+  ];
+  test.each(narrowed)("%s narrows rows and totals alike", async (field, value, expected) => {
     const answer = await logs(`?${field}=${encodeURIComponent(value())}&pageSize=100`);
-    expect([answer.status, ids(answer).length, answer.body.meta.totals.requests, answer.body.meta.total]).toEqual([200, expected, expected, expected]);
+    expect([answer.status, ids(answer).length, answer.body.meta.totals.requests, answer.body.meta.total]).toEqual([
+      200,
+      expected,
+      expected,
+      expected,
+    ]);
   });
 
   test("dates are days of the time zone, the end included; moments are exact", async () => {
@@ -113,9 +120,12 @@ describe("logs", () => {
       expect(body.meta.totals.requests).toBe(body.data.length);
       return body.data.length;
     };
-    const day = (zone: string, shift = 0) => new Intl.DateTimeFormat("sv-SE", { timeZone: zone }).format(Date.parse(at[0] ?? "") + shift * 86_400_000);
+    const day = (zone: string, shift = 0) =>
+      new Intl.DateTimeFormat("sv-SE", { timeZone: zone }).format(Date.parse(at[0] ?? "") + shift * 86_400_000);
     for (const zone of ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"]) {
-      const inside = at.filter((moment) => new Intl.DateTimeFormat("sv-SE", { timeZone: zone }).format(new Date(moment)) === day(zone)).length;
+      const inside = at.filter(
+        (moment) => new Intl.DateTimeFormat("sv-SE", { timeZone: zone }).format(new Date(moment)) === day(zone),
+      ).length;
       expect(await count(`startDate=${day(zone)}&endDate=${day(zone)}&tz=${zone}`)).toBe(inside);
       expect(await count(`startDate=${day(zone, 1)}&tz=${zone}`)).toBe(0);
       expect(await count(`endDate=${day(zone, -2)}&tz=${zone}`)).toBe(0);
@@ -178,7 +188,10 @@ describe("logs", () => {
 
   test("a member sees the calls of his teams only", async () => {
     const member = await newTenant(system);
-    await ask("POST", "/api/gw/teams/invite-member", { token: tenant.token, body: { teamId: second.teamId, email: member.email, role: "member" } });
+    await ask("POST", "/api/gw/teams/invite-member", {
+      token: tenant.token,
+      body: { teamId: second.teamId, email: member.email, role: "member" },
+    });
     await ask("PUT", "/api/gw/organizations", { token: member.token, body: { id: tenant.organizationId, active: true } });
     const seen = await logs("?pageSize=100", member.token);
     expect([ids(seen).length, seen.body.meta.totals.requests]).toEqual([2, 2]);
@@ -190,12 +203,23 @@ describe("logs", () => {
 describe("usage", () => {
   test("its buckets and totals equal the log's", async () => {
     const { totals } = (await logs()).body.meta;
-    for (const query of ["", "?groupBy=model", "?groupBy=team", "?groupBy=key", "?groupBy=status", "?groupBy=user", "?groupBy=provider", "?groupBy=hour", "?groupBy=month"]) {
+    for (const query of [
+      "",
+      "?groupBy=model",
+      "?groupBy=team",
+      "?groupBy=key",
+      "?groupBy=status",
+      "?groupBy=user",
+      "?groupBy=provider",
+      "?groupBy=hour",
+      "?groupBy=month",
+    ]) {
       const answer = await usage(query);
       expect(answer.status).toBe(200);
       for (const bucket of answer.body.data) records.expectShape(records.usageBucket, bucket);
       expect(answer.body.meta.totals).toEqual(totals);
-      const sum = (name: string) => answer.body.data.reduce((total: number, bucket: Record<string, number>) => total + (bucket[name] ?? 0), 0);
+      const sum = (name: string) =>
+        answer.body.data.reduce((total: number, bucket: Record<string, number>) => total + (bucket[name] ?? 0), 0);
       expect({ requests: sum("requests"), tokens: sum("total"), cost: sum("cost") }).toMatchObject({
         requests: totals.requests,
         tokens: totals.tokens,
@@ -206,7 +230,12 @@ describe("usage", () => {
 
   test("groups are what they say", async () => {
     const groups = async (groupBy: string) =>
-      Object.fromEntries((await usage(`?groupBy=${groupBy}&interval=all`)).body.data.map((bucket: { group: string; requests: number }) => [bucket.group, bucket.requests]));
+      Object.fromEntries(
+        (await usage(`?groupBy=${groupBy}&interval=all`)).body.data.map((bucket: { group: string; requests: number }) => [
+          bucket.group,
+          bucket.requests,
+        ]),
+      );
     expect(await groups("team")).toEqual({ [tenant.teamId]: 6, [second.teamId]: 2 });
     expect(await groups("key")).toEqual({ [tenant.keyId]: 6, [second.keyId]: 2 });
     expect(await groups("model")).toEqual({ echo: 8 });

@@ -25,7 +25,8 @@ export const nameOf = ({ method, path }: Pick<Operation, "method" | "path">): st
 
 /** An error of the platform: its status, its code, its shape and the headers that go with it. */
 export function expectError(answer: Answer, status: number, code: string, path?: string): void {
-  if (answer.status !== status || answer.body?.code !== code) throw new Error(`expected ${status} ${code}: ${answer.status} ${answer.text}`);
+  if (answer.status !== status || answer.body?.code !== code)
+    throw new Error(`expected ${status} ${code}: ${answer.status} ${answer.text}`);
   records.expectShape(records.platformError, answer.body);
   expect(answer.body.requestId).toBe(answer.headers.get("x-request-id"));
   if (status === 401) expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer/);

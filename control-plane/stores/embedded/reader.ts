@@ -13,7 +13,7 @@ export interface Tables {
 const packr = new Packr({ useRecords: false, int64AsType: "bigint" });
 
 export const encode = (record: object): Buffer => packr.pack(record);
-export const decode = <Name extends CollectionName>(bytes: Buffer): Records[Name] => packr.unpack(bytes) as Records[Name];
+const decode = <Name extends CollectionName>(bytes: Buffer): Records[Name] => packr.unpack(bytes) as Records[Name];
 
 /** Sorts after every value that can stand in an index. */
 const AFTER_ALL = Buffer.from([0xff]) as unknown as IndexValue;

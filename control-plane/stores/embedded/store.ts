@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
-import { COLLECTION_NAMES, type CollectionName, type IndexValue, indexesOf, indexValues } from "../collections.ts";
+import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf, indexValues } from "../collections.ts";
 import { Overlay, type Write } from "../overlay.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
@@ -62,21 +62,25 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   }
 
   #apply(writes: readonly Write[]): void {
-    for (const { collection, id, before, after } of writes) {
+    for (const write of writes) {
+      const { collection, id, before, after } = write;
       const records = this.tables.records(collection);
       // Somebody claimed newness without looking: throwing here undoes the whole transaction.
-      if (!before && records.doesExist(id))
+      if (!before && records.doesExist(id)) {
         throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
+      }
       if (after) records.putSync(id, encode(after));
       else records.removeSync(id);
-      for (const [name, definition] of Object.entries(indexesOf(collection))) {
-        const index = this.tables.index(collection, name);
-        const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
-        const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
-        if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
-        if (newValues && moved) index.putSync(indexKey(newValues, id), EMPTY);
-      }
+      for (const [name, definition] of Object.entries(indexesOf(collection))) this.#applyIndex(write, name, definition);
     }
+  }
+
+  #applyIndex({ collection, id, before, after }: Write, name: string, definition: IndexDefinition): void {
+    const index = this.tables.index(collection, name);
+    const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
+    const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
+    if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
+    if (newValues && moved) index.putSync(indexKey(newValues, id), EMPTY);
   }
 }
 

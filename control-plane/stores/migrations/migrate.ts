@@ -12,7 +12,7 @@ const STAMP = "schema";
 const FIRST_VERSION = 1;
 
 /** Every step since the first version, in order. */
-export const MIGRATIONS: readonly Migration[] = [];
+const MIGRATIONS: readonly Migration[] = [];
 
 /**
  * Brings the store to the newest version and stamps it; a new store is stamped as it is. A store from a newer release is refused:
