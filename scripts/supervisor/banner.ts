@@ -42,7 +42,7 @@ function firstCall(base: string, masterKey: string | undefined, masterKeySet: bo
   const key = masterKey ?? (masterKeySet ? "$MASTER_KEY" : "$TRIBUTARY_KEY");
   const hint =
     masterKey === undefined && !masterKeySet
-      ? [`  TRIBUTARY_KEY: the master key shown at the first start, or a key made in the console at ${base}/ui`]
+      ? [`  TRIBUTARY_KEY: the master key shown at the first start, or a key made through POST ${base}/api/gw/api-keys (see the README)`]
       : [];
   const body = '{"model":"echo","messages":[{"role":"user","content":"hello"}]}';
   const call = `curl -s ${base}/v1/chat/completions -H "Authorization: Bearer ${key}" -H 'content-type: application/json' -d '${body}'`;

@@ -5,7 +5,9 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 /** What the client tests speak with; the version is part of what is proven. */
 const OPENAI_VERSION = "3.49.0";
-const PROOF = `import openai; assert openai.__version__ == "${OPENAI_VERSION}"`;
+/** Writes and reads the npy files that the trainer must understand. */
+const NUMPY_VERSION = "2.2.6";
+const PROOF = `import numpy, openai; assert openai.__version__ == "${OPENAI_VERSION}" and numpy.__version__ == "${NUMPY_VERSION}"`;
 
 /**
  * A Python with the official client, made once in .cache/python. Returns its path, or undefined with a loud line; where CI is set
@@ -16,11 +18,10 @@ export async function preparePython(root: string): Promise<string | undefined> {
   const python = join(folder, "bin/python");
   if (await works(python)) return python;
   try {
-    console.log("making .cache/python with the OpenAI client, once");
+    console.log("making .cache/python with the OpenAI client and numpy, once");
     await run("python3", ["-m", "venv", "--clear", folder], { timeout: 120_000 });
-    await run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", `openai==${OPENAI_VERSION}`], {
-      timeout: 300_000,
-    });
+    const packages = [`openai==${OPENAI_VERSION}`, `numpy==${NUMPY_VERSION}`];
+    await run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", ...packages], { timeout: 300_000 });
     await run(python, ["-c", PROOF], { timeout: 60_000 });
     return python;
   } catch (error) {

@@ -36,6 +36,15 @@ export interface System {
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-system-"));
+  try {
+    return await startIn(folder, options);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function startIn(folder: string, options: SystemOptions): Promise<System> {
   const [port, hostedPort, controlPort, trainerPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
   const edgeCount = options.edges ?? 1;
   const env: Record<string, string> = {
