@@ -32,6 +32,7 @@ describe("money", () => {
     expect(fromUsd(Number.NaN)).toBeUndefined();
     expect(fromUsd(1e21)).toBeUndefined();
     expect(fromUsd(0.1)).toBe(100_000_000n);
+    expect([fromUsd(1e-7), fromUsd(1e-9), fromUsd(1e-10), fromUsd(100)]).toEqual([100n, 1n, undefined, 100_000_000_000n]);
   });
 });
 

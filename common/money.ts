@@ -20,10 +20,16 @@ export function toUsdString(amount: bigint): string {
 
 /** Reads a decimal USD string or number of at most nine places; undefined when it is anything else. */
 export function fromUsd(value: string | number): NanoUsd | undefined {
-  const text = typeof value === "number" ? value.toString() : value.trim();
+  const text = typeof value === "number" ? plainDecimal(value) : value.trim();
   const match = /^(-?)(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text);
   if (!match) return undefined;
   const [, sign, whole, fraction] = match;
   const amount = BigInt(whole ?? "0") * NANO_PER_USD + BigInt((fraction ?? "").padEnd(9, "0") || "0");
   return nanoUsd(sign === "-" ? -amount : amount);
+}
+
+// JavaScript writes numbers below a millionth with an exponent: 1e-7. Only what nine places hold exactly is taken so.
+function plainDecimal(value: number): string {
+  const places = value.toFixed(9);
+  return Number(places) === value ? places.replace(/\.?0+$/, "") : value.toString();
 }

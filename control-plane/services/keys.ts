@@ -143,7 +143,11 @@ const rotateKey =
 /** A key by its id, its hash or the secret itself; what the actor may not see looks missing. */
 export async function findKey(deps: ControlDeps, reader: Reader, reference: string): Promise<ApiKey | undefined> {
   if (reference.startsWith("key_")) return reader.get("keys", reference);
-  if (hasKeyShape(reference)) return reader.find("keys", "byHash", [deps.secrets.keyHash(secretSha256(reference))]);
+  if (hasKeyShape(reference)) {
+    const hash = deps.secrets.keyHash(secretSha256(reference));
+    // A secret in its grace after a rotation still names its key.
+    return (await reader.find("keys", "byHash", [hash])) ?? (await reader.find("keys", "byPreviousHash", [hash]));
+  }
   return /^[0-9a-f]{64}$/.test(reference) ? reader.find("keys", "byHash", [reference]) : undefined;
 }
 
