@@ -70,9 +70,9 @@ module.exports = {
     ),
     forbid(
       "edge-http-no-provider-no-driver",
-      "A route calls inference; it never sees a provider, a driver or a gRPC library.",
+      "A route calls inference; it never sees a provider, a driver or a gRPC library. The port's types it may name.",
       { path: "^gateway-edge/(http|platform)/", pathNot: TEST },
-      { path: ["^gateway-edge/providers/", DRIVERS, GRPC] },
+      { path: ["^gateway-edge/providers/", DRIVERS, GRPC], pathNot: "^gateway-edge/providers/provider\\.ts$" },
     ),
     forbid(
       "provider-pure",
@@ -97,8 +97,9 @@ module.exports = {
       "provider-never-another-provider",
       "Siblings do not know each other; openai-compatible is the shared base, the registry the only list.",
       {
-        path: "^gateway-edge/providers/([^/.]+)",
-        pathNot: [TEST, "^gateway-edge/providers/registry\\.ts$"],
+        // A family is what comes before the first dash: gemini-stream.ts belongs to gemini.
+        path: "^gateway-edge/providers/([^/.-]+)",
+        pathNot: [TEST, "^gateway-edge/providers/registry\\.ts$", "^gateway-edge/providers/provider-contract"],
       },
       {
         path: "^gateway-edge/providers/",
@@ -106,7 +107,11 @@ module.exports = {
           "^gateway-edge/providers/$1(\\.ts$|/|-)",
           "^gateway-edge/providers/(provider|openai-compatible)[^/]*(\\.ts$|/)",
           // Readers and writers of a wire form (sse-reader, event-stream, aws-signature …) belong to no provider.
-          "^gateway-edge/providers/(wire/|shared/|[^/]*(sse|stream|reader|signature|usage|errors)[^/]*\\.ts$)",
+          "^gateway-edge/providers/(shared/|[^/]*-reader\\.ts$|aws-event-stream\\.ts$|openai-usage\\.ts$)",
+          // What every family reads JSON and refusals with.
+          "^gateway-edge/providers/(json-fields|read-upstream-error|upstream-error-[^/]*)\\.ts$",
+          // Vertex serves Google's models: the same bodies at another address.
+          "^gateway-edge/providers/gemini-[^/]*\\.ts$",
         ],
       },
     ),

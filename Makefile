@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup generate run test check bench-store clean
+.PHONY: help setup generate run test test-clients check bench-store bench-smoke clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,8 +33,14 @@ run: generate ## start everything: control plane, edges, trainer node
 test: generate ## every test, on the embedded store and on a real MongoDB
 	node scripts/test.ts $(ARGS)
 
+test-clients: generate ## official and other clients against the gateway, case by case, with their versions
+	node scripts/test-clients.ts $(ARGS)
+
 check: generate ## formatting, lint, types, imports, dead code, proto, sizes
 	node scripts/check.ts
+
+bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails above the guard
+	node scripts/bench-smoke.ts
 
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts

@@ -7,6 +7,8 @@ export interface Clock {
   /** Milliseconds that only ever grow; for durations, deadlines and ages. */
   monotonicMs(): number;
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** Calls back once, later, unless the returned function is called first. Costs less than a sleep that is nearly always broken off. */
+  after(milliseconds: number, wake: () => void): () => void;
 }
 
 export const systemClock: Clock = {
@@ -14,5 +16,9 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   sleep: async (milliseconds, signal) => {
     await delay(milliseconds, undefined, signal ? { signal } : {});
+  },
+  after: (milliseconds, wake) => {
+    const timer = setTimeout(wake, milliseconds);
+    return () => clearTimeout(timer);
   },
 };

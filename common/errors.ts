@@ -49,6 +49,8 @@ export interface AppErrorOptions {
   param?: string | undefined;
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
+  /** Tried again already, as often as it is allowed: who called us need not. */
+  retried?: boolean | undefined;
 }
 
 export class AppError extends Error {
@@ -57,6 +59,7 @@ export class AppError extends Error {
   readonly details: readonly ErrorDetail[];
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly retried: boolean;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -66,6 +69,7 @@ export class AppError extends Error {
     this.details = options.details ?? [];
     this.param = options.param;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.retried = options.retried ?? false;
   }
 }
 

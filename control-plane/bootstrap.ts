@@ -1,7 +1,7 @@
 import { newId } from "../common/ids.ts";
 import { mintSecret, secretSha256 } from "../common/key-shape.ts";
+import { findModelData } from "../common/model-data/model-data.ts";
 import type { Model, Provider } from "./domain/records.ts";
-import { PROVIDER_KINDS } from "./services/catalog-messages.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import type { Transaction } from "./stores/store.ts";
 import { createAccount } from "./writes/accounts.ts";
@@ -22,6 +22,11 @@ const MASTER_KEY_HASH = "master-key-hash";
 const FIRST_GRANT = 5_000_000_000n;
 
 type Deps = Pick<ControlDeps, "config" | "store" | "clock" | "random" | "secrets" | "passwords">;
+
+/** Models that `bootstrap` is about to make; none on a later start. */
+export async function modelsToCome({ store }: Pick<Deps, "store">): Promise<readonly string[]> {
+  return (await store.get("settings", DONE)) ? [] : ["echo"];
+}
 
 /** Makes the first admin, the master key and the echo model, once in the life of a store. Undefined on every later start. */
 export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
@@ -80,7 +85,7 @@ async function createEcho(tx: Transaction, deps: Deps, now: number): Promise<voi
   };
   await tx.insert("providers", provider);
   await tx.insert("models", model);
-  const price = PROVIDER_KINDS["echo"]?.defaultPrice;
+  const price = findModelData({ kind: "echo", model: "echo" })?.pricing;
   if (price) await addPrice(tx, model.id, price, now);
   await appendChange(tx, { kind: "catalog", subject: model.id }, now);
 }

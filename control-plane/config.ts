@@ -1,5 +1,6 @@
+import { resolve } from "node:path";
 import { z } from "zod";
-import { ConfigError, countSetting, portSetting, readConfig } from "../common/config.ts";
+import { ConfigError, countSetting, flagSetting, portSetting, readConfig } from "../common/config.ts";
 
 const shape = {
   CONTROL_PORT: portSetting(4100),
@@ -36,6 +37,10 @@ const shape = {
     .optional(),
   MAIL_FROM: z.string().default("Tributary <no-reply@localhost>"),
   FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }),
+  CONFIG: z.string().optional(),
+  /** Unset: allowed outside production. */
+  ALLOW_PRIVATE_UPSTREAMS: z.enum(["true", "false", "1", "0"]).optional(),
+  ALLOW_UNPRICED_MODELS: flagSetting(false),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
   NODE_ENV: z.string().optional(),
 };
@@ -54,6 +59,12 @@ export interface ControlConfig {
   publicUrl: string;
   mail: { smtpUrl: string | undefined; from: string };
   feedRowsKept: number;
+  /** A LiteLLM config.yaml. */
+  gatewayConfigPath: string | undefined;
+  /** Admins may set upstream addresses on the operator's own network. */
+  allowPrivateUpstreams: boolean;
+  /** A model without a price is served, and costs nothing. */
+  allowUnpricedModels: boolean;
   logLevel: string;
   production: boolean;
 }
@@ -76,12 +87,27 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     publicUrl: (settings.PUBLIC_URL ?? `http://127.0.0.1:${settings.PORT}`).replace(/\/$/, ""),
     mail: { smtpUrl: settings.SMTP_URL, from: settings.MAIL_FROM },
     feedRowsKept: settings.FEED_ROWS_KEPT,
+    gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
+    // On a developer's machine the upstream is often one's own; a platform with tenants must say that it wants this.
+    allowPrivateUpstreams:
+      settings.ALLOW_PRIVATE_UPSTREAMS === undefined ? !production : ["true", "1"].includes(settings.ALLOW_PRIVATE_UPSTREAMS),
+    allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
     logLevel: settings.LOG_LEVEL,
     production,
   };
 }
 
+/** The file's master key counts where the environment has none. In production one of them has to be there. */
+export function withFileMasterKey(config: ControlConfig, masterKey: string | undefined): ControlConfig {
+  const found = config.masterKey ?? masterKey;
+  if (config.production && found === undefined) {
+    throw new ConfigError(["MASTER_KEY: must be set in production, here or as general_settings.master_key; nothing is made up there"]);
+  }
+  return { ...config, masterKey: found };
+}
+
 function refuseMadeUpSecrets(settings: { [name: string]: unknown }): void {
-  const missing = ["SECRET_KEY", "ADMIN_PASSWORD", "MASTER_KEY"].filter((name) => settings[name] === undefined);
+  const needed = ["SECRET_KEY", "ADMIN_PASSWORD", ...(settings["CONFIG"] === undefined ? ["MASTER_KEY"] : [])];
+  const missing = needed.filter((name) => settings[name] === undefined);
   if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name}: must be set in production; nothing is made up there`));
 }

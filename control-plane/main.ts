@@ -3,8 +3,8 @@ import { systemClock as clock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
-import { bootstrap, masterKeyOf } from "./bootstrap.ts";
-import { type ControlConfig, readControlConfig } from "./config.ts";
+import { bootstrap, masterKeyOf, modelsToCome } from "./bootstrap.ts";
+import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
 import { createPasswords } from "./crypto/passwords.ts";
@@ -13,6 +13,7 @@ import { deriveSecrets } from "./crypto/secrets.ts";
 import { createTokens } from "./crypto/tokens.ts";
 import { Throttle } from "./domain/throttle.ts";
 import { FeedHub } from "./feed/hub.ts";
+import { GatewayConfigFile } from "./gateway-config/config-file.ts";
 import { startJobs } from "./jobs/jobs.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { startServer } from "./server.ts";
@@ -24,10 +25,19 @@ const FAILURES_WINDOW_MS = 5 * 60 * 1000;
 
 // The one place where the ports of the control plane meet their adapters.
 await runMain("tributary control-plane", async () => {
-  const config = readControlConfig(process.env);
-  const logger = createLogger("control-plane", config.logLevel);
-  const store = await openStore(config);
+  const fromEnvironment = readControlConfig(process.env);
+  const logger = createLogger("control-plane", fromEnvironment.logLevel);
+  const store = await openStore(fromEnvironment);
   const { from, to } = await migrate(store);
+  const gateway = await GatewayConfigFile.open({
+    path: fromEnvironment.gatewayConfigPath,
+    environment: process.env,
+    store,
+    clock,
+    logger,
+    namesToCome: await modelsToCome({ store }),
+  });
+  const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
   const secrets = deriveSecrets(loadRootSecret({ given: config.rootSecret, folder: resolve(config.dataFolder), random }), random);
   const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy });
   const deps: ControlDeps = {
@@ -43,6 +53,7 @@ await runMain("tributary control-plane", async () => {
     reservations,
     settler: new Settler({ store, reservations, clock, logger }),
     feed: new FeedHub({ store, clock, logger }),
+    gateway,
     loginThrottle: {
       byAccount: new Throttle({ limit: 10, windowMs: FAILURES_WINDOW_MS }),
       byAddress: new Throttle({ limit: 200, windowMs: FAILURES_WINDOW_MS }),
@@ -52,6 +63,9 @@ await runMain("tributary control-plane", async () => {
   await deps.feed.start();
   const server = await startServer(deps, await masterKeyOf(deps));
   const stopJobs = startJobs(deps);
+  process.on("SIGHUP", () => {
+    gateway.reload().catch((error: unknown) => logger.error({ error: String(error) }, "the gateway configuration could not be read again"));
+  });
   onShutdown(logger, async () => {
     deps.feed.stop();
     await server.stop();

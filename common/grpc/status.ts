@@ -30,32 +30,35 @@ const STATUS: Readonly<Partial<Record<ErrorCode, Status>>> = {
 /** Our error as what grpc-js sends. The internal text stays here. */
 export function toGrpcStatus(error: AppError): Partial<StatusObject> {
   const metadata = new Metadata();
-  metadata.set(
-    ERROR_KEY,
-    Buffer.from(
-      ErrorInfo.encode({
-        code: toWireCode(error.code),
-        message: error.message,
-        violations: error.details.map((detail) => ({ ...detail })),
-        param: error.param,
-        retryAfterSeconds: error.retryAfterSeconds,
-      }).finish(),
-    ),
-  );
+  metadata.set(ERROR_KEY, Buffer.from(ErrorInfo.encode(toErrorInfo(error)).finish()));
   return { code: STATUS[error.code] ?? Status.INVALID_ARGUMENT, details: error.message, metadata };
+}
+
+/** An error inside a message: what its caller may know of it. */
+export function toErrorInfo(error: AppError): ErrorInfo {
+  return {
+    code: toWireCode(error.code),
+    message: error.message,
+    violations: error.details.map((detail) => ({ ...detail })),
+    param: error.param,
+    retryAfterSeconds: error.retryAfterSeconds,
+  };
+}
+
+export function fromErrorInfo(info: ErrorInfo, cause?: unknown): AppError {
+  return new AppError(fromWireCode(info.code), info.message, {
+    details: info.violations,
+    param: info.param,
+    retryAfterSeconds: info.retryAfterSeconds,
+    cause,
+  });
 }
 
 /** What a call failed with, as our error. A failure the peer did not code is the connection's: unavailable, or too late. */
 export function fromGrpcError(error: ServiceError): AppError {
   const coded = error.metadata?.get(ERROR_KEY)[0];
   if (coded instanceof Buffer) {
-    const info = ErrorInfo.decode(coded);
-    return new AppError(fromWireCode(info.code), info.message, {
-      details: info.violations,
-      param: info.param,
-      retryAfterSeconds: info.retryAfterSeconds,
-      cause: error,
-    });
+    return fromErrorInfo(ErrorInfo.decode(coded), error);
   }
   const internal = `grpc ${error.code}: ${error.details}`;
   switch (error.code) {

@@ -27,7 +27,7 @@ interface World {
 
 function open(world: World) {
   let now = 0;
-  const clock: Clock = { now: () => now, monotonicMs: () => now, sleep: async () => {} };
+  const clock: Clock = { now: () => now, monotonicMs: () => now, sleep: async () => {}, after: () => () => {} };
   const account: Account = { ...emptyAccount(organizationAccount("org_1")), balance: world.balance };
   const records: Record<string, unknown> = {
     teams: { ...team, ...world.team },

@@ -3,7 +3,7 @@ import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { appendChange } from "../writes/feed.ts";
 
-type Deps = Pick<ControlDeps, "store" | "clock" | "logger" | "reservations" | "config">;
+type Deps = Pick<ControlDeps, "store" | "clock" | "logger" | "reservations" | "config" | "gateway">;
 
 /** A piece of housekeeping: called again and again, safe to miss, safe to run on several control planes at once. */
 type Job = (now: number, deps: Deps) => Promise<void>;
@@ -17,6 +17,14 @@ export function startJobs(deps: Deps): () => Promise<void> {
     every(1000, announcePrices(deps.clock.now()), deps, stop.signal),
     every(60_000, removeExpired, deps, stop.signal),
     every(60_000, pruneFeed, deps, stop.signal),
+    every(
+      1000,
+      function watchGatewayConfig() {
+        return deps.gateway.check();
+      },
+      deps,
+      stop.signal,
+    ),
     every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
   ];
   return async () => {

@@ -1,10 +1,12 @@
 import { timingSafeEqual } from "node:crypto";
-import { AppError } from "../../common/errors.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
 import type { ServerStream, ServiceHandlers } from "../../common/grpc/server.ts";
+import { toErrorInfo } from "../../common/grpc/status.ts";
 import {
   type AccessServiceService,
   type Caller,
-  type Deployment,
+  type ReserveOutcome,
+  type ReserveRequest,
   StoredAnswer,
   type WatchResponse,
 } from "../../proto/gen/tributary/access/v1/access.ts";
@@ -14,8 +16,8 @@ import { teamState } from "../domain/team-state.ts";
 import type { FeedMessage } from "../feed/hub.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
-import { modelMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
+import { allDeployments, settingsJson } from "./merged-catalog.ts";
 import { optionalDate } from "./messages.ts";
 import { usageRow } from "./usage-messages.ts";
 
@@ -42,7 +44,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
 
     async getSnapshot() {
       const revision = BigInt(deps.feed.revision);
-      return { deployments: await deployments(deps), masterKeySha256: master.sha256, revision };
+      return { deployments: await allDeployments(deps), masterKeySha256: master.sha256, revision, settings: settingsJson(deps) };
     },
 
     watch(request, stream) {
@@ -52,6 +54,10 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
     async reserve(request) {
       const { reserved, rate } = await deps.reservations.reserve({ ...request, tokens: Number(request.tokens) });
       return { reserved, rate };
+    },
+
+    async reserveMany(request) {
+      return { outcomes: await Promise.all(request.reservations.map((reservation) => reserveOne(deps, reservation))) };
     },
 
     async settle(request) {
@@ -102,6 +108,15 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
       return {};
     },
   };
+}
+
+async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<ReserveOutcome> {
+  try {
+    const reserved = await deps.reservations.reserve({ ...request, tokens: Number(request.tokens) });
+    return { outcome: { $case: "reserved", value: { reserved: reserved.reserved, rate: reserved.rate } } };
+  } catch (thrown) {
+    return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
+  }
 }
 
 function callRecordId(deps: ControlDeps, request: { keyId: string; idempotencyKey: string }): string {
@@ -168,29 +183,6 @@ async function masterCaller(deps: ControlDeps): Promise<Caller | undefined> {
     isAdmin: true,
     role: "owner",
   };
-}
-
-async function deployments(deps: ControlDeps): Promise<Deployment[]> {
-  const now = deps.clock.now();
-  const models = await collect(deps.store.scan("models", { index: "byName" }));
-  const providers = await deps.store.getMany(
-    "providers",
-    models.map((model) => model.providerId),
-  );
-  const found = models.map(async (model, index): Promise<Deployment | undefined> => {
-    const provider = providers[index];
-    if (!provider || model.status !== "active") return undefined;
-    return {
-      id: model.id,
-      modelName: model.name,
-      model: await modelMessage(deps.store, model, now),
-      providerKind: provider.kind,
-      inferenceModelId: model.inferenceModelId,
-      baseUrl: provider.baseUrl,
-      apiKey: provider.sealedCredential === undefined ? undefined : deps.secrets.open(provider.sealedCredential).toString("utf8"),
-    };
-  });
-  return (await Promise.all(found)).filter((deployment) => deployment !== undefined);
 }
 
 /** Sends changes as they come. An edge that reads too slowly is cut off and told, by the gap, to resync. */

@@ -2,6 +2,8 @@ import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
+import { findModelData } from "../../common/model-data/model-data.ts";
+import { isProviderKind, PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
 import {
   type CatalogServiceService,
   CreateModelResponse,
@@ -14,13 +16,15 @@ import {
   UpdateProviderResponse,
 } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
 import type { Model, Provider } from "../domain/records.ts";
-import { collect, readPage, slicePage } from "../stores/page.ts";
+import { collect, slicePage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { addPrice, type PriceInput } from "../writes/catalog.ts";
 import { appendChange } from "../writes/feed.ts";
 import { requireAdmin } from "./actor.ts";
-import { modelMessage, PROVIDER_KINDS, providerMessage } from "./catalog-messages.ts";
+import { checkBaseUrl } from "./base-url.ts";
+import { modelMessage, providerMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
+import { allModels, fileProviders, isOfFile } from "./merged-catalog.ts";
 import { metaOf, pageOf } from "./messages.ts";
 import { write } from "./write.ts";
 
@@ -35,10 +39,7 @@ function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listP
     async listModels(request, context) {
       if (request.includeDisabled) await requireAdmin(deps, context);
       const page = pageOf(request.page);
-      const now = deps.clock.now();
-      const models = await collect(deps.store.scan("models", { index: "byName" }));
-      const messages = await Promise.all(models.map((model) => modelMessage(deps.store, model, now)));
-      const found = messages.filter((model) => matches(model, request)).sort(sorter(request.sort));
+      const found = (await allModels(deps)).filter((model) => matches(model, request)).sort(sorter(request.sort));
       const { records, total } = slicePage(found, page);
       return { models: records, meta: metaOf(page, total) };
     },
@@ -46,12 +47,13 @@ function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listP
     async listProviders(request) {
       const page = pageOf(request.page);
       const search = request.search?.toLowerCase() ?? "";
-      const { records, total } = await readPage(deps.store, "providers", {
-        ...page,
-        range: { index: "byName" },
-        where: (provider) => provider.nameKey.includes(search) || provider.kind.includes(search),
-      });
-      return { providers: await Promise.all(records.map((provider) => providerMessage(deps.store, provider))), meta: metaOf(page, total) };
+      const stored = await collect(deps.store.scan("providers", { index: "byName" }));
+      const messages = await Promise.all(stored.map((provider) => providerMessage(deps.store, provider)));
+      const found = [...messages, ...fileProviders(deps.gateway.current)]
+        .filter(({ name, kind }) => name.toLowerCase().includes(search) || kind.includes(search))
+        .sort((left, right) => (left.name.toLowerCase() < right.name.toLowerCase() ? -1 : 1));
+      const { records, total } = slicePage(found, page);
+      return { providers: records, meta: metaOf(page, total) };
     },
   };
 }
@@ -61,8 +63,10 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
     async createModel(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: CreateModelResponse }, async ({ tx, now, audit }) => {
-        const provider = await requireProvider(tx, request.provider);
+        const provider = await requireProvider(tx, request.provider, deps);
         await refuseTakenModel(tx, request.name);
+        // What nobody said is as the public list has it today; the price becomes the model's first version.
+        const data = findModelData({ kind: provider.kind, model: request.inferenceModelId, at: new Date(now) });
         const model: Model = {
           id: newId("model", deps),
           name: request.name,
@@ -70,13 +74,13 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
           inferenceModelId: request.inferenceModelId,
           type: request.type,
           description: request.description ?? "",
-          ...defined({ contextWindow: request.contextWindow, maxOutputTokens: request.maxOutputTokens }),
+          ...limitsOf(request, data),
           status: "active",
           createdAt: now,
           updatedAt: now,
         };
         await tx.insert("models", model);
-        const price: PriceInput | undefined = request.pricing ?? PROVIDER_KINDS[provider.kind]?.defaultPrice;
+        const price: PriceInput | undefined = request.pricing ?? data?.pricing;
         if (price) await addPrice(tx, model.id, price, now);
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
         await audit({ action: "model.create", target: model.id, details: { name: model.name, provider: provider.name, pricing: price } });
@@ -87,7 +91,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
     async updateModel(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: UpdateModelResponse }, async ({ tx, now, audit }) => {
-        const model = await requireModel(tx, request.id);
+        const model = await requireModel(tx, request.id, deps);
         const name = request.name ?? model.name;
         if (name !== model.name) await refuseTakenModel(tx, name);
         const limits = defined({ contextWindow: request.contextWindow, maxOutputTokens: request.maxOutputTokens });
@@ -112,7 +116,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
     async deleteModel(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: DeleteModelResponse }, async ({ tx, now, audit }) => {
-        const model = await requireModel(tx, request.id);
+        const model = await requireModel(tx, request.id, deps);
         // Its prices stay: usage rows name them.
         await tx.remove("models", model.id);
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
@@ -128,12 +132,13 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
     async createProvider(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: CreateProviderResponse }, async ({ tx, now, audit }) => {
-        if (!(request.kind in PROVIDER_KINDS)) {
+        if (!isProviderKind(request.kind)) {
           const known = Object.keys(PROVIDER_KINDS).join(", ");
           throw new AppError("VALIDATION_ERROR", `There is no provider kind "${request.kind}"; there is: ${known}.`, {
             details: [{ path: "body.kind", message: `must be one of ${known}` }],
           });
         }
+        checkBaseUrl(request.kind, request.baseUrl, deps.config.allowPrivateUpstreams);
         await refuseTakenName(tx, request.name);
         const provider: Provider = {
           id: newId("prov", deps),
@@ -154,8 +159,9 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
     async updateProvider(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: UpdateProviderResponse }, async ({ tx, now, audit }) => {
-        const provider = await requireProvider(tx, request.id);
+        const provider = await requireProvider(tx, request.id, deps);
         if (request.name !== undefined && request.name.toLowerCase() !== provider.nameKey) await refuseTakenName(tx, request.name);
+        if (request.baseUrl !== undefined) checkBaseUrl(provider.kind, request.baseUrl, deps.config.allowPrivateUpstreams);
         const name = request.name ?? provider.name;
         const updated: Provider = {
           ...provider,
@@ -175,7 +181,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
     async deleteProvider(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: DeleteProviderResponse }, async ({ tx, now, audit }) => {
-        const provider = await requireProvider(tx, request.id);
+        const provider = await requireProvider(tx, request.id, deps);
         const models = await tx.count("models", { index: "byProvider", equals: [provider.id] });
         if (models > 0) throw new AppError("VALIDATION_ERROR", `The provider still serves ${models} model(s); delete them first.`);
         await tx.remove("providers", provider.id);
@@ -187,8 +193,21 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
   };
 }
 
-async function requireModel(reader: Reader, id: string): Promise<Model> {
+/** As the admin says, or as the list has both: one limit of each could contradict each other. */
+function limitsOf(given: Limits, data: Limits | undefined): Pick<Model, "contextWindow" | "maxOutputTokens"> {
+  const { contextWindow, maxOutputTokens } =
+    given.contextWindow === undefined && given.maxOutputTokens === undefined ? (data ?? {}) : given;
+  return defined({ contextWindow, maxOutputTokens });
+}
+
+interface Limits {
+  readonly contextWindow?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+}
+
+async function requireModel(reader: Reader, id: string, deps: ControlDeps): Promise<Model> {
   const model = await reader.get("models", id);
+  if (!model) refuseOfFile(id, deps);
   if (!model) throw new AppError("NOT_FOUND", "There is no such model.");
   return model;
 }
@@ -201,11 +220,17 @@ async function refuseTakenModel(reader: Reader, name: string): Promise<void> {
   }
 }
 
-async function requireProvider(reader: Reader, reference: string): Promise<Provider> {
+async function requireProvider(reader: Reader, reference: string, deps: ControlDeps): Promise<Provider> {
   const provider = (await reader.get("providers", reference)) ?? (await reader.find("providers", "byName", [reference.toLowerCase()]));
+  if (!provider) refuseOfFile(reference, deps);
   if (!provider)
     throw new AppError("NOT_FOUND", "There is no such provider.", { details: [{ path: "body.provider", message: "is not known" }] });
   return provider;
+}
+
+function refuseOfFile(id: string, deps: ControlDeps): void {
+  if (isOfFile(deps.gateway.current, id))
+    throw new AppError("VALIDATION_ERROR", "This comes from the configuration file; change it there.");
 }
 
 async function refuseTakenName(reader: Reader, name: string): Promise<void> {

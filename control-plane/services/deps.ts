@@ -9,6 +9,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { Tokens } from "../crypto/tokens.ts";
 import type { Throttle } from "../domain/throttle.ts";
 import type { FeedHub } from "../feed/hub.ts";
+import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Store } from "../stores/store.ts";
 
@@ -26,5 +27,7 @@ export interface ControlDeps {
   readonly reservations: Reservations;
   readonly settler: Settler;
   readonly feed: FeedHub;
+  /** The configuration file as it is now. */
+  readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
   readonly loginThrottle: { byAccount: Throttle; byAddress: Throttle };
 }

@@ -4,12 +4,8 @@ import type { Logger } from "../../common/logger.ts";
 import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 
-/** What can be called: deployments by the model name people ask for. */
+/** What the control plane says can be called: loaded at the start and whenever it changed, handed on whole. */
 export interface Catalog {
-  /** Active deployments of a model, in the control plane's order; empty when there is no such model. */
-  deploymentsOf(modelName: string): readonly Deployment[];
-  /** Names of models that can be called; stable order, no duplicates. */
-  modelNames(): readonly string[];
   isMasterKey(sha256: Buffer): boolean;
   /** Loads until it succeeds or the signal says stop; resolves with the revision it has. */
   load(): Promise<bigint>;
@@ -23,6 +19,8 @@ export interface CatalogDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** Given every new view of what can be called: active deployments, and the configuration's settings as JSON. */
+  take(view: { deployments: readonly Deployment[]; settings: string }): void;
 }
 
 const SNAPSHOT_MS = 2000;
@@ -30,14 +28,14 @@ const BACK_OFF_MS = 100;
 const BACK_OFF_MS_MAX = 1000;
 
 export function createCatalog(deps: CatalogDeps): Catalog {
-  let byName: ReadonlyMap<string, readonly Deployment[]> = new Map();
   let masterKeySha256: Buffer | undefined;
   let loadedRevision: bigint | undefined;
   let wantedRevision = 0n;
   let loading: Promise<bigint> | undefined;
 
   function take(snapshot: GetSnapshotResponse): bigint {
-    byName = groupByName(snapshot.deployments);
+    const deployments = snapshot.deployments.filter((deployment) => deployment.model?.status === "active");
+    deps.take({ deployments, settings: snapshot.settings });
     masterKeySha256 = snapshot.masterKeySha256;
     loadedRevision = snapshot.revision;
     return snapshot.revision;
@@ -61,8 +59,6 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   }
 
   return {
-    deploymentsOf: (modelName) => byName.get(modelName) ?? [],
-    modelNames: () => [...byName.keys()],
     isMasterKey: (sha256) => masterKeySha256?.length === sha256.length && timingSafeEqual(masterKeySha256, sha256),
     load,
     changed(revision) {
@@ -84,15 +80,4 @@ async function fetchSnapshot({ access, clock, logger, signal }: CatalogDeps): Pr
       await clock.sleep(delay, signal);
     }
   }
-}
-
-function groupByName(deployments: readonly Deployment[]): Map<string, Deployment[]> {
-  const groups = new Map<string, Deployment[]>();
-  for (const deployment of deployments) {
-    if (deployment.model?.status !== "active") continue;
-    const group = groups.get(deployment.modelName);
-    if (group) group.push(deployment);
-    else groups.set(deployment.modelName, [deployment]);
-  }
-  return groups;
 }

@@ -27,6 +27,13 @@ export function fakeClock(startMs = 1_700_000_000_000): FakeClock {
           reject(signal.reason);
         });
       }),
+    after: (milliseconds, wake) => {
+      const sleeper = { atMs: elapsedMs + milliseconds, wake };
+      sleepers.push(sleeper);
+      return () => {
+        sleepers = sleepers.filter((other) => other !== sleeper);
+      };
+    },
     advance: async (milliseconds) => {
       const untilMs = elapsedMs + milliseconds;
       await settleWork();

@@ -135,6 +135,8 @@ test("refusals have their status, type, code and ids", async () => {
   control.deployments.push(deployment({ modelName: "other" }), deployment({ modelName: "unpriced", model: undefined }));
   control.deployments.push({
     ...deployment({ modelName: "priceless" }),
+    providerKind: "openai",
+    inferenceModelId: "nobody-has-heard-of-it",
     model: { ...deployment({ modelName: "priceless" }).model, pricing: undefined } as never,
   });
   const { edge, auth } = await open(control);
@@ -296,7 +298,10 @@ test("a client that leaves a provider that never pauses is settled too, and the 
 test("before the first byte an error is a status and a log row without cost; after it, a frame and [DONE]", async () => {
   let script: () => AsyncGenerator<Uint8Array>;
   let status = 200;
-  const { edge, control, auth } = await open(new FakeControl(), async () => {
+  const fake = new FakeControl();
+  // One deployment, asked once for each call: what is shown is what it did.
+  fake.settings = JSON.stringify({ router_settings: { num_retries: 0, disable_cooldowns: true } });
+  const { edge, control, auth } = await open(fake, async () => {
     if (status === 0) throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
     return { status, headers: {}, body: script() };
   });

@@ -1,7 +1,8 @@
 import { toJson } from "../../common/json.ts";
 import type { Bill } from "../inference/meter.ts";
-import type { DeliveredPart, InferenceResult } from "../inference/run-inference.ts";
+import type { DeliveredPart } from "../inference/run-inference.ts";
 import type { Usage } from "../inference/usage.ts";
+import type { ChatAnswer } from "../providers/provider.ts";
 
 /** What all objects of one answer share. */
 export interface ChatIdentity {
@@ -15,7 +16,7 @@ export function chatIdentity({ callId, nowMs, model }: { callId: string; nowMs: 
 }
 
 /** A whole answer in OpenAI's words. */
-export function chatCompletion(identity: ChatIdentity, result: Extract<InferenceResult, { type: "answer" }>): string {
+export function chatCompletion(identity: ChatIdentity, result: { answer: ChatAnswer; bill: Bill }): string {
   return toJson({
     id: identity.id,
     object: "chat.completion",
@@ -28,6 +29,7 @@ export function chatCompletion(identity: ChatIdentity, result: Extract<Inference
       finish_reason: finishReason,
     })),
     usage: chatUsage(result.bill.usage),
+    ...result.answer.extra,
   });
 }
 
@@ -54,7 +56,7 @@ export class ChatFrames {
   frames(part: Exclude<DeliveredPart, { type: "settled" }>): string {
     const start = this.#started.has(part.choice) ? "" : this.#frame(part.choice, { role: "assistant", content: "", refusal: null }, null);
     this.#started.add(part.choice);
-    if (part.type === "text-delta") return start + this.#frame(part.choice, { content: part.text }, null);
+    if (part.type === "text-delta") return start + this.#frame(part.choice, { content: part.text }, null, part.logprobs);
     if (part.type === "other-delta") return start + this.#frame(part.choice, part.fields, null);
     return start + this.#frame(part.choice, {}, part.reason);
   }
@@ -65,8 +67,8 @@ export class ChatFrames {
     return `data: ${toJson({ ...this.#fields(), choices: [], usage: usageWithCost, cost_nano: cost })}\n\n`;
   }
 
-  #frame(index: number, delta: object, finishReason: string | null): string {
-    const choice = { index, delta, logprobs: null, finish_reason: finishReason };
+  #frame(index: number, delta: object, finishReason: string | null, logprobs: unknown = null): string {
+    const choice = { index, delta, logprobs, finish_reason: finishReason };
     return `${this.#head}[${JSON.stringify(choice)}]${this.#tail}`;
   }
 
@@ -77,7 +79,7 @@ export class ChatFrames {
 }
 
 /** Our disjoint classes, put together again as OpenAI counts: prompt with cached, completion with reasoning. */
-function chatUsage(usage: Usage) {
+export function chatUsage(usage: Usage) {
   const prompt = usage.input + usage.cachedInput + usage.cacheWrite;
   const completion = usage.output + usage.reasoning;
   return {

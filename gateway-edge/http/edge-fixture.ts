@@ -2,7 +2,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
 import { systemClock } from "../../common/clock.ts";
-import { AppError } from "../../common/errors.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
+import { toErrorInfo } from "../../common/grpc/status.ts";
 import { maskKey, mintSecret, secretSha256 } from "../../common/key-shape.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
@@ -12,6 +13,8 @@ import type {
   Change,
   Deployment,
   EndIdempotentCallRequest,
+  ReserveManyRequest,
+  ReserveOutcome,
   ReserveRequest,
   ReserveResponse,
   SettleRequest,
@@ -102,6 +105,8 @@ export class FakeControl {
   settleCalls = 0;
   /** Runs before each settlement; may wait or throw. */
   beforeSettle: () => Promise<void> | void = () => {};
+  /** The configuration file, as the control plane hands it on. */
+  settings = "{}";
   refuseReserve: AppError | undefined;
   rate: ReserveResponse["rate"];
   watches: FakeWatch[] = [];
@@ -144,8 +149,13 @@ export class FakeControl {
         this.resolveCalls++;
         return { caller: this.callers.get(hex(hash)), revision: this.revision };
       },
-      getSnapshot: async () => ({ deployments: this.deployments, masterKeySha256: secretSha256(MASTER_KEY), revision: this.revision }),
-      reserve: async (request: ReserveRequest) => this.#reserve(request),
+      getSnapshot: async () => ({
+        deployments: this.deployments,
+        masterKeySha256: secretSha256(MASTER_KEY),
+        settings: this.settings,
+        revision: this.revision,
+      }),
+      reserveMany: async ({ reservations }: ReserveManyRequest) => ({ outcomes: reservations.map((request) => this.#outcome(request)) }),
       settle: async (request: SettleRequest) => this.#settle(request),
       release: async ({ callId }: { callId: string }) => {
         this.released.push(callId);
@@ -168,6 +178,14 @@ export class FakeControl {
       return stream;
     };
     return { access, identity, organizations, watch, close: () => {} } as unknown as ControlPlane;
+  }
+
+  #outcome(request: ReserveRequest): ReserveOutcome {
+    try {
+      return { outcome: { $case: "reserved", value: this.#reserve(request) } };
+    } catch (thrown) {
+      return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
+    }
   }
 
   #reserve(request: ReserveRequest): ReserveResponse {

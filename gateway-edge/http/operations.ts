@@ -1,17 +1,18 @@
 import { z } from "zod";
 import { chatRequest } from "../schemas/chat.ts";
+import { completionsRequest } from "../schemas/completions.ts";
+import { embeddingsRequest } from "../schemas/embeddings.ts";
+import { moderationsRequest } from "../schemas/moderations.ts";
 import type { OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
+import { describeModelOperations } from "./model-operations.ts";
 
 /** Each inference path once: the router and the OpenAPI page are both made from these lists. */
-export const CHAT_PATHS = [
-  "/chat/completions",
-  "/v1/chat/completions",
-  "/engines/:model/chat/completions",
-  "/openai/deployments/:model/chat/completions",
-] as const;
-export const MODEL_LIST_PATHS = ["/models", "/v1/models"] as const;
-/** A model's name may hold slashes. */
-export const MODEL_PATHS = ["/models/*id", "/v1/models/*id"] as const;
+const priced = (operation: string) =>
+  [`/${operation}`, `/v1/${operation}`, `/engines/:model/${operation}`, `/openai/deployments/:model/${operation}`] as const;
+export const CHAT_PATHS = priced("chat/completions");
+export const COMPLETIONS_PATHS = priced("completions");
+export const EMBEDDINGS_PATHS = priced("embeddings");
+export const MODERATIONS_PATHS = ["/moderations", "/v1/moderations"] as const;
 
 const gatewayError = z.object({
   error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
@@ -25,7 +26,22 @@ const chatCompletion = z.looseObject({
   choices: z.array(z.looseObject({ index: z.int(), message: z.looseObject({ role: z.string() }), finish_reason: z.string() })),
   usage,
 });
-const model = z.object({ id: z.string(), object: z.literal("model"), created: z.int(), owned_by: z.string() });
+
+const textCompletion = z.looseObject({
+  id: z.string(),
+  object: z.literal("text_completion"),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(z.looseObject({ index: z.int(), text: z.string(), finish_reason: z.string() })),
+  usage,
+});
+const embeddingList = z.looseObject({
+  object: z.literal("list"),
+  model: z.string(),
+  data: z.array(z.looseObject({ index: z.int(), embedding: z.union([z.array(z.number()), z.string()]) })),
+  usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() }),
+});
+const moderation = z.looseObject({ id: z.string(), model: z.string(), results: z.array(z.looseObject({ flagged: z.boolean() })) });
 
 const failure = (description: string): ResponseDescription => ({ description, schema: gatewayError });
 const REFUSALS: Readonly<Record<number, ResponseDescription>> = {
@@ -41,41 +57,50 @@ const REFUSALS: Readonly<Record<number, ResponseDescription>> = {
 /** What /openapi.json and /docs say of the inference operations. */
 export function describeOperations(): OperationDescription[] {
   return [
-    ...CHAT_PATHS.map(
-      (path): OperationDescription => ({
-        method: "post",
-        path,
-        summary: "Chat completion; streamed when `stream` is true",
-        tags: ["chat"],
-        auth: "key",
-        body: path.includes(":model") ? chatRequest.partial({ model: true }) : chatRequest,
-        ...(path.includes(":model") ? { params: z.object({ model: z.string() }) } : {}),
-        responses: { 200: { description: "The answer.", schema: chatCompletion }, ...REFUSALS },
-      }),
-    ),
-    ...MODEL_LIST_PATHS.map(
-      (path): OperationDescription => ({
-        method: "get",
-        path,
-        summary: "Models that the key may use",
-        tags: ["models"],
-        auth: "key",
-        responses: {
-          200: { description: "The models.", schema: z.object({ object: z.literal("list"), data: z.array(model) }) },
-          401: failure("No valid API key."),
-        },
-      }),
-    ),
-    ...MODEL_PATHS.map(
-      (path): OperationDescription => ({
-        method: "get",
-        path: path.replace("*id", ":id"),
-        summary: "One model",
-        tags: ["models"],
-        auth: "key",
-        params: z.object({ id: z.string() }),
-        responses: { 200: { description: "The model.", schema: model }, 401: failure("No valid API key."), 404: failure("No such model.") },
-      }),
-    ),
+    ...describe(CHAT_PATHS, {
+      summary: "Chat completion; streamed when `stream` is true",
+      tag: "chat",
+      body: chatRequest,
+      answer: chatCompletion,
+    }),
+    ...describe(COMPLETIONS_PATHS, {
+      summary: "Legacy text completion; streamed when `stream` is true",
+      tag: "completions",
+      body: completionsRequest,
+      answer: textCompletion,
+    }),
+    ...describe(EMBEDDINGS_PATHS, {
+      summary: "Embeddings of texts or tokens",
+      tag: "embeddings",
+      body: embeddingsRequest,
+      answer: embeddingList,
+    }),
+    ...describe(MODERATIONS_PATHS, {
+      summary: "Whether content breaks a policy",
+      tag: "moderations",
+      body: moderationsRequest,
+      answer: moderation,
+    }),
+    ...describeModelOperations(failure),
   ];
+}
+
+interface Described {
+  summary: string;
+  tag: string;
+  body: z.ZodObject;
+  answer: z.ZodType;
+}
+
+function describe(paths: readonly string[], { summary, tag, body, answer }: Described): OperationDescription[] {
+  return paths.map((path) => ({
+    method: "post",
+    path,
+    summary,
+    tags: [tag],
+    auth: "key",
+    body: path.includes(":model") ? body.partial({ model: true }) : body,
+    ...(path.includes(":model") ? { params: z.object({ model: z.string() }) } : {}),
+    responses: { 200: { description: "The answer.", schema: answer }, ...REFUSALS },
+  }));
 }

@@ -11,10 +11,12 @@ import { bearerToken, callMetadata } from "../middleware/authenticate-user.ts";
 import { platformErrorBody, platformErrorStatus } from "../middleware/error-response.ts";
 import { parseJson, readBody, requireJsonType } from "../middleware/read-body.ts";
 import { requestIdOf } from "../middleware/request-id.ts";
-import { FIELD_REQUIRED, parseChatRequest } from "../schemas/chat.ts";
-import { answerChat, type ChatDeps } from "./chat-completions.ts";
+import { parseChatRequest } from "../schemas/chat.ts";
+import { FIELD_REQUIRED } from "../schemas/request-body.ts";
+import { answerCall, type CallDeps } from "./answer-call.ts";
+import { chatExchange } from "./chat-completions.ts";
 
-export interface PlatformMessagesDeps extends ChatDeps {
+export interface PlatformMessagesDeps extends CallDeps {
   readonly control: Pick<ControlPlane, "identity" | "organizations">;
   readonly directory: KeyDirectory;
   readonly random: Random;
@@ -35,13 +37,13 @@ export function messagesHandler(deps: PlatformMessagesDeps): RequestHandler {
     const { apiKey, chatBody } = takeApiKey(parseJson(rawBody));
     const caller = await callerBehind(apiKey, deps);
     if (!caller || !(await user.belongsTo(caller.organizationId))) throw new AppError("UNAUTHORIZED", "apiKey is not valid.");
-    await answerChat(deps, {
+    await answerCall(deps, {
       request,
       response,
       callId,
       endpoint: "/api/gw/messages",
       caller,
-      chat: parseChatRequest(chatBody),
+      ...chatExchange(parseChatRequest(chatBody)),
       rawBody,
       pathModel: undefined,
       errors: { status: platformErrorStatus, body: (error) => platformErrorBody(error, requestIdOf(response)) },

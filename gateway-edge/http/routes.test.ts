@@ -44,14 +44,14 @@ test("no inference route answers without a key: each one found in the router is 
     logger: silentLogger,
   };
   const routes = routesOf(inferenceRoutes(deps, { inference: edge.inference, authProfile: "gateway" }));
-  expect(routes.length).toBe(8);
+  expect(routes.length).toBeGreaterThanOrEqual(18);
   for (const { method, path } of routes) {
     const response = await fetch(edge.url + path, { method, ...(method === "POST" ? { body: "{ not even json" } : {}) });
     expect([method, path, response.status]).toEqual([method, path, 401]);
     expect(response.headers.get("www-authenticate")).toBe('Bearer realm="gateway"');
   }
   expect(control.resolveCalls).toBe(0);
-  expect(inferenceOperations.length).toBe(8);
+  expect(inferenceOperations.length).toBeGreaterThanOrEqual(18);
 });
 
 test("carriers by profile, on every path", async () => {

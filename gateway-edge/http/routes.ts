@@ -8,10 +8,25 @@ import { type AuthProfile, authenticateKey } from "../middleware/authenticate-ke
 import { gatewayErrorHandler, gatewayErrorOf } from "../middleware/gateway-error.ts";
 import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
-import { type ChatDeps, chatCompletionsHandler } from "./chat-completions.ts";
+import type { CallDeps } from "./answer-call.ts";
+import { chatCompletionsHandler } from "./chat-completions.ts";
+import { completionsHandler } from "./completions.ts";
+import { embeddingsHandler } from "./embeddings.ts";
+import { modelGroupInfoHandler, modelInfoHandler } from "./model-info.ts";
+import {
+  MODEL_GROUP_INFO_PATHS,
+  MODEL_INFO_PATHS,
+  MODEL_LIST_PATHS,
+  MODEL_PATHS,
+  SUPPORTED_PARAMS_PATHS,
+  TOKEN_COUNTER_PATHS,
+  TRANSFORM_REQUEST_PATHS,
+} from "./model-operations.ts";
 import { getModelHandler, listModelsHandler } from "./models.ts";
-import { CHAT_PATHS, describeOperations, MODEL_LIST_PATHS, MODEL_PATHS } from "./operations.ts";
+import { moderationsHandler } from "./moderations.ts";
+import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
 import { messagesHandler } from "./platform-messages.ts";
+import { supportedParamsHandler, tokenCounterHandler, transformRequestHandler, type UtilityDeps } from "./utilities.ts";
 
 /** What /openapi.json and /docs say of the routes below. */
 export const inferenceOperations: readonly OperationDescription[] = describeOperations();
@@ -27,10 +42,20 @@ interface InferenceRoute {
  * before a byte of the body is read. Paths that are not in the table pass through untouched.
  */
 export function inferenceRoutes(deps: EdgeDeps, { inference, authProfile }: { inference: Inference; authProfile: AuthProfile }): Router {
+  const calls = callDeps(deps, inference);
+  const utilities = utilityDeps(deps, inference);
   const routes: readonly InferenceRoute[] = [
-    { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(chatDeps(deps, inference)) },
+    { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
+    { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
+    { method: "post", paths: EMBEDDINGS_PATHS, handler: embeddingsHandler(calls) },
+    { method: "post", paths: MODERATIONS_PATHS, handler: moderationsHandler(calls) },
     { method: "get", paths: MODEL_LIST_PATHS, handler: listModelsHandler(inference) },
     { method: "get", paths: MODEL_PATHS, handler: getModelHandler(inference) },
+    { method: "get", paths: MODEL_INFO_PATHS, handler: modelInfoHandler(inference) },
+    { method: "get", paths: MODEL_GROUP_INFO_PATHS, handler: modelGroupInfoHandler(inference) },
+    { method: "post", paths: TOKEN_COUNTER_PATHS, handler: tokenCounterHandler(utilities) },
+    { method: "get", paths: SUPPORTED_PARAMS_PATHS, handler: supportedParamsHandler(utilities) },
+    { method: "post", paths: TRANSFORM_REQUEST_PATHS, handler: transformRequestHandler(utilities) },
   ];
   const router = Router({ caseSensitive: true });
   const allPaths = routes.flatMap(({ paths }) => paths);
@@ -44,11 +69,15 @@ export function inferenceRoutes(deps: EdgeDeps, { inference, authProfile }: { in
 
 /** POST /api/gw/messages: the same call for a signed-in user of the platform. */
 export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inference: Inference }): RequestHandler {
-  return messagesHandler({ ...chatDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
+  return messagesHandler({ ...callDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
 }
 
-function chatDeps({ config, control, clock, logger }: EdgeDeps, inference: Inference): ChatDeps {
+function callDeps({ config, control, clock, logger }: EdgeDeps, inference: Inference): CallDeps {
   return { run: inference.run, access: control.access, clock, logger, bodyBytesMax: config.jsonBodyBytesMax };
+}
+
+function utilityDeps({ config }: EdgeDeps, { routing, providers }: Inference): UtilityDeps {
+  return { routing, providers, dropParams: () => routing.settings().dropParams, bodyBytesMax: config.jsonBodyBytesMax };
 }
 
 /** Every answer, also a refusal, tells which request and which call it belongs to. */

@@ -8,13 +8,13 @@ const DRAIN_MS_MAX = 60_000;
 export class SseWriter {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
-  readonly #over = new AbortController();
   #writtenAtMs = 0;
+  #cancelKeepAlive: () => void = () => {};
 
   constructor(response: ServerResponse, clock: Clock) {
     this.#response = response;
     this.#clock = clock;
-    response.once("close", () => this.#over.abort());
+    response.once("close", () => this.#cancelKeepAlive());
   }
 
   /** Sends status and headers; from here on an error can only be a frame. */
@@ -25,7 +25,7 @@ export class SseWriter {
     this.#response.setHeader("x-accel-buffering", "no");
     this.#response.flushHeaders();
     this.#writtenAtMs = this.#clock.monotonicMs();
-    void this.#keepAlive();
+    this.#keepAliveIn(KEEP_ALIVE_MS);
   }
 
   /** False when the client is gone. */
@@ -38,7 +38,7 @@ export class SseWriter {
 
   /** The last frames; the connection's answer ends with them, or clients would wait for more. */
   end(frames: string): void {
-    this.#over.abort();
+    this.#cancelKeepAlive();
     if (!this.#isGone()) this.#response.end(frames);
   }
 
@@ -47,35 +47,28 @@ export class SseWriter {
   }
 
   async #drained(): Promise<void> {
-    const patience = new AbortController();
     await new Promise<void>((resolve) => {
+      // A client that stopped reading would hold its call for ever.
+      const cancel = this.#clock.after(DRAIN_MS_MAX, () => this.#response.destroy());
       const finish = () => {
         this.#response.off("drain", finish);
         this.#response.off("close", finish);
-        patience.abort();
+        cancel();
         resolve();
       };
       this.#response.once("drain", finish);
       this.#response.once("close", finish);
-      // A client that stopped reading would hold its call for ever.
-      this.#clock.sleep(DRAIN_MS_MAX, patience.signal).then(
-        () => this.#response.destroy(),
-        () => {},
-      );
     });
   }
 
   /** Comments only: every other kind of frame without data breaks some client. */
-  async #keepAlive(): Promise<void> {
-    const { signal } = this.#over;
-    while (!signal.aborted) {
+  #keepAliveIn(milliseconds: number): void {
+    this.#cancelKeepAlive = this.#clock.after(milliseconds, () => {
       const idleMs = this.#clock.monotonicMs() - this.#writtenAtMs;
-      if (idleMs >= KEEP_ALIVE_MS) {
-        this.#writtenAtMs = this.#clock.monotonicMs();
-        if (!this.#isGone() && !this.#response.writableNeedDrain) this.#response.write(": keep-alive\n\n");
-        continue;
-      }
-      await this.#clock.sleep(KEEP_ALIVE_MS - idleMs, signal).catch(() => {});
-    }
+      if (idleMs < KEEP_ALIVE_MS) return this.#keepAliveIn(KEEP_ALIVE_MS - idleMs);
+      this.#writtenAtMs = this.#clock.monotonicMs();
+      if (!this.#isGone() && !this.#response.writableNeedDrain) this.#response.write(": keep-alive\n\n");
+      this.#keepAliveIn(KEEP_ALIVE_MS);
+    });
   }
 }

@@ -6,14 +6,16 @@ export interface Admission {
   readonly model: string;
   /** Other models the client named; it must be allowed to use them too. */
   readonly alternatives: readonly string[];
+  /** Whether there is such a model, and whether the caller may use it. */
   readonly exists: (model: string) => boolean;
+  readonly mayUse: (model: string) => boolean;
 }
 
 /** Whether a caller may use a model, or the reason why not. Credit and limits come after it. */
-export function admit({ caller, model, alternatives, exists }: Admission): void {
-  refuseBlocked(caller);
-  refuseModel(caller, { model, param: "model", exists });
-  for (const alternative of alternatives) refuseModel(caller, { model: alternative, param: "fallbacks", exists });
+export function admit(admission: Admission): void {
+  refuseBlocked(admission.caller);
+  refuseModel(admission, { model: admission.model, param: "model" });
+  for (const model of admission.alternatives) refuseModel(admission, { model, param: "fallbacks" });
 }
 
 /** Whether a key's list of models has this one. No list means every model; a name may end in `*`. */
@@ -27,9 +29,9 @@ function refuseBlocked(caller: Caller): void {
   throw new AppError("TEAM_BLOCKED", `The team ${caller.teamName} is blocked. Buy credits, or ask an admin to unblock it.`);
 }
 
-function refuseModel(caller: Caller, { model, param, exists }: { model: string; param: string; exists: (model: string) => boolean }): void {
+function refuseModel({ exists, mayUse }: Admission, { model, param }: { model: string; param: string }): void {
   if (!exists(model)) throw modelNotFound(model, param);
-  if (!mayUse(caller, model)) throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param });
+  if (!mayUse(model)) throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param });
 }
 
 export function modelNotFound(model: string, param: string): AppError {

@@ -1,22 +1,30 @@
-import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Clock } from "../../common/clock.ts";
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { createCatalog } from "../access/catalog.ts";
 import { createMirror } from "../access/mirror.ts";
 import { startWatch } from "../access/watch.ts";
 import type { Credit } from "../credit/credit.ts";
+import { gatherCredit } from "../credit/gather.ts";
 import { createRpcCredit } from "../credit/rpc-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { echoUpstream } from "../providers/echo/upstream.ts";
 import type { Provider, Send } from "../providers/provider.ts";
 import { providers as allProviders } from "../providers/registry.ts";
+import { createRouter, type Router } from "../routing/route.ts";
+import { createGoogleTokens } from "./google-token.ts";
 import { type InferenceCall, type InferenceResult, runInference } from "./run-inference.ts";
+import { createHttpSend } from "./send-http.ts";
+import { createAwsSigner } from "./sign-aws.ts";
 import { createSend } from "./upstream.ts";
 
 /** The inference half of an edge, without its HTTP. */
 export interface Inference {
-  run(call: InferenceCall): Promise<InferenceResult>;
+  run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
   findCaller(sha256: Buffer): Promise<Caller | undefined>;
   isMasterKey(sha256: Buffer): boolean;
-  readonly catalog: { modelNames(): readonly string[]; deploymentsOf(model: string): readonly Deployment[] };
+  /** What can be called under which name, and where it goes. */
+  readonly routing: Router;
+  readonly providers: ReadonlyMap<string, Provider>;
   /** Whether calls can be served now: the catalog is known and the control plane is heard. */
   ready(): boolean;
   figures(): InferenceFigures;
@@ -37,16 +45,21 @@ export interface InferenceParts {
   readonly credit?: Credit;
 }
 
-const UPSTREAM_MS_MAX = 600_000;
-
 /** Wires the inference half; resolves when the first catalog is there and changes are listened to. */
 export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
   const { config, control, clock, random, logger } = deps;
   const { access } = control;
   const stopping = new AbortController();
   const edgeId = `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`;
-  const credit = counted(parts.credit ?? createRpcCredit({ access, clock, logger, edgeId }));
-  const catalog = createCatalog({ access, clock, logger, signal: stopping.signal });
+  const credit = counted(parts.credit ?? createRpcCredit({ access: gatherCredit(access), clock, logger, edgeId }));
+  const routing = createRouter({ clock, random });
+  const catalog = createCatalog({
+    access,
+    clock,
+    logger,
+    signal: stopping.signal,
+    take: ({ deployments, settings }) => routing.update(deployments, settings),
+  });
   const mirror = createMirror({ access, clock, ageMsMax: config.mirrorAgeMs });
   const watch = startWatch(await catalog.load(), {
     open: (request, options) => control.watch(request, options),
@@ -63,20 +76,23 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       return await catalog.load();
     },
   });
+  const providers = parts.providers ?? allProviders;
+  const send = parts.send ?? networkSend(clock);
   const runDeps = {
-    catalog,
+    routing,
     credit,
-    providers: parts.providers ?? allProviders,
-    send: parts.send ?? createSend({ "echo:": echoUpstream }),
+    providers,
+    send,
     clock,
     logger,
-    upstreamMs: UPSTREAM_MS_MAX,
+    dropParams: () => routing.settings().dropParams,
   };
   return {
     run: (call) => runInference(runDeps, call),
     findCaller: (sha256) => mirror.findCaller(sha256),
     isMasterKey: catalog.isMasterKey,
-    catalog,
+    routing,
+    providers,
     ready: () => catalog.isLoaded() && mirror.isAlive(),
     figures: () => ({ settledByStatus: { ...credit.settledByStatus }, settlementsPending: credit.pending(), callersCached: mirror.size() }),
     stop: async () => {
@@ -85,6 +101,12 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       await watch.stop();
     },
   };
+}
+
+/** The built-in upstream, and the network for all others. */
+function networkSend(clock: Clock): Send {
+  const http = createHttpSend({ signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) } });
+  return createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
 }
 
 function counted(credit: Credit): Credit & { readonly settledByStatus: Record<string, number> } {

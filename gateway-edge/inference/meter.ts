@@ -1,25 +1,27 @@
 import type { Clock } from "../../common/clock.ts";
 import type { AppError } from "../../common/errors.ts";
-import type { NanoUsd } from "../../common/money.ts";
-import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import { type NanoUsd, nanoUsd } from "../../common/money.ts";
+import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
-import type { ReportedUsage, StreamPart } from "../providers/provider.ts";
-import type { Chosen } from "./choose-deployment.ts";
-import { cost, type Prices } from "./price.ts";
+import type { Provider, ReportedUsage, StreamPart } from "../providers/provider.ts";
+import type { Job } from "./job.ts";
+import { pricesOf } from "./plan-call.ts";
+import { cost } from "./price.ts";
+import { roughCounter } from "./tokens.ts";
 import { disjointUsage, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
 export interface Metered {
   readonly callId: string;
   readonly endpoint: string;
   readonly caller: Caller;
-  readonly model: string;
-  readonly stream: boolean;
-  readonly endUser: string | undefined;
-  readonly tags: readonly string[];
-  readonly chosen: Chosen;
-  readonly prices: Prices;
-  readonly priceVersion: number;
+  readonly job: Job<unknown>;
   readonly inputTokens: number;
+}
+
+/** Who answered in the end, and how many were asked. */
+export interface Served {
+  readonly attempt: { readonly deployment: Deployment; readonly group: string; readonly isFallback: boolean };
+  readonly provider: Provider;
 }
 
 export type Outcome =
@@ -37,93 +39,127 @@ export interface Meter {
   /** Counts the time of something that is not our own work: the upstream, or a client that reads slowly. */
   outside<T>(waiting: Promise<T>): Promise<T>;
   waited(milliseconds: number): void;
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void;
   delivered(part: StreamPart): void;
   reported(usage: ReportedUsage | undefined): void;
   /** What the call costs if it ends now: by the provider's word, or by our own count of what was delivered. */
   bill(): Bill;
   log(outcome: Outcome): UsageLog;
   overheadMs(): number;
+  elapsedMs(): number;
+  firstTokenMs(): number | undefined;
 }
 
 /** The status that logs show for a client that left; it never goes over a wire. */
 const CLIENT_LEFT_STATUS = 499;
 
 export function createMeter(call: Metered, clock: Clock): Meter {
-  const createdAt = new Date(clock.now());
-  const startedMs = clock.monotonicMs();
-  const texts = new Map<number, string>();
-  let outsideMs = 0;
-  let firstTokenMs: number | undefined;
-  let usageReported: ReportedUsage | undefined;
+  return new CallMeter(call, clock);
+}
 
-  const elapsedMs = () => clock.monotonicMs() - startedMs;
-  const overheadMs = () => Math.max(0, elapsedMs() - outsideMs);
+class CallMeter implements Meter {
+  readonly #call: Metered;
+  readonly #clock: Clock;
+  readonly #createdAt: Date;
+  readonly #startedMs: number;
+  readonly #texts = new Map<number, string>();
+  #outsideMs = 0;
+  #firstTokenMs: number | undefined;
+  #answered = false;
+  #reported: ReportedUsage | undefined;
+  #served: Served | undefined;
+  #attempts = 1;
 
-  async function outside<T>(waiting: Promise<T>): Promise<T> {
-    const sinceMs = clock.monotonicMs();
+  constructor(call: Metered, clock: Clock) {
+    this.#call = call;
+    this.#clock = clock;
+    this.#createdAt = new Date(clock.now());
+    this.#startedMs = clock.monotonicMs();
+  }
+
+  async outside<T>(waiting: Promise<T>): Promise<T> {
+    const sinceMs = this.#clock.monotonicMs();
     try {
       return await waiting;
     } finally {
-      outsideMs += clock.monotonicMs() - sinceMs;
+      this.#outsideMs += this.#clock.monotonicMs() - sinceMs;
     }
   }
 
-  function delivered(part: StreamPart): void {
+  waited(milliseconds: number): void {
+    this.#outsideMs += milliseconds;
+  }
+
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void {
+    this.#served = served;
+    this.#attempts = 1 + route.retries + route.fallbacks;
+  }
+
+  delivered(part: StreamPart): void {
     if (part.type !== "text-delta" && part.type !== "other-delta") return;
-    firstTokenMs ??= elapsedMs();
-    texts.set(part.choice, (texts.get(part.choice) ?? "") + part.text);
+    this.#firstTokenMs ??= this.elapsedMs();
+    this.#texts.set(part.choice, (this.#texts.get(part.choice) ?? "") + part.text);
   }
 
-  function usage(): Usage {
-    if (usageReported) return disjointUsage(usageReported);
-    if (texts.size === 0) return NO_USAGE;
-    const output = [...texts.values()].reduce((sum, text) => sum + call.chosen.provider.countOutput(text), 0);
-    return { ...NO_USAGE, input: call.inputTokens, output };
+  reported(usage: ReportedUsage | undefined): void {
+    this.#answered = true;
+    this.#reported = usage ?? this.#reported;
   }
 
-  function bill(): Bill {
-    const used = usage();
-    return { usage: used, cost: cost(used, call.prices) };
+  bill(): Bill {
+    const usage = this.#usage();
+    // Without an answer there is nothing to pay.
+    const prices = this.#served && pricesOf(this.#served.attempt.deployment, this.#call.job);
+    return { usage, cost: prices ? cost(usage, prices) : nanoUsd(0n) };
   }
 
-  function log(outcome: Outcome): UsageLog {
-    const { usage: used, cost: charged } = bill();
+  log(outcome: Outcome): UsageLog {
+    const { usage, cost: charged } = this.bill();
+    const served = this.#served?.attempt;
     return {
-      ...identityOf(call),
-      createdAt,
-      completedAt: new Date(clock.now()),
+      ...identityOf(this.#call, this.#served),
+      createdAt: this.#createdAt,
+      completedAt: new Date(this.#clock.now()),
       status: outcome.status,
       httpStatus: outcome.status === "error" ? outcome.httpStatus : outcome.status === "cancelled" ? CLIENT_LEFT_STATUS : 200,
       errorCode: outcome.status === "error" ? outcome.error.code : undefined,
-      usage: toWireUsage(used),
+      usage: toWireUsage(usage),
       cost: charged,
-      priceVersion: call.priceVersion,
+      priceVersion: served?.deployment.model?.pricing?.version ?? 0,
       cacheHit: false,
-      attempts: 1,
-      latencyMs: Math.round(elapsedMs()),
-      firstTokenMs: firstTokenMs === undefined ? undefined : Math.round(firstTokenMs),
-      overheadUs: Math.round(overheadMs() * 1000),
-      tags: [...call.tags],
+      attempts: this.#attempts,
+      fallbackFrom: served?.isFallback ? this.#call.job.model : undefined,
+      latencyMs: Math.round(this.elapsedMs()),
+      firstTokenMs: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
+      overheadUs: Math.round(this.overheadMs() * 1000),
+      tags: [...this.#call.job.tags],
     };
   }
 
-  return {
-    outside,
-    waited: (milliseconds) => {
-      outsideMs += milliseconds;
-    },
-    delivered,
-    reported: (report) => {
-      usageReported = report ?? usageReported;
-    },
-    bill,
-    log,
-    overheadMs,
-  };
+  overheadMs(): number {
+    return Math.max(0, this.elapsedMs() - this.#outsideMs);
+  }
+
+  elapsedMs(): number {
+    return this.#clock.monotonicMs() - this.#startedMs;
+  }
+
+  firstTokenMs(): number | undefined {
+    return this.#firstTokenMs;
+  }
+
+  #usage(): Usage {
+    if (this.#reported) return disjointUsage(this.#reported);
+    // A client that left before anything came pays nothing; an answer without a word on usage is counted by us.
+    if (this.#texts.size === 0 && !this.#answered) return NO_USAGE;
+    const counter = this.#served?.provider.counter ?? roughCounter;
+    const output = [...this.#texts.values()].reduce((sum, text) => sum + counter.countText(text), 0);
+    return { ...NO_USAGE, input: this.#call.inputTokens, output };
+  }
 }
 
-function identityOf({ callId, endpoint, caller, model, stream, endUser, chosen }: Metered) {
-  const { deployment } = chosen;
+function identityOf({ callId, endpoint, caller, job }: Metered, served: Served | undefined) {
+  const deployment = served?.attempt.deployment;
   return {
     callId,
     endpoint,
@@ -134,12 +170,13 @@ function identityOf({ callId, endpoint, caller, model, stream, endUser, chosen }
     apiKeyName: caller.keyName,
     maskedKey: caller.maskedKey,
     userId: caller.userId,
-    endUser,
-    model,
-    deploymentId: deployment.id,
-    provider: deployment.model?.providerName ?? deployment.providerKind,
-    type: deployment.model?.type ?? "chat",
-    stream,
+    endUser: job.endUser,
+    // The name asked for, also when it was an alias; after a fallback the group that answered.
+    model: served?.attempt.isFallback ? served.attempt.group : job.model,
+    deploymentId: deployment?.id ?? "",
+    provider: deployment?.model?.providerName || deployment?.providerKind || "",
+    type: deployment?.model?.type ?? job.operation,
+    stream: job.stream,
   };
 }
 

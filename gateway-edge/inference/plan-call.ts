@@ -1,72 +1,93 @@
 import { AppError } from "../../common/errors.ts";
 import type { NanoUsd } from "../../common/money.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { ChatBody, Provider } from "../providers/provider.ts";
-import type { ChatRequest } from "../schemas/chat.ts";
+import type { Provider } from "../providers/provider.ts";
+import type { Router } from "../routing/route.ts";
 import { admit } from "./admit.ts";
-import { type Chosen, chooseDeployment } from "./choose-deployment.ts";
+import type { Job } from "./job.ts";
+import { listedModel } from "./listed-model.ts";
+import { mayUseModel } from "./model-access.ts";
 import { affordableOutput, type Prices, worstCaseCost } from "./price.ts";
+import { roughCounter } from "./tokens.ts";
 
-/** What a call will do and can cost, before anything is reserved or sent. */
+/** What a call can cost at the dearest deployment that may serve it, before anything is reserved or sent. */
 export interface CallPlan {
-  readonly chosen: Chosen;
-  readonly body: ChatBody;
-  readonly prices: Prices;
-  readonly priceVersion: number;
   readonly inputTokens: number;
   /** For each choice. */
   readonly maxOutputTokens: number;
-  readonly choiceCount: number;
   readonly worstCase: NanoUsd;
+  /** Of the dearest deployment. */
+  readonly prices: Prices;
 }
 
 export interface PlanDeps {
-  readonly catalog: { deploymentsOf(model: string): readonly Deployment[] };
+  readonly routing: Pick<Router, "candidates" | "fallbacksOf" | "groupOf" | "accessGroups">;
   readonly providers: ReadonlyMap<string, Provider>;
 }
 
 const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
-
-/** Fields for the gateway; a provider would refuse them, or learn what is not its business. */
-const GATEWAY_FIELDS = new Set([
-  "guardrails",
-  "caching",
-  "num_retries",
-  "context_window_fallback_dict",
-  "fallbacks",
-  "logger_fn",
-  "gw_logging_obj",
-  "gw_call_id",
-]);
+const FREE: Prices = { input: 0n, output: 0n };
 
 /** Admits a call and prices its worst case; throws the reason why it cannot be made. */
-export function planCall(deps: PlanDeps, { caller, request }: { caller: Caller; request: ChatRequest }): CallPlan {
-  const alternatives = [...(request.fallbacks ?? []), ...Object.values(request.context_window_fallback_dict ?? {})];
-  admit({ caller, model: request.model, alternatives, exists: (model) => deps.catalog.deploymentsOf(model).length > 0 });
-  const chosen = chooseDeployment(deps.catalog.deploymentsOf(request.model), deps.providers);
-  if (!chosen) throw new AppError("UPSTREAM_UNAVAILABLE", `No provider of the model ${request.model} can be reached.`);
-  const { model } = chosen.deployment;
-  const pricing = model?.pricing;
-  if (!pricing) throw new AppError("INVALID_REQUEST", `The model ${request.model} has no price yet.`, { param: "model" });
-  const body = bodyFor(request);
-  const inputTokens = chosen.provider.countInput(body);
-  const limit = model.maxOutputTokens ?? Number.POSITIVE_INFINITY;
-  const asked = request.max_completion_tokens ?? request.max_tokens ?? model.maxOutputTokens ?? MAX_OUTPUT_TOKENS_UNKNOWN;
-  const maxOutputTokens = Math.min(asked, limit);
-  const choiceCount = request.n ?? 1;
-  const worstCase = worstCaseCost({ input: inputTokens, output: maxOutputTokens * choiceCount }, pricing);
-  return { chosen, body, prices: pricing, priceVersion: pricing.version, inputTokens, maxOutputTokens, choiceCount, worstCase };
+export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknown>; alternatives: readonly string[] }): CallPlan {
+  const { caller, job, alternatives } = call;
+  admit({
+    caller,
+    model: job.model,
+    alternatives,
+    exists: (model) => deps.routing.candidates(model, caller).length > 0,
+    mayUse: (model) => mayUseModel(caller, model, deps.routing),
+  });
+  const able = ableDeployments(deps, call, job.model);
+  const [first] = able;
+  if (!first) {
+    throw new AppError("INVALID_REQUEST", `The model ${job.model} does not offer this operation.`, { param: "model" });
+  }
+  const inputTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
+  const plansOf = (deployments: readonly Deployment[]) =>
+    deployments.flatMap((candidate) => {
+      const prices = pricesOf(candidate, job);
+      return prices ? [planAt(candidate, { job, inputTokens, prices })] : [];
+    });
+  const own = plansOf(able);
+  if (own.length === 0) throw new AppError("INVALID_REQUEST", `The model ${job.model} has no price yet.`, { param: "model" });
+  // A fallback may be dearer than what was asked for: what it could cost is set aside too.
+  const others = [...alternatives, ...deps.routing.fallbacksOf(job.model, "general", caller)];
+  const all = [...own, ...others.flatMap((model) => plansOf(ableDeployments(deps, call, model)))];
+  return all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
+}
+
+/** What may serve a name for this caller, by providers that have the operation. */
+export function ableDeployments(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unknown> }, model: string): Deployment[] {
+  return deps.routing.candidates(model, caller).filter((candidate) => {
+    const provider = deps.providers.get(candidate.providerKind);
+    return provider !== undefined && job.isOfferedBy(provider);
+  });
+}
+
+/**
+ * The prices a deployment is billed at; undefined when nobody set any, or only for another unit than tokens, which this operation
+ * cannot be counted in. Moderation is free wherever it has no price of its own.
+ */
+export function pricesOf(deployment: Deployment, job: Job<unknown>): Prices | undefined {
+  const pricing = deployment.model?.pricing;
+  if (pricing) return pricing.unit === "token" ? pricing : undefined;
+  return listedModel(deployment)?.pricing ?? (job.operation === "moderations" ? FREE : undefined);
 }
 
 /** The output each choice may have for what was reserved: all of it, or what the rest of the credit pays for, at least one token. */
-export function outputWithin(plan: CallPlan, reserved: bigint): number {
-  if (reserved >= plan.worstCase) return plan.maxOutputTokens;
+export function outputWithin(plan: CallPlan, reserved: bigint, choiceCount: number): number {
+  if (reserved >= plan.worstCase || plan.maxOutputTokens === 0) return plan.maxOutputTokens;
   const tokens = affordableOutput(reserved, plan.inputTokens, plan.prices);
   if (tokens === undefined) return plan.maxOutputTokens;
-  return Math.max(1, Math.min(plan.maxOutputTokens, Math.floor(tokens / plan.choiceCount)));
+  return Math.max(1, Math.min(plan.maxOutputTokens, Math.floor(tokens / choiceCount)));
 }
 
-function bodyFor(request: ChatRequest): ChatBody {
-  const fields = Object.entries(request).filter(([name, value]) => !GATEWAY_FIELDS.has(name) && value !== undefined);
-  return Object.fromEntries(fields) as unknown as ChatBody;
+function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: number; prices: Prices }): CallPlan {
+  const { job, inputTokens, prices } = call;
+  const limit = deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
+  const asked = job.maxOutputTokens ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN;
+  const maxOutputTokens = Math.min(asked, limit ?? Number.POSITIVE_INFINITY);
+  const worstCase = worstCaseCost({ input: inputTokens, output: maxOutputTokens * job.choiceCount }, prices);
+  return { inputTokens, maxOutputTokens, worstCase, prices };
 }

@@ -3,132 +3,156 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Caller, RateState } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../credit/credit.ts";
-import type { ChatAnswer, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
-import { readSse } from "../providers/sse-reader.ts";
-import type { ChatRequest } from "../schemas/chat.ts";
+import type { Send, StreamPart } from "../providers/provider.ts";
+import type { RouteCall, RouteRun, Router } from "../routing/route.ts";
+import { type OpenAttempt, openAttempt } from "./attempt.ts";
+import type { Job, JobAnswer } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
+import { mayUseModel } from "./model-access.ts";
 import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
-import { readJsonAnswer } from "./upstream.ts";
 
 export interface InferenceDeps extends PlanDeps {
+  readonly routing: Router;
   readonly credit: Credit;
   readonly send: Send;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The longest a call may take at its provider. */
-  readonly upstreamMs: number;
+  /** The operator's word that unsupported parameters may be dropped. */
+  readonly dropParams: () => boolean;
 }
 
-export interface InferenceCall {
+export interface InferenceCall<Answer> {
   readonly callId: string;
   readonly endpoint: string;
   readonly caller: Caller;
-  readonly request: ChatRequest;
+  readonly job: Job<Answer>;
+  /** What the caller said about where the call may go. */
+  readonly routing: CallRouting;
   /** Aborted when the client left. */
   readonly signal: AbortSignal;
   /** The status under which the client sees an error; for the log. */
   readonly errorStatus: (error: AppError) => number;
 }
 
+export interface CallRouting {
+  readonly fallbacks: readonly string[];
+  readonly contextWindowFallbacks: Readonly<Record<string, string>>;
+  readonly numRetries: number | undefined;
+  readonly disableFallbacks: boolean;
+  readonly dropParams: boolean | undefined;
+}
+
 /** What is known of a call before its first byte. */
 export interface CallHead {
+  /** The model as the client knows it: the name it sent, or the fallback's. */
   readonly model: string;
   readonly deploymentId: string;
   readonly rate: RateState | undefined;
+  readonly retries: number;
+  readonly fallbacks: number;
   /** Time spent here, without the provider's and the client's. */
   overheadMs(): number;
 }
 
 export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly type: "settled"; readonly bill: Bill };
 
-export type InferenceResult =
-  | { readonly type: "answer"; readonly head: CallHead; readonly answer: ChatAnswer; readonly bill: Bill }
+export type InferenceResult<Answer> =
+  | { readonly type: "answer"; readonly head: CallHead; readonly answer: Answer; readonly bill: Bill }
   /**
    * Parts to send on, then one `settled`: the ledger has the call, the last bytes may go out. To stop iterating means that
    * the client left. An error thrown by it comes after the first part, and after the settlement.
    */
   | { readonly type: "stream"; readonly head: CallHead; readonly parts: AsyncIterable<DeliveredPart> };
 
-/** The one data path of every priced call: admit, reserve, send, meter, settle, end. Knows no provider and no web framework. */
-export async function runInference(deps: InferenceDeps, call: InferenceCall): Promise<InferenceResult> {
-  const plan = planCall(deps, call);
-  const meter = createMeter(
-    { ...call, ...plan, model: call.request.model, stream: call.request.stream === true, endUser: call.request.user, tags: tagsOf(call) },
-    deps.clock,
-  );
-  const { reserved, rate } = await meter.outside(
-    deps.credit.reserve({
-      callId: call.callId,
-      keyId: call.caller.keyId,
-      teamId: call.caller.teamId,
-      organizationId: call.caller.organizationId,
-      worstCase: plan.worstCase,
-      tokens: plan.inputTokens,
-    }),
-  );
-  const running = new RunningCall(deps, { call, plan, meter });
-  const head: CallHead = {
-    model: call.request.model,
-    deploymentId: plan.chosen.deployment.id,
-    rate,
-    overheadMs: meter.overheadMs,
-  };
+/** The one data path of every priced call: admit, reserve, route, send, meter, settle, end. Knows no provider and no web framework. */
+export async function runInference<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
+  const { job, caller, routing } = call;
+  const alternatives = [...routing.fallbacks, ...Object.values(routing.contextWindowFallbacks)];
+  const plan = planCall(deps, { caller, job, alternatives });
+  const meter = createMeter({ ...call, inputTokens: plan.inputTokens }, deps.clock);
+  const { keyId, teamId, organizationId } = caller;
+  const request = { callId: call.callId, keyId, teamId, organizationId, worstCase: plan.worstCase, tokens: plan.inputTokens };
+  const { reserved, rate } = await meter.outside(deps.credit.reserve(request));
+  const running = new RunningCall(deps, { call, plan, meter, rate });
   // From here on credit is set aside: every way out goes through exactly one settlement.
   try {
-    const response = await running.send(outputWithin(plan, reserved));
-    if (call.request.stream !== true) return { type: "answer", head, ...(await running.readWhole(response)) };
-    // The status is only known with the first part: until then an error is still a real one.
-    const parts = plan.chosen.provider.readStream(readSse(response.body))[Symbol.asyncIterator]();
-    const first = await meter.outside(parts.next());
-    return { type: "stream", head, parts: running.deliver(first, parts) };
+    return await running.run(outputWithin(plan, reserved, job.choiceCount));
   } catch (thrown) {
     throw await running.fail(thrown);
   }
 }
 
 /** A call that has its reservation and owes its settlement. */
-class RunningCall {
+class RunningCall<Answer> {
   readonly #deps: InferenceDeps;
-  readonly #call: InferenceCall;
-  readonly #plan: CallPlan;
+  readonly #call: InferenceCall<Answer>;
   readonly #meter: Meter;
-  readonly #upstream = new AbortController();
-  readonly #over = new AbortController();
-  #timedOut = false;
+  readonly #rate: RateState | undefined;
+  readonly #route: RouteRun;
+  #open: OpenAttempt<Answer> | undefined;
   #settled = false;
 
-  constructor(deps: InferenceDeps, { call, plan, meter }: { call: InferenceCall; plan: CallPlan; meter: Meter }) {
+  constructor(deps: InferenceDeps, parts: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter; rate: RateState | undefined }) {
+    const { call, plan, meter, rate } = parts;
     this.#deps = deps;
     this.#call = call;
-    this.#plan = plan;
     this.#meter = meter;
-    if (call.signal.aborted) this.#upstream.abort();
-    call.signal.addEventListener("abort", () => this.#upstream.abort(), { once: true, signal: this.#over.signal });
-    void this.#limitTime();
+    this.#rate = rate;
+    this.#route = deps.routing.start(routeRequest(deps, call, plan));
   }
 
-  async send(maxOutputTokens: number): Promise<UpstreamResponse> {
-    const { chosen, body } = this.#plan;
-    const stream = this.#call.request.stream === true;
-    const request = chosen.provider.buildRequest({ operation: "chat", body, stream, maxOutputTokens }, chosen.deployment);
-    this.#upstream.signal.throwIfAborted();
-    const response = await this.#meter.outside(this.#deps.send(request, this.#upstream.signal));
-    if (response.status === 200) return response;
-    throw chosen.provider.readError(response.status, await this.#meter.outside(readJsonAnswer(response)));
+  async run(maxOutputTokens: number): Promise<InferenceResult<Answer>> {
+    const open = await this.#openFirst(maxOutputTokens);
+    this.#open = open;
+    this.#meter.servedBy(open, this.#route);
+    if (open.type === "stream") return { type: "stream", head: this.#head(open), parts: this.#deliver(open) };
+    return { type: "answer", head: this.#head(open), ...(await this.#finishWhole(open)) };
   }
 
-  async readWhole(response: UpstreamResponse): Promise<{ answer: ChatAnswer; bill: Bill }> {
-    const answer = this.#plan.chosen.provider.readAnswer(await this.#meter.outside(readJsonAnswer(response)));
-    for (const { index, message } of answer.choices) {
-      this.#meter.delivered({ type: "other-delta", choice: index, fields: {}, text: textOf(message) });
+  /** Settles for what was delivered so far, if anything, and gives the error to show. */
+  async fail(thrown: unknown): Promise<AppError> {
+    const error = this.#open ? this.#open.asError(thrown) : asError(thrown, this.#call.signal);
+    if (!this.#settled) {
+      const cancelled = this.#call.signal.aborted;
+      if (this.#open && !cancelled) this.#route.failed(this.#open.attempt, error, { visible: true });
+      await this.#settle(cancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
     }
-    this.#meter.reported(answer.usage);
+    return error;
+  }
+
+  /** Tries where the router says until one attempt has something to show. Nothing visible was sent before that. */
+  async #openFirst(maxOutputTokens: number): Promise<OpenAttempt<Answer>> {
+    const { job, signal, routing } = this.#call;
+    for (;;) {
+      signal.throwIfAborted();
+      const attempt = await this.#meter.outside(this.#route.next(signal));
+      if (!attempt) throw this.#exhausted();
+      const dropParams = routing.dropParams ?? this.#deps.dropParams();
+      const opened = await this.#meter.outside(openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams }));
+      if (opened.type !== "failed") return opened;
+      if (signal.aborted) this.#route.cancelled(attempt);
+      else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
+    }
+  }
+
+  #exhausted(): AppError {
+    const { lastError, retries, fallbacks } = this.#route;
+    if (!lastError) return new AppError("UPSTREAM_UNAVAILABLE", `No provider of the model ${this.#call.job.model} can be reached.`);
+    if (retries + fallbacks === 0) return lastError;
+    const { code, message, internal, details, param, retryAfterSeconds } = lastError;
+    return new AppError(code, message, { internal, details, param, retryAfterSeconds, retried: true, cause: lastError });
+  }
+
+  async #finishWhole(open: Extract<OpenAttempt<Answer>, { type: "answer" }>): Promise<{ answer: Answer; bill: Bill }> {
+    const { answer, usage, texts }: JobAnswer<Answer> = open.answer;
+    texts.forEach((text, choice) => void this.#meter.delivered({ type: "text-delta", choice, text }));
+    this.#meter.reported(usage);
     return { answer, bill: await this.#settle({ status: "success" }) };
   }
 
-  async *deliver(first: IteratorResult<StreamPart>, rest: AsyncIterator<StreamPart>): AsyncGenerator<DeliveredPart> {
+  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>): AsyncGenerator<DeliveredPart> {
     try {
-      for (let next = first; !next.done; next = await this.#meter.outside(rest.next())) {
+      for (let next = open.first; !next.done; next = await this.#meter.outside(open.next())) {
         const part = next.value;
         if (part.type === "usage") {
           this.#meter.reported(part.usage);
@@ -147,62 +171,61 @@ class RunningCall {
     } finally {
       // Reached unsettled only when the reader stopped reading: the client left.
       if (!this.#settled) await this.#settle({ status: "cancelled" });
-      // Lets go of the provider's answer. Not waited for: it may be waiting itself, for bytes that no longer come.
-      rest.return?.().catch(() => {});
     }
-  }
-
-  /** Settles for what was delivered so far, if anything, and gives the error to show. */
-  async fail(thrown: unknown): Promise<AppError> {
-    const error = this.#asUpstreamError(thrown);
-    if (!this.#settled) {
-      const cancelled = this.#call.signal.aborted;
-      await this.#settle(cancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
-    }
-    return error;
   }
 
   async #settle(outcome: Outcome): Promise<Bill> {
     this.#settled = true;
-    this.#over.abort();
-    if (outcome.status !== "success") this.#upstream.abort();
     const bill = this.#meter.bill();
+    if (this.#open) this.#close(this.#open, outcome, bill);
     await this.#meter.outside(this.#deps.credit.settle(this.#meter.log(outcome)));
     return bill;
   }
 
-  #asUpstreamError(thrown: unknown): AppError {
-    if (this.#timedOut) return new AppError("UPSTREAM_TIMEOUT", "The provider did not answer in time.", { cause: thrown });
-    if (thrown instanceof AppError) return thrown;
-    const { name, code } = thrown as { name?: unknown; code?: unknown };
-    const isOfNetwork = name === "AbortError" || typeof code === "string";
-    if (!isOfNetwork) this.#deps.logger.error({ callId: this.#call.callId, internal: asAppError(thrown).internal }, "a call failed");
-    return isOfNetwork ? new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { cause: thrown }) : asAppError(thrown);
+  #close(open: OpenAttempt<Answer>, outcome: Outcome, { usage }: Bill): void {
+    open.close();
+    if (outcome.status === "cancelled") this.#route.cancelled(open.attempt);
+    if (outcome.status !== "success") return;
+    const tokens = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning;
+    this.#route.succeeded(open.attempt, { latencyMs: this.#meter.elapsedMs(), firstTokenMs: this.#meter.firstTokenMs(), tokens });
   }
 
-  async #limitTime(): Promise<void> {
-    const ended = await this.#deps.clock.sleep(this.#deps.upstreamMs, this.#over.signal).then(
-      () => false,
-      () => true,
-    );
-    if (ended) return;
-    this.#timedOut = true;
-    this.#upstream.abort();
+  #head(open: OpenAttempt<Answer>): CallHead {
+    const { deployment, group } = open.attempt;
+    const { retries, fallbacks } = this.#route;
+    // The name the client sent, also when it was an alias; after a fallback the group that really answered.
+    const model = fallbacks > 0 ? group : this.#call.job.model;
+    return { model, deploymentId: deployment.id, rate: this.#rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
   }
 }
 
-function textOf(message: Readonly<Record<string, unknown>>): string {
-  const { content, tool_calls: toolCalls } = message;
-  return (typeof content === "string" ? content : "") + (toolCalls === undefined ? "" : JSON.stringify(toolCalls));
+function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, plan: CallPlan): RouteCall {
+  const { job, caller, routing, callId } = call;
+  const { inputTokens, maxOutputTokens } = plan;
+  return {
+    model: job.model,
+    callId,
+    keyId: caller.keyId,
+    stream: job.stream,
+    tags: job.tags,
+    inputTokens,
+    maxOutputTokens,
+    clientFallbacks: routing.fallbacks.map((model) => ({ model })),
+    clientContextFallbacks: new Map(Object.entries(routing.contextWindowFallbacks).map(([from, to]) => [from, [to]])),
+    numRetries: routing.numRetries,
+    disableFallbacks: routing.disableFallbacks,
+    teamId: caller.teamId,
+    isAble: (kind) => isAble(deps, job, kind),
+    mayUse: (model) => mayUseModel(caller, model, deps.routing),
+  };
 }
 
-/** LiteLLM's way to label calls: metadata.tags. */
-function tagsOf({ request }: InferenceCall): string[] {
-  const tags = request.metadata?.["tags"];
-  return Array.isArray(tags)
-    ? tags
-        .filter((tag) => typeof tag === "string")
-        .slice(0, 16)
-        .map((tag) => tag.slice(0, 64))
-    : [];
+function asError(thrown: unknown, signal: AbortSignal): AppError {
+  if (thrown instanceof AppError) return thrown;
+  return signal.aborted ? new AppError("UPSTREAM_UNAVAILABLE", "The client left.", { cause: thrown }) : asAppError(thrown);
+}
+
+function isAble({ providers }: InferenceDeps, job: Job<unknown>, kind: string): boolean {
+  const provider = providers.get(kind);
+  return provider !== undefined && job.isOfferedBy(provider);
 }

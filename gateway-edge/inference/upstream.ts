@@ -1,5 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import type { Send, UpstreamResponse } from "../providers/provider.ts";
+import type { Send, UpstreamFailure, UpstreamResponse } from "../providers/provider.ts";
 
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
@@ -15,6 +15,16 @@ export function createSend(senders: Readonly<Record<string, Send>>): Send {
 
 /** A whole answer as JSON; undefined when it is none. */
 export async function readJsonAnswer(response: UpstreamResponse): Promise<unknown> {
+  return parse((await readAll(response)).toString("utf8")) ?? undefined;
+}
+
+/** What an upstream said when it refused: parsed, or as text. */
+export async function readFailure(response: UpstreamResponse): Promise<UpstreamFailure> {
+  const text = (await readAll(response)).toString("utf8");
+  return { status: response.status, headers: response.headers, body: parse(text) ?? text };
+}
+
+async function readAll(response: UpstreamResponse): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body) {
@@ -22,8 +32,12 @@ export async function readJsonAnswer(response: UpstreamResponse): Promise<unknow
     if (size > ANSWER_BYTES_MAX) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider's answer is too large.");
     chunks.push(chunk);
   }
+  return Buffer.concat(chunks, size);
+}
+
+function parse(text: string): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks, size).toString("utf8")) as unknown;
+    return JSON.parse(text) as unknown;
   } catch {
     return undefined;
   }

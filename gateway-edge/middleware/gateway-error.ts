@@ -1,17 +1,22 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
 import { AppError, asAppError, type ErrorCode } from "../../common/errors.ts";
-import { FIELD_REQUIRED } from "../schemas/chat.ts";
+import { FIELD_REQUIRED } from "../schemas/request-body.ts";
 
 interface GatewayError {
   readonly status: number;
   readonly type: string;
   readonly code: string | null;
   /** Sent as x-should-retry: the official clients obey it over the status. */
-  readonly shouldRetry?: false;
+  readonly shouldRetry?: false | "unless retried";
 }
 
 const badRequest = (code: string | null): GatewayError => ({ status: 400, type: "invalid_request_error", code });
-const unavailable = (code: string | null): GatewayError => ({ status: 503, type: "api_connection_error", code });
+const unavailable = (code: string | null): GatewayError => ({
+  status: 503,
+  type: "api_connection_error",
+  code,
+  shouldRetry: "unless retried",
+});
 
 /** How each of our codes looks to a client of the gateway. Total: a new code does not compile without a row. */
 const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
@@ -38,7 +43,7 @@ const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
   UNPROCESSABLE: { status: 422, type: "unprocessable_entity_error", code: null },
   QUOTA_EXCEEDED: { status: 429, type: "insufficient_quota", code: "QUOTA_EXCEEDED", shouldRetry: false },
   RATE_LIMIT_EXCEEDED: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
-  UPSTREAM_TIMEOUT: { status: 408, type: "timeout_error", code: "timeout" },
+  UPSTREAM_TIMEOUT: { status: 408, type: "timeout_error", code: "timeout", shouldRetry: "unless retried" },
   UPSTREAM_UNAVAILABLE: unavailable("upstream_unavailable"),
   UNAVAILABLE: unavailable("service_unavailable"),
   DB_TIMEOUT: unavailable("service_unavailable"),
@@ -88,7 +93,8 @@ export const gatewayNotFound: RequestHandler = (request, _response, next) => {
 
 function setErrorHeaders(response: Response, error: AppError): void {
   const { status, shouldRetry } = TABLE[error.code];
-  if (shouldRetry === false) response.setHeader("x-should-retry", "false");
+  // What we have tried as often as it is allowed, a client would only multiply.
+  if (shouldRetry === false || (shouldRetry === "unless retried" && error.retried)) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   for (const { path, message } of error.details) {
     // A rate limit that was reached: the control plane names the headers that tell it.

@@ -1,24 +1,27 @@
 import type { IncomingMessage } from "node:http";
+import { finished } from "node:stream/promises";
 import { AppError } from "../../common/errors.ts";
 import { jsonDepthExceeds } from "../../common/json.ts";
 
 const JSON_DEPTH_MAX = 64;
 
-/** Reads a whole body of at most `bytesMax`. A declared length above it is refused before a byte is read. */
+/** Reads a whole body of at most `bytesMax`. A declared length above it is refused before a byte is kept. */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted; send the body as it is.`);
   }
   const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > bytesMax) throw tooLarge(bytesMax, declared);
+  if (declared > bytesMax) throw await tooLarge(request, { limit: bytesMax, size: declared });
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // Not destroyed on the way out: the refusal has to go over the same socket.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > bytesMax) throw tooLarge(bytesMax, size);
+    if (size > bytesMax) break;
     chunks.push(chunk);
   }
+  if (size > bytesMax) throw await tooLarge(request, { limit: bytesMax, size });
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size);
 }
 
@@ -51,6 +54,14 @@ export function requireJsonType(request: IncomingMessage): void {
   throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send application/json.`);
 }
 
-function tooLarge(limit: number, size: number): AppError {
+const REST_MS_MAX = 2_000;
+
+/**
+ * The error for a body that is too large, once the rest of it was dropped. Most clients do not read while they send: to close the
+ * socket under them would show them a broken pipe, which they repeat, in place of the 413.
+ */
+async function tooLarge(request: IncomingMessage, { limit, size }: { limit: number; size: number }): Promise<AppError> {
+  request.resume();
+  await finished(request, { writable: false, signal: AbortSignal.timeout(REST_MS_MAX) }).catch(() => {});
   return new AppError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; the limit is ${limit}.`);
 }

@@ -12,15 +12,17 @@ const anyText = fc.oneof(
   fc.string({ unit: fc.constantFrom("a", " ", "\n", "😀", ".", "é") }),
 );
 const target = { inferenceModelId: "echo-1" };
+const CALL = { body: { messages: [] }, stream: false, maxOutputTokens: 4096 };
+const chat = echo.chat as NonNullable<typeof echo.chat>;
 
 async function call(body: ChatBody, { stream = false, maxOutputTokens = 4096, signal = new AbortController().signal } = {}) {
-  return echoUpstream(echo.buildRequest({ operation: "chat", body, stream, maxOutputTokens }, target), signal);
+  return echoUpstream(chat.buildRequest({ body, stream, maxOutputTokens }, { ...target, params: {} }), signal);
 }
 
 async function whole(body: ChatBody, maxOutputTokens = 4096) {
   const chunks: Uint8Array[] = [];
   for await (const chunk of (await call(body, { maxOutputTokens })).body) chunks.push(chunk);
-  return echo.readAnswer(JSON.parse(Buffer.concat(chunks).toString()));
+  return chat.readAnswer(JSON.parse(Buffer.concat(chunks).toString()), CALL);
 }
 
 const say = (content: unknown, fields: object = {}): ChatBody => ({ model: "echo", messages: [{ role: "user", content }], ...fields });
@@ -68,7 +70,7 @@ test("the last user message comes back with true usage", async () => {
   expect(answer.choices[0]).toMatchObject({ index: 0, finishReason: "stop", message: { content: "Hello, wörld!" } });
   // "Be" " kind" "." | "first" | one for the empty message | "Hello" "," " wörld" "!"
   expect(answer.usage).toMatchObject({ promptTokens: 9, completionTokens: 4 });
-  expect(echo.countInput(body)).toBe(9);
+  expect(echo.counter?.countMessages(body.messages)).toBe(9);
 });
 
 test("limits, stops and choices are honoured", async () => {
@@ -88,7 +90,7 @@ test("streamed parts say the same as the whole answer, for any text", async () =
     fc.asyncProperty(anyText, fc.integer({ min: 1, max: 3 }), async (text, n) => {
       const body = say(text, { n });
       const parts: StreamPart[] = [];
-      for await (const part of echo.readStream(readSse((await call(body, { stream: true })).body))) parts.push(part);
+      for await (const part of chat.readStream(readSse((await call(body, { stream: true })).body), CALL)) parts.push(part);
       const expected = await whole(body);
       for (const { index, message, finishReason } of expected.choices) {
         const own = parts.flatMap((part) => (part.type === "text-delta" && part.choice === index ? [part.text] : []));
@@ -115,7 +117,7 @@ test("a stream cut before its finish reason is an error, one cut after it is not
   }
   const drain = async (...frames: string[]) => {
     const parts: StreamPart[] = [];
-    for await (const part of echo.readStream(readSse(bytes(...frames)))) parts.push(part);
+    for await (const part of chat.readStream(readSse(bytes(...frames)), CALL)) parts.push(part);
     return parts;
   };
   const delta = 'data: {"choices":[{"index":0,"delta":{"content":"ü"}}]}\r\n\r\n';
@@ -129,9 +131,13 @@ test("a stream cut before its finish reason is an error, one cut after it is not
 });
 
 test("an upstream's own 401 is never the caller's", () => {
-  expect(echo.readError(401, { error: { message: "bad key sk-provider" } })).toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
-  expect(echo.readError(401, { error: { message: "bad key sk-provider" } }).message).not.toContain("sk-provider");
-  expect(echo.readError(400, { error: { message: "no", code: "context_length_exceeded" } })).toMatchObject({
+  expect(echo.readError({ status: 401, headers: {}, body: { error: { message: "bad key sk-provider" } } })).toMatchObject({
+    code: "UPSTREAM_UNAVAILABLE",
+  });
+  expect(echo.readError({ status: 401, headers: {}, body: { error: { message: "bad key sk-provider" } } }).message).not.toContain(
+    "sk-provider",
+  );
+  expect(echo.readError({ status: 400, headers: {}, body: { error: { message: "no", code: "context_length_exceeded" } } })).toMatchObject({
     code: "CONTEXT_LENGTH_EXCEEDED",
   });
 });

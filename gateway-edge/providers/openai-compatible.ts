@@ -1,130 +1,172 @@
-import { AppError } from "../../common/errors.ts";
-import type { ChatAnswer, ChatChoice, ProviderCall, ProviderTarget, ReportedUsage, SseEvent, StreamPart } from "./provider.ts";
+import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "./json-fields.ts";
+import { readFinishReason } from "./openai-compatible-finish.ts";
+import { readOpenAiUsage } from "./openai-usage.ts";
+import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPart, UpstreamEvent } from "./provider.ts";
+import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
+import { ToolCallDeltas, wholeToolCalls } from "./shared/tool-call-deltas.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+export type LimitField = "max_tokens" | "max_completion_tokens";
 
-/** The body for an upstream that speaks OpenAI's chat: the caller's fields, our model id, our limit on output. */
-export function openAiChatBody(call: ProviderCall, target: ProviderTarget): string {
+/** The fields for an upstream that speaks OpenAI's chat: the caller's, our model id, our limit on output. */
+export function openAiChatFields(call: ChatCall, target: ProviderTarget, limitField?: LimitField): Fields {
   const { max_tokens: _given, max_completion_tokens: newer, stream: _stream, stream_options: _options, ...fields } = call.body;
-  const limitField = newer === undefined ? "max_tokens" : "max_completion_tokens";
-  return JSON.stringify({
-    ...fields,
+  const given = newer === undefined ? "max_tokens" : "max_completion_tokens";
+  return {
+    ...withoutEmptyTools(fields),
     model: target.inferenceModelId,
-    [limitField]: call.maxOutputTokens,
+    [limitField ?? given]: call.maxOutputTokens,
     // Usage is always asked for, because it is what we bill; the caller sees it only when it asked too.
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-  });
+  };
 }
+
+export function openAiChatBody(call: ChatCall, target: ProviderTarget): string {
+  return JSON.stringify(openAiChatFields(call, target));
+}
+
+/** Most servers refuse an empty list of tools, and a choice among none. */
+export function withoutEmptyTools(fields: Fields): Fields {
+  if (!Array.isArray(fields["tools"]) || fields["tools"].length > 0) return fields;
+  const { tools: _tools, tool_choice: _choice, parallel_tool_calls: _parallel, ...others } = fields;
+  return others;
+}
+
+/** Fields of an answer that are neither ours to write nor part of its choices. */
+const EXTRA = ["system_fingerprint", "service_tier", "prompt_filter_results", "citations", "search_results", "provider"];
 
 export function readOpenAiAnswer(body: unknown): ChatAnswer {
-  const { choices, usage } = asFields(body);
-  if (!Array.isArray(choices) || choices.length === 0) throw malformed("an answer without choices");
-  return { choices: choices.map(readChoice), usage: readOpenAiUsage(usage) };
+  const answer = asFields(body);
+  // OpenRouter answers 200 with an error inside.
+  if (isError(answer["error"])) throw readInlineError(answer);
+  const choices = asList(answer["choices"]);
+  if (choices.length === 0) throw malformed("an answer without choices");
+  const extra = present(Object.fromEntries(EXTRA.map((name) => [name, answer[name]])));
+  return {
+    choices: choices.map((choice, position) => readChoice(asFields(choice), { position, answerId: answer["id"] })),
+    usage: readOpenAiUsage(answer["usage"]),
+    ...(Object.keys(extra).length > 0 ? { extra } : {}),
+  };
 }
 
-/** Chunks of a stream as parts. The end is `[DONE]` or a finish reason seen; a stream cut before either is broken. */
-export async function* readOpenAiStream(events: AsyncIterable<SseEvent>): AsyncGenerator<StreamPart> {
-  let finished = false;
-  for await (const { data } of events) {
-    if (data === "[DONE]") return;
-    for (const part of readChunk(asFields(parse(data)))) {
-      finished ||= part.type === "finish";
-      yield part;
+/** Chunks of a stream as parts. The end is `[DONE]` or every finish reason seen; a stream cut before either is broken. */
+export async function* readOpenAiStream(events: AsyncIterable<UpstreamEvent>, call?: ChatCall): AsyncGenerator<StreamPart> {
+  const reader = new ChunkReader(call?.body["n"]);
+  for await (const { event, data } of events) {
+    if (data === "[DONE]") {
+      yield* reader.finishAll();
+      break;
     }
+    const chunk = parseEvent(data);
+    if (event === "error" || isError(chunk["error"])) throw readInlineError(chunk);
+    yield* reader.read(chunk);
   }
-  if (!finished) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider broke off its answer.");
+  if (!reader.isFinished()) throw brokenOff();
 }
 
-function readChunk(chunk: Fields): StreamPart[] {
-  if (chunk["error"] !== undefined && chunk["error"] !== null) throw readOpenAiError(500, chunk);
-  const choices: unknown[] = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
-  const parts = choices.flatMap((choice) => readDelta(asFields(choice)));
-  const usage = readOpenAiUsage(chunk["usage"]);
-  return usage ? [...parts, { type: "usage", usage }] : parts;
-}
+export const readOpenAiError = readUpstreamError;
 
-export function readOpenAiError(status: number, body: unknown): AppError {
-  const error = asFields(asFields(body)["error"]);
-  const message = typeof error["message"] === "string" ? error["message"].slice(0, 2000) : `The provider answered ${status}.`;
-  const param = typeof error["param"] === "string" ? error["param"] : undefined;
-  if (error["code"] === "context_length_exceeded") return new AppError("CONTEXT_LENGTH_EXCEEDED", message, { param });
-  if (error["code"] === "content_policy_violation" || error["code"] === "content_filter") {
-    return new AppError("CONTENT_POLICY_VIOLATION", message, { param });
+/** What a stream said so far, as far as later chunks depend on it. */
+class ChunkReader {
+  readonly #toolCalls = new Map<number, ToolCallDeltas>();
+  readonly #finished = new Set<number>();
+  readonly #seen = new Set<number>();
+  readonly #choices: number;
+  #isDone = false;
+
+  constructor(choices: unknown) {
+    this.#choices = typeof choices === "number" ? choices : 1;
   }
-  if (status === 400 || status === 422) return new AppError("INVALID_REQUEST", message, { param });
-  if (status === 408 || status === 504)
-    return new AppError("UPSTREAM_TIMEOUT", "The provider did not answer in time.", { internal: message });
-  if (status === 429)
-    return new AppError("RATE_LIMIT_EXCEEDED", "The provider is over its rate limit. Try again shortly.", {
-      internal: message,
-      retryAfterSeconds: 1,
-    });
-  // 401, 403, 404 of an upstream are mistakes in our catalog, and their texts may name our account.
-  return new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `upstream ${status}: ${message}` });
+
+  isFinished(): boolean {
+    const expected = this.#isDone ? 1 : Math.max(this.#choices, this.#seen.size);
+    return this.#finished.size >= expected;
+  }
+
+  /** After `[DONE]`: some servers never give a reason, but clients need one. */
+  *finishAll(): Generator<StreamPart> {
+    this.#isDone = true;
+    for (const choice of this.#seen) if (!this.#finished.has(choice)) yield this.#finish(choice, "stop");
+  }
+
+  *read(chunk: Fields): Generator<StreamPart> {
+    const groq = asFields(chunk["x_groq"]);
+    if (isError(groq["error"])) throw readInlineError({ error: groq["error"] });
+    // Azure's first chunk has no choices, only the filter's verdict on the prompt.
+    for (const choice of asList(chunk["choices"])) yield* this.#readChoice(asFields(choice), chunk["id"]);
+    const usage = readOpenAiUsage(chunk["usage"] ?? groq["usage"]);
+    if (usage) yield { type: "usage", usage };
+  }
+
+  *#readChoice(choice: Fields, answerId: unknown): Generator<StreamPart> {
+    if (isError(choice["error"])) throw readInlineError(choice);
+    const index = typeof choice["index"] === "number" ? choice["index"] : 0;
+    this.#seen.add(index);
+    const { content, ...others } = readMessage(asFields(choice["delta"]));
+    const logprobs = choice["logprobs"] ?? undefined;
+    const text = typeof content === "string" ? content : "";
+    if (text !== "" || logprobs !== undefined) {
+      yield { type: "text-delta", choice: index, text, ...(logprobs === undefined ? {} : { logprobs }) };
+    }
+    const fields = this.#withToolCalls(others, index, answerId);
+    if (Object.keys(fields).length > 0) yield { type: "other-delta", choice: index, fields, text: outputText(fields) };
+    const reason = asText(choice["finish_reason"]);
+    if (reason !== undefined && !this.#finished.has(index)) yield this.#finish(index, reason);
+  }
+
+  #finish(choice: number, reason: string): StreamPart {
+    this.#finished.add(choice);
+    return { type: "finish", choice, reason: readFinishReason(reason, { calledTools: this.#toolCalls.has(choice) }) };
+  }
+
+  #withToolCalls({ tool_calls: toolCalls, ...fields }: Fields, index: number, answerId: unknown): Fields {
+    if (asList(toolCalls).length === 0) return fields;
+    const deltas = this.#toolCalls.get(index) ?? new ToolCallDeltas();
+    this.#toolCalls.set(index, deltas);
+    return { ...fields, tool_calls: deltas.read(toolCalls, answerId) };
+  }
 }
 
-function readChoice(value: unknown, position: number): ChatChoice {
-  const choice = asFields(value);
-  const { role: _role, ...message } = asFields(choice["message"]);
+function readChoice(choice: Fields, { position, answerId }: { position: number; answerId: unknown }): ChatChoice {
+  if (isError(choice["error"])) throw readInlineError(choice);
+  const { tool_calls: given, content, ...message } = readMessage(asFields(choice["message"]));
+  const toolCalls = wholeToolCalls(given, answerId);
   return {
     index: typeof choice["index"] === "number" ? choice["index"] : position,
-    message,
-    finishReason: typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : "stop",
+    message: { content: content ?? null, ...message, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}) },
+    finishReason: readFinishReason(asText(choice["finish_reason"]) ?? "stop", { calledTools: toolCalls.length > 0 }),
     logprobs: choice["logprobs"] ?? null,
   };
 }
 
-function readDelta(choice: Fields): StreamPart[] {
-  const parts: StreamPart[] = [];
-  const index = typeof choice["index"] === "number" ? choice["index"] : 0;
-  const { role: _role, content, ...others } = asFields(choice["delta"]);
-  if (typeof content === "string" && content !== "") parts.push({ type: "text-delta", choice: index, text: content });
-  const fields = Object.fromEntries(Object.entries(others).filter(([, value]) => value !== null && value !== undefined));
-  if (Object.keys(fields).length > 0) parts.push({ type: "other-delta", choice: index, fields, text: textsIn(fields) });
-  if (typeof choice["finish_reason"] === "string") parts.push({ type: "finish", choice: index, reason: choice["finish_reason"] });
-  return parts;
-}
-
-/** What a model wrote in fields other than content: names and arguments of tools, refusals, reasoning. */
-function textsIn(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(textsIn).join("");
-  if (typeof value !== "object" || value === null) return "";
-  return Object.entries(value)
-    .map(([name, inner]) => (name === "id" || name === "type" ? "" : textsIn(inner)))
-    .join("");
-}
-
-function readOpenAiUsage(value: unknown): ReportedUsage | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const usage = value as Fields;
-  const promptDetails = asFields(usage["prompt_tokens_details"]);
-  const completionDetails = asFields(usage["completion_tokens_details"]);
+/** A message or delta without its role and nulls; reasoning under one name, whatever the server calls it. */
+function readMessage(fields: Fields): Fields {
+  const { role: _role, reasoning, content, ...others } = present(fields);
+  const pieces = splitContent(content);
+  const thought = asText(others["reasoning_content"]) ?? asText(reasoning) ?? asText(pieces.reasoning);
   return {
-    promptTokens: count(usage["prompt_tokens"]),
-    cachedTokens: count(promptDetails["cached_tokens"]),
-    cacheWriteTokens: count(promptDetails["cache_write_tokens"]),
-    completionTokens: count(usage["completion_tokens"]),
-    reasoningTokens: count(completionDetails["reasoning_tokens"]),
+    ...others,
+    ...(pieces.text === undefined ? {} : { content: pieces.text }),
+    ...(thought === undefined ? {} : { reasoning_content: thought }),
   };
 }
 
-function count(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+/** Mistral's thinking models write content as a list: { type: "thinking", thinking: [{ text }] } and { type: "text", text }. */
+function splitContent(content: unknown): { text: string | undefined; reasoning: string } {
+  if (!Array.isArray(content)) return { text: typeof content === "string" ? content : undefined, reasoning: "" };
+  const pieces = content.map(asFields);
+  const reasoning = pieces.flatMap((piece) => asList(piece["thinking"]).map((inner) => asText(asFields(inner)["text"]) ?? "")).join("");
+  return { text: pieces.map((piece) => (piece["type"] === "text" ? (asText(piece["text"]) ?? "") : "")).join(""), reasoning };
 }
 
-function asFields(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
+/** What a model wrote in fields other than content; ids, signatures and repetitions of reasoning are not output. */
+function outputText(fields: Fields): string {
+  const calls = [...asList(fields["tool_calls"]), { function: fields["function_call"] }].map((call) => {
+    const { name, arguments: text } = asFields(asFields(call)["function"]);
+    return `${asText(name) ?? ""}${asText(text) ?? ""}`;
+  });
+  return [asText(fields["reasoning_content"]), asText(fields["refusal"]), ...calls].join("");
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw malformed("an event that is not JSON", cause);
-  }
-}
-
-function malformed(what: string, cause?: unknown): AppError {
-  return new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an answer that cannot be read.", { internal: what, cause });
+function isError(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }

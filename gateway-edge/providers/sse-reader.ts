@@ -1,50 +1,82 @@
 import { AppError } from "../../common/errors.ts";
-import type { SseEvent } from "./provider.ts";
+import type { UpstreamEvent } from "./provider.ts";
 
 /** No provider sends an event near this; without a limit one could fill our memory. */
 const EVENT_CHARACTERS_MAX = 8 * 1024 * 1024;
 
 /** Bytes as server-sent events: LF, CRLF or CR, comments skipped, `data` lines joined, an unfinished last event dropped. */
-export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseEvent> {
+export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<UpstreamEvent> {
   const decoder = new TextDecoder();
+  const lines = new LineSplitter();
   const event = new EventBuilder();
-  let pending = "";
   for await (const bytes of body) {
-    pending += decoder.decode(bytes, { stream: true });
-    if (pending.length > EVENT_CHARACTERS_MAX) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an event that is too large.");
-    const { lines, rest } = splitLines(pending);
-    pending = rest;
-    for (const line of lines) {
+    for (const line of lines.take(decoder.decode(bytes, { stream: true }))) {
       const finished = event.take(line);
       if (finished) yield finished;
     }
+    refuseAbove(lines.pendingCharacters + event.characters);
+  }
+  for (const line of lines.end()) {
+    const finished = event.take(line);
+    if (finished) yield finished;
+  }
+}
+
+function refuseAbove(characters: number): void {
+  if (characters > EVENT_CHARACTERS_MAX) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an event that is too large.");
+}
+
+class LineSplitter {
+  #pending = "";
+
+  get pendingCharacters(): number {
+    return this.#pending.length;
+  }
+
+  take(text: string): string[] {
+    // A CR at the very end may be the first half of a CRLF: it is left for the next bytes.
+    const endedInCr = this.#pending.endsWith("\r");
+    // A long line in many pieces is only joined, not searched again with each piece.
+    if (!endedInCr && !/[\r\n]/.test(text)) {
+      this.#pending += text;
+      return [];
+    }
+    const lines = (this.#pending + text).split(/\r\n|\n|\r(?!$)/);
+    this.#pending = lines.pop() ?? "";
+    return lines;
+  }
+
+  /** The last line, if a lone CR ended it. */
+  end(): string[] {
+    return this.#pending.endsWith("\r") ? [this.#pending.slice(0, -1)] : [];
   }
 }
 
 class EventBuilder {
   #event: string | undefined;
   #data: string[] = [];
+  characters = 0;
 
   /** The event that this line ends, if it ends one. */
-  take(line: string): SseEvent | undefined {
+  take(line: string): UpstreamEvent | undefined {
     if (line !== "") {
       const { field, value } = splitField(line);
-      if (field === "data") this.#data.push(value);
+      if (field === "data") this.#add(value);
       else if (field === "event") this.#event = value;
       return undefined;
     }
     const finished = this.#data.length > 0 ? { event: this.#event, data: this.#data.join("\n") } : undefined;
     this.#event = undefined;
     this.#data = [];
+    this.characters = 0;
     return finished;
   }
-}
 
-function splitLines(text: string): { lines: string[]; rest: string } {
-  // A CR at the very end may be the first half of a CRLF: leave it for the next bytes.
-  const lines = text.split(/\r\n|\n|\r(?!$)/);
-  const rest = lines.pop() ?? "";
-  return { lines, rest };
+  #add(value: string): void {
+    this.#data.push(value);
+    // One more for each, so that empty lines count too.
+    this.characters += value.length + 1;
+  }
 }
 
 function splitField(line: string): { field: string; value: string } {

@@ -1,8 +1,5 @@
 import { z } from "zod";
-import { AppError, type ErrorDetail } from "../../common/errors.ts";
-
-/** The message of a detail that only says that something is missing. */
-export const FIELD_REQUIRED = "Field required";
+import { parseRequest, type WithoutNulls } from "./request-body.ts";
 
 const MESSAGES_MAX = 2048;
 
@@ -63,7 +60,7 @@ export const chatRequest = z.looseObject({
   max_completion_tokens: wholeNumber(1),
   n: wholeNumber(1, 8),
   response_format: z.looseObject({ type: text }).nullish(),
-  seed: wholeNumber(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY),
+  seed: wholeNumber(Number.MIN_SAFE_INTEGER),
   service_tier: text.nullish(),
   stop: z.union([text, z.array(text).max(4)], either("must be a string or an array of at most 4 strings")).nullish(),
   stream: flag,
@@ -91,44 +88,8 @@ export const chatRequest = z.looseObject({
 });
 
 /** A valid request: nulls taken out, so that from here on a field is there or it is not. */
-export type ChatRequest = { [Field in keyof z.infer<typeof chatRequest>]: Exclude<z.infer<typeof chatRequest>[Field], null> };
+export type ChatRequest = WithoutNulls<z.output<typeof chatRequest>>;
 
-/** Where a call goes and with whose key is the gateway's business: a client must not steer our stored keys to its own address. */
-const REFUSED_FIELDS = ["api_base", "api_key", "api_version", "api_type", "custom_llm_provider"];
-
-/** A body as a valid request; a model named by the path wins over the body's. Throws UNPROCESSABLE with every fault. */
 export function parseChatRequest(body: unknown, pathModel?: string): ChatRequest {
-  const given = typeof body === "object" && body !== null && !Array.isArray(body) ? withoutNulls(body) : body;
-  if (isFields(given)) {
-    const refused = REFUSED_FIELDS.find((field) => given[field] !== undefined);
-    if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not accepted from clients.`, { param: refused });
-    if (pathModel !== undefined) given["model"] = pathModel;
-  }
-  const result = chatRequest.safeParse(given);
-  if (result.success) return result.data as ChatRequest;
-  throw unprocessable(result.error.issues);
-}
-
-function withoutNulls(body: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function unprocessable(issues: readonly z.core.$ZodIssue[]): AppError {
-  const details: ErrorDetail[] = issues.slice(0, 20).map((issue) => ({
-    path: ["body", ...issue.path.map(String)].join("."),
-    message: issue.code === "invalid_type" && issue.message.endsWith("received undefined") ? FIELD_REQUIRED : issue.message,
-  }));
-  const param = issues[0] ? paramOf(issues[0].path) : undefined;
-  const summary = details[0]?.message ?? "The request is not valid.";
-  return new AppError("UNPROCESSABLE", param === undefined ? summary : `${param}: ${summary}`, { details, param });
-}
-
-/** A path in OpenAI's words: messages[0].content. */
-function paramOf(path: readonly PropertyKey[]): string | undefined {
-  if (path.length === 0) return undefined;
-  return path.map((step, index) => (typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${String(step)}`)).join("");
+  return parseRequest(chatRequest, body, pathModel);
 }

@@ -11,7 +11,8 @@ const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
 const INT32_MAX = 2_147_483_647;
 
 /** No control characters, and no halves of a surrogate pair: these have no bytes of their own, so two texts would become one. */
-const printable = [/^[^\p{Cc}\p{Cs}]*$/u, "must not contain control characters"] as const;
+// A check, not a pattern: /openapi.json must hold only patterns that every language can read, and this one needs Unicode classes.
+const printable = [(text: string) => /^[^\p{Cc}\p{Cs}]*$/u.test(text), "must not contain control characters"] as const;
 
 export const plainText = (lengthMax: number) =>
   z
@@ -19,7 +20,7 @@ export const plainText = (lengthMax: number) =>
     .trim()
     .min(1, "must not be empty")
     .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .regex(...printable);
+    .refine(...printable);
 
 export const name = plainText(NAME_LENGTH_MAX);
 export const id = plainText(ID_LENGTH_MAX);
@@ -41,13 +42,13 @@ export const loginEmail = z
   .toLowerCase()
   .min(1, "must not be empty")
   .max(254)
-  .regex(...printable);
+  .refine(...printable);
 export const givenPassword = z.string().min(1, "must not be empty").max(1024);
 export const newPassword = z
   .string()
   .min(8, "must have at least 8 characters")
   .max(256, "must have at most 256 characters")
-  .regex(...printable);
+  .refine(...printable);
 
 export const teamRole = z.enum(["member", "admin", "owner"]);
 export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone such as Europe/Berlin");

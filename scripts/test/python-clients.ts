@@ -3,14 +3,16 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** What the client tests speak with; the version is part of what is proven. */
-const OPENAI_VERSION = "3.49.0";
+/** What the client tests speak with; the versions are part of what is proven. */
+const CLIENTS = { openai: "3.49.0", "langchain-openai": "1.7.3", litellm: "1.83.0" };
 /** Writes and reads the npy files that the trainer must understand. */
-const NUMPY_VERSION = "2.2.6";
-const PROOF = `import numpy, openai; assert openai.__version__ == "${OPENAI_VERSION}" and numpy.__version__ == "${NUMPY_VERSION}"`;
+const PACKAGES = { ...CLIENTS, numpy: "2.2.6" };
+/** By their metadata: to import them all takes seconds. */
+const PROOF = `from importlib.metadata import version
+for name, wanted in ${JSON.stringify(PACKAGES)}.items(): assert version(name) == wanted, name`;
 
 /**
- * A Python with the official client, made once in .cache/python. Returns its path, or undefined with a loud line; where CI is set
+ * A Python with the clients, made once in .cache/python. Returns its path, or undefined with a loud line; where CI is set
  * its absence is a failure, since client tests that quietly skip prove nothing.
  */
 export async function preparePython(root: string): Promise<string | undefined> {
@@ -18,14 +20,14 @@ export async function preparePython(root: string): Promise<string | undefined> {
   const python = join(folder, "bin/python");
   if (await works(python)) return python;
   try {
-    console.log("making .cache/python with the OpenAI client and numpy, once");
+    console.log("making .cache/python with the clients of the tests and numpy, once");
     await run("python3", ["-m", "venv", "--clear", folder], { timeout: 120_000 });
-    const packages = [`openai==${OPENAI_VERSION}`, `numpy==${NUMPY_VERSION}`];
+    const packages = Object.entries(PACKAGES).map(([name, version]) => `${name}==${version}`);
     await run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", ...packages], { timeout: 300_000 });
     await run(python, ["-c", PROOF], { timeout: 60_000 });
     return python;
   } catch (error) {
-    const message = `NO PYTHON CLIENT: tests with the official OpenAI client for Python do not run. ${String(error).slice(0, 500)}`;
+    const message = `NO PYTHON CLIENT: tests with clients for Python do not run. ${String(error).slice(0, 500)}`;
     if (process.env["CI"]) throw new Error(message);
     process.stderr.write(`${message}\n`);
     return undefined;

@@ -25,7 +25,7 @@ const TOKENS_PER_TURN = 16;
 /** An upstream inside this process. It speaks OpenAI's wire like any other, so that nothing above it is special. */
 export const echoUpstream: Send = async (request, signal) => {
   signal.throwIfAborted();
-  const body = JSON.parse(request.body) as EchoBody;
+  const body = JSON.parse(String(request.body)) as EchoBody;
   const reply = replyTo(body);
   if (body.stream === true) return respond("text/event-stream", streamed(body, { reply, signal }));
   return respond("application/json", whole(body, reply));

@@ -1,0 +1,29 @@
+const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
+const EXPONENT_MAX = 400;
+
+/**
+ * `value` × 10^`places` as a whole number, worked out on the decimal digits: 0.1 + 0.2 never happens. A JavaScript number stands for
+ * the shortest decimal that reads back as it, which is what its author wrote. What is finer than one is rounded to the nearest, halves up.
+ * Undefined for anything that is no decimal.
+ */
+export function scaleDecimal(value: string | number, places: number): bigint | undefined {
+  const match = DECIMAL.exec(String(value).trim());
+  if (!match) return undefined;
+  const [, sign, whole = "", fraction = "", exponent = "0"] = match;
+  const digits = whole + fraction;
+  if (digits === "") return undefined;
+  const shift = Number(exponent) - fraction.length + places;
+  if (Math.abs(shift) > EXPONENT_MAX) return undefined;
+  const amount = shift >= 0 ? BigInt(digits) * 10n ** BigInt(shift) : roundedQuotient(BigInt(digits), 10n ** BigInt(-shift));
+  return sign === "-" ? -amount : amount;
+}
+
+function roundedQuotient(amount: bigint, divisor: bigint): bigint {
+  return (2n * amount + divisor) / (2n * divisor);
+}
+
+/** USD for one token (or second, character, image) as nano-USD for a million of them. */
+export const nanoPerMillionFromUnit = (usd: string | number): bigint | undefined => scaleDecimal(usd, 15);
+
+/** USD for a million as nano-USD for a million. */
+export const nanoPerMillionFromMillion = (usd: string | number): bigint | undefined => scaleDecimal(usd, 9);

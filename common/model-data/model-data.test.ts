@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { nanoPerMillionFromMillion, nanoPerMillionFromUnit, scaleDecimal } from "./decimal.ts";
+import { findModelData, modelsOf } from "./model-data.ts";
+import { guessKind, kindOfPrefix, PROVIDER_KINDS } from "./provider-kinds.ts";
+
+const NOVEMBER = new Date("2026-11-15T00:00:00Z");
+
+describe("decimals become nano-USD without a float in between", () => {
+  test("a price per token of any size that nano-USD can hold is exact, as text and as a number", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 999_999_999_999_999n }), (nanoPerMillion) => {
+        const digits = nanoPerMillion.toString().padStart(16, "0");
+        const text = `${digits.slice(0, -15)}.${digits.slice(-15)}`;
+        expect(nanoPerMillionFromUnit(text)).toBe(nanoPerMillion);
+        expect(nanoPerMillionFromUnit(Number(text))).toBe(nanoPerMillion);
+      }),
+    );
+  });
+
+  test("moving the point and back changes nothing", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.integer({ min: 0, max: 40 }), (amount, places) => {
+        expect(scaleDecimal(`${amount}e-${places}`, places)).toBe(amount);
+      }),
+    );
+  });
+
+  test.each([
+    ["2.5e-06", 2_500_000_000n],
+    [2.5e-6, 2_500_000_000n],
+    [0.00000015, 150_000_000n],
+    ["0.0000000000000005", 1n],
+    ["0.0000000000000004", 0n],
+    [".000003", 3_000_000_000n],
+    ["1e-7", 100_000_000n],
+  ])("%s USD per token", (usd, nano) => {
+    expect(nanoPerMillionFromUnit(usd)).toBe(nano);
+  });
+
+  test.each(["", ".", "1,5", "NaN", "Infinity", "1e999999", "0x10", "one"])("%p is no decimal", (text) => {
+    expect(scaleDecimal(text, 9)).toBeUndefined();
+  });
+
+  test("0.075 USD per million is 75,000,000 nano-USD, and a third is rounded to the nearest", () => {
+    expect(nanoPerMillionFromMillion(0.075)).toBe(75_000_000n);
+    expect(nanoPerMillionFromMillion(0.08333333333333334)).toBe(83_333_333n);
+  });
+});
+
+describe("model data", () => {
+  test("a known model has its list price, limits and abilities", () => {
+    expect(findModelData({ kind: "openai", model: "gpt-4o-mini-2024-07-18", at: NOVEMBER })).toMatchObject({
+      mode: "chat",
+      pricing: { input: 150_000_000n, output: 600_000_000n, cachedInput: 75_000_000n },
+      contextWindow: 128_000,
+      maxOutputTokens: 16_384,
+      capabilities: expect.arrayContaining(["streaming", "function_calling", "vision", "prompt_caching"]),
+    });
+    expect(findModelData({ kind: "anthropic", model: "claude-3-5-sonnet-20240620", at: NOVEMBER })?.pricing).toEqual({
+      input: 3_000_000_000n,
+      output: 15_000_000_000n,
+      cachedInput: 300_000_000n,
+      cacheWrite: 3_750_000_000n,
+    });
+    expect(findModelData({ kind: "openai", model: "text-embedding-3-small" })).toMatchObject({
+      mode: "embedding",
+      pricing: { input: 20_000_000n, output: 0n },
+    });
+  });
+
+  test("azure borrows from its lenders, Bedrock's regions and Vertex' Claude are found", () => {
+    expect(findModelData({ kind: "azure", model: "gpt-4o" })?.pricing?.input).toBe(2_500_000_000n);
+    expect(findModelData({ kind: "bedrock", model: "us.anthropic.claude-sonnet-4-20250514-v1:0" })?.pricing?.output).toBe(15_000_000_000n);
+    expect(findModelData({ kind: "vertex_ai", model: "claude-3-5-sonnet@20240620" })?.pricing?.input).toBe(3_000_000_000n);
+  });
+
+  test("a price for long input is a tier over the base price", () => {
+    const data = findModelData({ kind: "anthropic", model: "claude-sonnet-4-5", at: NOVEMBER });
+    expect(data?.pricing?.input).toBe(3_000_000_000n);
+    expect(data?.tiers).toEqual([
+      {
+        aboveInputTokens: 200_000,
+        pricing: { input: 6_000_000_000n, output: 22_500_000_000n, cachedInput: 600_000_000n, cacheWrite: 7_500_000_000n },
+      },
+    ]);
+  });
+
+  test("a price is that of the day, and of the dearest hour", () => {
+    const o3 = (day: string) => findModelData({ kind: "openai", model: "o3", at: new Date(day) })?.pricing?.input;
+    expect(o3("2025-06-09")).toBe(10_000_000_000n);
+    expect(o3("2025-06-10")).toBe(2_000_000_000n);
+    expect(findModelData({ kind: "deepseek", model: "deepseek-chat", at: NOVEMBER })?.pricing?.input).toBe(270_000_000n);
+  });
+
+  test("nothing is guessed for a model, a kind or a wildcard that is not known", () => {
+    expect(findModelData({ kind: "openai", model: "gpt-nobody-made-it" })).toBeUndefined();
+    expect(findModelData({ kind: "ollama", model: "llama3" })).toBeUndefined();
+    expect(findModelData({ kind: "telepathy", model: "gpt-4o" })).toBeUndefined();
+    expect(findModelData({ kind: "openai", model: "*" })).toBeUndefined();
+    expect(findModelData({ kind: "openai", model: "" })).toBeUndefined();
+  });
+
+  test("every model of every kind can be asked for, and none has a negative price", () => {
+    for (const kind of Object.keys(PROVIDER_KINDS)) {
+      for (const model of modelsOf(kind)) {
+        const pricing = findModelData({ kind, model, at: NOVEMBER })?.pricing;
+        for (const price of Object.values(pricing ?? {})) expect(price).toBeGreaterThanOrEqual(0n);
+      }
+    }
+    expect(modelsOf("openai")).toContain("gpt-4o");
+    expect(modelsOf("echo")).toEqual(["echo"]);
+    expect(modelsOf("vllm")).toEqual([]);
+  });
+});
+
+describe("provider kinds", () => {
+  test("a prefix belongs to one kind", () => {
+    const prefixes = Object.values(PROVIDER_KINDS).flatMap((kind) => kind.prefixes);
+    expect(new Set(prefixes).size).toBe(prefixes.length);
+    expect(kindOfPrefix("together_ai")).toBe("together");
+    expect(kindOfPrefix("nobody")).toBeUndefined();
+  });
+
+  test.each([
+    ["gpt-4o", "openai"],
+    ["claude-3-haiku-20240307", "anthropic"],
+    ["gemini-2.5-pro", "gemini"],
+    ["command-r-plus", "cohere"],
+    ["my-own-model", "openai"],
+  ])("%s without a prefix is %s", (model, kind) => {
+    expect(guessKind(model)).toBe(kind);
+  });
+});

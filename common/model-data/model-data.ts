@@ -1,0 +1,147 @@
+import { createRequire } from "node:module";
+import type { ConditionalPrice, ModelInfo, ModelPrice, TieredPrices } from "@pydantic/genai-prices";
+import { nanoPerMillionFromMillion } from "./decimal.ts";
+import { type Capability, familyOf, type Mode } from "./model-families.ts";
+import { isProviderKind, PROVIDER_KINDS } from "./provider-kinds.ts";
+
+/** Nano-USD per 1,000,000 tokens. */
+export interface TokenPrices {
+  readonly input: bigint;
+  readonly output: bigint;
+  readonly cachedInput?: bigint;
+  readonly cacheWrite?: bigint;
+}
+
+export interface ModelData {
+  readonly mode: Mode;
+  /** Absent: known to exist, but not sold by the token. */
+  readonly pricing?: TokenPrices;
+  /** Prices of a whole call whose input has more than `aboveInputTokens`; ascending. */
+  readonly tiers?: readonly { readonly aboveInputTokens: number; readonly pricing: TokenPrices }[];
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
+  readonly capabilities: readonly Capability[];
+}
+
+type Package = typeof import("@pydantic/genai-prices");
+
+let loaded: Package | undefined;
+
+/** The package is some 20 MB of memory and 50 ms: it is loaded by the first question, not by the import. Never from the network. */
+function prices(): Package {
+  loaded ??= createRequire(import.meta.filename)("@pydantic/genai-prices") as Package;
+  return loaded;
+}
+
+// The built-in model that answers without a provider: 1 USD and 2 USD per million tokens.
+const ECHO: ModelData = {
+  mode: "chat",
+  pricing: { input: 1_000_000_000n, output: 2_000_000_000n },
+  contextWindow: 128_000,
+  maxOutputTokens: 4096,
+  capabilities: ["streaming"],
+};
+
+/**
+ * What is publicly known of a model under its provider's own name: its list price on that day, its limits, what it can do. Undefined
+ * where the data has no such model: then nothing is guessed, least of all a price.
+ */
+export function findModelData({ kind, model, at = new Date() }: { kind: string; model: string; at?: Date }): ModelData | undefined {
+  if (kind === "echo") return ECHO;
+  const info = findInfo(kind, model);
+  if (!info) return undefined;
+  const family = familyOf(model);
+  const list = priceList(info, at);
+  const pricing = tokenPrices(list, (price) => baseOf(price));
+  const tiers = pricing && tiersOf(list);
+  return {
+    mode: family.mode,
+    ...(pricing && { pricing }),
+    ...(tiers && tiers.length > 0 && { tiers }),
+    ...(info.context_window !== undefined && { contextWindow: info.context_window }),
+    ...(family.maxOutputTokens !== undefined && { maxOutputTokens: family.maxOutputTokens }),
+    capabilities: capabilitiesOf(family.capabilities, list),
+  };
+}
+
+/** The provider's models that the data knows, for wildcards such as `openai/*`; sorted. */
+export function modelsOf(kind: string): readonly string[] {
+  if (kind === "echo") return ["echo"];
+  const names = priceListsOf(kind).flatMap((id) => prices().findProvider({ providerId: id })?.models ?? []);
+  return [...new Set(names.filter(({ deprecated }) => deprecated !== true).map(({ id }) => id))].sort();
+}
+
+function priceListsOf(kind: string): readonly string[] {
+  return isProviderKind(kind) ? PROVIDER_KINDS[kind].priceLists : [];
+}
+
+function findInfo(kind: string, model: string): ModelInfo | undefined {
+  if (model === "" || model.includes("*")) return undefined;
+  for (const id of priceListsOf(kind)) {
+    // A calculation of nothing is the package's public way to find a model by its rules (dated names, Bedrock's regions, Azure's lenders).
+    const found = prices().calcPrice({}, model, { providerId: id });
+    if (found) return found.model;
+  }
+  return undefined;
+}
+
+/** The list in force on the day. Where the price depends on the hour, the dearest hour: a price here is for all of them. */
+function priceList(info: ModelInfo, at: Date): ModelPrice {
+  if (!Array.isArray(info.prices)) return info.prices;
+  const day = at.toISOString().slice(0, 10);
+  let inForce: ModelPrice = {};
+  const hourly: ModelPrice[] = [];
+  for (const { constraint, prices: list } of info.prices as ConditionalPrice[]) {
+    if (constraint?.type === "time_of_date") hourly.push(list);
+    else if (constraint === undefined || constraint.start_date <= day) inForce = list;
+  }
+  return hourly.reduce((dearest, list) => (sumOf(list) > sumOf(dearest) ? list : dearest), inForce);
+}
+
+function sumOf(list: ModelPrice): number {
+  return baseOf(list["input_mtok"] ?? 0) + baseOf(list["output_mtok"] ?? 0);
+}
+
+function baseOf(price: number | TieredPrices): number {
+  return typeof price === "number" ? price : price.base;
+}
+
+function tokenPrices(list: ModelPrice, pick: (price: number | TieredPrices) => number): TokenPrices | undefined {
+  const read = (name: string) => (list[name] === undefined ? undefined : nanoPerMillionFromMillion(pick(list[name])));
+  const input = read("input_mtok");
+  const output = read("output_mtok");
+  if (input === undefined && output === undefined) return undefined;
+  const cachedInput = read("cache_read_mtok");
+  const cacheWrite = read("cache_write_mtok");
+  return {
+    input: input ?? 0n,
+    output: output ?? 0n,
+    ...(cachedInput !== undefined && { cachedInput }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+  };
+}
+
+function tiersOf(list: ModelPrice): { aboveInputTokens: number; pricing: TokenPrices }[] {
+  const starts = Object.values(list).flatMap((price) => (typeof price === "object" ? price.tiers.map((tier) => tier.start) : []));
+  return [...new Set(starts)]
+    .sort((left, right) => left - right)
+    .flatMap((start) => {
+      const pricing = tokenPrices(list, (price) => priceAbove(price, start));
+      return pricing ? [{ aboveInputTokens: start, pricing }] : [];
+    });
+}
+
+function priceAbove(price: number | TieredPrices, start: number): number {
+  if (typeof price === "number") return price;
+  return price.tiers.reduce((found, tier) => (tier.start <= start ? tier.price : found), price.base);
+}
+
+/** A price for it means that it can be done. */
+function capabilitiesOf(family: readonly Capability[], list: ModelPrice): readonly Capability[] {
+  const sold: readonly (readonly [string, Capability])[] = [
+    ["cache_read_mtok", "prompt_caching"],
+    ["input_audio_mtok", "audio_input"],
+    ["output_audio_mtok", "audio_output"],
+  ];
+  return [...new Set([...family, ...sold.flatMap(([name, capability]) => (list[name] === undefined ? [] : [capability]))])];
+}

@@ -1,0 +1,239 @@
+import { createHash } from "node:crypto";
+import { defined } from "../../common/defined.ts";
+import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
+import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
+import { PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
+import { configuredPrice, isPriceName } from "./configured-price.ts";
+import type { Environment } from "./environment.ts";
+import type { ConfiguredDeployment } from "./gateway-config.ts";
+import { LITELLM_PARAMS, MODEL_INFO } from "./known-settings.ts";
+import { type Findings, type Located, type LocatedMap, type Position, plain } from "./located.ts";
+import { type NamedProvider, providerOf } from "./provider-of.ts";
+import { checkType, coerce, type ValueType } from "./value-types.ts";
+
+type Fields = Record<string, unknown>;
+
+export interface ModelContext {
+  resolve: (node: Located, where: string) => unknown;
+  environment: Environment;
+  credentials: ReadonlyMap<string, Fields>;
+  findings: Findings;
+  now: number;
+}
+
+/** One entry of `model_list`: a deployment, or one for each organisation it lists. Empty when it cannot be used. */
+export function readModel(node: Located, context: ModelContext): ConfiguredDeployment[] {
+  const { findings } = context;
+  const problemsBefore = findings.problemCount;
+  if (node.kind !== "map") {
+    findings.problem(node.at, "an entry of model_list must be a map with model_name and litellm_params");
+    return [];
+  }
+  const modelName = readName(node, findings);
+  const paramsNode = mapIn(node, "litellm_params", findings);
+  if (!paramsNode) findings.problem(node.at, `the model ${modelName ?? ""} has no litellm_params`.replace("  ", " "));
+  const infoNode = mapIn(node, "model_info", findings);
+  const params = paramsNode ? readFields(paramsNode, "litellm_params", LITELLM_PARAMS, context) : {};
+  const info = infoNode ? readFields(infoNode, "model_info", MODEL_INFO, context) : {};
+  withCredential(params, paramsNode, context);
+  const provider = paramsNode && readProvider(params, paramsNode, findings);
+  if (modelName === undefined || !paramsNode || !provider || findings.problemCount > problemsBefore) return [];
+  const organizations = Array.isArray(params["organization"]) ? (params["organization"] as string[]) : [undefined];
+  const written = plain(paramsNode) as Fields;
+  const explicitId = typeof info["id"] === "string" && info["id"] !== "" ? info["id"] : undefined;
+  return organizations.map((organization, index) => {
+    const own = organization === undefined ? params : { ...params, organization };
+    const id = explicitId ?? stableId(modelName, organization === undefined ? written : { ...written, organization });
+    const suffix = explicitId !== undefined && organizations.length > 1 ? `-${index + 1}` : "";
+    return toDeployment({ id: id + suffix, modelName, params: own, info, provider, at: paramsNode.at }, context);
+  });
+}
+
+interface Entry {
+  id: string;
+  modelName: string;
+  params: Fields;
+  info: Fields;
+  provider: NamedProvider;
+  at: Position;
+}
+
+function toDeployment(entry: Entry, context: ModelContext): ConfiguredDeployment {
+  const { info, provider, modelName } = entry;
+  const { kind, inferenceModelId } = provider;
+  const params = withDefaults(entry, context.environment);
+  const { model: _model, api_key: apiKey, api_base: apiBase, base_url: baseUrl, ...rest } = params;
+  const address = (apiBase ?? baseUrl) as string | undefined;
+  checkAddress(entry, address, context.findings);
+  if (apiKey === undefined && PROVIDER_KINDS[kind].keyVariables.length > 0 && !PROVIDER_KINDS[kind].isLocal && kind !== "bedrock") {
+    context.findings.warn(entry.at, `the model ${modelName} has no api_key, and ${PROVIDER_KINDS[kind].keyVariables[0]} is not set`);
+  }
+  const data = dataOf(provider, info, context.now);
+  const price = configuredPrice(rest, info, data);
+  return {
+    id: entry.id,
+    modelName,
+    providerKind: kind,
+    inferenceModelId,
+    ...defined({ baseUrl: address, apiKey: apiKey as string | undefined, price }),
+    params: { ...rest, custom_llm_provider: provider.litellmName },
+    info,
+    type: typeOf(entry, data, context.findings),
+    description: typeof info["description"] === "string" ? info["description"] : "",
+    ...defined({
+      contextWindow: tokensOf(info["max_input_tokens"]) ?? data?.contextWindow,
+      maxOutputTokens: tokensOf(info["max_output_tokens"]) ?? tokensOf(info["max_tokens"]) ?? data?.maxOutputTokens,
+    }),
+    capabilities: capabilitiesOf(data?.capabilities ?? familyOf(inferenceModelId).capabilities, info),
+    createdAt: context.now,
+  };
+}
+
+function readName(node: LocatedMap, findings: Findings): string | undefined {
+  const name = node.entries.get("model_name")?.node;
+  if (name?.kind === "scalar" && typeof name.value === "string" && name.value !== "") return name.value;
+  findings.problem(name?.at ?? node.at, "an entry of model_list needs a model_name that is text");
+  return undefined;
+}
+
+function mapIn(node: LocatedMap, name: string, findings: Findings): LocatedMap | undefined {
+  const found = node.entries.get(name)?.node;
+  if (!found || (found.kind === "scalar" && found.value === null)) return undefined;
+  return checkType(found, "map", name, findings) ? (found as LocatedMap) : undefined;
+}
+
+/** Nulls are as good as absent: LiteLLM drops them too. */
+function readFields(node: LocatedMap, where: string, types: Readonly<Record<string, ValueType>>, context: ModelContext): Fields {
+  const read = [...node.entries].flatMap(([name, { node: value }]): [string, unknown][] => {
+    const type = Object.hasOwn(types, name) ? types[name] : undefined;
+    const found = readField({ name: `${where}.${name}`, type, isPrice: isPriceName(name), value }, context);
+    return found === null ? [] : [[name, found]];
+  });
+  return Object.fromEntries(read);
+}
+
+function readField(field: { name: string; type: ValueType | undefined; isPrice: boolean; value: Located }, context: ModelContext): unknown {
+  const { name, type, isPrice, value } = field;
+  if (value.kind === "scalar" && value.value === null) return null;
+  const expected = isPrice && value.kind === "scalar" ? "number" : type;
+  if (expected !== undefined && !checkType(value, expected, name, context.findings)) return null;
+  const resolved = context.resolve(value, name);
+  // A price stays the text it was: it is read as a decimal, not as a float.
+  return type === undefined || resolved === null ? resolved : coerce(resolved, type);
+}
+
+/** What the entry itself says wins over the credential. */
+function withCredential(params: Fields, node: LocatedMap | undefined, { credentials, findings }: ModelContext): void {
+  const name = params["litellm_credential_name"];
+  if (typeof name !== "string" || !node) return;
+  const values = credentials.get(name);
+  if (!values) {
+    const at = node.entries.get("litellm_credential_name")?.node.at ?? node.at;
+    findings.problem(at, `there is no credential "${name}" in credential_list`);
+    return;
+  }
+  for (const [key, value] of Object.entries(values)) if (params[key] === undefined) params[key] = value;
+}
+
+function readProvider(params: Fields, node: LocatedMap, findings: Findings): NamedProvider | undefined {
+  const model = params["model"];
+  if (typeof model !== "string" || model === "") {
+    if (!node.entries.has("model")) findings.problem(node.at, "litellm_params.model is missing");
+    return undefined;
+  }
+  const custom = params["custom_llm_provider"];
+  const provider = providerOf(model, typeof custom === "string" && custom !== "" ? custom : undefined);
+  if (typeof provider !== "string") return provider;
+  findings.problem(node.entries.get("model")?.node.at ?? node.at, provider);
+  return undefined;
+}
+
+const AWS_IDENTITY = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "aws_profile_name", "aws_role_name", "api_key"];
+
+/** What the entry leaves out and the environment has under the provider's usual names. */
+function withDefaults({ params, provider }: Entry, environment: Environment): Fields {
+  const { keyVariables, parameterVariables } = PROVIDER_KINDS[provider.kind];
+  const filled: Fields = { ...params };
+  // Half a key of the entry and half of the environment would be no key at all.
+  const hasOwnIdentity = AWS_IDENTITY.some((name) => params[name] !== undefined);
+  if (provider.region !== undefined) filled["aws_region_name"] ??= provider.region;
+  for (const [name, variables] of Object.entries({ api_key: keyVariables, ...parameterVariables })) {
+    if (filled[name] !== undefined || (hasOwnIdentity && AWS_IDENTITY.includes(name))) continue;
+    if (name === "api_base" && filled["base_url"] !== undefined) continue;
+    const value = variables.map((variable) => environment[variable]).find((found) => found !== undefined && found !== "");
+    if (value !== undefined) filled[name] = value;
+  }
+  return filled;
+}
+
+function checkAddress({ provider, modelName, at }: Entry, address: string | undefined, findings: Findings): void {
+  if (address === undefined) {
+    if (PROVIDER_KINDS[provider.kind].needsBaseUrl)
+      findings.problem(at, `the model ${modelName} of ${provider.litellmName} needs an api_base`);
+    return;
+  }
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    findings.problem(at, `the model ${modelName} has an api_base that is no http or https address`);
+  }
+}
+
+/** By `base_model`, which names what an Azure deployment really is, else by the model itself. */
+function dataOf({ kind, inferenceModelId }: NamedProvider, info: Fields, now: number): ModelData | undefined {
+  const at = new Date(now);
+  const base = typeof info["base_model"] === "string" ? providerOf(info["base_model"]) : undefined;
+  const byBase = typeof base === "object" ? findModelData({ kind: base.kind, model: base.inferenceModelId, at }) : undefined;
+  return byBase ?? findModelData({ kind, model: inferenceModelId, at });
+}
+
+const TYPES: Readonly<Record<string, Mode>> = {
+  chat: "chat",
+  responses: "chat",
+  completion: "completion",
+  embedding: "embedding",
+  image_generation: "image",
+  image_edit: "image",
+  audio_speech: "audio_speech",
+  audio_transcription: "audio_transcription",
+  moderation: "moderation",
+  rerank: "rerank",
+};
+
+function typeOf({ info, provider, modelName, at }: Entry, data: ModelData | undefined, findings: Findings): Mode {
+  const mode = info["mode"];
+  if (typeof mode !== "string") return data?.mode ?? familyOf(provider.inferenceModelId).mode;
+  const type = Object.hasOwn(TYPES, mode) ? TYPES[mode] : undefined;
+  if (type === undefined) findings.warn(at, `model_info.mode "${mode}" of the model ${modelName} is not supported; it counts as chat`);
+  return type ?? "chat";
+}
+
+const TOKENS_MAX = 2 ** 31 - 1;
+
+function tokensOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value > 0 ? Math.min(value, TOKENS_MAX) : undefined;
+}
+
+function capabilitiesOf(known: readonly Capability[], info: Fields): Capability[] {
+  const found = new Set<string>(known);
+  for (const [name, value] of Object.entries(info)) {
+    const capability = /^supports_(\w+)$/.exec(name)?.[1];
+    if (capability !== undefined && value === true) found.add(capability);
+    if (capability !== undefined && value === false) found.delete(capability);
+  }
+  return [...found] as Capability[];
+}
+
+/** Of what was written, not of what it resolved to: a rotated key leaves the id as it is. */
+function stableId(modelName: string, params: Fields): string {
+  return createHash("sha256")
+    .update(canonical([modelName, params]))
+    .digest("hex");
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,89 @@
+import type { GatewaySettings } from "./gateway-config.ts";
+import { NOT_SUPPORTED, ROUTING_STRATEGIES, type SectionName, SUPPORTED } from "./known-settings.ts";
+import type { Entry, Findings, Located, LocatedMap } from "./located.ts";
+import { checkType, coerce, type ValueType } from "./value-types.ts";
+
+type Resolve = (node: Located, where: string) => unknown;
+
+const MASTER_KEY = /^sk-[\x21-\x7e]{13,253}$/;
+
+export interface ReadSettings {
+  settings: GatewaySettings;
+  masterKey?: string;
+}
+
+/**
+ * The three settings sections. A setting without effect here is a warning, and its `os.environ/` references are not even looked up: a
+ * DATABASE_URL that nobody needs must not keep the gateway from starting.
+ */
+export function readSettings(root: LocatedMap, resolve: Resolve, findings: Findings): ReadSettings {
+  const read = (section: SectionName) => readSection(root, section, resolve, findings);
+  const { master_key: masterKey, ...general } = read("general_settings");
+  const settings = { router_settings: read("router_settings"), litellm_settings: read("litellm_settings"), general_settings: general };
+  checkStrategy(root, findings);
+  const given = typeof masterKey === "string" ? masterKey : undefined;
+  if (given === undefined) return { settings };
+  const at = root.entries.get("general_settings")?.node.at ?? root.at;
+  if (!MASTER_KEY.test(given)) {
+    findings.problem(
+      keyOf(root, "general_settings", "master_key") ?? at,
+      'general_settings.master_key must begin with "sk-" and have 16 or more characters',
+    );
+  }
+  return { settings, masterKey: given };
+}
+
+function readSection(root: LocatedMap, section: SectionName, resolve: Resolve, findings: Findings): Record<string, unknown> {
+  const map = sectionMap(root, section, findings);
+  const read: Record<string, unknown> = {};
+  for (const [name, entry] of map?.entries ?? []) {
+    const type = Object.hasOwn(SUPPORTED[section], name) ? SUPPORTED[section][name] : undefined;
+    if (type === undefined) warnOf(section, name, entry, findings);
+    else if (!isNull(entry.node)) readOne({ section, name, type, node: entry.node }, resolve, findings, read);
+  }
+  return read;
+}
+
+interface Setting {
+  section: SectionName;
+  name: string;
+  type: ValueType;
+  node: Located;
+}
+
+function readOne({ section, name, type, node }: Setting, resolve: Resolve, findings: Findings, into: Record<string, unknown>): void {
+  const where = `${section}.${name}`;
+  if (!checkType(node, type, where, findings)) return;
+  into[name] = coerce(resolve(node, where), type);
+}
+
+function warnOf(section: SectionName, name: string, entry: Entry, findings: Findings): void {
+  const known = NOT_SUPPORTED[section];
+  const hint = Object.hasOwn(known, name) ? known[name] : undefined;
+  const state = hint === undefined ? "known" : "supported";
+  findings.warn(entry.keyAt, `${section}.${name} is not ${state}; it has no effect${hint ? ` (${hint})` : ""}`);
+}
+
+function sectionMap(root: LocatedMap, section: string, findings: Findings): LocatedMap | undefined {
+  const node = root.entries.get(section)?.node;
+  if (!node || isNull(node)) return undefined;
+  if (node.kind === "map") return node;
+  findings.problem(node.at, `${section} must be a map`);
+  return undefined;
+}
+
+export function isNull(node: Located): boolean {
+  return node.kind === "scalar" && node.value === null;
+}
+
+function keyOf(root: LocatedMap, section: string, name: string) {
+  const map = root.entries.get(section)?.node;
+  return map?.kind === "map" ? map.entries.get(name)?.keyAt : undefined;
+}
+
+function checkStrategy(root: LocatedMap, findings: Findings): void {
+  const section = root.entries.get("router_settings")?.node;
+  const node = section?.kind === "map" ? section.entries.get("routing_strategy")?.node : undefined;
+  if (node?.kind !== "scalar" || typeof node.value !== "string" || ROUTING_STRATEGIES.includes(node.value)) return;
+  findings.problem(node.at, `router_settings.routing_strategy must be one of ${ROUTING_STRATEGIES.join(", ")}`);
+}

@@ -1,0 +1,163 @@
+import { toJson } from "../../common/json.ts";
+import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
+import type { ConfiguredDeployment, GatewayConfig } from "../gateway-config/gateway-config.ts";
+import { collect } from "../stores/page.ts";
+import type { Reader } from "../stores/store.ts";
+import { modelMessage, supportedParams } from "./catalog-messages.ts";
+import type { ControlDeps } from "./deps.ts";
+import { date } from "./messages.ts";
+
+/**
+ * The configuration file and the catalog of the store, side by side: for each key, who is asked first. The one statement of it.
+ * - `deployments`: nobody wins; the same model_name on both sides is one group with the deployments of both.
+ * - `price`: an admin's versioned price for a model name holds for every deployment of that name, also while the admin's own model is
+ *   disabled; then what the file says; then the public list price of the day the file was read.
+ * - `limits` (context window, output tokens), `type` and `capabilities`: of each deployment by itself, as its own side says them.
+ * - `settings` (routing, fallbacks, caching): the file alone; the store has none.
+ * - `masterKey`: MASTER_KEY, then general_settings.master_key, then the one made at the first start.
+ */
+export const PRECEDENCE = {
+  deployments: ["file and store"],
+  price: ["store", "file", "list"],
+  limits: ["own side", "list"],
+  settings: ["file"],
+  masterKey: ["environment", "file", "store"],
+} as const;
+
+type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway"> & { config: Pick<ControlDeps["config"], "allowUnpricedModels"> };
+
+/** Every deployment that can be called: the file's in its order, then the store's by name. */
+export async function allDeployments(deps: Deps): Promise<Deployment[]> {
+  const now = deps.clock.now();
+  const stored = await storedModels(deps.store, now);
+  const prices = adminPrices(stored);
+  const all = [
+    ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, prices)),
+    ...(await storedDeployments(deps, stored)),
+  ];
+  return deps.config.allowUnpricedModels ? all.map(asFreeWhereUnpriced) : all;
+}
+
+/** ALLOW_UNPRICED_MODELS: what nobody priced costs nothing. Without it an edge refuses such a call. */
+function asFreeWhereUnpriced(deployment: Deployment): Deployment {
+  const { model } = deployment;
+  if (!model || model.pricing) return deployment;
+  return {
+    ...deployment,
+    model: { ...model, pricing: { version: 0, effectiveAt: model.createdAt, unit: "token", input: 0n, output: 0n } },
+  };
+}
+
+/** Models of both sides, as `/api/models` shows them. */
+export async function allModels(deps: Pick<Deps, "store" | "clock" | "gateway">): Promise<ModelMessage[]> {
+  const stored = await storedModels(deps.store, deps.clock.now());
+  const prices = adminPrices(stored);
+  return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, prices)), ...stored];
+}
+
+/** The providers of the file: one for each kind that it uses. They cannot be changed but in the file. */
+export function fileProviders(config: GatewayConfig): ProviderMessage[] {
+  const counts = new Map<string, number>();
+  for (const { providerKind } of config.deployments) counts.set(providerKind, (counts.get(providerKind) ?? 0) + 1);
+  return [...counts].map(([kind, modelCount]) => ({
+    id: fileProviderId(kind),
+    name: kind,
+    kind,
+    status: kind === "echo" ? "up" : "unknown",
+    modelCount,
+  }));
+}
+
+export function isOfFile(config: GatewayConfig, id: string): boolean {
+  return config.deployments.some((deployment) => deployment.id === id || fileProviderId(deployment.providerKind) === id);
+}
+
+/** The file's settings, for the edges. */
+export function settingsJson(deps: Pick<ControlDeps, "gateway">): string {
+  return toJson(deps.gateway.current.settings);
+}
+
+function fileProviderId(kind: string): string {
+  return `config_${kind}`;
+}
+
+async function storedModels(reader: Reader, now: number): Promise<ModelMessage[]> {
+  const models = await collect(reader.scan("models", { index: "byName" }));
+  return Promise.all(models.map((model) => modelMessage(reader, model, now)));
+}
+
+function adminPrices(stored: readonly ModelMessage[]): ReadonlyMap<string, Pricing> {
+  return new Map(stored.flatMap(({ name, pricing }) => (pricing ? [[name, pricing] as const] : [])));
+}
+
+async function storedDeployments({ store, secrets }: Deps, messages: readonly ModelMessage[]): Promise<Deployment[]> {
+  const models = await store.getMany(
+    "models",
+    messages.map(({ id }) => id),
+  );
+  const providers = await store.getMany(
+    "providers",
+    messages.map(({ providerId }) => providerId),
+  );
+  return messages.flatMap((message, index): Deployment[] => {
+    const [model, provider] = [models[index], providers[index]];
+    if (!model || !provider || message.status !== "active") return [];
+    return [
+      {
+        id: message.id,
+        modelName: message.name,
+        model: message,
+        providerKind: provider.kind,
+        inferenceModelId: model.inferenceModelId,
+        baseUrl: provider.baseUrl,
+        apiKey: provider.sealedCredential === undefined ? undefined : secrets.open(provider.sealedCredential).toString("utf8"),
+        params: "{}",
+        info: "{}",
+        dbModel: true,
+      },
+    ];
+  });
+}
+
+function fileDeployment(deployment: ConfiguredDeployment, prices: ReadonlyMap<string, Pricing>): Deployment {
+  return {
+    id: deployment.id,
+    modelName: deployment.modelName,
+    model: fileModel(deployment, prices),
+    providerKind: deployment.providerKind,
+    inferenceModelId: deployment.inferenceModelId,
+    baseUrl: deployment.baseUrl,
+    apiKey: deployment.apiKey,
+    params: toJson(deployment.params),
+    info: toJson(deployment.info),
+    dbModel: false,
+  };
+}
+
+function fileModel(deployment: ConfiguredDeployment, prices: ReadonlyMap<string, Pricing>): ModelMessage {
+  const { providerKind, type, createdAt } = deployment;
+  return {
+    id: deployment.id,
+    name: deployment.modelName,
+    providerId: fileProviderId(providerKind),
+    providerName: providerKind,
+    type,
+    description: deployment.description,
+    contextWindow: deployment.contextWindow,
+    maxOutputTokens: deployment.maxOutputTokens,
+    pricing: prices.get(deployment.modelName) ?? filePrice(deployment),
+    capabilities: [...deployment.capabilities],
+    supportedParams: [...supportedParams(providerKind, type)],
+    status: "active",
+    createdAt: date(createdAt),
+    updatedAt: date(createdAt),
+  };
+}
+
+/** Version 0: no admin ever set it. */
+function filePrice({ price, createdAt }: ConfiguredDeployment): Pricing | undefined {
+  if (!price) return undefined;
+  const { unit, input, output, cachedInput, cacheWrite } = price;
+  return { version: 0, effectiveAt: date(createdAt), unit, input, output, cachedInput, cacheWrite };
+}

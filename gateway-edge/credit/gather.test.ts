@@ -1,0 +1,84 @@
+import { AppError } from "../../common/errors.ts";
+import { toErrorInfo } from "../../common/grpc/status.ts";
+import type { ReserveManyRequest, ReserveRequest, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import { gatherCredit } from "./gather.ts";
+
+const OPTIONS = { deadlineMs: 1000 };
+const reservation = (callId: string): ReserveRequest => ({
+  callId,
+  keyId: "k",
+  teamId: "t",
+  organizationId: "o",
+  worstCase: 5n,
+  tokens: 1n,
+  edgeId: "e",
+});
+const settlement = (callId: string): SettleRequest => ({ settlements: [{ log: UsageLog.fromPartial({ callId }) }], edgeId: "e" });
+
+function open() {
+  const batches: string[][] = [];
+  const state = { refused: new Set<string>(), failure: undefined as AppError | undefined };
+  const access = {
+    reserveMany: async ({ reservations }: ReserveManyRequest) => {
+      batches.push(reservations.map(({ callId }) => callId));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (state.failure) throw state.failure;
+      const outcomes = reservations.map(({ callId }) =>
+        state.refused.has(callId)
+          ? { outcome: { $case: "refused" as const, value: toErrorInfo(new AppError("QUOTA_EXCEEDED", "no")) } }
+          : { outcome: { $case: "reserved" as const, value: { reserved: BigInt(callId.length), rate: undefined } } },
+      );
+      return { outcomes };
+    },
+    settle: async ({ settlements }: SettleRequest) => {
+      const ids = settlements.map(({ log }) => log?.callId ?? "");
+      batches.push(ids);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (ids.some((id) => state.refused.has(id))) throw new AppError("ALREADY_EXISTS", "other content");
+      return { settled: BigInt(ids.length), repeatedBefore: 0n };
+    },
+    release: async () => ({}),
+  };
+  return { credit: gatherCredit(access), batches, state };
+}
+
+test("calls that come together go together, and what comes meanwhile goes with the next; each gets its own answer", async () => {
+  const { credit, batches, state } = open();
+  state.refused.add("bb");
+  const first = ["a", "bb", "ccc"].map((id) =>
+    credit.reserve(reservation(id), OPTIONS).then(
+      ({ reserved }) => reserved,
+      (error: AppError) => error.code,
+    ),
+  );
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  const second = credit.reserve(reservation("dddd"), OPTIONS);
+  expect(await Promise.all(first)).toEqual([1n, "QUOTA_EXCEEDED", 3n]);
+  expect((await second).reserved).toBe(4n);
+  expect(batches).toEqual([["a", "bb", "ccc"], ["dddd"]]);
+});
+
+test("a settlement that is refused does not take the others of its batch with it", async () => {
+  const { credit, state } = open();
+  state.refused.add("bad");
+  const outcomes = await Promise.allSettled(["x", "bad", "y"].map((id) => credit.settle(settlement(id), OPTIONS)));
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("a failed connection fails every call of the batch, and the next batch is tried all the same", async () => {
+  const { credit, state } = open();
+  state.failure = new AppError("UNAVAILABLE", "down");
+  const outcomes = await Promise.allSettled(["a", "b"].map((id) => credit.reserve(reservation(id), OPTIONS)));
+  expect(outcomes).toMatchObject([{ reason: { code: "UNAVAILABLE" } }, { reason: { code: "UNAVAILABLE" } }]);
+  state.failure = undefined;
+  expect((await credit.reserve(reservation("c"), OPTIONS)).reserved).toBe(1n);
+});
+
+test("a thousand calls at once are cut into batches, and none is lost", async () => {
+  const { credit, batches } = open();
+  const ids = Array.from({ length: 1000 }, (_, index) => `call_${index}`);
+  const answers = await Promise.all(ids.map((id) => credit.reserve(reservation(id), OPTIONS)));
+  expect(answers.map(({ reserved }) => reserved)).toEqual(ids.map((id) => BigInt(id.length)));
+  expect(batches.length).toBe(5);
+});

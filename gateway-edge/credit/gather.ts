@@ -1,0 +1,102 @@
+import { AppError, asAppError } from "../../common/errors.ts";
+import type { CallOptions } from "../../common/grpc/client.ts";
+import { fromErrorInfo } from "../../common/grpc/status.ts";
+import type { ReserveRequest, ReserveResponse, SettleRequest, SettleResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+
+type Access = ControlPlane["access"];
+
+const GATHERED_MAX = 200;
+
+/**
+ * The control plane's credit calls, gathered: what is asked while an answer is on its way goes out together when it has come. One
+ * call alone waits for nobody; many at once cost a fraction of an RPC each. Every caller gets an outcome of its own.
+ */
+export function gatherCredit(access: Pick<Access, "reserveMany" | "settle" | "release">): Pick<Access, "reserve" | "settle" | "release"> {
+  const reserve = gather<ReserveRequest, ReserveResponse>((reservations, options) => reserveMany(access, reservations, options));
+  const settle = gather<SettleRequest, SettleResponse>((requests, options) => settleMany(access, requests, options));
+  return { reserve, settle, release: (request, options) => access.release(request, options) };
+}
+
+/** The outcome of one asker; what is thrown for all is thrown for each. */
+type Outcome<Answer> = { answer: Answer } | { error: AppError };
+
+async function reserveMany(
+  access: Pick<Access, "reserveMany">,
+  reservations: ReserveRequest[],
+  options: CallOptions,
+): Promise<Outcome<ReserveResponse>[]> {
+  const { outcomes } = await access.reserveMany({ reservations }, options);
+  return reservations.map((_, index) => {
+    const outcome = outcomes[index]?.outcome;
+    if (outcome?.$case === "reserved") return { answer: outcome.value };
+    return {
+      error: outcome ? fromErrorInfo(outcome.value) : new AppError("UNAVAILABLE", "The control plane did not answer for this call."),
+    };
+  });
+}
+
+async function settleMany(
+  access: Pick<Access, "settle">,
+  requests: SettleRequest[],
+  options: CallOptions,
+): Promise<Outcome<SettleResponse>[]> {
+  const [first] = requests;
+  if (!first) return [];
+  try {
+    const settlements = requests.flatMap((request) => request.settlements);
+    const answer = await access.settle({ settlements, edgeId: first.edgeId }, options);
+    return requests.map(() => ({ answer }));
+  } catch (thrown) {
+    const error = asAppError(thrown);
+    // One refused settlement refuses the batch: asked one by one, each gets its own answer. The call id makes that harmless.
+    if (requests.length === 1 || isOfConnection(error)) throw error;
+    return Promise.all(requests.map((request) => outcomeOf(access.settle(request, options))));
+  }
+}
+
+function gather<Request, Answer>(
+  send: (requests: Request[], options: CallOptions) => Promise<Outcome<Answer>[]>,
+): (request: Request, options: CallOptions) => Promise<Answer> {
+  let waiting: { request: Request; options: CallOptions; resolve(answer: Answer): void; reject(error: unknown): void }[] = [];
+  let sending = false;
+
+  async function sendAll(): Promise<void> {
+    sending = true;
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, GATHERED_MAX);
+      waiting = waiting.slice(GATHERED_MAX);
+      const deadlineMs = Math.min(...batch.map(({ options }) => options.deadlineMs));
+      const requests = batch.map(({ request }) => request);
+      const outcomes = await send(requests, { deadlineMs }).catch((thrown: unknown) => asAppError(thrown));
+      batch.forEach(({ resolve, reject }, index) => {
+        const outcome = outcomes instanceof AppError ? { error: outcomes } : outcomes[index];
+        if (outcome && "answer" in outcome) resolve(outcome.answer);
+        else reject(outcome?.error);
+      });
+    }
+    sending = false;
+  }
+
+  return (request, options) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ request, options, resolve, reject });
+      // At the end of this turn: calls that arrived together go together.
+      if (!sending) {
+        sending = true;
+        setImmediate(() => void sendAll());
+      }
+    });
+}
+
+async function outcomeOf<Answer>(call: Promise<Answer>): Promise<Outcome<Answer>> {
+  try {
+    return { answer: await call };
+  } catch (thrown) {
+    return { error: asAppError(thrown) };
+  }
+}
+
+function isOfConnection({ code }: AppError): boolean {
+  return code === "UNAVAILABLE" || code === "DB_TIMEOUT" || code === "SERVER_ERROR";
+}

@@ -1,0 +1,183 @@
+import type { Request, Response } from "express";
+import type { Clock } from "../../common/clock.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
+import type { Caller, StoredAnswer } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Job } from "../inference/job.ts";
+import type { Bill } from "../inference/meter.ts";
+import type { CallRouting, DeliveredPart, InferenceCall, InferenceResult } from "../inference/run-inference.ts";
+import { gatewayErrorBody, gatewayErrorStatus } from "../middleware/gateway-error.ts";
+import { idempotencyKey } from "../middleware/idempotency.ts";
+import { parseJson, readBody, requireJsonType } from "../middleware/read-body.ts";
+import { callHeaders } from "./call-headers.ts";
+import { DONE_FRAME, errorFrame } from "./chat-wire.ts";
+import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
+import { SseWriter } from "./sse-writer.ts";
+
+export interface CallDeps extends IdempotentDeps {
+  run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
+  readonly clock: Clock;
+  readonly bodyBytesMax: number;
+}
+
+/** How one of the two APIs words its errors. */
+export interface ErrorWording {
+  status(error: AppError): number;
+  body(error: AppError): unknown;
+}
+
+export const GATEWAY_WORDING: ErrorWording = { status: gatewayErrorStatus, body: gatewayErrorBody };
+
+/** How an operation words its answer. */
+export interface Wire<Answer> {
+  whole(answer: Answer, context: WireContext & { bill: Bill }): string;
+  /** Frames of a stream, for operations that have one. */
+  stream?(context: WireContext): StreamWire;
+}
+
+export interface WireContext {
+  readonly callId: string;
+  readonly nowMs: number;
+  /** As the client knows it. */
+  readonly model: string;
+}
+
+export interface StreamWire {
+  frames(part: Exclude<DeliveredPart, { type: "settled" }>): string;
+  /** What comes before `[DONE]`. */
+  last(bill: Bill): string;
+}
+
+/** A call that is authenticated and understood, with the exchange it is answered in. */
+export interface CallExchange<Answer> {
+  readonly request: Request;
+  readonly response: Response;
+  readonly callId: string;
+  readonly endpoint: string;
+  readonly caller: Caller;
+  readonly job: Job<Answer>;
+  readonly routing: CallRouting;
+  readonly rawBody: Buffer;
+  readonly pathModel: string | undefined;
+  readonly errors: ErrorWording;
+  readonly wire: Wire<Answer>;
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const STREAM_TYPE = "text/event-stream; charset=utf-8";
+
+/** The body of an authenticated call, as bytes and as JSON, and the model its path names. */
+export async function readCall(
+  deps: CallDeps,
+  request: Request,
+): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
+  requireJsonType(request);
+  const rawBody = await readBody(request, deps.bodyBytesMax);
+  const { model } = request.params;
+  return { rawBody, body: parseJson(rawBody), pathModel: Array.isArray(model) ? model.join("/") : model };
+}
+
+/** Makes the call and answers it, whole or streamed; under an Idempotency-Key at most once. */
+export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): Promise<void> {
+  const { request, response, callId, caller, rawBody, pathModel, endpoint, job, routing } = exchange;
+  const key = idempotencyKey(request);
+  const idempotent = await beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
+  if (idempotent.answer) return replay(response, idempotent.answer);
+  try {
+    const signal = clientLeft(response);
+    const result = await deps.run({ callId, endpoint, caller, job, routing, signal, errorStatus: exchange.errors.status });
+    if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
+    else await sendStream(deps, { exchange, result, idempotent });
+  } finally {
+    await idempotent.close();
+  }
+}
+
+/** What a request says about where it may go. */
+export function routingOf(request: Readonly<Record<string, unknown>>): CallRouting {
+  const texts = (value: unknown) => (Array.isArray(value) ? value.filter((name) => typeof name === "string") : []);
+  const {
+    fallbacks,
+    context_window_fallback_dict: context,
+    num_retries: retries,
+    disable_fallbacks: disabled,
+    drop_params: drop,
+  } = request;
+  return {
+    fallbacks: texts(fallbacks),
+    contextWindowFallbacks: (context ?? {}) as Readonly<Record<string, string>>,
+    numRetries: typeof retries === "number" ? retries : undefined,
+    disableFallbacks: disabled === true,
+    dropParams: typeof drop === "boolean" ? drop : undefined,
+  };
+}
+
+interface Sending<Answer, Type extends "answer" | "stream"> {
+  exchange: CallExchange<Answer>;
+  result: Extract<InferenceResult<Answer>, { type: Type }>;
+  idempotent: IdempotentCall;
+}
+
+async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): Promise<void> {
+  const { response, callId, wire } = exchange;
+  const headers = callHeaders(callId, result.head, result.bill);
+  const body = wire.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  idempotent.record(body);
+  await idempotent.keep(headers, JSON_TYPE);
+  send(response, { headers, contentType: JSON_TYPE, body });
+}
+
+async function sendStream<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "stream">): Promise<void> {
+  const { response, callId, errors } = exchange;
+  const wire = exchange.wire.stream?.({ callId, nowMs: deps.clock.now(), model: result.head.model });
+  if (!wire) throw new Error(`${exchange.endpoint} has no stream`);
+  const headers = callHeaders(callId, result.head);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  const writer = new SseWriter(response, deps.clock);
+  writer.open();
+  try {
+    // Must be iterated whatever happens, for the call is settled at the end of it; to break off means that the client left.
+    for await (const part of result.parts) {
+      const isLast = part.type === "settled";
+      const text = isLast ? wire.last(part.bill) + DONE_FRAME : wire.frames(part);
+      idempotent.record(text);
+      if (isLast) {
+        await idempotent.keep(headers, STREAM_TYPE);
+        writer.end(text);
+      } else if (!(await writer.write(text))) {
+        break;
+      }
+    }
+  } catch (thrown) {
+    // Content is out already: what went wrong is told in the stream, which still ends as a stream should.
+    const error = asAppError(thrown);
+    response.locals["error"] = error;
+    writer.end(errorFrame(errors.body(error)) + DONE_FRAME);
+  }
+}
+
+function replay(response: Response, answer: StoredAnswer): void {
+  const headers = { ...answer.headers, "idempotent-replayed": "true" };
+  send(response, { status: answer.status, headers, contentType: answer.contentType, body: Buffer.from(answer.body) });
+}
+
+function send(
+  response: Response,
+  answer: { status?: number; headers: Readonly<Record<string, string>>; contentType: string; body: string | Buffer },
+): void {
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+  response.statusCode = answer.status ?? 200;
+  response.setHeader("content-type", answer.contentType);
+  response.setHeader("content-length", Buffer.byteLength(answer.body));
+  response.end(answer.body);
+}
+
+/** The request's own `close` may never come once its body was read; the response's always does. */
+function clientLeft(response: Response): AbortSignal {
+  const left = new AbortController();
+  const check = () => {
+    if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client left."));
+  };
+  if (response.closed) check();
+  else response.once("close", check);
+  return left.signal;
+}

@@ -1,0 +1,152 @@
+import { findModelData } from "../../common/model-data/model-data.ts";
+import { isProviderKind, kindOfPrefix, PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
+import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Fields, Provider } from "../providers/provider.ts";
+import { readFields } from "../routing/lenient.ts";
+
+export type Source = "config" | "catalog" | "data";
+export type Providers = ReadonlyMap<string, Provider>;
+
+/** What is known of a deployment's model under LiteLLM's names, and where each value comes from. */
+export interface ModelFacts {
+  readonly values: Fields;
+  readonly source: Readonly<Record<string, Source>>;
+}
+
+/** Every `supports_...` that is always answered; others only where somebody set them. */
+export const SUPPORTS = [
+  "supports_system_messages",
+  "supports_function_calling",
+  "supports_parallel_function_calling",
+  "supports_tool_choice",
+  "supports_response_schema",
+  "supports_vision",
+  "supports_pdf_input",
+  "supports_audio_input",
+  "supports_audio_output",
+  "supports_prompt_caching",
+  "supports_reasoning",
+  "supports_web_search",
+] as const;
+
+const UNKNOWN: Fields = {
+  mode: null,
+  max_tokens: null,
+  max_input_tokens: null,
+  max_output_tokens: null,
+  input_cost_per_token: null,
+  output_cost_per_token: null,
+  ...Object.fromEntries(SUPPORTS.map((name) => [name, false])),
+};
+
+/** The configuration's word before the catalog's before public data; but a price is what is billed, which is the catalog's. */
+export function modelFacts(deployment: Deployment): ModelFacts {
+  const params = readFields(deployment.params);
+  const costs = Object.entries(params).filter(([name]) => /_cost_per_/.test(name));
+  const config: Fields = { ...Object.fromEntries(costs), ...readFields(deployment.info) };
+  const data = dataFacts(deployment, config["base_model"]);
+  const catalog = catalogFacts(deployment, data);
+  const billed = Object.fromEntries(Object.entries(catalog).filter(([name]) => /_cost_per_/.test(name)));
+  const layers: readonly (readonly [Source, Fields])[] = [
+    ["data", data],
+    ["catalog", catalog],
+    ["config", config],
+    ["catalog", billed],
+  ];
+  const values: Record<string, unknown> = { ...UNKNOWN };
+  const source: Record<string, Source> = {};
+  for (const [name, fields] of layers) {
+    for (const [field, value] of Object.entries(fields)) {
+      if (value === undefined || value === null) continue;
+      // Configured, and billed as configured.
+      if (field in source && sameAmount(values[field], value)) continue;
+      values[field] = value;
+      source[field] = name;
+    }
+  }
+  return { values, source };
+}
+
+/** LiteLLM's name of the provider: the prefix of its models. */
+export function providerName({ providerKind, params }: Deployment): string {
+  const own = readFields(params)["custom_llm_provider"];
+  if (typeof own === "string" && own !== "") return own;
+  return isProviderKind(providerKind) ? (PROVIDER_KINDS[providerKind].prefixes[0] ?? providerKind) : providerKind;
+}
+
+/** OpenAI's names of what a model understands, in the operation that it is for. */
+export function supportedParams(provider: Provider | undefined, { mode, model }: { mode: unknown; model: string }): readonly string[] {
+  if (mode === "embedding") return provider?.embeddings?.supportedParams(model) ?? [];
+  if (mode === "completion") return (provider?.completions ?? provider?.chat)?.supportedParams(model) ?? [];
+  return mode === "chat" || mode === null || mode === undefined ? (provider?.chat?.supportedParams(model) ?? []) : [];
+}
+
+/** The same for a deployment; where there is no adapter's word, the catalog's. */
+export function paramsOfDeployment(deployment: Deployment, mode: unknown, providers: Providers): readonly string[] {
+  const params = supportedParams(providers.get(deployment.providerKind), { mode, model: deployment.inferenceModelId });
+  return params.length > 0 ? params : (deployment.model?.supportedParams ?? []);
+}
+
+function dataFacts({ providerKind, inferenceModelId }: Deployment, baseModel: unknown): Fields {
+  const [kind, model] = typeof baseModel === "string" ? readBaseModel(baseModel, providerKind) : [providerKind, inferenceModelId];
+  const data = findModelData({ kind, model });
+  if (!data) return {};
+  return {
+    mode: modeOf(data.mode),
+    ...limits(data),
+    ...prices(data.pricing),
+    ...Object.fromEntries(data.capabilities.map((name) => [`supports_${name}`, true])),
+  };
+}
+
+/** `azure/gpt-4o`, or the bare name at the deployment's own provider. */
+function readBaseModel(name: string, providerKind: string): [kind: string, model: string] {
+  const slash = name.indexOf("/");
+  const kind = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
+  return kind ? [kind, name.slice(slash + 1)] : [providerKind, name];
+}
+
+function catalogFacts({ model }: Deployment, data: Fields): Fields {
+  if (!model) return {};
+  // A wildcard's entry stands for models of any kind; the data know what the one in question is.
+  const isVague = model.name.includes("*") && data["mode"] !== undefined;
+  return {
+    mode: isVague || model.type === "" ? undefined : modeOf(model.type),
+    ...limits(model),
+    ...prices(model.pricing),
+    ...Object.fromEntries(model.capabilities.map((name) => [`supports_${name}`, true])),
+  };
+}
+
+function modeOf(type: string): string {
+  return type === "image" ? "image_generation" : type;
+}
+
+function limits({ contextWindow, maxOutputTokens }: { contextWindow?: number | undefined; maxOutputTokens?: number | undefined }): Fields {
+  return { max_tokens: maxOutputTokens, max_input_tokens: contextWindow, max_output_tokens: maxOutputTokens };
+}
+
+interface TokenPrices {
+  readonly input: bigint;
+  readonly output: bigint;
+  readonly cachedInput?: bigint | undefined;
+  readonly cacheWrite?: bigint | undefined;
+}
+
+function prices(pricing: TokenPrices | undefined): Fields {
+  return {
+    input_cost_per_token: usdPerToken(pricing?.input),
+    output_cost_per_token: usdPerToken(pricing?.output),
+    cache_read_input_token_cost: usdPerToken(pricing?.cachedInput),
+    cache_creation_input_token_cost: usdPerToken(pricing?.cacheWrite),
+  };
+}
+
+/** Nano-USD per million tokens as USD per token: a number for people and LiteLLM's clients, never for a bill. */
+function usdPerToken(price: bigint | undefined): number | undefined {
+  return price === undefined ? undefined : Number(price) / 1e15;
+}
+
+function sameAmount(known: unknown, value: unknown): boolean {
+  return known === value || (typeof value === "number" && Number(known) === value && typeof known === "number");
+}

@@ -1,0 +1,145 @@
+import type { UpstreamRequest } from "../providers/provider.ts";
+import { deployment, FakeControl, MASTER_KEY, startEdge, type TestEdge } from "./edge-fixture.ts";
+
+const UPSTREAM_KEY = "upstream-secret-1";
+const KINDS = ["openai", "anthropic", "gemini", "mistral", "cohere", "groq"];
+const auth = { "x-gw-api-key": MASTER_KEY };
+const chat = { messages: [{ role: "user", content: "hello world" }], temperature: 0.5, max_tokens: 20 };
+
+let edge: TestEdge;
+let control: FakeControl;
+let sent: UpstreamRequest[];
+
+beforeEach(async () => {
+  sent = [];
+  control = new FakeControl();
+  control.deployments = [
+    deployment({ modelName: "echo" }),
+    ...KINDS.map((kind) =>
+      deployment({
+        modelName: `via-${kind}`,
+        providerKind: kind,
+        inferenceModelId: "gpt-4",
+        apiKey: UPSTREAM_KEY,
+        baseUrl: "https://up.example/v1",
+      }),
+    ),
+    deployment({
+      modelName: "via-bedrock",
+      providerKind: "bedrock",
+      inferenceModelId: "anthropic.claude-3-haiku-20240307-v1:0",
+      params: JSON.stringify({ aws_access_key_id: "AKIAX", aws_secret_access_key: UPSTREAM_KEY, aws_region_name: "us-east-1" }),
+    }),
+  ];
+  edge = await startEdge(control, {
+    send: async (request) => {
+      sent.push(request);
+      throw Object.assign(new Error("no network in this test"), { code: "ECONNREFUSED" });
+    },
+  });
+});
+afterEach(() => edge.close());
+
+const post = async (path: string, body: unknown, headers: Record<string, string> = auth) => {
+  const response = await edge.post(path, body, headers);
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> & { error: { type: string; param: string } } };
+};
+const get = async (path: string, key = MASTER_KEY) => {
+  const response = await fetch(edge.url + path, { headers: { "x-gw-api-key": key } });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> & { error: { type: string } } };
+};
+
+describe("token_counter", () => {
+  test("a prompt of a model by its name, of a group by what serves it", async () => {
+    for (const path of ["/utils/token_counter", "/v1/utils/token_counter?call_endpoint=true"]) {
+      expect(await post(path, { model: "gpt-4o", prompt: "hello <|endoftext|> world" })).toEqual({
+        status: 200,
+        body: {
+          total_tokens: 9,
+          request_model: "gpt-4o",
+          model_used: "gpt-4o",
+          tokenizer_type: "openai_tokenizer",
+          original_response: null,
+          error: false,
+          error_message: null,
+          status_code: null,
+        },
+      });
+    }
+    expect((await post("/utils/token_counter", { model: "via-openai", messages: chat.messages })).body).toMatchObject({
+      total_tokens: 9,
+      model_used: "gpt-4",
+    });
+    expect((await post("/utils/token_counter", { model: "echo", prompt: "one two" })).body).toMatchObject({ tokenizer_type: "echo" });
+    expect(sent).toEqual([]);
+  });
+
+  test("nothing to count is a 400, no model a 422, a model of others a 403", async () => {
+    expect(await post("/utils/token_counter", { model: "gpt-4o" })).toMatchObject({
+      status: 400,
+      body: { error: { type: "invalid_request_error" } },
+    });
+    expect(await post("/utils/token_counter", { prompt: "x" })).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", "model"], type: "missing" }] },
+    });
+    expect((await post("/utils/token_counter?call_endpoint=perhaps", { model: "x", prompt: "x" })).status).toBe(422);
+    const limited = { "x-gw-api-key": control.addKey({ models: { names: ["echo"] } }).secret };
+    expect((await post("/utils/token_counter", { model: "via-openai", prompt: "x" }, limited)).status).toBe(403);
+  });
+});
+
+test("supported_openai_params: of every group, of a provider's model, of a well-known name; others are a 400", async () => {
+  for (const name of ["echo", "via-bedrock", ...KINDS.map((kind) => `via-${kind}`), "anthropic/claude-sonnet-4-5", "gpt-4o"]) {
+    const { status, body } = await get(`/utils/supported_openai_params?model=${encodeURIComponent(name)}`);
+    expect([name, status]).toEqual([name, 200]);
+    expect(body["supported_openai_params"]).toContain("max_tokens");
+  }
+  for (const name of ["nothing-of-that-name", "nobody/x", "openai/"]) {
+    expect(await get(`/v1/utils/supported_openai_params?model=${name}`)).toMatchObject({
+      status: 400,
+      body: { error: { type: "invalid_request_error" } },
+    });
+  }
+  expect((await get("/utils/supported_openai_params")).status).toBe(422);
+});
+
+describe("transform_request", () => {
+  const transform = (call_type: unknown, request_body: unknown, headers = auth) =>
+    post("/v1/utils/transform_request", { call_type, request_body }, headers);
+
+  test.each([...KINDS, "bedrock"])("%s: what is shown is what is sent, without the key", async (kind) => {
+    const body = { ...chat, model: `via-${kind}` };
+    const shown = await transform("acompletion", body);
+    expect(shown.status).toBe(200);
+    expect(sent).toEqual([]);
+    await edge.post("/v1/chat/completions", { ...body, num_retries: 0 }, auth);
+    const [request] = sent;
+    expect(shown.body["raw_request_api_base"]).toBe(request?.url);
+    expect(shown.body["raw_request_body"]).toEqual(JSON.parse(String(request?.body)));
+    expect(Object.keys(shown.body["raw_request_headers"] as object)).toEqual(expect.arrayContaining(Object.keys(request?.headers ?? {})));
+    expect(JSON.stringify(shown.body)).not.toContain(UPSTREAM_KEY);
+    expect(JSON.stringify(shown.body)).toContain("****");
+  });
+
+  test("embeddings and completions too", async () => {
+    const shown = await transform("embedding", { model: "via-openai", input: ["a"] });
+    expect(shown.body).toMatchObject({ raw_request_body: { input: ["a"], model: "gpt-4" } });
+    expect((await transform("text_completion", { model: "via-openai", prompt: "a" })).status).toBe(200);
+    expect((await transform("image_generation", { model: "via-openai", prompt: "a" })).status).toBe(400);
+  });
+
+  test("refused like the call: forbidden fields, unknown models, types, faults in the body", async () => {
+    expect(await transform("completion", { ...chat, model: "via-openai", api_base: "https://evil.example" })).toMatchObject({
+      status: 400,
+      body: { error: { param: "api_base" } },
+    });
+    expect((await transform("completion", { ...chat, model: "nothing" })).status).toBe(404);
+    expect((await transform("telepathy", { ...chat, model: "via-openai" })).status).toBe(422);
+    expect((await transform("completion", { model: "via-openai" })).status).toBe(422);
+    expect((await post("/utils/transform_request", { call_type: "completion" })).status).toBe(422);
+    const limited = { "x-gw-api-key": control.addKey({ models: { names: ["echo"] } }).secret };
+    expect((await transform("completion", { ...chat, model: "via-openai" }, limited)).status).toBe(403);
+    expect(control.reserved).toEqual([]);
+  });
+});

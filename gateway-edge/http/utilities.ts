@@ -1,0 +1,136 @@
+import type { Request, RequestHandler } from "express";
+import { AppError } from "../../common/errors.ts";
+import { findModelData } from "../../common/model-data/model-data.ts";
+import { guessKind, kindOfPrefix } from "../../common/model-data/provider-kinds.ts";
+import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Job } from "../inference/job.ts";
+import { chatJob } from "../inference/jobs/chat.ts";
+import { completionsJob } from "../inference/jobs/completions.ts";
+import { embeddingsJob } from "../inference/jobs/embeddings.ts";
+import { moderationsJob } from "../inference/jobs/moderations.ts";
+import { type ModelDirectory, mayUseModel } from "../inference/model-access.ts";
+import type { PlanDeps } from "../inference/plan-call.ts";
+import { previewCall } from "../inference/preview-call.ts";
+import { countTokens } from "../inference/token-counter.ts";
+import { callerOf } from "../middleware/authenticate-key.ts";
+import { parseJson, readBody, requireJsonType } from "../middleware/read-body.ts";
+import type { ChatMessage, Fields } from "../providers/provider.ts";
+import { parseChatRequest } from "../schemas/chat.ts";
+import { parseCompletionsRequest } from "../schemas/completions.ts";
+import { parseEmbeddingsRequest } from "../schemas/embeddings.ts";
+import { parseModerationsRequest } from "../schemas/moderations.ts";
+import { parseQuery } from "../schemas/request-query.ts";
+import {
+  type CallType,
+  parseTokenCountRequest,
+  parseTransformRequest,
+  supportedParamsQuery,
+  type TokenCountRequest,
+  tokenCountQuery,
+} from "../schemas/utilities.ts";
+import { modelFacts, type Providers, paramsOfDeployment, supportedParams } from "./model-facts.ts";
+import { redactHeaders, redactUrl } from "./redact.ts";
+
+export interface UtilityDeps extends PlanDeps {
+  readonly routing: ModelDirectory;
+  readonly providers: Providers;
+  readonly dropParams: () => boolean;
+  readonly bodyBytesMax: number;
+}
+
+/** POST utils/token_counter. A model that nobody configured is counted by its name alone. */
+export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
+  return async (request, response) => {
+    // No adapter has a counting endpoint so far: with call_endpoint the answer is the local count, and its tokenizer says so.
+    parseQuery(tokenCountQuery, request.query);
+    const asked = parseTokenCountRequest(await readJson(deps, request));
+    const [deployment] = usableDeployments(deps, { caller: callerOf(response), model: asked.model });
+    const { tokens, tokenizer } = await count(asked, { deployment, providers: deps.providers });
+    response.json({
+      total_tokens: tokens,
+      request_model: asked.model,
+      model_used: deployment?.inferenceModelId ?? asked.model,
+      tokenizer_type: tokenizer,
+      original_response: null,
+      error: false,
+      error_message: null,
+      status_code: null,
+    });
+  };
+}
+
+/** GET utils/supported_openai_params: of a group that the key may use, or of a provider's model. */
+export function supportedParamsHandler(deps: UtilityDeps): RequestHandler {
+  return (request, response) => {
+    const { model } = parseQuery(supportedParamsQuery, request.query);
+    const caller = callerOf(response);
+    const deployments = mayUseModel(caller, model, deps.routing) ? deps.routing.candidates(model, caller) : [];
+    const ofGroup = deployments.map((each) => paramsOfDeployment(each, modelFacts(each).values["mode"], deps.providers));
+    const params = deployments.length > 0 ? [...new Set(ofGroup.flat())] : paramsOfPublicModel(model, deps.providers);
+    if (!params) throw new AppError("INVALID_REQUEST", `Could not map model=${model}`, { param: "model" });
+    response.json({ supported_openai_params: params });
+  };
+}
+
+/** POST utils/transform_request: what the provider would receive, without asking it. */
+export function transformRequestHandler(deps: UtilityDeps): RequestHandler {
+  return async (request, response) => {
+    const { callType, body } = parseTransformRequest(await readJson(deps, request));
+    const makeJob = JOBS[callType];
+    if (!makeJob) throw new AppError("INVALID_REQUEST", `Requests of the type ${callType} cannot be shown.`, { param: "call_type" });
+    const dropParams = typeof body["drop_params"] === "boolean" ? body["drop_params"] : deps.dropParams();
+    const preview = previewCall(deps, { caller: callerOf(response), job: makeJob(body), dropParams });
+    const { url, headers, body: sent, signing } = preview.request;
+    const { apiKey } = preview.deployment;
+    response.json({
+      raw_request_api_base: redactUrl(url),
+      raw_request_body: typeof sent === "string" ? (JSON.parse(sent) as unknown) : {},
+      // A signature is made when the request is sent; that there will be one is shown.
+      raw_request_headers: redactHeaders({ ...headers, ...(signing ? { authorization: signing.type } : {}) }, apiKey ? [apiKey] : []),
+    });
+  };
+}
+
+/** What a request of each kind asks for. Forms and sound are not shown. */
+const JOBS: Readonly<Partial<Record<CallType, (body: Fields) => Job<unknown>>>> = {
+  completion: (body) => chatJob(parseChatRequest(body)),
+  text_completion: (body) => completionsJob(parseCompletionsRequest(body)),
+  embedding: (body) => embeddingsJob(parseEmbeddingsRequest(body)),
+  moderation: (body) => moderationsJob(parseModerationsRequest(body)),
+};
+
+async function readJson({ bodyBytesMax }: UtilityDeps, request: Request): Promise<unknown> {
+  requireJsonType(request);
+  return parseJson(await readBody(request, bodyBytesMax));
+}
+
+function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller: Caller; model: string }): readonly Deployment[] {
+  const deployments = routing.candidates(model, caller);
+  if (deployments.length === 0 || mayUseModel(caller, model, routing)) return deployments;
+  throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
+}
+
+/** As the provider counts where that is known here, for that is what is billed; else by OpenAI's vocabularies. */
+async function count(
+  asked: TokenCountRequest,
+  { deployment, providers }: { deployment: Deployment | undefined; providers: Providers },
+): Promise<{ tokens: number; tokenizer: string }> {
+  const provider = deployment && providers.get(deployment.providerKind);
+  const messages = asked.messages as readonly ChatMessage[] | undefined;
+  if (provider?.counter && asked.contents === undefined) {
+    const tokens = provider.counter.countText(asked.prompt ?? "") + (messages ? provider.counter.countMessages(messages) : 0);
+    return { tokens, tokenizer: provider.kind };
+  }
+  return { tokens: await countTokens(deployment?.inferenceModelId ?? asked.model, asked), tokenizer: "openai_tokenizer" };
+}
+
+/** `provider/model`, or a bare name that the public data know. */
+function paramsOfPublicModel(name: string, providers: Providers): readonly string[] | undefined {
+  const slash = name.indexOf("/");
+  const prefixed = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
+  const kind = prefixed ?? guessKind(name);
+  const model = prefixed ? name.slice(slash + 1) : name;
+  const data = findModelData({ kind, model });
+  if (model === "" || (!prefixed && !data)) return undefined;
+  return supportedParams(providers.get(kind), { mode: data?.mode, model });
+}

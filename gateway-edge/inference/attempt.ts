@@ -1,0 +1,159 @@
+import type { Clock } from "../../common/clock.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
+import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Fields, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
+import type { Attempt } from "../routing/route.ts";
+import type { Job, JobAnswer } from "./job.ts";
+import { readFailure, readJsonAnswer } from "./upstream.ts";
+import { Watchdog } from "./watchdog.ts";
+
+export interface AttemptDeps {
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly send: Send;
+  readonly clock: Clock;
+}
+
+export interface AttemptInput<Answer> {
+  readonly job: Job<Answer>;
+  readonly attempt: Attempt;
+  readonly signal: AbortSignal;
+  readonly maxOutputTokens: number;
+  readonly dropParams: boolean;
+}
+
+interface Open {
+  readonly attempt: Attempt;
+  readonly provider: Provider;
+  /** What went wrong after it was open, as our error. */
+  asError(thrown: unknown): AppError;
+  /** Frees the connection; what has not arrived is not wanted any more. */
+  close(): void;
+}
+
+/** An attempt with something to show: a whole answer, or the first part of a stream. */
+export type OpenAttempt<Answer> =
+  | (Open & { readonly type: "answer"; readonly answer: JobAnswer<Answer> })
+  | (Open & { readonly type: "stream"; readonly first: IteratorResult<StreamPart>; next(): Promise<IteratorResult<StreamPart>> });
+
+/** Nothing of it was visible: another deployment may be asked. */
+export interface FailedOpening {
+  readonly type: "failed";
+  readonly error: AppError;
+  readonly upstreamStatus: number | undefined;
+}
+
+/** Asks one deployment once. What goes wrong is an outcome, not an exception. */
+export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput<Answer>): Promise<OpenAttempt<Answer> | FailedOpening> {
+  const { job, attempt, signal, maxOutputTokens, dropParams } = input;
+  const line = new Line(deps, { attempt, signal });
+  let upstreamStatus: number | undefined;
+  try {
+    const provider = providerOf(deps, input);
+    const request = job.request({ provider, target: targetOf(attempt.deployment), maxOutputTokens, dropParams });
+    const response = await deps.send(request, line.signal);
+    upstreamStatus = response.status;
+    if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
+    const open: Open = { attempt, provider, asError: (thrown) => line.asError(thrown), close: () => line.close() };
+    if (!job.stream) return { ...open, type: "answer", answer: await readWhole(job, provider, response, line) };
+    return await openStream(open, job.readStream(provider, response.body), line);
+  } catch (thrown) {
+    const error = line.asError(thrown);
+    line.close();
+    return { type: "failed", error, upstreamStatus };
+  }
+}
+
+function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: AttemptInput<Answer>): Provider {
+  const { providerKind } = attempt.deployment;
+  const provider = providers.get(providerKind);
+  if (provider && job.isOfferedBy(provider)) return provider;
+  throw new AppError("UPSTREAM_UNAVAILABLE", "The provider does not offer this operation.", {
+    internal: `${providerKind} ${job.operation}`,
+  });
+}
+
+async function readWhole<Answer>(job: Job<Answer>, provider: Provider, response: UpstreamResponse, line: Line): Promise<JobAnswer<Answer>> {
+  const answer = job.readAnswer(provider, await readJsonAnswer(response));
+  line.done();
+  return answer;
+}
+
+/** The status is only known with the first part: until then an error is still a real one, and another deployment may be tried. */
+async function openStream<Answer>(open: Open, parts: AsyncIterable<StreamPart>, line: Line): Promise<OpenAttempt<Answer>> {
+  const iterator = parts[Symbol.asyncIterator]();
+  const next = async () => {
+    const result = await iterator.next();
+    line.heard();
+    if (result.done) line.done();
+    return result;
+  };
+  const close = () => {
+    open.close();
+    void iterator.return?.().catch(() => {});
+  };
+  return { ...open, close, type: "stream", first: await next(), next };
+}
+
+/** Why a line was closed; made once, because a reason of its own for every call costs a stack trace each. */
+const CLOSED = Object.assign(new Error("the line was closed"), { name: "AbortError" });
+
+/** The connection of one attempt: aborted when the client left, when it takes too long, or when nobody wants the rest. */
+class Line {
+  readonly #abort = new AbortController();
+  readonly #watchdog: Watchdog;
+  readonly #client: AbortSignal;
+  #finished = false;
+  readonly #onClientLeft = () => this.#abort.abort(CLOSED);
+
+  constructor({ clock }: AttemptDeps, { attempt, signal }: { attempt: Attempt; signal: AbortSignal }) {
+    this.#client = signal;
+    if (signal.aborted) this.#abort.abort(CLOSED);
+    signal.addEventListener("abort", this.#onClientLeft, { once: true });
+    this.#watchdog = new Watchdog(clock, attempt.timeouts, () => this.#abort.abort(CLOSED));
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  heard(): void {
+    this.#watchdog.heard();
+  }
+
+  /** Everything has arrived. */
+  done(): void {
+    this.#finished = true;
+    this.#watchdog.stop();
+    this.#client.removeEventListener("abort", this.#onClientLeft);
+  }
+
+  close(): void {
+    // What has arrived in full has freed its connection already.
+    if (this.#finished) return;
+    this.done();
+    this.#abort.abort(CLOSED);
+  }
+
+  asError(thrown: unknown): AppError {
+    if (this.#watchdog.timedOut) return new AppError("UPSTREAM_TIMEOUT", "The provider did not answer in time.", { cause: thrown });
+    if (thrown instanceof AppError) return thrown;
+    const { name, code } = thrown as { name?: unknown; code?: unknown };
+    const isOfNetwork = name === "AbortError" || typeof code === "string";
+    return isOfNetwork
+      ? new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(code ?? name), cause: thrown })
+      : asAppError(thrown);
+  }
+}
+
+const targets = new WeakMap<Deployment, ProviderTarget>();
+
+/** What its adapter may know of a deployment. */
+export function targetOf(deployment: Deployment): ProviderTarget {
+  const known = targets.get(deployment);
+  if (known) return known;
+  const { inferenceModelId, baseUrl, apiKey } = deployment;
+  const params = JSON.parse(deployment.params || "{}") as Fields;
+  const target: ProviderTarget = { inferenceModelId, baseUrl, apiKey, params };
+  targets.set(deployment, target);
+  return target;
+}

@@ -1,0 +1,149 @@
+/** What a vocabulary is made of: token bytes by rank, and how text is cut before merging. As published for tiktoken. */
+export interface VocabularyData {
+  readonly ranks: readonly (string | readonly number[])[];
+  readonly split: RegExp;
+}
+
+export interface Vocabulary {
+  /** How many tokens a text has; lets other work go on meanwhile. Text that looks like a special token is text. */
+  count(text: string): Promise<number>;
+}
+
+const YIELD_AFTER_MS = 10;
+const CHARACTERS_PER_LOOK = 16_384;
+/** A longer piece is cut, at the price of a token or two for each quarter of a megabyte without a space: memory and pauses stay small. */
+const PIECE_BYTES_MAX = 2 ** 18;
+/** More than there are positions: a rank and a position in one number. */
+const POSITIONS = 2 ** 20;
+
+/** Byte-pair encoding in n log n: libraries merge by scanning, which takes half a minute for 200,000 equal letters. */
+export function createVocabulary({ ranks, split }: VocabularyData): Vocabulary {
+  const rankOf = new Map<string, number>();
+  let longest = 0;
+  // Unused ranks are holes, which forEach leaves out.
+  ranks.forEach((token, rank) => {
+    const key = typeof token === "string" ? bytesKey(token) : Buffer.from(token).toString("latin1");
+    rankOf.set(key, rank);
+    longest = Math.max(longest, key.length);
+  });
+
+  return {
+    async count(text) {
+      let total = 0;
+      let resumedMs = performance.now();
+      let seen = 0;
+      for (const part of partsOf(text, split)) {
+        total += rankOf.has(part) ? 1 : countMerged(part, { rankOf, longest });
+        seen += 1 + part.length;
+        // The clock is not asked for every word.
+        if (seen < CHARACTERS_PER_LOOK || performance.now() - resumedMs < YIELD_AFTER_MS) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        resumedMs = performance.now();
+        seen = 0;
+      }
+      return total;
+    },
+  };
+}
+
+/** Words and the like, as the vocabulary cuts them, each as its bytes. */
+function* partsOf(text: string, split: RegExp): Generator<string> {
+  for (const [piece] of text.matchAll(split)) {
+    const bytes = bytesKey(piece);
+    for (let start = 0; start < bytes.length; ) {
+      const end = cutAt(bytes, start + PIECE_BYTES_MAX);
+      yield bytes.slice(start, end);
+      start = end;
+    }
+  }
+}
+
+/** The last place at or before `end` that is not within a character. */
+function cutAt(bytes: string, end: number): number {
+  let cut = end;
+  while (cut < bytes.length && (bytes.charCodeAt(cut) & 0xc0) === 0x80) cut--;
+  return Math.min(cut, bytes.length);
+}
+
+/** The UTF-8 bytes of a text as a string with a character for each byte; ASCII is its own key. */
+function bytesKey(text: string): string {
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) > 127) return Buffer.from(text).toString("latin1");
+  }
+  return text;
+}
+
+/** Merges the pair of the lowest rank, the leftmost of equals, until none is left. `bytes` has one character for each byte. */
+function countMerged(bytes: string, { rankOf, longest }: { rankOf: ReadonlyMap<string, number>; longest: number }): number {
+  const length = bytes.length;
+  // A list of parts linked by where they start; ends[i] is also where the next part starts.
+  const ends = new Int32Array(length + 1);
+  const previous = new Int32Array(length + 1);
+  const pairRank = new Int32Array(length + 1).fill(-1);
+  const heap = new MinHeap();
+  const offer = (start: number) => {
+    const next = ends[start] ?? length;
+    const end = next < length ? (ends[next] ?? length) : -1;
+    const rank = end < 0 || end - start > longest ? undefined : rankOf.get(bytes.slice(start, end));
+    pairRank[start] = rank ?? -1;
+    if (rank !== undefined) heap.push(rank * POSITIONS + start);
+  };
+  for (let index = 0; index < length; index++) {
+    ends[index] = index + 1;
+    previous[index] = index - 1;
+  }
+  for (let index = 0; index + 1 < length; index++) offer(index);
+  let parts = length;
+  for (let lowest = heap.pop(); lowest !== undefined; lowest = heap.pop()) {
+    const start = lowest % POSITIONS;
+    // Offered before one of its halves was merged with something else.
+    if (pairRank[start] !== Math.floor(lowest / POSITIONS)) continue;
+    const swallowed = ends[start] ?? length;
+    const end = ends[swallowed] ?? length;
+    ends[start] = end;
+    pairRank[swallowed] = -1;
+    if (end < length) previous[end] = start;
+    parts--;
+    offer(start);
+    const before = previous[start] ?? -1;
+    if (before >= 0) offer(before);
+  }
+  return parts;
+}
+
+/** A binary heap of numbers. */
+class MinHeap {
+  readonly #items: number[] = [];
+
+  push(item: number): void {
+    const items = this.#items;
+    let index = items.push(item) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      const above = items[parent] ?? 0;
+      if (above <= item) break;
+      items[index] = above;
+      index = parent;
+    }
+    items[index] = item;
+  }
+
+  pop(): number | undefined {
+    const items = this.#items;
+    const top = items[0];
+    const last = items.pop();
+    if (items.length === 0 || last === undefined) return top;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= items.length) break;
+      if (child + 1 < items.length && (items[child + 1] ?? 0) < (items[child] ?? 0)) child++;
+      const below = items[child] ?? 0;
+      if (below >= last) break;
+      items[index] = below;
+      index = child;
+    }
+    items[index] = last;
+    return top;
+  }
+}

@@ -1,0 +1,51 @@
+import type { Fields } from "../../providers/provider.ts";
+
+/** Fields for the gateway; a provider would refuse them, or learn what is not its business. */
+const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
+  "guardrails",
+  "caching",
+  "cache",
+  "num_retries",
+  "context_window_fallback_dict",
+  "fallbacks",
+  "disable_fallbacks",
+  "drop_params",
+  "timeout",
+  "request_timeout",
+  "stream_timeout",
+  "tags",
+  "logger_fn",
+  "gw_logging_obj",
+  "gw_call_id",
+]);
+
+/** The fields of a request that are for the provider: no gateway fields, no nulls. */
+export function providerFields(request: Fields): Fields {
+  const isSent = ([name, value]: [string, unknown]) => !GATEWAY_FIELDS.has(name) && value !== undefined && value !== null;
+  return Object.fromEntries(Object.entries(request).filter(isSent));
+}
+
+/** What the operator set as the deployment's own default, in LiteLLM's way: beside its address and key. */
+const DEFAULTABLE = [
+  "temperature",
+  "top_p",
+  "seed",
+  "reasoning_effort",
+  "frequency_penalty",
+  "presence_penalty",
+  "stop",
+  "response_format",
+];
+
+export function defaultsOf(params: Fields): Fields {
+  const isSet = (name: string) => params[name] !== undefined && params[name] !== null;
+  return Object.fromEntries(DEFAULTABLE.filter(isSet).map((name) => [name, params[name]]));
+}
+
+/** LiteLLM's way to label calls: metadata.tags. */
+export function tagsOf(request: Fields): string[] {
+  const metadata = request["metadata"] as Fields | undefined;
+  const tags = metadata?.["tags"];
+  const texts = Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  return texts.slice(0, 16).map((tag) => tag.slice(0, 64));
+}

@@ -1,0 +1,28 @@
+import type { Fields, ModerationsAdapter, Provider } from "../../providers/provider.ts";
+import type { ModerationsRequest } from "../../schemas/moderations.ts";
+import type { Job } from "../job.ts";
+import { providerFields } from "./gateway-fields.ts";
+
+export function moderationsJob(request: ModerationsRequest): Job<Fields> {
+  return {
+    operation: "moderations",
+    model: request.model,
+    stream: false,
+    choiceCount: 1,
+    maxOutputTokens: 0,
+    endUser: undefined,
+    tags: [],
+    countInput: (counter) => counter.countText(typeof request.input === "string" ? request.input : JSON.stringify(request.input)),
+    isOfferedBy: (provider) => provider.moderations !== undefined,
+    request: ({ provider, target }) => adapterOf(provider).buildRequest({ body: providerFields(request) }, target),
+    readAnswer: (provider, body) => ({ answer: adapterOf(provider).readAnswer(body), usage: undefined, texts: [] }),
+    readStream: () => {
+      throw new Error("moderations have no stream");
+    },
+  };
+}
+
+function adapterOf(provider: Provider): ModerationsAdapter {
+  if (!provider.moderations) throw new Error(`${provider.kind} has no moderations`);
+  return provider.moderations;
+}

@@ -1,0 +1,17 @@
+import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { UpstreamRequest } from "../providers/provider.ts";
+import { targetOf } from "./attempt.ts";
+import type { Job } from "./job.ts";
+import { ableDeployments, type PlanDeps, planCall } from "./plan-call.ts";
+
+/** The request that a call would send to the first deployment that may serve it. Admitted like the call; nothing is reserved or sent. */
+export function previewCall(
+  deps: PlanDeps,
+  { caller, job, dropParams }: { caller: Caller; job: Job<unknown>; dropParams: boolean },
+): { deployment: Deployment; request: UpstreamRequest } {
+  const { maxOutputTokens } = planCall(deps, { caller, job, alternatives: [] });
+  const [deployment] = ableDeployments(deps, { caller, job }, job.model);
+  const provider = deployment && deps.providers.get(deployment.providerKind);
+  if (!deployment || !provider) throw new Error("a plan without a deployment");
+  return { deployment, request: job.request({ provider, target: targetOf(deployment), maxOutputTokens, dropParams }) };
+}

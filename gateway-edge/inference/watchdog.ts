@@ -1,0 +1,58 @@
+import type { Clock } from "../../common/clock.ts";
+
+export interface WatchdogLimits {
+  /** Until the first sign of an answer. */
+  readonly firstTokenMs: number;
+  readonly betweenTokensMs: number;
+  readonly totalMs: number;
+}
+
+/**
+ * Aborts an attempt that takes too long: to begin, between two parts, or in all. One timer at a time, set anew only when it fires:
+ * a part that arrives costs a number, not a timer.
+ */
+export class Watchdog {
+  readonly #clock: Clock;
+  readonly #limits: WatchdogLimits;
+  readonly #abort: () => void;
+  readonly #startedMs: number;
+  #heardMs: number | undefined;
+  #cancel: () => void;
+  #barked = false;
+
+  constructor(clock: Clock, limits: WatchdogLimits, abort: () => void) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#abort = abort;
+    this.#startedMs = clock.monotonicMs();
+    this.#cancel = clock.after(Math.min(limits.firstTokenMs, limits.totalMs), () => this.#look());
+  }
+
+  get timedOut(): boolean {
+    return this.#barked;
+  }
+
+  /** The upstream has sent something. */
+  heard(): void {
+    this.#heardMs = this.#clock.monotonicMs();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #look(): void {
+    const leftMs = this.#deadlineMs() - this.#clock.monotonicMs();
+    if (leftMs > 0) {
+      this.#cancel = this.#clock.after(leftMs, () => this.#look());
+      return;
+    }
+    this.#barked = true;
+    this.#abort();
+  }
+
+  #deadlineMs(): number {
+    const waitMs = this.#heardMs === undefined ? this.#startedMs + this.#limits.firstTokenMs : this.#heardMs + this.#limits.betweenTokensMs;
+    return Math.min(waitMs, this.#startedMs + this.#limits.totalMs);
+  }
+}

@@ -1,0 +1,18 @@
+import { readAnthropicAnswer } from "./anthropic-answer.ts";
+import { anthropicParams, buildAnthropicRequest } from "./anthropic-request.ts";
+import { readAnthropicStream } from "./anthropic-stream.ts";
+import type { Provider } from "./provider.ts";
+import { readUpstreamError } from "./read-upstream-error.ts";
+
+/** Anthropic's Messages API. */
+export const anthropic: Provider = {
+  kind: "anthropic",
+  chat: {
+    supportedParams: anthropicParams,
+    framing: "sse",
+    buildRequest: buildAnthropicRequest,
+    readAnswer: readAnthropicAnswer,
+    readStream: readAnthropicStream,
+  },
+  readError: readUpstreamError,
+};

@@ -1,0 +1,18 @@
+import { readBedrockAnswer } from "./bedrock-answer.ts";
+import { bedrockParams, buildBedrockRequest } from "./bedrock-request.ts";
+import { readBedrockStream } from "./bedrock-stream.ts";
+import type { Provider } from "./provider.ts";
+import { readUpstreamError } from "./read-upstream-error.ts";
+
+/** Amazon Bedrock's Converse API, for every model behind it. */
+export const bedrock: Provider = {
+  kind: "bedrock",
+  chat: {
+    supportedParams: bedrockParams,
+    framing: "aws-event-stream",
+    buildRequest: buildBedrockRequest,
+    readAnswer: readBedrockAnswer,
+    readStream: readBedrockStream,
+  },
+  readError: readUpstreamError,
+};

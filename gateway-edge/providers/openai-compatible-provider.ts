@@ -1,0 +1,217 @@
+import { asCount, asFields, asList, asText, brokenOff, malformed, parseEvent } from "./json-fields.ts";
+import { type LimitField, openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./openai-compatible.ts";
+import { readFinishReason } from "./openai-compatible-finish.ts";
+import { readOpenAiUsage } from "./openai-usage.ts";
+import type {
+  ChatAdapter,
+  CompletionsAdapter,
+  EmbeddingsAdapter,
+  Fields,
+  FormAdapter,
+  ModerationsAdapter,
+  Operation,
+  Provider,
+  ProviderTarget,
+  SpeechAdapter,
+  StreamPart,
+  UpstreamEvent,
+  UpstreamRequest,
+} from "./provider.ts";
+import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
+import { writeForm } from "./shared/multipart-form.ts";
+
+/** Models that understand the same parameters. */
+export interface ModelFamily {
+  readonly models: RegExp;
+  readonly params: readonly string[];
+  /** Where the limit on output goes; absent: where the caller put it. */
+  readonly limitField?: LimitField;
+}
+
+/** What tells one server that speaks OpenAI from another. */
+export interface OpenAiSpec {
+  readonly kind: string;
+  readonly operations: readonly Operation[];
+  /** The first family that fits counts; the last one fits all. */
+  readonly families: readonly ModelFamily[];
+  readonly embeddingFamilies?: readonly ModelFamily[];
+  /** Whether embeddings take lists of token numbers. */
+  readonly takesTokens?: boolean;
+  /** Last changes to a chat body; gets and gives plain fields. */
+  readonly shapeChat?: (fields: Fields) => Fields;
+  readonly shapeEmbeddings?: (fields: Fields) => Fields;
+  /** Address and headers of an operation. */
+  readonly locate: (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+}
+
+const PATHS: Readonly<Record<Operation, string>> = {
+  chat: "chat/completions",
+  completions: "completions",
+  embeddings: "embeddings",
+  moderations: "moderations",
+  speech: "audio/speech",
+  transcriptions: "audio/transcriptions",
+  translations: "audio/translations",
+};
+
+const COMPLETION_PARAMS =
+  "best_of echo frequency_penalty logit_bias logprobs max_tokens n presence_penalty seed stop stream stream_options suffix temperature top_p user";
+
+/** A provider out of what makes it special. */
+export function createOpenAiProvider(spec: OpenAiSpec): Provider {
+  const has = (operation: Operation) => spec.operations.includes(operation);
+  return {
+    kind: spec.kind,
+    ...(has("chat") ? { chat: chatOf(spec) } : {}),
+    ...(has("completions") ? { completions: completionsOf(spec) } : {}),
+    ...(has("embeddings") ? { embeddings: embeddingsOf(spec) } : {}),
+    ...(has("moderations") ? { moderations: moderationsOf(spec) } : {}),
+    ...(has("speech") ? { speech: speechOf(spec) } : {}),
+    ...(has("transcriptions") ? { transcriptions: formOf(spec, "transcriptions") } : {}),
+    ...(has("translations") ? { translations: formOf(spec, "translations") } : {}),
+    readError: readUpstreamError,
+  };
+}
+
+function chatOf(spec: OpenAiSpec): ChatAdapter {
+  return {
+    supportedParams: (model) => familyOf(spec.families, model)?.params ?? [],
+    framing: "sse",
+    buildRequest: (call, target) => {
+      const model = asText(target.params["base_model"]) ?? target.inferenceModelId;
+      const fields = openAiChatFields(call, target, familyOf(spec.families, model)?.limitField);
+      return jsonRequest(spec, { target, operation: "chat", fields: spec.shapeChat?.(fields) ?? fields });
+    },
+    readAnswer: readOpenAiAnswer,
+    readStream: readOpenAiStream,
+  };
+}
+
+function completionsOf(spec: OpenAiSpec): CompletionsAdapter {
+  return {
+    supportedParams: () => COMPLETION_PARAMS.split(" "),
+    buildRequest: ({ body, stream, maxOutputTokens }, target) => {
+      const { stream: _stream, stream_options: _options, ...fields } = body;
+      const streaming = stream ? { stream: true, stream_options: { include_usage: true } } : {};
+      return jsonRequest(spec, { target, operation: "completions", fields: { ...fields, max_tokens: maxOutputTokens, ...streaming } });
+    },
+    readAnswer: (body) => {
+      const answer = asFields(body);
+      const choices = asList(answer["choices"]).map(asFields);
+      if (choices.length === 0) throw malformed("an answer without choices");
+      return { choices: choices.map(readCompletion), usage: readOpenAiUsage(answer["usage"]) };
+    },
+    readStream: readCompletionStream,
+  };
+}
+
+function readCompletion(choice: Fields, position: number) {
+  return {
+    index: typeof choice["index"] === "number" ? choice["index"] : position,
+    text: asText(choice["text"]) ?? "",
+    finishReason: readFinishReason(asText(choice["finish_reason"]) ?? "stop", { calledTools: false }),
+    logprobs: choice["logprobs"] ?? null,
+  };
+}
+
+async function* readCompletionStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator<StreamPart> {
+  let finished = false;
+  for await (const { data } of events) {
+    if (data === "[DONE]") break;
+    const chunk = parseEvent(data);
+    if (chunk["error"] !== undefined && chunk["error"] !== null) throw readInlineError(chunk);
+    for (const part of asList(chunk["choices"]).flatMap((choice) => readCompletionDelta(asFields(choice)))) {
+      finished ||= part.type === "finish";
+      yield part;
+    }
+    const usage = readOpenAiUsage(chunk["usage"]);
+    if (usage) yield { type: "usage", usage };
+  }
+  if (!finished) throw brokenOff();
+}
+
+function readCompletionDelta(choice: Fields): StreamPart[] {
+  const { index, text, finishReason, logprobs } = readCompletion(choice, 0);
+  const parts: StreamPart[] = [];
+  if (text !== "" || logprobs !== null) parts.push({ type: "text-delta", choice: index, text, ...(logprobs === null ? {} : { logprobs }) });
+  if (asText(choice["finish_reason"]) !== undefined) parts.push({ type: "finish", choice: index, reason: finishReason });
+  return parts;
+}
+
+function embeddingsOf(spec: OpenAiSpec): EmbeddingsAdapter {
+  return {
+    supportedParams: (model) => familyOf(spec.embeddingFamilies ?? [], model)?.params ?? ["dimensions", "user"],
+    takesTokens: spec.takesTokens ?? false,
+    buildRequest: ({ input, dimensions, body }, target) => {
+      const { encoding_format: _format, dimensions: _dimensions, input: _input, ...others } = body;
+      const wanted = dimensions === undefined ? {} : { dimensions };
+      const fields = { ...others, input, encoding_format: "float", ...wanted };
+      return jsonRequest(spec, { target, operation: "embeddings", fields: spec.shapeEmbeddings?.(fields) ?? fields });
+    },
+    readAnswer: (body) => {
+      const answer = asFields(body);
+      const rows = asList(answer["data"]).map(asFields);
+      if (rows.length === 0) throw malformed("an answer without vectors");
+      const ordered = rows.every((row) => typeof row["index"] === "number")
+        ? rows.toSorted((left, right) => (left["index"] as number) - (right["index"] as number))
+        : rows;
+      const usage = asFields(answer["usage"]);
+      const promptTokens = asCount(usage["prompt_tokens"]) || asCount(usage["total_tokens"]);
+      const reported = { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+      return { vectors: ordered.map(({ embedding }) => readVector(embedding)), usage: promptTokens > 0 ? reported : undefined };
+    },
+  };
+}
+
+function readVector(value: unknown): readonly number[] {
+  if (Array.isArray(value) && value.every((each) => typeof each === "number")) return value;
+  if (typeof value !== "string") throw malformed("a vector that is not a list of numbers");
+  const bytes = Buffer.from(value, "base64");
+  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, index) => bytes.readFloatLE(index * 4));
+}
+
+function moderationsOf(spec: OpenAiSpec): ModerationsAdapter {
+  return {
+    buildRequest: ({ body }, target) => jsonRequest(spec, { target, operation: "moderations", fields: body }),
+    readAnswer: (body) => {
+      const answer = asFields(body);
+      if (!Array.isArray(answer["results"])) throw malformed("a moderation without results");
+      return answer;
+    },
+  };
+}
+
+function speechOf(spec: OpenAiSpec): SpeechAdapter {
+  return { buildRequest: ({ body }, target) => jsonRequest(spec, { target, operation: "speech", fields: body }) };
+}
+
+function formOf(spec: OpenAiSpec, operation: "transcriptions" | "translations"): FormAdapter {
+  return {
+    buildRequest: ({ fields, file }, target) => {
+      const others = fields.filter(([name]) => name !== "model");
+      const { contentType, body } = writeForm({ fields: [["model", target.inferenceModelId], ...others], file });
+      const { url, headers } = spec.locate(target, PATHS[operation]);
+      return { url, headers: { ...headers, "content-type": contentType }, body };
+    },
+  };
+}
+
+interface JsonCall {
+  readonly target: ProviderTarget;
+  readonly operation: Operation;
+  readonly fields: Fields;
+}
+
+function jsonRequest(spec: OpenAiSpec, { target, operation, fields }: JsonCall): UpstreamRequest {
+  const { url, headers } = spec.locate(target, PATHS[operation]);
+  const extra = asFields(target.params["extra_body"]);
+  return {
+    url,
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ ...fields, ...extra, model: target.inferenceModelId }),
+  };
+}
+
+function familyOf(families: readonly ModelFamily[], model: string): ModelFamily | undefined {
+  return families.find(({ models }) => models.test(model));
+}

@@ -1,0 +1,21 @@
+import { CHAT_FAMILIES, EMBEDDING_FAMILIES } from "./openai-compatible-families.ts";
+import { createOpenAiProvider } from "./openai-compatible-provider.ts";
+import { bearerHeaders, under } from "./shared/locate-upstream.ts";
+
+const BASE = "https://api.openai.com/v1";
+
+/** OpenAI itself. A base of the operator's is used as it is given. */
+export const openai = createOpenAiProvider({
+  kind: "openai",
+  operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations"],
+  families: CHAT_FAMILIES,
+  embeddingFamilies: EMBEDDING_FAMILIES,
+  takesTokens: true,
+  locate: (target, path) => ({
+    url: under(target.baseUrl ?? BASE, path),
+    headers: bearerHeaders(target, {
+      "openai-organization": target.params["organization"],
+      "openai-project": target.params["project"],
+    }),
+  }),
+});

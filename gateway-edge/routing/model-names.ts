@@ -1,0 +1,104 @@
+import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import { compileTarget, type Target } from "./deployment-settings.ts";
+import type { Alias } from "./settings.ts";
+import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
+
+/** What a name means: one group, and what can serve it. */
+export interface ModelGroup {
+  /** What was asked for, with an alias followed; a wildcard's concrete name. */
+  readonly name: string;
+  /** The group's name in the configuration: a wildcard's pattern. Of these there is a known number. */
+  readonly configuredName: string;
+  readonly targets: readonly Target[];
+}
+
+/** Who asks, where that matters: deployments of a team are for that team only. */
+export interface Asker {
+  readonly teamId?: string | undefined;
+}
+
+export interface ModelNames {
+  /** Deployment id, alias, the team's own group, group, wildcard (longest first): the first that fits. */
+  resolve(name: string, asker?: Asker): ModelGroup | undefined;
+  /** Names to list: groups and wildcard patterns, then aliases that are not hidden; no duplicates. */
+  list(asker?: Asker): readonly string[];
+  /** Access group → the names of groups with a deployment in it. */
+  readonly accessGroups: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly targets: readonly Target[];
+}
+
+export function compileModelNames(deployments: readonly Deployment[], aliases: ReadonlyMap<string, Alias>): ModelNames {
+  const targets = deployments.filter(({ model }) => model?.status === "active").map(compileTarget);
+  const byId = new Map(targets.map((target) => [target.deployment.id, target]));
+  const open = groupBy(targets.filter(({ settings }) => settings.teamId === undefined));
+  const ofTeams = new Map<string, ReadonlyMap<string, readonly Target[]>>();
+  for (const teamId of new Set(targets.map(({ settings }) => settings.teamId))) {
+    if (teamId !== undefined) ofTeams.set(teamId, groupBy(targets.filter(({ settings }) => settings.teamId === teamId)));
+  }
+  const patterns = [...open.keys()].filter((name) => name.includes("*")).sort(comparePatterns);
+
+  function byExactId(id: string, asker: Asker | undefined): ModelGroup | undefined {
+    const target = byId.get(id);
+    if (!target || (target.settings.teamId !== undefined && target.settings.teamId !== asker?.teamId)) return undefined;
+    const name = publicName(target);
+    return { name, configuredName: name, targets: [target] };
+  }
+
+  function byName(name: string, asker: Asker | undefined): ModelGroup | undefined {
+    const exact = (asker?.teamId === undefined ? undefined : ofTeams.get(asker.teamId)?.get(name)) ?? open.get(name);
+    return exact ? { name, configuredName: name, targets: exact } : byPattern(name);
+  }
+
+  function byPattern(name: string): ModelGroup | undefined {
+    for (const pattern of patterns) {
+      const captures = matchPattern(pattern, name);
+      if (captures) {
+        return { name, configuredName: pattern, targets: (open.get(pattern) ?? []).map((target) => derive(target, name, captures)) };
+      }
+    }
+    return undefined;
+  }
+
+  return {
+    resolve: (name, asker) => byExactId(name, asker) ?? byName(aliases.get(name)?.model ?? name, asker),
+    list(asker) {
+      const own = asker?.teamId === undefined ? undefined : ofTeams.get(asker.teamId);
+      const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, asker) !== undefined);
+      return [...new Set([...(own?.keys() ?? []), ...open.keys(), ...shown.map(([name]) => name)])];
+    },
+    accessGroups: groupsByAccess(targets),
+    targets,
+  };
+}
+
+function publicName({ deployment, settings }: Target): string {
+  return settings.teamModelName ?? deployment.modelName;
+}
+
+function groupBy(targets: readonly Target[]): Map<string, readonly Target[]> {
+  const groups = new Map<string, Target[]>();
+  for (const target of targets) {
+    const name = publicName(target);
+    const group = groups.get(name);
+    if (group) group.push(target);
+    else groups.set(name, [target]);
+  }
+  return groups;
+}
+
+function groupsByAccess(targets: readonly Target[]): Map<string, ReadonlySet<string>> {
+  const groups = new Map<string, Set<string>>();
+  for (const target of targets) {
+    for (const accessGroup of target.settings.accessGroups) {
+      const names = groups.get(accessGroup) ?? new Set();
+      groups.set(accessGroup, names.add(publicName(target)));
+    }
+  }
+  return groups;
+}
+
+/** The wildcard's deployment for one name. It keeps the id: counts, cool-downs and logs belong to what was configured. */
+function derive({ deployment, settings }: Target, name: string, captures: readonly string[]): Target {
+  const inferenceModelId = fillStars(deployment.inferenceModelId, { name, captures });
+  return { deployment: { ...deployment, modelName: name, inferenceModelId }, settings, derived: true };
+}

@@ -1,0 +1,38 @@
+/**
+ * Matches a whole name against a pattern in which `*` stands for any text, and gives what each star stood for. The first star takes
+ * as much as it can, as a greedy expression would, yet without backtracking: names come from callers.
+ */
+export function matchPattern(pattern: string, name: string): string[] | undefined {
+  const [head = "", ...rest] = pattern.split("*");
+  const tail = rest.pop();
+  if (tail === undefined) return name === pattern ? [] : undefined;
+  let end = name.length - tail.length;
+  if (end < head.length || !name.startsWith(head) || !name.endsWith(tail)) return undefined;
+  const captures: string[] = [];
+  for (const literal of rest.reverse()) {
+    const at = end - literal.length < head.length ? -1 : name.lastIndexOf(literal, end - literal.length);
+    if (at < head.length) return undefined;
+    captures.unshift(name.slice(at + literal.length, end));
+    end = at;
+  }
+  return [name.slice(head.length, end), ...captures];
+}
+
+/** Longest first, then the one with fewer stars, then by name so that the order never depends on the file. */
+export function comparePatterns(left: string, right: string): number {
+  return right.length - left.length || starsIn(left) - starsIn(right) || (left < right ? -1 : 1);
+}
+
+/** Puts what was captured into the stars of a deployment's model; with more captures than stars the asked name is the model. */
+export function fillStars(model: string, { name, captures }: { name: string; captures: readonly string[] }): string {
+  const stars = starsIn(model);
+  if (stars === 0) return model;
+  if (captures.length > stars) return name;
+  let filled = model;
+  for (const capture of captures) filled = filled.replace("*", () => capture);
+  return filled;
+}
+
+function starsIn(text: string): number {
+  return text.split("*").length - 1;
+}

@@ -1,0 +1,69 @@
+import type { z } from "zod";
+import { AppError, type ErrorDetail } from "../../common/errors.ts";
+
+/** The message of a detail that only says that something is missing. */
+export const FIELD_REQUIRED = "Field required";
+
+/** Where a call goes and with whose key is the gateway's business: a client must not steer our stored keys to its own address. */
+const REFUSED_FIELDS = [
+  "api_base",
+  "base_url",
+  "api_key",
+  "api_version",
+  "api_type",
+  "custom_llm_provider",
+  "user_config",
+  "aws_sts_endpoint",
+  "aws_web_identity_token",
+  "aws_role_name",
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_bedrock_runtime_endpoint",
+  "vertex_credentials",
+  "azure_ad_token",
+  "s3_endpoint_url",
+  "sagemaker_base_url",
+  "deployment_url",
+  "input_cost_per_token",
+  "output_cost_per_token",
+];
+
+/** A schema's output without its nulls: from here on a field is there or it is not. */
+export type WithoutNulls<Output> = { [Field in keyof Output]: Exclude<Output[Field], null> };
+
+/** A body as a valid request; a model named by the path wins over the body's. Throws UNPROCESSABLE with every fault. */
+export function parseRequest<Schema extends z.ZodType>(schema: Schema, body: unknown, pathModel?: string): WithoutNulls<z.output<Schema>> {
+  const given = isFields(body) ? withoutNulls(body) : body;
+  if (isFields(given)) {
+    const refused = REFUSED_FIELDS.find((field) => given[field] !== undefined);
+    if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not accepted from clients.`, { param: refused });
+    if (pathModel !== undefined) given["model"] = pathModel;
+  }
+  const result = schema.safeParse(given);
+  if (result.success) return result.data as WithoutNulls<z.output<Schema>>;
+  throw unprocessable(result.error.issues);
+}
+
+function withoutNulls(body: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unprocessable(issues: readonly z.core.$ZodIssue[]): AppError {
+  const details: ErrorDetail[] = issues.slice(0, 20).map((issue) => ({
+    path: ["body", ...issue.path.map(String)].join("."),
+    message: issue.code === "invalid_type" && issue.message.endsWith("received undefined") ? FIELD_REQUIRED : issue.message,
+  }));
+  const param = issues[0] ? paramOf(issues[0].path) : undefined;
+  const summary = details[0]?.message ?? "The request is not valid.";
+  return new AppError("UNPROCESSABLE", param === undefined ? summary : `${param}: ${summary}`, { details, param });
+}
+
+/** A path in OpenAI's words: messages[0].content. */
+function paramOf(path: readonly PropertyKey[]): string | undefined {
+  if (path.length === 0) return undefined;
+  return path.map((step, index) => (typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${String(step)}`)).join("");
+}

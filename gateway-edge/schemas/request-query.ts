@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { AppError } from "../../common/errors.ts";
+import { FIELD_REQUIRED } from "./request-body.ts";
+
+const FLAG_EXPECTED = "must be true, false, 1 or 0";
+
+/** A boolean of a query; Python's spellings too. */
+export const queryFlag = z
+  .string(FLAG_EXPECTED)
+  .toLowerCase()
+  .pipe(z.enum(["true", "false", "1", "0"], FLAG_EXPECTED))
+  .transform((text) => text === "true" || text === "1")
+  .default(false)
+  .meta({ openapi: { type: "boolean", default: false } });
+
+/** A gateway query that fits the schema; else UNPROCESSABLE with every fault. Parameters that are not listed are ignored. */
+export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: unknown): z.output<Schema> {
+  const result = schema.safeParse(query);
+  if (result.success) return result.data;
+  const details = result.error.issues.map((issue) => ({
+    path: ["query", ...issue.path.map(String)].join("."),
+    message: issue.message.endsWith("received undefined") ? FIELD_REQUIRED : issue.message,
+  }));
+  const param = String(result.error.issues[0]?.path[0] ?? "");
+  throw new AppError("UNPROCESSABLE", `${param}: ${details[0]?.message}`, { details, param });
+}

@@ -1,0 +1,42 @@
+/** A provider that costs nothing to speak of: one fixed answer, whole or as 20 chunks. Run as a process of its own. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+const head = { id: "chatcmpl-bench", created: 1_760_000_000, model: "bench" };
+const usage = { prompt_tokens: 20, completion_tokens: 20, total_tokens: 40 };
+const whole = JSON.stringify({
+  ...head,
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(20) }, finish_reason: "stop" }],
+  usage,
+});
+const chunk = (delta: object, finish: string | null) =>
+  `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const chunks = [
+  chunk({ role: "assistant", content: "" }, null),
+  ...Array.from({ length: 20 }, () => chunk({ content: "word " }, null)),
+  chunk({}, "stop"),
+  `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [], usage })}\n\n`,
+  "data: [DONE]\n\n",
+];
+
+const server = createServer((request, response) => {
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => parts.push(part));
+  request.on("end", () => {
+    const isStream = Buffer.concat(parts).includes('"stream":true');
+    response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
+    if (!isStream) return void response.end(whole);
+    // A turn between the chunks, so that they travel one by one as a real provider's do.
+    let sent = 0;
+    const next = () => {
+      const part = chunks[sent++];
+      if (part === undefined) return void response.end();
+      response.write(part);
+      setImmediate(next);
+    };
+    next();
+  });
+});
+server.listen(0, "127.0.0.1", () => process.send?.({ type: "ready", port: (server.address() as AddressInfo).port }));
+process.on("disconnect", () => process.exit(0));

@@ -1,0 +1,68 @@
+/** `make test-clients`: real clients against the gateway before a scripted upstream; ends with one line for each case and client. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { NOT_YET } from "../test/clients/conformance/not-yet.ts";
+import { preparePython } from "./test/python-clients.ts";
+
+interface Line {
+  readonly id?: string;
+  readonly client: string;
+  readonly ok?: boolean;
+  readonly problem?: string;
+  readonly version?: string;
+}
+
+const root = resolve(import.meta.dirname, "..");
+const resultFile = join(root, ".cache", `client-results-${process.pid}.jsonl`);
+
+try {
+  mkdirSync(join(root, ".cache"), { recursive: true });
+  const python = await preparePython(root);
+  const jestCode = await runJest({ CONFORMANCE_RESULTS: resultFile, ...(python === undefined ? {} : { TEST_PYTHON: python }) });
+  const failed = report(readLines());
+  process.exitCode = jestCode === 0 && failed === 0 ? 0 : 1;
+} catch (error) {
+  process.exitCode = 1;
+  console.error(error instanceof Error ? error.message : String(error));
+} finally {
+  rmSync(resultFile, { force: true });
+}
+
+async function runJest(environment: Record<string, string>): Promise<number> {
+  const options = ["--maxWorkers=2", "--silent", ...process.argv.slice(2)];
+  const jest = spawn(process.execPath, [join(root, "node_modules/jest/bin/jest.js"), "test/clients/conformance", ...options], {
+    cwd: root,
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => jest.kill(signal));
+  const [code] = (await once(jest, "close")) as [number | null];
+  return code ?? 1;
+}
+
+function readLines(): Line[] {
+  if (!existsSync(resultFile)) return [];
+  return readFileSync(resultFile, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/** Prints everything; gives the number of failures, of which having run nothing is one. */
+function report(lines: readonly Line[]): number {
+  const cases = lines.filter((line) => line.id !== undefined).sort(byIdThenClient);
+  for (const { id, client, ok, problem } of cases) console.log(`${id} ${client} ${ok ? "pass" : `FAIL ${problem?.split("\n")[0] ?? ""}`}`);
+  for (const [id, reason] of Object.entries(NOT_YET)) console.log(`NOT YET ${id}: ${reason}`);
+  const versions = new Map(lines.flatMap(({ client, version }) => (version === undefined ? [] : [[client, version] as const])));
+  for (const [client, version] of [...versions].sort()) console.log(`client ${client}: ${version}`);
+  const failed = cases.filter(({ ok }) => !ok).length;
+  console.log(`clients: ${cases.length - failed} passed, ${failed} failed, ${Object.keys(NOT_YET).length} not yet`);
+  return cases.length === 0 ? 1 : failed;
+}
+
+function byIdThenClient(left: Line, right: Line): number {
+  const key = ({ id = "", client }: Line) => `${id.replace(/\d+/, (digits) => digits.padStart(3, "0"))} ${client}`;
+  return key(left) < key(right) ? -1 : 1;
+}
