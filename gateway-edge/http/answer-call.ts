@@ -63,6 +63,7 @@ export interface CallExchange<Answer> {
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
+const SILENCE_MS_MAX = 15_000;
 const STREAM_TYPE = "text/event-stream; charset=utf-8";
 
 /** The body of an authenticated call, as bytes and as JSON, and the model its path names. */
@@ -82,11 +83,18 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   const key = idempotencyKey(request);
   const idempotent = await beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
   if (idempotent.answer) return replay(response, idempotent.answer);
+  const writer = new SseWriter(response, deps.clock);
+  // A provider may think for long before its first token. The status waits for it, but not so long that a proxy on the way gives up.
+  const cancel = job.stream ? deps.clock.after(SILENCE_MS_MAX, () => writer.open()) : () => {};
   try {
     const signal = clientLeft(response);
-    const result = await deps.run({ callId, endpoint, caller, job, routing, signal, errorStatus: exchange.errors.status });
+    const call = { callId, endpoint, caller, job, routing, signal, errorStatus: exchange.errors.status };
+    const result = await deps.run(call).finally(cancel);
     if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
-    else await sendStream(deps, { exchange, result, idempotent });
+    else await sendStream(deps, { exchange, result, idempotent, writer });
+  } catch (thrown) {
+    if (!writer.isOpen) throw thrown;
+    endWithError(exchange, writer, thrown);
   } finally {
     await idempotent.close();
   }
@@ -126,14 +134,16 @@ async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent 
   send(response, { headers, contentType: JSON_TYPE, body });
 }
 
-async function sendStream<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "stream">): Promise<void> {
-  const { response, callId, errors } = exchange;
+async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stream"> & { writer: SseWriter }): Promise<void> {
+  const { exchange, result, idempotent, writer } = sending;
+  const { response, callId } = exchange;
   const wire = exchange.wire.stream?.({ callId, nowMs: deps.clock.now(), model: result.head.model });
   if (!wire) throw new Error(`${exchange.endpoint} has no stream`);
   const headers = callHeaders(callId, result.head);
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const writer = new SseWriter(response, deps.clock);
-  writer.open();
+  if (!writer.isOpen) {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    writer.open();
+  }
   try {
     // Must be iterated whatever happens, for the call is settled at the end of it; to break off means that the client left.
     for await (const part of result.parts) {
@@ -148,11 +158,15 @@ async function sendStream<Answer>(deps: CallDeps, { exchange, result, idempotent
       }
     }
   } catch (thrown) {
-    // Content is out already: what went wrong is told in the stream, which still ends as a stream should.
-    const error = asAppError(thrown);
-    response.locals["error"] = error;
-    writer.end(errorFrame(errors.body(error)) + DONE_FRAME);
+    endWithError(exchange, writer, thrown);
   }
+}
+
+/** The status is out already: what went wrong is told in the stream, which still ends as a stream should. */
+function endWithError<Answer>({ response, errors }: CallExchange<Answer>, writer: SseWriter, thrown: unknown): void {
+  const error = asAppError(thrown);
+  response.locals["error"] = error;
+  writer.end(errorFrame(errors.body(error)) + DONE_FRAME);
 }
 
 function replay(response: Response, answer: StoredAnswer): void {

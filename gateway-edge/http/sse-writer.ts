@@ -17,8 +17,14 @@ export class SseWriter {
     response.once("close", () => this.#cancelKeepAlive());
   }
 
+  /** Whether the status is out. */
+  get isOpen(): boolean {
+    return this.#response.headersSent;
+  }
+
   /** Sends status and headers; from here on an error can only be a frame. */
   open(): void {
+    if (this.#isGone()) return;
     this.#response.statusCode = 200;
     this.#response.setHeader("content-type", "text/event-stream; charset=utf-8");
     this.#response.setHeader("cache-control", "no-cache");
