@@ -2,7 +2,7 @@ import { AppError } from "../../common/errors.ts";
 import type { UpstreamEvent } from "./provider.ts";
 
 /** No provider sends a line near this; without a limit one could fill our memory. */
-const LINE_CHARACTERS_MAX = 8 * 1024 * 1024;
+const LINE_CHARACTERS_MAX = 1024 * 1024;
 
 /** Bytes as one JSON text per line. A last line without its line feed counts: some servers leave it out. */
 export async function* readNdjson(body: AsyncIterable<Uint8Array>): AsyncGenerator<UpstreamEvent> {

@@ -2,7 +2,7 @@ import { AppError } from "../../common/errors.ts";
 import type { UpstreamEvent } from "./provider.ts";
 
 /** No provider sends an event near this; without a limit one could fill our memory. */
-const EVENT_CHARACTERS_MAX = 8 * 1024 * 1024;
+const EVENT_CHARACTERS_MAX = 1024 * 1024;
 
 /** Bytes as server-sent events: LF, CRLF or CR, comments skipped, `data` lines joined, an unfinished last event dropped. */
 export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<UpstreamEvent> {

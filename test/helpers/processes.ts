@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
@@ -78,15 +79,30 @@ export function startProcess({ entry, env, name }: StartOptions): ServiceProcess
   };
 }
 
-/** A port nobody listens on at this moment. */
+// Below the ports that the system gives to outgoing connections: one of those could take a port between our look and its use.
+const PORTS = { first: 10_240, count: 20_000 };
+const givenOut = new Set<number>();
+
+/** A port nobody listens on at this moment, and that this process has not named before. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("a TCP server without a port");
-  server.close();
-  await once(server, "close");
-  return address.port;
+  for (;;) {
+    const port = PORTS.first + randomInt(PORTS.count);
+    if (givenOut.has(port) || !(await isFree(port))) continue;
+    givenOut.add(port);
+    return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const outcome = Promise.race([once(server, "listening").then(() => true), once(server, "error").then(() => false)]);
+  server.listen(port, "127.0.0.1");
+  const isOurs = await outcome.catch(() => false);
+  if (isOurs) {
+    server.close();
+    await once(server, "close");
+  }
+  return isOurs;
 }
 
 function firstReady(child: ChildProcess, exited: Promise<ProcessExit>, describe: () => string): ServiceProcess["ready"] {

@@ -35,16 +35,23 @@ export interface System {
 }
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
-  const folder = mkdtempSync(join(tmpdir(), "tributary-system-"));
-  try {
-    return await startIn(folder, options);
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
+  for (let attempt = 1; ; attempt++) {
+    const folder = mkdtempSync(join(tmpdir(), "tributary-system-"));
+    const started: ServiceProcess[] = [];
+    try {
+      return await startIn({ folder, started }, options);
+    } catch (error) {
+      await Promise.all(started.map((child) => child.kill9()));
+      rmSync(folder, { recursive: true, force: true });
+      // Another test took the port between our look and its use: look again.
+      if (attempt === START_ATTEMPTS || !String(error).includes("EADDRINUSE")) throw error;
+    }
   }
 }
 
-async function startIn(folder: string, options: SystemOptions): Promise<System> {
+const START_ATTEMPTS = 3;
+
+async function startIn({ folder, started }: { folder: string; started: ServiceProcess[] }, options: SystemOptions): Promise<System> {
   const [port, hostedPort, controlPort, trainerPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
   const edgeCount = options.edges ?? 1;
   const env: Record<string, string> = {
@@ -60,7 +67,6 @@ async function startIn(folder: string, options: SystemOptions): Promise<System> 
     ...(options.mongoUri ? { MONGODB_URI: options.mongoUri, MONGODB_DATABASE: options.mongoDatabase ?? "tributary" } : {}),
     ...options.env,
   };
-  const started: ServiceProcess[] = [];
   const start = async (entry: string, name: string, more: Record<string, string> = {}) => {
     const child = startProcess({ entry, name, env: { ...env, ...more } });
     started.push(child);
