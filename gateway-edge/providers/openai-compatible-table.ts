@@ -28,7 +28,7 @@ const TOOLS = "tools tool_choice response_format";
 const LOGPROBS = "logprobs top_logprobs";
 const ALL = `${BASIC} ${PENALTIES} ${TOOLS} ${LOGPROBS} parallel_tool_calls functions function_call logit_bias n seed reasoning_effort`;
 const SELF_HOSTED = `${ALL} top_k min_p repetition_penalty min_tokens stop_token_ids guided_json structured_outputs chat_template_kwargs`;
-const any = (names: string) => [{ models: /.*/, names }];
+const forAnyModel = (names: string) => [{ models: /.*/, names }];
 
 export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
   {
@@ -37,7 +37,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.groq.com/openai/v1",
     keyVariable: "GROQ_API_KEY",
     operations: ["chat", "speech", "transcriptions", "translations"],
-    params: any(
+    params: forAnyModel(
       `${BASIC} ${PENALTIES} ${TOOLS} parallel_tool_calls functions function_call seed reasoning_effort reasoning_format service_tier`,
     ),
     limitField: "max_completion_tokens",
@@ -49,7 +49,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.deepseek.com/v1",
     keyVariable: "DEEPSEEK_API_KEY",
     operations: ["chat"],
-    params: any(`${BASIC} ${PENALTIES} ${TOOLS} ${LOGPROBS} reasoning_effort thinking`),
+    params: forAnyModel(`${BASIC} ${PENALTIES} ${TOOLS} ${LOGPROBS} reasoning_effort thinking`),
     limitField: "max_tokens",
     quirks: ["developer-as-system", "effort-as-thinking", "schema-as-instruction"],
   },
@@ -59,7 +59,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.together.xyz/v1",
     keyVariable: "TOGETHERAI_API_KEY",
     operations: ["chat", "completions", "embeddings"],
-    params: any(`${BASIC} ${PENALTIES} ${TOOLS} logit_bias n seed reasoning_effort top_k min_p repetition_penalty`),
+    params: forAnyModel(`${BASIC} ${PENALTIES} ${TOOLS} logit_bias n seed reasoning_effort top_k min_p repetition_penalty`),
     limitField: "max_tokens",
     quirks: ["developer-as-system"],
   },
@@ -69,7 +69,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.fireworks.ai/inference/v1",
     keyVariable: "FIREWORKS_API_KEY",
     operations: ["chat", "completions", "embeddings"],
-    params: any(`${BASIC} ${PENALTIES} ${TOOLS} ${LOGPROBS} logit_bias n seed reasoning_effort top_k min_p repetition_penalty`),
+    params: forAnyModel(`${BASIC} ${PENALTIES} ${TOOLS} ${LOGPROBS} logit_bias n seed reasoning_effort top_k min_p repetition_penalty`),
     limitField: "max_tokens",
     // By itself it cuts a prompt that is too long, and says nothing.
     always: { context_length_exceeded_behavior: "error" },
@@ -81,7 +81,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://openrouter.ai/api/v1",
     keyVariable: "OPENROUTER_API_KEY",
     operations: ["chat", "completions", "embeddings"],
-    params: any(`${ALL} reasoning provider models transforms route plugins top_k top_a min_p repetition_penalty verbosity`),
+    params: forAnyModel(`${ALL} reasoning provider models transforms route plugins top_k top_a min_p repetition_penalty verbosity`),
     limitField: "max_tokens",
   },
   {
@@ -110,7 +110,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.perplexity.ai",
     keyVariable: "PERPLEXITYAI_API_KEY",
     operations: ["chat"],
-    params: any(
+    params: forAnyModel(
       `${LIMITS} stream stream_options temperature top_p ${PENALTIES} response_format top_k reasoning_effort web_search_options search_mode search_domain_filter search_recency_filter return_images return_related_questions`,
     ),
     limitField: "max_tokens",
@@ -122,7 +122,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: undefined,
     keyVariable: "HOSTED_VLLM_API_KEY",
     operations: ["chat", "completions", "embeddings", "transcriptions"],
-    params: any(SELF_HOSTED),
+    params: forAnyModel(SELF_HOSTED),
     limitField: "max_tokens",
   },
   {
@@ -131,7 +131,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "http://localhost:1234/v1",
     keyVariable: "LM_STUDIO_API_KEY",
     operations: ["chat", "completions", "embeddings"],
-    params: any(`${BASIC} ${PENALTIES} ${TOOLS} logit_bias seed top_k repetition_penalty`),
+    params: forAnyModel(`${BASIC} ${PENALTIES} ${TOOLS} logit_bias seed top_k repetition_penalty`),
     limitField: "max_tokens",
     quirks: ["developer-as-system"],
   },
@@ -141,7 +141,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://integrate.api.nvidia.com/v1",
     keyVariable: "NVIDIA_NIM_API_KEY",
     operations: ["chat", "completions", "embeddings"],
-    params: any(`${BASIC} ${PENALTIES} ${TOOLS} seed parallel_tool_calls reasoning_effort chat_template_kwargs`),
+    params: forAnyModel(`${BASIC} ${PENALTIES} ${TOOLS} seed parallel_tool_calls reasoning_effort chat_template_kwargs`),
     limitField: "max_tokens",
     quirks: ["developer-as-system"],
   },
@@ -151,7 +151,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.cerebras.ai/v1",
     keyVariable: "CEREBRAS_API_KEY",
     operations: ["chat", "completions"],
-    params: any(`${BASIC} ${TOOLS} ${LOGPROBS} seed parallel_tool_calls reasoning_effort`),
+    params: forAnyModel(`${BASIC} ${TOOLS} ${LOGPROBS} seed parallel_tool_calls reasoning_effort`),
     limitField: "max_completion_tokens",
     quirks: ["developer-as-system"],
   },
@@ -161,7 +161,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: undefined,
     keyVariable: "OPENAI_LIKE_API_KEY",
     operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations"],
-    params: any(SELF_HOSTED),
+    params: forAnyModel(SELF_HOSTED),
     limitField: "max_tokens",
   },
 ];
