@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Account, EntryType, LedgerEntry, LedgerHead } from "./records.ts";
 
 /** What is to move: always above zero, from one account to another, on behalf of one organisation, once for its reference. */
@@ -50,9 +50,9 @@ export function postTransfer(books: Books, transfer: Transfer, now: number): Led
     ...(transfer.note === undefined ? {} : { note: transfer.note }),
     createdAt: now,
   };
-  const hash = entryHash(books.head.hash, entry);
-  books.head = { id: "head", seq, hash };
-  return { ...entry, hash };
+  const chained = entryHash(books.head.hash, entry);
+  books.head = { id: "head", seq, hash: chained };
+  return { ...entry, hash: chained };
 }
 
 /** The chain: SHA-256 over the previous hash and every field of the entry, in this order. */
@@ -70,7 +70,7 @@ export function entryHash(previous: string, entry: Omit<LedgerEntry, "hash">): s
     entry.note ?? null,
     entry.createdAt,
   ];
-  return createHash("sha256").update(JSON.stringify(fields)).digest("hex");
+  return hash("sha256", JSON.stringify(fields), "hex");
 }
 
 /** The amount as the organisation sees it: what came in above zero, what went out below. */

@@ -1,6 +1,6 @@
 import { type Books, organizationAccount, postTransfer } from "../domain/ledger.ts";
 import type { KeyUse, LedgerEntry, Rollup, UsageRow } from "../domain/records.ts";
-import { addRollups, rollupOf } from "../domain/settlement.ts";
+import { addRollups, countsOf, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
 import { closeBooks, openBooks } from "./ledger.ts";
@@ -87,17 +87,20 @@ function postUsage(books: Books, rows: readonly UsageRow[], now: number): { entr
 }
 
 async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
-  const sums = new Map<string, Rollup>();
+  const byKey = new Map<string, Rollup>();
   for (const row of rows) {
-    const one = rollupOf(row);
-    const sum = sums.get(one.id);
-    sums.set(one.id, sum ? addRollups(sum, one) : one);
+    const key = rollupKey(row);
+    const sum = byKey.get(key);
+    byKey.set(key, sum ? addRollups(sum, countsOf(row)) : rollupOf(row));
   }
-  const ids = [...sums.keys()];
-  const stored = await tx.getMany("rollups", ids);
-  for (const [index, id] of ids.entries()) {
-    const [sum, before] = [sums.get(id), stored[index]];
-    if (sum) await tx.put("rollups", before ? addRollups(before, sum) : sum);
+  const sums = [...byKey.values()];
+  const stored = await tx.getMany(
+    "rollups",
+    sums.map(({ id }) => id),
+  );
+  for (const [index, sum] of sums.entries()) {
+    const before = stored[index];
+    await tx.put("rollups", before ? addRollups(before, sum) : sum);
   }
 }
 
