@@ -8,15 +8,18 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup generate run test test-clients check bench-store bench-smoke clean
+.PHONY: help node setup generate run test test-clients check bench-store bench-smoke clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: node_modules/.installed ## install packages
 
-node_modules/.installed: package.json package-lock.json .npmrc
+# Looked at every time, not only when packages are installed: the machine's Node may be another one today.
+node:
 	@bash scripts/node-fetch.sh
+
+node_modules/.installed: package.json package-lock.json .npmrc | node
 	@# Not `npm ci`: it wants every platform's optional binaries in the lockfile (docs/decisions/0001). The lockfile is still obeyed.
 	npm install --no-save --no-progress --loglevel=error
 	@touch $@
