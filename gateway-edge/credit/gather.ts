@@ -3,6 +3,7 @@ import type { CallOptions } from "../../common/grpc/client.ts";
 import { fromErrorInfo } from "../../common/grpc/status.ts";
 import type { ReserveRequest, ReserveResponse, SettleRequest, SettleResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
+import { isTransient } from "./transient.ts";
 
 type Access = ControlPlane["access"];
 
@@ -50,7 +51,7 @@ async function settleMany(
   } catch (thrown) {
     const error = asAppError(thrown);
     // One refused settlement refuses the batch: asked one by one, each gets its own answer. The call id makes that harmless.
-    if (requests.length === 1 || isOfConnection(error)) throw error;
+    if (requests.length === 1 || isTransient(error)) throw error;
     return Promise.all(requests.map((request) => outcomeOf(access.settle(request, options))));
   }
 }
@@ -95,8 +96,4 @@ async function outcomeOf<Answer>(call: Promise<Answer>): Promise<Outcome<Answer>
   } catch (thrown) {
     return { error: asAppError(thrown) };
   }
-}
-
-function isOfConnection({ code }: AppError): boolean {
-  return code === "UNAVAILABLE" || code === "DB_TIMEOUT" || code === "SERVER_ERROR";
 }

@@ -4,6 +4,7 @@ import type { Logger } from "../../common/logger.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import type { Credit, Reservation, ReserveInput } from "./credit.ts";
+import { isTransient } from "./transient.ts";
 
 export interface RpcCreditDeps {
   readonly access: Pick<ControlPlane["access"], "reserve" | "settle" | "release">;
@@ -145,8 +146,4 @@ class RpcCredit implements Credit {
   #longer(delayMs: number): number {
     return Math.min(delayMs * 2, this.#limits.backOffMsMax);
   }
-}
-
-function isTransient(error: AppError): boolean {
-  return error.code === "UNAVAILABLE" || error.code === "DB_TIMEOUT" || error.code === "SERVER_ERROR";
 }

@@ -3,7 +3,7 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Fields, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
 import type { Attempt } from "../routing/route.ts";
-import type { Job, JobAnswer } from "./job.ts";
+import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { readFailure, readJsonAnswer } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -65,8 +65,8 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
 
 function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: AttemptInput<Answer>): Provider {
   const { providerKind } = attempt.deployment;
-  const provider = providers.get(providerKind);
-  if (provider && job.isOfferedBy(provider)) return provider;
+  const provider = providerFor(providers, job, providerKind);
+  if (provider) return provider;
   throw new AppError("UPSTREAM_UNAVAILABLE", "The provider does not offer this operation.", {
     internal: `${providerKind} ${job.operation}`,
   });

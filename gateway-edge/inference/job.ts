@@ -36,6 +36,12 @@ export interface JobWork {
   readonly dropParams: boolean;
 }
 
+/** The provider of a kind, when it has the job's operation. */
+export function providerFor(providers: ReadonlyMap<string, Provider>, job: Job<unknown>, kind: string): Provider | undefined {
+  const provider = providers.get(kind);
+  return provider && job.isOfferedBy(provider) ? provider : undefined;
+}
+
 export interface JobAnswer<Answer> {
   readonly answer: Answer;
   readonly usage: ReportedUsage | undefined;

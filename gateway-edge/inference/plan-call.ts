@@ -4,7 +4,7 @@ import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/acc
 import type { Provider } from "../providers/provider.ts";
 import type { Router } from "../routing/route.ts";
 import { admit } from "./admit.ts";
-import type { Job } from "./job.ts";
+import { type Job, providerFor } from "./job.ts";
 import { listedModel } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
 import { affordableOutput, type Prices, worstCaseCost } from "./price.ts";
@@ -59,10 +59,7 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
 
 /** What may serve a name for this caller, by providers that have the operation. */
 export function ableDeployments(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unknown> }, model: string): Deployment[] {
-  return deps.routing.candidates(model, caller).filter((candidate) => {
-    const provider = deps.providers.get(candidate.providerKind);
-    return provider !== undefined && job.isOfferedBy(provider);
-  });
+  return deps.routing.candidates(model, caller).filter(({ providerKind }) => providerFor(deps.providers, job, providerKind));
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Credit } from "../credit/credit.ts";
 import type { Send, StreamPart } from "../providers/provider.ts";
 import type { RouteCall, RouteRun, Router } from "../routing/route.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
-import type { Job, JobAnswer } from "./job.ts";
+import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
 import { mayUseModel } from "./model-access.ts";
 import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
@@ -215,7 +215,7 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
     numRetries: routing.numRetries,
     disableFallbacks: routing.disableFallbacks,
     teamId: caller.teamId,
-    isAble: (kind) => isAble(deps, job, kind),
+    isAble: (kind) => providerFor(deps.providers, job, kind) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   };
 }
@@ -223,9 +223,4 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
 function asError(thrown: unknown, signal: AbortSignal): AppError {
   if (thrown instanceof AppError) return thrown;
   return signal.aborted ? new AppError("UPSTREAM_UNAVAILABLE", "The client left.", { cause: thrown }) : asAppError(thrown);
-}
-
-function isAble({ providers }: InferenceDeps, job: Job<unknown>, kind: string): boolean {
-  const provider = providers.get(kind);
-  return provider !== undefined && job.isOfferedBy(provider);
 }
