@@ -52,7 +52,7 @@ module.exports = {
     forbid(
       "no-test-in-product",
       "Product code never imports a test; the test runner and benchmarks set up what tests need.",
-      { pathNot: [TEST, "^test/", "^scripts/(test|bench)[^/]*\\.ts$"] },
+      { pathNot: [TEST, "^test/", "^scripts/(test|bench|demo)[^/]*\\.ts$"] },
       { path: `^test/|\\.test\\.ts$` },
     ),
     forbid(
@@ -72,7 +72,7 @@ module.exports = {
       "edge-http-no-provider-no-driver",
       "A route calls inference; it never sees a provider, a driver or a gRPC library. The port's types it may name.",
       { path: "^gateway-edge/(http|platform)/", pathNot: TEST },
-      { path: ["^gateway-edge/providers/", DRIVERS, GRPC], pathNot: "^gateway-edge/providers/provider\\.ts$" },
+      { path: ["^gateway-edge/providers/", DRIVERS, GRPC], pathNot: "^gateway-edge/providers/provider(-text)?\\.ts$" },
     ),
     forbid(
       "provider-pure",

@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate run test test-clients check bench-store bench-smoke clean
+.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-money demo-batch clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,6 +47,12 @@ bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails
 
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts
+
+bench-money: generate ## what the journal costs a call, and how soon it is read again
+	node scripts/bench-money.ts
+
+demo-batch: generate ## a batch of 5,000 requests while its edges are killed: counts, memory, money
+	node scripts/demo-batch.ts
 
 clean: ## remove what make built (never data/)
 	rm -rf node_modules proto/gen .cache

@@ -15,7 +15,7 @@ module.exports = {
   transform: {
     "^.+\\.(ts|js|mjs)$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" }, module: { type: "commonjs" } }],
   },
-  // jose is published as ES modules only; the mongodb driver loads `os` by a dynamic import, which jest refuses in CommonJS.
-  transformIgnorePatterns: ["/node_modules/(?!(jose/|mongodb/lib/runtime_adapters))"],
+  // jose and http-proxy-middleware (with what it needs) are published as ES modules only; the mongodb driver loads `os` by a dynamic import, which jest refuses in CommonJS.
+  transformIgnorePatterns: ["/node_modules/(?!(jose/|http-proxy-middleware/|httpxy/|is-plain-obj/|mongodb/lib/runtime_adapters))"],
   testTimeout: 30000,
 };

@@ -32,6 +32,8 @@ export const ERROR_CODES = [
   "RATE_LIMIT_EXCEEDED",
   "UPSTREAM_TIMEOUT",
   "UPSTREAM_UNAVAILABLE",
+  "RECORD_CHANGED",
+  "JSON_SCHEMA_VALIDATION",
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
@@ -42,12 +44,23 @@ export interface ErrorDetail {
   message: string;
 }
 
+/** The limits a call is under, and what is left of them in this minute. */
+export interface RateState {
+  limitRequests?: number | undefined;
+  remainingRequests?: number | undefined;
+  limitTokens?: number | undefined;
+  remainingTokens?: number | undefined;
+  resetSeconds: number;
+}
+
 export interface AppErrorOptions {
   internal?: string | undefined;
   details?: readonly ErrorDetail[] | undefined;
   /** The parameter of a gateway request that is at fault. */
   param?: string | undefined;
   retryAfterSeconds?: number | undefined;
+  /** Of a rate limit that was reached. */
+  rate?: RateState | undefined;
   cause?: unknown;
   /** Tried again already, as often as it is allowed: who called us need not. */
   retried?: boolean | undefined;
@@ -59,6 +72,7 @@ export class AppError extends Error {
   readonly details: readonly ErrorDetail[];
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly rate: RateState | undefined;
   readonly retried: boolean;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
@@ -69,6 +83,7 @@ export class AppError extends Error {
     this.details = options.details ?? [];
     this.param = options.param;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.rate = options.rate;
     this.retried = options.retried ?? false;
   }
 }

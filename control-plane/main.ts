@@ -5,6 +5,7 @@ import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { bootstrap, masterKeyOf, modelsToCome } from "./bootstrap.ts";
 import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
+import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
 import { createPasswords } from "./crypto/passwords.ts";
@@ -51,6 +52,7 @@ await runMain("tributary control-plane", async () => {
     tokens: createTokens(secrets.jwtKey, clock),
     mailer: createMailer({ ...config.mail, logger }),
     reservations,
+    leases: new Leases({ store, clock, policy: config.creditPolicy, reservations }),
     settler: new Settler({ store, reservations, clock, logger }),
     feed: new FeedHub({ store, clock, logger }),
     gateway,

@@ -11,6 +11,7 @@ import { readEdgeConfig } from "./config.ts";
 import { type Listener, listen } from "./listen.ts";
 import { ADMIN_TOKEN, fakeControlPlane, samples, USER_TOKEN } from "./platform/control-plane-fixture.ts";
 import { createMetrics } from "./platform/metrics.ts";
+import { createMemoryRecords } from "./records/memory-records.ts";
 
 const opened: Listener[] = [];
 afterEach(async () => {
@@ -44,7 +45,7 @@ async function start(
   const config = readEdgeConfig(env);
   const metrics = createMetrics({ clock: systemClock, edgeIndex: 0 });
   const app = createApp(
-    { config, control, clock: systemClock, random: systemRandom, logger },
+    { config, control, records: createMemoryRecords({ clock: systemClock }), clock: systemClock, random: systemRandom, logger },
     {
       inferenceRoutes: Router().get("/v1/models", (_request, response) => void response.json({ data: [] })),
       inferenceOperations: [],

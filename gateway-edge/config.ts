@@ -16,8 +16,18 @@ const shape = {
   TRUST_PROXY: z.string().optional(),
   CORS_ORIGINS: z.string().optional(),
   JSON_BODY_BYTES_MAX: countSetting(10 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
+  /** Of one file that a team keeps with the gateway. */
+  FILE_BYTES_MAX: countSetting(100 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
+  /** Lines of one batch that are called at the same time. */
+  BATCH_CONCURRENCY: countSetting(8, { min: 1, max: 256 }),
+  /** How long work of an edge that died waits for another edge. */
+  WORK_LEASE_MS: countSetting(15_000, { min: 1000, max: 600_000 }),
   /** How long an answer about a key is believed without a sign of life from the control plane. */
   MIRROR_AGE_MS: countSetting(5000, { min: 100, max: 60_000 }),
+  /** Keeps answers in this process or in Redis; unset = as the configuration file says. */
+  CACHE: z.enum(["memory", "redis"]).optional(),
+  REDIS_URL: z.string().optional(),
+  CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
   NODE_ENV: z.string().optional(),
 };
@@ -33,7 +43,13 @@ export interface EdgeConfig {
   trustProxy: readonly string[];
   corsOrigins: readonly string[];
   jsonBodyBytesMax: number;
+  fileBytesMax: number;
+  batchConcurrency: number;
+  workLeaseMs: number;
   mirrorAgeMs: number;
+  cache: "memory" | "redis" | undefined;
+  redisUrl: string | undefined;
+  cacheBytesMax: number;
   logLevel: string;
 }
 
@@ -50,7 +66,13 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     trustProxy: splitList(settings.TRUST_PROXY),
     corsOrigins: splitList(settings.CORS_ORIGINS),
     jsonBodyBytesMax: settings.JSON_BODY_BYTES_MAX,
+    fileBytesMax: settings.FILE_BYTES_MAX,
+    batchConcurrency: settings.BATCH_CONCURRENCY,
+    workLeaseMs: settings.WORK_LEASE_MS,
     mirrorAgeMs: settings.MIRROR_AGE_MS,
+    cache: settings.CACHE,
+    redisUrl: settings.REDIS_URL,
+    cacheBytesMax: settings.CACHE_BYTES_MAX,
     logLevel: settings.LOG_LEVEL,
   };
 }

@@ -3,6 +3,7 @@ import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
+import { createEdgeRuns } from "./assistants/edge-runs.ts";
 import { connectControlPlane } from "./clients/control-plane.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
@@ -10,21 +11,26 @@ import { inferenceOperations, inferenceRoutes, platformMessagesHandler } from ".
 import { createInference } from "./inference/create.ts";
 import { listen } from "./listen.ts";
 import { addCallFigures, createMetrics } from "./platform/metrics.ts";
+import { createRpcRecords } from "./records/rpc-records.ts";
+import { startWork } from "./work.ts";
 
 await runMain("tributary edge", async () => {
   const config = readEdgeConfig(process.env);
   const logger = createLogger("edge", config.logLevel);
   const control = connectControlPlane(config.controlAddress);
-  const deps: EdgeDeps = { config, control, clock: systemClock, random: systemRandom, logger };
+  const records = createRpcRecords(control.records);
+  const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
   // Waits until the control plane has told what may be called.
   const inference = await createInference(deps);
+  const runs = createEdgeRuns(deps, inference);
+  const worker = startWork(deps, inference, { runs });
   addCallFigures(metrics, () => inference.figures());
   let stopping = false;
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
     const app = createApp(deps, {
-      inferenceRoutes: inferenceRoutes(deps, { inference, authProfile }),
+      inferenceRoutes: inferenceRoutes(deps, { inference, worker, runs, authProfile }),
       inferenceOperations,
       messagesHandler: platformMessagesHandler(deps, { inference }),
       isMasterKey: (sha256) => inference.isMasterKey(sha256),
@@ -39,6 +45,7 @@ await runMain("tributary edge", async () => {
   onShutdown(logger, async () => {
     stopping = true;
     await Promise.all(listeners.map((listener) => listener.stop()));
+    await worker.stop();
     // After the last answer: what it used is settled before the connection goes.
     await inference.stop();
     control.close();

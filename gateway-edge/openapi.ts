@@ -70,7 +70,9 @@ function describe(entry: OperationDescription, schemas: Record<string, JsonSchem
     tags: entry.tags,
     security: SECURITY[entry.auth],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body ? { requestBody: { required: hasRequired(body), content: { "application/json": { schema: body } } } } : {}),
+    ...(body
+      ? { requestBody: { required: hasRequired(body), content: { [entry.bodyType ?? "application/json"]: { schema: body } } } }
+      : {}),
     responses: {
       ...Object.fromEntries(Object.entries(entry.responses).map(([status, response]) => [status, describeResponse(response, schemas)])),
       ...(entry.path.startsWith("/api/") ? { default: describeResponse({ description: "An error.", schema: errorRecord }, schemas) } : {}),

@@ -41,7 +41,8 @@ try {
       floorCosts.push(await cost(floor, stream));
       ourCosts.push(await cost(ours, stream));
     }
-    report(stream, { ours: median(ourCosts), floor: median(floorCosts) });
+    // What else the machine does only ever adds: the least of the rounds is the nearest to the truth, for both.
+    report(stream, { ours: Math.min(...ourCosts), floor: Math.min(...floorCosts) });
   }
 } finally {
   await system.stop();
@@ -78,10 +79,6 @@ async function load(url: string, stream: boolean): Promise<void> {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   await pool.close();
-}
-
-function median(values: number[]): number {
-  return values.sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 function configText(url: string): string {

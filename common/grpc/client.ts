@@ -49,6 +49,28 @@ export interface Channel {
     request: Request,
     options: CallOptions,
   ): ClientReadableStream<Response>;
+  /** A server stream that is read to its end, no faster than it is asked for; its errors are ours. */
+  download<Request, Response>(
+    method: {
+      path: string;
+      responseStream: true;
+      requestSerialize: (value: Request) => Buffer;
+      responseDeserialize: (value: Buffer) => Response;
+    },
+    request: Request,
+    options: CallOptions,
+  ): AsyncIterable<Response>;
+  /** Sends a stream of messages, no faster than the peer takes them. Where their source fails the call is cancelled, with that error. */
+  upload<Request, Response>(
+    method: {
+      path: string;
+      requestStream: true;
+      requestSerialize: (value: Request) => Buffer;
+      responseDeserialize: (value: Buffer) => Response;
+    },
+    messages: AsyncIterable<Request>,
+    options: CallOptions,
+  ): Promise<Response>;
   close(): void;
 }
 
@@ -68,12 +90,15 @@ export function openChannel(address: string, security: ChannelCredentials = cred
     "grpc.max_reconnect_backoff_ms": 1000,
     "grpc.min_reconnect_backoff_ms": 100,
   });
+  const stream: Channel["stream"] = (method, request, options) =>
+    client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, toMetadata(options), {
+      deadline: deadlineOf(options),
+    });
   return {
     service: (definition) => clientOf(client, definition),
-    stream: (method, request, options) =>
-      client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, toMetadata(options), {
-        deadline: deadlineOf(options),
-      }),
+    stream,
+    download: (method, request, options) => readAll(stream(method, request, options)),
+    upload: (method, messages, options) => callUpload(client, method, messages, options),
     close: () => client.close(),
   };
 }
@@ -115,6 +140,64 @@ function callUnary(
       const { onHeader } = options;
       call.on("metadata", (header: Metadata) => onHeader(header.getMap() as Record<string, string>));
     }
+  });
+}
+
+async function* readAll<Response>(stream: ClientReadableStream<Response>): AsyncGenerator<Response> {
+  try {
+    for await (const message of stream) yield message as Response;
+  } catch (thrown) {
+    throw fromGrpcError(thrown as ServiceError);
+  } finally {
+    // Whoever stops reading wants no more of it.
+    stream.cancel();
+  }
+}
+
+async function callUpload<Request, Response>(
+  client: Client,
+  method: { path: string; requestSerialize: (value: Request) => Buffer; responseDeserialize: (value: Buffer) => Response },
+  messages: AsyncIterable<Request>,
+  options: CallOptions,
+): Promise<Response> {
+  const { promise: answer, resolve, reject } = Promise.withResolvers<Response>();
+  const answered = new AbortController();
+  const call = client.makeClientStreamRequest(
+    method.path,
+    method.requestSerialize,
+    method.responseDeserialize,
+    toMetadata(options),
+    { deadline: deadlineOf(options) },
+    (error: ServiceError | null, response?: Response) => {
+      answered.abort();
+      if (error) reject(fromGrpcError(error));
+      else resolve(response as Response);
+    },
+  );
+  const cancel = () => call.cancel();
+  options.signal?.addEventListener("abort", cancel, { once: true });
+  answer.catch(() => {});
+  try {
+    for await (const message of messages) {
+      // An answer before the end is a refusal: the rest is not wanted.
+      if (answered.signal.aborted) break;
+      if (!call.write(message)) await drained(call, answered.signal);
+    }
+    call.end();
+  } catch (thrown) {
+    cancel();
+    throw thrown;
+  } finally {
+    answer.finally(() => options.signal?.removeEventListener("abort", cancel)).catch(() => {});
+  }
+  return answer;
+}
+
+function drained(call: { once(event: "drain", wake: () => void): unknown }, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    call.once("drain", resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
 

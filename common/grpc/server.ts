@@ -3,6 +3,7 @@ import {
   type MethodDefinition,
   Server,
   type ServerCredentials,
+  type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
@@ -33,12 +34,19 @@ type UnaryHandler<D> = D extends {
 }
   ? (request: Request, context: CallContext) => Promise<Response>
   : D extends {
-        responseStream: true;
+        requestStream: true;
+        responseStream: false;
         requestDeserialize: (value: Buffer) => infer Request;
         responseSerialize: (value: infer Response) => Buffer;
       }
-    ? (request: Request, stream: ServerStream<Response>) => void
-    : never;
+    ? (messages: AsyncIterable<Request>, context: CallContext) => Promise<Response>
+    : D extends {
+          responseStream: true;
+          requestDeserialize: (value: Buffer) => infer Request;
+          responseSerialize: (value: infer Response) => Buffer;
+        }
+      ? (request: Request, stream: ServerStream<Response>) => void
+      : never;
 
 export interface ServerStream<Response> {
   readonly signal: AbortSignal;
@@ -46,6 +54,8 @@ export interface ServerStream<Response> {
   write(message: Response): boolean;
   drained(): Promise<void>;
   end(): void;
+  /** Ends it with an error, which the reader gets with its code. */
+  fail(thrown: unknown): void;
 }
 
 /** A service's handlers, typed from the generated definition: plain functions that return or throw. */
@@ -74,7 +84,7 @@ export function addService<Definition extends AnyDefinition>(
     const handler = (handlers as Record<string, unknown>)[name];
     implementation[name] = method.responseStream
       ? streamImplementation(handler as (request: unknown, stream: ServerStream<unknown>) => void)
-      : unaryImplementation(method.path, handler as (request: unknown, context: CallContext) => Promise<unknown>, logger);
+      : singleImplementation(method, handler as (request: unknown, context: CallContext) => Promise<unknown>, logger);
   }
   server.addService(definition, implementation);
 }
@@ -99,8 +109,14 @@ export async function shutDown(server: Server, graceMs: number): Promise<void> {
   });
 }
 
-function unaryImplementation(path: string, handler: (request: unknown, context: CallContext) => Promise<unknown>, logger: Logger) {
-  return async (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>): Promise<void> => {
+/** One answer, to one message or to a stream of them: the handler reads the latter at its own pace, and the sender waits. */
+function singleImplementation(
+  { path, requestStream }: { path: string; requestStream: boolean },
+  handler: (request: unknown, context: CallContext) => Promise<unknown>,
+  logger: Logger,
+) {
+  type Call = ServerUnaryCall<unknown, unknown> | ServerReadableStream<unknown, unknown>;
+  return async (call: Call, callback: sendUnaryData<unknown>): Promise<void> => {
     const abort = new AbortController();
     call.on("cancelled", () => abort.abort(new Error("the caller left")));
     const header = new Metadata();
@@ -110,7 +126,7 @@ function unaryImplementation(path: string, handler: (request: unknown, context: 
       setHeader: (name, value) => header.set(name, value),
     };
     try {
-      const response = await handler(call.request, context);
+      const response = await handler(requestStream ? call : (call as ServerUnaryCall<unknown, unknown>).request, context);
       call.sendMetadata(header);
       callback(null, response);
     } catch (thrown) {
@@ -137,6 +153,7 @@ function streamImplementation(handler: (request: unknown, stream: ServerStream<u
           abort.signal.addEventListener("abort", () => resolve(), { once: true });
         }),
       end: () => call.end(),
+      fail: (thrown) => call.emit("error", toGrpcStatus(asAppError(thrown))),
     });
   };
 }

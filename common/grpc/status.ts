@@ -17,6 +17,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, Status>>> = {
   MODEL_NOT_FOUND: Status.NOT_FOUND,
   ALREADY_EXISTS: Status.ALREADY_EXISTS,
   IDEMPOTENCY_CONFLICT: Status.ABORTED,
+  RECORD_CHANGED: Status.ABORTED,
   QUOTA_EXCEEDED: Status.RESOURCE_EXHAUSTED,
   RATE_LIMIT_EXCEEDED: Status.RESOURCE_EXHAUSTED,
   LOGIN_THROTTLED: Status.RESOURCE_EXHAUSTED,
@@ -25,6 +26,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, Status>>> = {
   UNAVAILABLE: Status.UNAVAILABLE,
   UPSTREAM_UNAVAILABLE: Status.UNAVAILABLE,
   SERVER_ERROR: Status.INTERNAL,
+  JSON_SCHEMA_VALIDATION: Status.INTERNAL,
 };
 
 /** Our error as what grpc-js sends. The internal text stays here. */
@@ -42,6 +44,7 @@ export function toErrorInfo(error: AppError): ErrorInfo {
     violations: error.details.map((detail) => ({ ...detail })),
     param: error.param,
     retryAfterSeconds: error.retryAfterSeconds,
+    rate: error.rate,
   };
 }
 
@@ -50,6 +53,7 @@ export function fromErrorInfo(info: ErrorInfo, cause?: unknown): AppError {
     details: info.violations,
     param: info.param,
     retryAfterSeconds: info.retryAfterSeconds,
+    rate: info.rate,
     cause,
   });
 }

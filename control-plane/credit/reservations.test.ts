@@ -1,7 +1,8 @@
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import type { Clock } from "../../common/clock.ts";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
-import type { Account, ApiKey, Team } from "../domain/records.ts";
+import type { Account, ApiKey, Lease, RateLimits, Team } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
 import { Reservations } from "./reservations.ts";
 
@@ -21,7 +22,11 @@ interface World {
   balance: bigint;
   team?: Partial<Team>;
   key?: Partial<ApiKey>;
+  organization?: RateLimits;
+  user?: RateLimits;
+  model?: RateLimits;
   spend?: bigint;
+  leases?: Lease[];
   policy?: "document" | "strict";
 }
 
@@ -33,9 +38,13 @@ function open(world: World) {
     teams: { ...team, ...world.team },
     keys: { ...key, ...world.key },
     accounts: account,
+    organizations: { id: "org_1", ...world.organization },
+    users: { id: 7, ...world.user },
+    models: { id: "model_1", name: "m", ...world.model },
     keyUses: { id: "key_1", spend: world.spend ?? 0n, lastUsedAt: 0 },
   };
-  const reader = { get: async (collection: string) => records[collection] } as unknown as Reader;
+  const read = async (collection: string) => records[collection];
+  const reader = { get: read, find: read, scan: () => Readable.from(world.leases ?? []) } as unknown as Reader;
   const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document" });
   let calls = 0;
   return {
@@ -50,7 +59,7 @@ function open(world: World) {
     reserve: (worstCase: bigint, tokens = 1) => {
       const callId = `call_${calls++}`;
       return reservations
-        .reserve({ callId, keyId: "key_1", teamId: "team_1", organizationId: "org_1", worstCase, tokens })
+        .reserve({ callId, keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7, model: "m", worstCase, tokens })
         .then(({ reserved, rate }) => ({ callId, reserved, rate }));
     },
   };
@@ -133,4 +142,79 @@ test("a key's budget caps what its calls may set aside", async () => {
   const { reserve } = open({ balance: 1000n, key: { maxBudget: 30n }, spend: 20n });
   expect((await reserve(25n)).reserved).toBe(10n);
   await expect(reserve(1n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+});
+
+test.each(["key", "team", "organization", "user", "model"] as const)("the limits of a %s hold, and the refusal names it", async (owner) => {
+  const requests = open({ balance: 1000n, [owner]: { rpm: 1 } });
+  expect((await requests.reserve(1n)).rate).toMatchObject({ limitRequests: 1, remainingRequests: 0 });
+  await expect(requests.reserve(1n)).rejects.toMatchObject({
+    code: "RATE_LIMIT_EXCEEDED",
+    message: `The ${owner}'s limit of 1 requests per minute is reached. Try again in 60 s.`,
+    details: [],
+    retryAfterSeconds: 60,
+    rate: { limitRequests: 1, remainingRequests: 0, resetSeconds: 60 },
+  });
+  const tokens = open({ balance: 1000n, [owner]: { tpm: 10 } });
+  await tokens.reserve(1n, 7);
+  await expect(tokens.reserve(1n, 4)).rejects.toMatchObject({ rate: { limitTokens: 10, remainingTokens: 3 } });
+  const parallel = open({ balance: 1000n, [owner]: { maxParallelRequests: 1 } });
+  const { callId } = await parallel.reserve(1n);
+  await expect(parallel.reserve(1n)).rejects.toThrow(`The ${owner}'s limit of 1 call(s) at once is reached.`);
+  parallel.settle(callId, 1n);
+  await parallel.reserve(1n);
+});
+
+test("a refusal for want of credit, or by another's limit, takes nothing from any limit", async () => {
+  const poor = open({ balance: 0n, key: { rpm: 1 } });
+  await expect(poor.reserve(1n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  expect((await poor.reserve(0n)).rate).toMatchObject({ remainingRequests: 0 });
+  const bounded = open({ balance: 1000n, key: { rpm: 3 }, model: { tpm: 10 } });
+  await bounded.reserve(1n, 10);
+  for (let refused = 0; refused < 5; refused++) await expect(bounded.reserve(1n, 10)).rejects.toThrow("The model's limit");
+  bounded.pass(60_000);
+  expect((await bounded.reserve(1n, 1)).rate).toMatchObject({ limitRequests: 3, remainingRequests: 2 });
+});
+
+test("the same call asked for again holds one place, not two", async () => {
+  const { reservations } = open({ balance: 1000n, user: { maxParallelRequests: 1 } });
+  const input = {
+    callId: "call_x",
+    keyId: "key_1",
+    teamId: "team_1",
+    organizationId: "org_1",
+    userId: 7,
+    model: "m",
+    worstCase: 5n,
+    tokens: 1,
+  };
+  await reservations.reserve(input);
+  await reservations.reserve(input);
+  expect(reservations.reservedOf("org_1")).toBe(5n);
+  await expect(reservations.reserve({ ...input, callId: "call_y" })).rejects.toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+  reservations.release("call_x");
+  await reservations.reserve({ ...input, callId: "call_y" });
+});
+
+test("credit that edges hold is not given twice; a lease that ran out, and what was spent or given back of one, is", async () => {
+  const lease: Lease = {
+    id: "e/org_1",
+    edgeId: "e",
+    organizationId: "org_1",
+    generation: 1,
+    granted: 100n,
+    settled: 20n,
+    released: 10n,
+    expiresAt: 1000,
+  };
+  const world = open({ balance: 100n, leases: [lease, { ...lease, id: "dead/org_1", expiresAt: 0 }] });
+  expect((await world.reserve(50n)).reserved).toBe(30n);
+  await expect(world.reserve(1n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+});
+
+test("while a lease is on its way into the store, calls do not find its credit", async () => {
+  const world = open({ balance: 100n });
+  const done = world.reservations.keepFree("org_1", 90n);
+  expect((await world.reserve(50n)).reserved).toBe(10n);
+  done();
+  expect((await world.reserve(50n)).reserved).toBe(50n);
 });

@@ -3,12 +3,22 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageRow } from "../domain/records.ts";
-import type { Store } from "../stores/store.ts";
+import type { Store, Transaction } from "../stores/store.ts";
+import { settleLease } from "../writes/leases.ts";
 import { type SettleOutcome, settleCalls } from "../writes/settle.ts";
 import type { Reservations } from "./reservations.ts";
 
+/** Under which leases an edge made the calls it reports, and what it gives back of them. */
+export interface LeaseReport {
+  edgeId: string;
+  /** By call; calls that are not in it were reserved by themselves. */
+  generations: ReadonlyMap<string, number>;
+  returns: readonly { organizationId: string; generation: number; released: bigint }[];
+}
+
 interface Waiting {
   rows: readonly UsageRow[];
+  lease: LeaseReport | undefined;
   resolve(outcome: SettleOutcome): void;
   reject(error: unknown): void;
 }
@@ -35,11 +45,11 @@ export class Settler {
   }
 
   /** Resolves when the rows are settled for good. */
-  settle(rows: readonly UsageRow[]): Promise<SettleOutcome> {
+  settle(rows: readonly UsageRow[], lease?: LeaseReport): Promise<SettleOutcome> {
     if (this.#queuedRows + rows.length > QUEUE_ROWS_MAX) {
       throw new AppError("UNAVAILABLE", "Too many settlements are waiting. Try again shortly.", { retryAfterSeconds: 1 });
     }
-    const settled = new Promise<SettleOutcome>((resolve, reject) => void this.#queue.push({ rows, resolve, reject }));
+    const settled = new Promise<SettleOutcome>((resolve, reject) => void this.#queue.push({ rows, lease, resolve, reject }));
     this.#queuedRows += rows.length;
     this.#running ??= this.#drain();
     return settled;
@@ -81,6 +91,7 @@ export class Settler {
       const results: SettleOutcome[] = [];
       const all = batch.flatMap(({ rows }) => rows);
       const outcome = await settleCalls(tx, all, this.#clock.now());
+      await settleLeases(tx, batch, outcome.fresh, this.#clock.now());
       const refused = new Set(outcome.refused);
       // The counts of a shared batch are the batch's; who was refused is told to the one who reported it.
       for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });
@@ -93,5 +104,23 @@ export class Settler {
         this.#logger.error({ callIds: outcome.refused }, "a call was reported twice with different content");
       if (outcome) resolve(outcome);
     });
+  }
+}
+
+/** What was settled now is not outstanding any more in the lease it was made under: once, like the settlement itself. */
+async function settleLeases(tx: Transaction, batch: readonly Waiting[], fresh: readonly UsageRow[], now: number): Promise<void> {
+  const unsettled = new Map(fresh.map((row) => [row.id, row]));
+  for (const { rows, lease } of batch) {
+    if (!lease) continue;
+    const sums = new Map<string, { organizationId: string; generation: number; released: bigint; settled: bigint }>();
+    for (const each of lease.returns) sums.set(`${each.organizationId} ${each.generation}`, { ...each, settled: 0n });
+    for (const { id, organizationId, cost } of rows) {
+      const generation = lease.generations.get(id);
+      if (generation === undefined || !unsettled.delete(id)) continue;
+      const name = `${organizationId} ${generation}`;
+      const sum = sums.get(name) ?? { organizationId, generation, released: 0n, settled: 0n };
+      sums.set(name, { ...sum, settled: sum.settled + cost });
+    }
+    for (const sum of sums.values()) await settleLease(tx, { edgeId: lease.edgeId, ...sum }, now);
   }
 }

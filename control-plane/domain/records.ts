@@ -1,9 +1,18 @@
 // What the control plane keeps. Times are milliseconds since 1970, money is bigint nano-USD, an absent field is absent
 // (never null): both stores keep exactly what is written here.
 
+/** What one subject may do at most, all its calls together; absent = no limit. */
+export interface RateLimits {
+  /** Requests per minute. */
+  rpm?: number;
+  /** Tokens per minute. */
+  tpm?: number;
+  maxParallelRequests?: number;
+}
+
 export type Role = "owner" | "admin" | "member";
 
-export interface User {
+export interface User extends RateLimits {
   id: number;
   email: string;
   name: string;
@@ -25,7 +34,7 @@ export interface Session {
   revokedAt?: number;
 }
 
-export interface Organization {
+export interface Organization extends RateLimits {
   id: string;
   name: string;
   ownerId: number;
@@ -44,7 +53,7 @@ export interface OrganizationMember {
   joinedAt: number;
 }
 
-export interface Team {
+export interface Team extends RateLimits {
   id: string;
   name: string;
   /** For the uniqueness of names whatever their case. */
@@ -55,8 +64,8 @@ export interface Team {
   blockedByAdminAt?: number;
   blockReason?: string;
   models?: readonly string[];
-  rpm?: number;
-  tpm?: number;
+  /** Names of guardrails that hold for every call of the team. */
+  guardrails?: readonly string[];
   createdAt: number;
   updatedAt: number;
 }
@@ -82,7 +91,7 @@ export interface Invitation {
   expiresAt: number;
 }
 
-export interface ApiKey {
+export interface ApiKey extends RateLimits {
   id: string;
   /** HMAC of the secret's SHA-256; what is looked up, and all that is kept of the secret. */
   hash: string;
@@ -94,9 +103,7 @@ export interface ApiKey {
   teamId: string;
   organizationId: string;
   models?: readonly string[];
-  rpm?: number;
-  tpm?: number;
-  maxParallelRequests?: number;
+  guardrails?: readonly string[];
   maxBudget?: bigint;
   expiresAt?: number;
   createdBy: number;
@@ -123,7 +130,7 @@ export interface Provider {
   updatedAt: number;
 }
 
-export interface Model {
+export interface Model extends RateLimits {
   id: string;
   name: string;
   providerId: string;
@@ -137,19 +144,36 @@ export interface Model {
   updatedAt: number;
 }
 
+/** What a price is for a million of; milliseconds are of sound. */
+export const PRICE_UNITS = ["token", "character", "millisecond", "image", "search"] as const;
+export type PriceUnit = (typeof PRICE_UNITS)[number];
+
 export interface Price {
   /** modelId/version */
   id: string;
   modelId: string;
   version: number;
   effectiveAt: number;
-  unit: "token";
+  unit: PriceUnit;
   /** Nano-USD per 1,000,000 units. */
   input: bigint;
   output: bigint;
   cachedInput?: bigint;
   cacheWrite?: bigint;
+  /** Of tokens of sound; absent: as other tokens. */
+  audioInput?: bigint;
+  audioOutput?: bigint;
+  /** Ascending; the last one that the input exceeds is in force for the whole call. */
+  tiers?: readonly PriceTier[];
   createdAt: number;
+}
+
+export interface PriceTier {
+  aboveInputTokens: number;
+  input: bigint;
+  output: bigint;
+  cachedInput?: bigint;
+  cacheWrite?: bigint;
 }
 
 /** One side of the double-entry ledger. The sum over all accounts is zero at every committed point. */
@@ -248,6 +272,8 @@ export interface UsageRow {
   firstTokenMs?: number;
   overheadUs: number;
   tags: readonly string[];
+  /** The piece of background work it was made for; of all calls for it one is paid. */
+  onceFor?: string;
   ledgerSeq?: number;
   /** Of everything above but ledgerSeq: a repeat with other content is an alarm, not a repeat. */
   contentHash: string;
@@ -296,6 +322,22 @@ export interface FeedRow {
 
 export type ChangeKind = "key" | "team" | "organization" | "user" | "catalog";
 
+/** A slice of an organisation's credit that an edge may spend by itself. The sums only grow, so that a message may come twice. */
+export interface Lease {
+  /** `edge/organisation`. */
+  id: string;
+  edgeId: string;
+  organizationId: string;
+  /** A new one when the old lease ran out: sums of another generation mean nothing. */
+  generation: number;
+  granted: bigint;
+  /** Settled calls that were made under it. */
+  settled: bigint;
+  /** Given back unspent. */
+  released: bigint;
+  expiresAt: number;
+}
+
 export interface Counter {
   id: string;
   value: number;
@@ -320,5 +362,44 @@ export interface PasswordReset {
   /** Keyed hash of the token that was mailed. */
   id: string;
   userId: number;
+  expiresAt: number;
+}
+
+/** What a team keeps with the gateway: an assistant, a message, a run, a file. Its meaning is the edges' business. */
+export interface TeamRecord {
+  id: string;
+  kind: string;
+  teamId: string;
+  organizationId: string;
+  /** The API key under which work on it is done and paid. */
+  keyId: string;
+  parentId?: string;
+  /** Team, kind and parent in one: the list it stands in, in the order of `sequence`. */
+  scope: string;
+  /** JSON. */
+  body: string;
+  /** Grows with every commit that writes it. */
+  revision: number;
+  sequence: number;
+  createdAt: number;
+  /** Work is wanted from this time on; while somebody holds it, when his lease runs out. */
+  dueAt?: number;
+  claim?: string;
+  expiresAt?: number;
+}
+
+/** Bytes kept for a record, in a blob of the same name. */
+export interface RecordContent {
+  /** `team/record`. */
+  id: string;
+  bytes: number;
+  /** There is no record for it, since then: removed when that lasts. */
+  unownedAt?: number;
+}
+
+/** A piece of background work that was paid: doing it again, after a crash, costs nothing. */
+export interface PaidWork {
+  id: string;
+  callId: string;
   expiresAt: number;
 }

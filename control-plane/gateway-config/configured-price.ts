@@ -1,52 +1,56 @@
-import { scaleDecimal } from "../../common/model-data/decimal.ts";
+import { defined } from "../../common/defined.ts";
 import type { ModelData } from "../../common/model-data/model-data.ts";
+import { listedTiers } from "../../common/model-data/price-tiers.ts";
+import { configuredTiers } from "./configured-tiers.ts";
 import type { ConfiguredPrice } from "./gateway-config.ts";
+import { scaled } from "./scaled-price.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** How LiteLLM names prices of other units, and the places from USD per unit to nano-USD per million of ours. */
+const TOKEN_PLACES = 15;
 const UNITS = [
-  { unit: "token", input: "input_cost_per_token", output: "output_cost_per_token", places: 15 },
+  { unit: "token", input: "input_cost_per_token", output: "output_cost_per_token", places: TOKEN_PLACES },
   { unit: "character", input: "input_cost_per_character", output: "output_cost_per_character", places: 15 },
   { unit: "millisecond", input: "input_cost_per_second", output: "output_cost_per_second", places: 12 },
   { unit: "image", input: "input_cost_per_image", output: "output_cost_per_image", places: 15 },
-  { unit: "query", input: "input_cost_per_query", output: "output_cost_per_query", places: 15 },
+  { unit: "search", input: "input_cost_per_query", output: "output_cost_per_query", places: 15 },
 ] as const;
 
 /**
  * The operator's price for a deployment, else the public one, else none. litellm_params win over model_info, as in LiteLLM. Prices come
- * whole from one side: the list price of cached tokens beside an operator's own input price would be nobody's price.
+ * whole from one side: the list price of cached tokens beside an operator's own input price would be nobody's price. Where several units
+ * are priced, the first that costs anything counts: LiteLLM's list has tokens for nothing beside the price of a search.
  */
 export function configuredPrice(params: Fields, info: Fields, data: ModelData | undefined): ConfiguredPrice | undefined {
   const given = { ...info, ...params };
-  for (const { unit, input, output, places } of UNITS) {
+  const priced = UNITS.flatMap(({ unit, input, output, places }): Omit<ConfiguredPrice, "source">[] => {
     const [inputPrice, outputPrice] = [scaled(given[input], places), scaled(given[output], places)];
-    if (inputPrice === undefined && outputPrice === undefined) continue;
-    const cachedInput =
-      unit === "token" ? scaled(given["cache_read_input_token_cost"] ?? given["input_cost_per_token_cache_hit"], places) : undefined;
-    const cacheWrite = unit === "token" ? scaled(given["cache_creation_input_token_cost"], places) : undefined;
-    return {
-      unit,
-      input: inputPrice ?? 0n,
-      output: outputPrice ?? 0n,
-      ...(cachedInput !== undefined && { cachedInput }),
-      ...(cacheWrite !== undefined && { cacheWrite }),
-      source: "config",
-    };
-  }
-  return data?.pricing && { unit: "token", ...data.pricing, source: "data" };
+    if (inputPrice === undefined && outputPrice === undefined) return [];
+    if (unit === "token") return [{ unit, ...tokenPrices(given, { input: inputPrice ?? 0n, output: outputPrice ?? 0n }) }];
+    // The price of an image that is made stands on either side there; here what is made is output.
+    if (unit === "image" && outputPrice === undefined) return [{ unit, input: 0n, output: inputPrice ?? 0n }];
+    return [{ unit, input: inputPrice ?? 0n, output: outputPrice ?? 0n }];
+  });
+  const found = priced.find(({ input, output }) => input + output > 0n) ?? priced[0];
+  if (found) return { ...found, source: "config" };
+  const tiers = listedTiers(data);
+  return data?.pricing && { unit: "token", ...data.pricing, ...(tiers && { tiers }), source: "data" };
+}
+
+function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {
+  const priceOf = (name: string) => scaled(given[name], TOKEN_PLACES);
+  const classes = defined({
+    cachedInput: priceOf("cache_read_input_token_cost") ?? priceOf("input_cost_per_token_cache_hit"),
+    cacheWrite: priceOf("cache_creation_input_token_cost"),
+    audioInput: priceOf("input_cost_per_audio_token"),
+    audioOutput: priceOf("output_cost_per_audio_token"),
+  });
+  const tiers = configuredTiers(given, { ...prices, ...classes });
+  return { ...prices, ...classes, ...(tiers.length > 0 && { tiers }) };
 }
 
 /** Whether a key of litellm_params or model_info holds USD. */
 export function isPriceName(name: string): boolean {
   return /(^|_)cost(_|$)/.test(name);
-}
-
-// An operator's price reaches an int64 of nano-USD per million: a million USD per token does not.
-const PRICE_MAX = 2n ** 62n;
-
-function scaled(usd: unknown, places: number): bigint | undefined {
-  if (typeof usd !== "number" && typeof usd !== "string") return undefined;
-  const amount = scaleDecimal(usd, places);
-  return amount !== undefined && amount >= 0n && amount < PRICE_MAX ? amount : undefined;
 }

@@ -1,13 +1,19 @@
 import type { Capability, Mode } from "../../common/model-data/model-families.ts";
+import type { PriceTier } from "../../common/model-data/price-tiers.ts";
 import type { ProviderKindName } from "../../common/model-data/provider-kinds.ts";
+import type { PriceUnit } from "../domain/records.ts";
 
 /** Nano-USD per 1,000,000 units. */
 export interface ConfiguredPrice {
-  unit: "token" | "character" | "millisecond" | "image" | "query";
+  unit: PriceUnit;
   input: bigint;
   output: bigint;
   cachedInput?: bigint;
   cacheWrite?: bigint;
+  audioInput?: bigint;
+  audioOutput?: bigint;
+  /** Of tokens only; ascending. */
+  tiers?: readonly PriceTier[];
   /** Whether the operator wrote it or the public price list has it. */
   source: "config" | "data";
 }
@@ -39,6 +45,8 @@ export interface GatewaySettings {
   router_settings: Readonly<Record<string, unknown>>;
   litellm_settings: Readonly<Record<string, unknown>>;
   general_settings: Readonly<Record<string, unknown>>;
+  /** Entries that can be used, as they are written. */
+  guardrails?: readonly Readonly<Record<string, unknown>>[];
 }
 
 export interface GatewayConfig {

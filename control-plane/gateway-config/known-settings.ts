@@ -47,10 +47,14 @@ export const SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string, Val
     request_timeout: "number",
     allowed_fails: "count",
     model_alias_map: "aliases",
+    cache: "flag",
+    enable_json_schema_validation: "flag",
   },
   general_settings: {
     master_key: "secret",
     store_model_in_db: "flag",
+    // Ours: keys without a list of models may call providers directly.
+    pass_through: "flag",
   },
 };
 
@@ -75,9 +79,9 @@ export const NOT_SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string,
     ...plainNames(`callbacks success_callback failure_callback service_callback redact_user_api_key_info max_budget budget_duration
       max_end_user_budget max_end_user_budget_id max_internal_user_budget internal_user_budget_duration default_internal_user_params
       default_key_generate_params upperbound_key_generate_params default_team_settings default_team_params key_generation_settings
-      model_group_settings ssl_verify enable_json_schema_validation cost_discount_config cost_margin_config prometheus_metrics_config
+      model_group_settings ssl_verify cost_discount_config cost_margin_config prometheus_metrics_config
       custom_prometheus_metadata_labels include_cost_in_streaming_usage force_ipv4 modify_params disable_hf_tokenizer_download
-      enable_preview_features default_redis_batch_cache_expiry telemetry guardrails cache cache_params public_model_groups`),
+      enable_preview_features default_redis_batch_cache_expiry telemetry guardrails public_model_groups`),
     ...sharedHint("set_verbose json_logs", "logs are JSON; LOG_LEVEL says how much"),
     ...sharedHint("turn_off_message_logging", "prompts are never logged"),
     ...sharedHint("store_audit_logs", "every administrative write is in the audit log"),
@@ -112,10 +116,11 @@ export const SECTIONS: readonly string[] = [
   "environment_variables",
   "credential_list",
   "include",
+  "guardrails",
 ];
 
 export const SECTIONS_NOT_SUPPORTED: readonly string[] =
-  `guardrails policies mcp_servers mcp_tools assistant_settings files_settings finetune_settings vector_store_registry search_tools prompts
+  `policies mcp_servers mcp_tools assistant_settings files_settings finetune_settings vector_store_registry search_tools prompts
    callback_settings agent_list mcp_aliases worker_registry litellm_jwtauth`.split(/\s+/);
 
 /** Types of the parameters that we read ourselves. Any other is passed on to the provider, as LiteLLM does. */

@@ -55,11 +55,7 @@ describe("the example", () => {
   const config = loadGatewayConfig({ path: EXAMPLE, environment: EXAMPLE_ENVIRONMENT, catalogNames: [], now: NOW });
 
   test("is read with groups, settings and the master key", () => {
-    // What we do not have is told by name and does no harm.
-    expect(config.warnings.map((warning) => /litellm_settings\.\w+/.exec(warning)?.[0])).toEqual([
-      "litellm_settings.cache",
-      "litellm_settings.cache_params",
-    ]);
+    expect(config.warnings).toEqual([]);
     expect(config.masterKey).toBe("sk-0123456789abcdef");
     expect(config.deployments.map(({ modelName, providerKind, inferenceModelId }) => [modelName, providerKind, inferenceModelId])).toEqual([
       ["gpt-4o", "azure", "gpt-4o-eu"],
@@ -209,14 +205,14 @@ describe("what LiteLLM has and we do not is a warning by name", () => {
       "  colour: blue",
       "litellm_settings:",
       "  success_callback: [langfuse]",
-      "guardrails: []",
+      "policies: []",
       "surprise: 1",
     ].join("\n");
     expect(warningsOf(text)).toEqual([
       "2: general_settings.database_url is not supported; it has no effect (the store is built in; MONGODB_URI names another)",
       "3: general_settings.colour is not known; it has no effect",
       "5: litellm_settings.success_callback is not supported; it has no effect",
-      "6: guardrails is not supported; it has no effect",
+      "6: policies is not supported; it has no effect",
       "7: surprise is not known; it has no effect",
     ]);
   });
@@ -355,8 +351,31 @@ describe("identity and price of a deployment", () => {
       output: 2_000_000_000n,
     });
     expect(price("input_cost_per_second: 0.0001")).toMatchObject({ unit: "millisecond", input: 100_000_000n });
-    expect(price("output_cost_per_image: 0.04")).toMatchObject({ unit: "image", output: 40_000_000_000_000n });
+    expect(price("output_cost_per_image: 0.04")).toMatchObject({ unit: "image", input: 0n, output: 40_000_000_000_000n });
+    expect(price("input_cost_per_image: 0.04")).toMatchObject({ unit: "image", input: 0n, output: 40_000_000_000_000n });
+    expect(price("input_cost_per_character: 0.000015")).toMatchObject({ unit: "character", input: 15_000_000_000n });
+    const search = "input_cost_per_token: 0, output_cost_per_token: 0, input_cost_per_query: 0.002";
+    expect(price(search)).toMatchObject({ unit: "search", input: 2_000_000_000_000n });
+    expect(price("input_cost_per_token: 0, output_cost_per_token: 0")).toMatchObject({ unit: "token", input: 0n, output: 0n });
+    expect(price("input_cost_per_token: 1e-6, input_cost_per_audio_token: 6e-6, output_cost_per_audio_token: 12e-6")).toMatchObject({
+      unit: "token",
+      input: 1_000_000_000n,
+      audioInput: 6_000_000_000n,
+      audioOutput: 12_000_000_000n,
+    });
     expect(price("rpm: 1")).toBeUndefined();
+  });
+
+  test("prices above a number of tokens are tiers, the operator's or the list's, never a mixture", () => {
+    const price = (params: string) => only(model(`model: anthropic/claude-sonnet-4-5, api_key: k, ${params}`)).price;
+    const above =
+      "input_cost_per_token_above_200k_tokens: 6e-6, cache_read_input_token_cost: 1e-7, output_cost_per_token_above_128k_tokens: 9e-6";
+    expect(price(`input_cost_per_token: 3e-6, output_cost_per_token: 5e-6, ${above}`)?.tiers).toEqual([
+      { aboveInputTokens: 128_000, input: 3_000_000_000n, output: 9_000_000_000n, cachedInput: 100_000_000n },
+      { aboveInputTokens: 200_000, input: 6_000_000_000n, output: 9_000_000_000n, cachedInput: 100_000_000n },
+    ]);
+    expect(price("input_cost_per_token: 3e-6")?.tiers).toBeUndefined();
+    expect(price("rpm: 1")?.tiers).toMatchObject([{ aboveInputTokens: 200_000, input: 6_000_000_000n }]);
   });
 
   test("limits, mode and abilities of model_info win over the data", () => {
@@ -365,5 +384,79 @@ describe("identity and price of a deployment", () => {
     expect(found).toMatchObject({ contextWindow: 1000, maxOutputTokens: 50, type: "completion" });
     expect(found.capabilities).toContain("teleport");
     expect(found.capabilities).not.toContain("vision");
+  });
+});
+
+describe("the cache", () => {
+  test("is read without what edges must not know; what has no effect is told, and not looked up", () => {
+    const text = [
+      "litellm_settings:",
+      "  cache: true",
+      "  cache_params:",
+      "    type: redis",
+      "    host: os.environ/NOT_SET",
+      "    password: hush",
+      "    ttl: '30'",
+      "    supported_call_types: [acompletion, transcription]",
+    ].join("\n");
+    const { settings } = load(text);
+    expect(settings.litellm_settings).toEqual({
+      cache: true,
+      cache_params: { type: "redis", ttl: 30, supported_call_types: ["acompletion", "transcription"] },
+    });
+    expect(warningsOf(text)).toEqual([
+      "5: litellm_settings.cache_params.host is not supported; it has no effect (REDIS_URL names the Redis)",
+      "6: litellm_settings.cache_params.password is not supported; it has no effect (REDIS_URL names the Redis)",
+      "8: answers of the type transcription are not cached",
+    ]);
+  });
+
+  test("of a kind that LiteLLM has and we do not is in memory; a word that nobody knows is a problem", () => {
+    const params = (text: string) => `litellm_settings: {cache: true, cache_params: {${text}}}`;
+    expect(load(params("type: s3")).settings.litellm_settings["cache_params"]).toEqual({ type: "local" });
+    expect(warningsOf(params("type: s3"))).toEqual(["1: a cache of the type s3 is not supported; answers are kept in memory"]);
+    expect(problemsOf(params("type: reddis, mode: sometimes, ttl: soon"))).toEqual([
+      "1: litellm_settings.cache_params.ttl must be a number, zero or more",
+      "1: litellm_settings.cache_params.type must be one of local, redis",
+      "1: litellm_settings.cache_params.mode must be one of default_on, default_off",
+    ]);
+  });
+});
+
+describe("guardrails", () => {
+  const list = (...entries: string[]) => `guardrails:\n${entries.map((entry) => `  - ${entry}`).join("\n")}`;
+  const entry = (name: string, params: string) => `{guardrail_name: ${name}, litellm_params: {${params}}}`;
+
+  test("reach the settings as they are written", () => {
+    const text = list(entry("words", "guardrail: word-list, mode: pre_call, default_on: true, words: [os.environ/WORD]"));
+    expect(load(text, { WORD: "apple" }).settings.guardrails).toEqual([
+      { guardrail_name: "words", litellm_params: { guardrail: "word-list", mode: "pre_call", default_on: true, words: ["apple"] } },
+    ]);
+    expect(load("model_list: []").settings).not.toHaveProperty("guardrails");
+  });
+
+  test("of another maker's are a warning by name", () => {
+    const text = list(entry("p", "guardrail: presidio, mode: pre_call"));
+    expect(load(text).settings).not.toHaveProperty("guardrails");
+    expect(warningsOf(text)).toEqual([expect.stringMatching(/^2: the guardrail "p" is of the kind presidio, which is not supported/)]);
+  });
+
+  test("that cannot work are problems, all at once", () => {
+    const text = list(
+      entry("a", "guardrail: regex, mode: pre_call, patterns: ['(', {name: x}]"),
+      entry("a", "guardrail: regex, mode: logging_only"),
+      entry("b", "guardrail: pii-masking, entities: [SHOE_SIZE], action: shout"),
+      "{guardrail_name: c}",
+    );
+    expect(problemsOf(text)).toEqual([
+      '2: guardrail a: "(" is not a regular expression',
+      "2: guardrail a: an entry of patterns must be text or a map with a pattern",
+      expect.stringMatching(/^3: the guardrail "a" is there twice/),
+      '3: the guardrail "a" needs patterns',
+      "3: guardrail a: mode must be one of pre_call, post_call, during_call",
+      "4: guardrail b: action must be one of block, mask, BLOCK, MASK",
+      "4: guardrail b: entities must be one of EMAIL, PHONE, CREDIT_CARD, IBAN, IP, SSN",
+      "5: an entry of guardrails needs a guardrail_name and litellm_params with a guardrail",
+    ]);
   });
 });

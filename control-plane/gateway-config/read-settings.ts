@@ -1,6 +1,8 @@
 import type { GatewaySettings } from "./gateway-config.ts";
 import { NOT_SUPPORTED, ROUTING_STRATEGIES, type SectionName, SUPPORTED } from "./known-settings.ts";
 import type { Entry, Findings, Located, LocatedMap } from "./located.ts";
+import { CACHE_PARAMS, readCacheParams } from "./read-cache-params.ts";
+import { readGuardrails } from "./read-guardrails.ts";
 import { checkType, coerce, type ValueType } from "./value-types.ts";
 
 type Resolve = (node: Located, where: string) => unknown;
@@ -19,7 +21,14 @@ export interface ReadSettings {
 export function readSettings(root: LocatedMap, resolve: Resolve, findings: Findings): ReadSettings {
   const read = (section: SectionName) => readSection(root, section, resolve, findings);
   const { master_key: masterKey, ...general } = read("general_settings");
-  const settings = { router_settings: read("router_settings"), litellm_settings: read("litellm_settings"), general_settings: general };
+  const litellm = { ...read("litellm_settings"), ...readCacheParams(root, resolve, findings) };
+  const guardrails = readGuardrails(root.entries.get("guardrails")?.node, resolve, findings);
+  const settings = {
+    router_settings: read("router_settings"),
+    litellm_settings: litellm,
+    general_settings: general,
+    ...(guardrails.length > 0 ? { guardrails } : {}),
+  };
   checkStrategy(root, findings);
   const given = typeof masterKey === "string" ? masterKey : undefined;
   if (given === undefined) return { settings };
@@ -38,6 +47,7 @@ function readSection(root: LocatedMap, section: SectionName, resolve: Resolve, f
   const read: Record<string, unknown> = {};
   for (const [name, entry] of map?.entries ?? []) {
     const type = Object.hasOwn(SUPPORTED[section], name) ? SUPPORTED[section][name] : undefined;
+    if (section === "litellm_settings" && name === CACHE_PARAMS) continue;
     if (type === undefined) warnOf(section, name, entry, findings);
     else if (!isNull(entry.node)) readOne({ section, name, type, node: entry.node }, resolve, findings, read);
   }

@@ -3,6 +3,7 @@ import { familyOf } from "../../common/model-data/model-families.ts";
 import { isProviderKind, type ProviderKindName } from "../../common/model-data/provider-kinds.ts";
 import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { priceAt } from "../domain/pricing.ts";
+import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { Model, Price, Provider } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
@@ -64,6 +65,7 @@ export async function modelMessage(reader: Reader, model: Model, now: number): P
     status: model.status,
     createdAt: date(model.createdAt),
     updatedAt: date(model.updatedAt),
+    limits: rateLimitsOf(model),
   };
 }
 
@@ -92,6 +94,9 @@ function pricingMessage(price: Price | undefined): Pricing | undefined {
       output: price.output,
       cachedInput: price.cachedInput,
       cacheWrite: price.cacheWrite,
+      audioInput: price.audioInput,
+      audioOutput: price.audioOutput,
+      tiers: price.tiers && { tiers: [...price.tiers] },
     }
   );
 }

@@ -3,6 +3,7 @@ import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
 import { findModelData } from "../../common/model-data/model-data.ts";
+import { listedTiers } from "../../common/model-data/price-tiers.ts";
 import { isProviderKind, PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
 import {
   type CatalogServiceService,
@@ -15,6 +16,7 @@ import {
   UpdateModelResponse,
   UpdateProviderResponse,
 } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
+import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { Model, Provider } from "../domain/records.ts";
 import { collect, slicePage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
@@ -75,12 +77,14 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
           type: request.type,
           description: request.description ?? "",
           ...limitsOf(request, data),
+          ...rateLimitsOf(request.limits ?? {}),
           status: "active",
           createdAt: now,
           updatedAt: now,
         };
         await tx.insert("models", model);
-        const price: PriceInput | undefined = request.pricing ?? data?.pricing;
+        const listed = data?.pricing && { ...data.pricing, tiers: data.tiers && { tiers: listedTiers(data) ?? [] } };
+        const price: PriceInput | undefined = request.pricing ?? listed;
         if (price) await addPrice(tx, model.id, price, now);
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
         await audit({ action: "model.create", target: model.id, details: { name: model.name, provider: provider.name, pricing: price } });
@@ -97,7 +101,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         const limits = defined({ contextWindow: request.contextWindow, maxOutputTokens: request.maxOutputTokens });
         const status = request.status === "active" || request.status === "disabled" ? request.status : model.status;
         const updated: Model = {
-          ...model,
+          ...withRateLimits(model, request.limits),
           name,
           inferenceModelId: request.inferenceModelId ?? model.inferenceModelId,
           description: request.description ?? model.description,
@@ -108,7 +112,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         await tx.put("models", updated);
         if (request.pricing) await addPrice(tx, model.id, request.pricing, now);
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
-        await audit({ action: "model.update", target: model.id, details: { status, pricing: request.pricing } });
+        await audit({ action: "model.update", target: model.id, details: { status, pricing: request.pricing, ...rateLimitsOf(updated) } });
         return { model: await modelMessage(tx, updated, now) };
       });
     },

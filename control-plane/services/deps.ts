@@ -2,6 +2,7 @@ import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import type { ControlConfig } from "../config.ts";
+import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { Settler } from "../credit/settler.ts";
 import type { Passwords } from "../crypto/passwords.ts";
@@ -25,6 +26,7 @@ export interface ControlDeps {
   readonly tokens: Tokens;
   readonly mailer: Mailer;
   readonly reservations: Reservations;
+  readonly leases: Leases;
   readonly settler: Settler;
   readonly feed: FeedHub;
   /** The configuration file as it is now. */

@@ -182,10 +182,11 @@ async function keyFilter(
 function withLimits(key: ApiKey, limits: KeyLimits | undefined): ApiKey {
   if (!limits) return key;
   const { rpm, tpm, maxParallelRequests, maxBudget } = limits;
-  const given = { models: limits.models?.names, rpm, tpm, maxParallelRequests, maxBudget, expiresAt: limits.expiresAt?.getTime() };
+  const lists = { models: limits.models?.names, guardrails: limits.guardrails?.names };
+  const given = { ...lists, rpm, tpm, maxParallelRequests, maxBudget, expiresAt: limits.expiresAt?.getTime() };
   const changed: ApiKey = { ...key, ...defined(given) };
   const clear = new Set(limits.clear);
   return Object.fromEntries(Object.entries(changed).filter(([name]) => !CLEARABLE.has(name) || !clear.has(name))) as unknown as ApiKey;
 }
 
-const CLEARABLE: ReadonlySet<string> = new Set(["models", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"]);
+const CLEARABLE: ReadonlySet<string> = new Set(["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"]);

@@ -14,6 +14,7 @@ import type { LedgerEntry, Purchase } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import { readPage } from "../stores/page.ts";
 import { grant } from "../writes/accounts.ts";
+import { leasedOf } from "../writes/leases.ts";
 import { post } from "../writes/ledger.ts";
 import { requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
@@ -172,7 +173,8 @@ async function quotaOf(deps: ControlDeps, organizationId: string): Promise<Quota
     if (teamState(team).status === "blocked") blockedTeams++;
   }
   const burnRatePerDay = await burnRate(deps, organizationId, now);
-  const reserved = deps.reservations.reservedOf(organizationId);
+  // Set aside for calls one by one, and leased to edges that set aside by themselves.
+  const reserved = deps.reservations.reservedOf(organizationId) + (await leasedOf(deps.store, organizationId, now));
   return {
     organizationId,
     balance: books.balance,

@@ -106,6 +106,15 @@ describe("the file and the store as one catalog", () => {
     expect(PRECEDENCE.price).toEqual(["store", "file", "list"]);
   });
 
+  test("an admin's rate limits of a name are told with every deployment of it, also while the admin's own is disabled", async () => {
+    edit("config.yaml", `model_list:\n${GPT}${entry("e", "model: echo/echo, rpm: 5")}`);
+    await storeModel(opened.store, { name: "gpt", status: "disabled", rpm: 3 });
+    const limits = new Map((await view(await open())).map(({ modelName, model }) => [modelName, model?.limits]));
+    expect(limits.get("gpt")).toEqual({ rpm: 3 });
+    expect(limits.get("e")).toBeUndefined();
+    expect(PRECEDENCE.rates).toEqual(["store"]);
+  });
+
   test("models and providers of the file are listed, and told apart from the store's", async () => {
     edit("config.yaml", `model_list:\n${GPT}${entry("e", "model: echo/echo")}`);
     await storeModel(opened.store, { name: "stored" });
@@ -134,7 +143,7 @@ describe("the file and the store as one catalog", () => {
     const text = settingsJson({ gateway: await open() });
     expect(JSON.parse(text)).toEqual({
       router_settings: { num_retries: 3 },
-      litellm_settings: { drop_params: true },
+      litellm_settings: { drop_params: true, cache_params: { type: "redis", ttl: 5 } },
       general_settings: {},
     });
   });

@@ -14,6 +14,7 @@ import { date } from "./messages.ts";
  * - `price`: an admin's versioned price for a model name holds for every deployment of that name, also while the admin's own model is
  *   disabled; then what the file says; then the public list price of the day the file was read.
  * - `limits` (context window, output tokens), `type` and `capabilities`: of each deployment by itself, as its own side says them.
+ * - `rates` (requests, tokens and parallel calls of all who ask for a name): an admin's; the file's rpm and tpm are capacity for routing.
  * - `settings` (routing, fallbacks, caching): the file alone; the store has none.
  * - `masterKey`: MASTER_KEY, then general_settings.master_key, then the one made at the first start.
  */
@@ -21,6 +22,7 @@ export const PRECEDENCE = {
   deployments: ["file and store"],
   price: ["store", "file", "list"],
   limits: ["own side", "list"],
+  rates: ["store"],
   settings: ["file"],
   masterKey: ["environment", "file", "store"],
 } as const;
@@ -31,9 +33,9 @@ type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway"> & { con
 export async function allDeployments(deps: Deps): Promise<Deployment[]> {
   const now = deps.clock.now();
   const stored = await storedModels(deps.store, now);
-  const prices = adminPrices(stored);
+  const admins = byName(stored);
   const all = [
-    ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, prices)),
+    ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, admins)),
     ...(await storedDeployments(deps, stored)),
   ];
   return deps.config.allowUnpricedModels ? all.map(asFreeWhereUnpriced) : all;
@@ -52,8 +54,8 @@ function asFreeWhereUnpriced(deployment: Deployment): Deployment {
 /** Models of both sides, as `/api/models` shows them. */
 export async function allModels(deps: Pick<Deps, "store" | "clock" | "gateway">): Promise<ModelMessage[]> {
   const stored = await storedModels(deps.store, deps.clock.now());
-  const prices = adminPrices(stored);
-  return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, prices)), ...stored];
+  const admins = byName(stored);
+  return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, admins)), ...stored];
 }
 
 /** The providers of the file: one for each kind that it uses. They cannot be changed but in the file. */
@@ -87,8 +89,11 @@ async function storedModels(reader: Reader, now: number): Promise<ModelMessage[]
   return Promise.all(models.map((model) => modelMessage(reader, model, now)));
 }
 
-function adminPrices(stored: readonly ModelMessage[]): ReadonlyMap<string, Pricing> {
-  return new Map(stored.flatMap(({ name, pricing }) => (pricing ? [[name, pricing] as const] : [])));
+/** What admins said of a name: it holds for the file's deployments of that name too. */
+type AdminModels = ReadonlyMap<string, Pick<ModelMessage, "pricing" | "limits">>;
+
+function byName(stored: readonly ModelMessage[]): AdminModels {
+  return new Map(stored.map((model) => [model.name, model]));
 }
 
 async function storedDeployments({ store, secrets }: Deps, messages: readonly ModelMessage[]): Promise<Deployment[]> {
@@ -120,11 +125,11 @@ async function storedDeployments({ store, secrets }: Deps, messages: readonly Mo
   });
 }
 
-function fileDeployment(deployment: ConfiguredDeployment, prices: ReadonlyMap<string, Pricing>): Deployment {
+function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels): Deployment {
   return {
     id: deployment.id,
     modelName: deployment.modelName,
-    model: fileModel(deployment, prices),
+    model: fileModel(deployment, admins),
     providerKind: deployment.providerKind,
     inferenceModelId: deployment.inferenceModelId,
     baseUrl: deployment.baseUrl,
@@ -135,8 +140,9 @@ function fileDeployment(deployment: ConfiguredDeployment, prices: ReadonlyMap<st
   };
 }
 
-function fileModel(deployment: ConfiguredDeployment, prices: ReadonlyMap<string, Pricing>): ModelMessage {
+function fileModel(deployment: ConfiguredDeployment, admins: AdminModels): ModelMessage {
   const { providerKind, type, createdAt } = deployment;
+  const admin = admins.get(deployment.modelName);
   return {
     id: deployment.id,
     name: deployment.modelName,
@@ -146,7 +152,8 @@ function fileModel(deployment: ConfiguredDeployment, prices: ReadonlyMap<string,
     description: deployment.description,
     contextWindow: deployment.contextWindow,
     maxOutputTokens: deployment.maxOutputTokens,
-    pricing: prices.get(deployment.modelName) ?? filePrice(deployment),
+    pricing: admin?.pricing ?? filePrice(deployment),
+    limits: admin?.limits,
     capabilities: [...deployment.capabilities],
     supportedParams: [...supportedParams(providerKind, type)],
     status: "active",
@@ -158,6 +165,6 @@ function fileModel(deployment: ConfiguredDeployment, prices: ReadonlyMap<string,
 /** Version 0: no admin ever set it. */
 function filePrice({ price, createdAt }: ConfiguredDeployment): Pricing | undefined {
   if (!price) return undefined;
-  const { unit, input, output, cachedInput, cacheWrite } = price;
-  return { version: 0, effectiveAt: date(createdAt), unit, input, output, cachedInput, cacheWrite };
+  const { source: _source, tiers, ...prices } = price;
+  return { version: 0, effectiveAt: date(createdAt), ...prices, tiers: tiers && { tiers: [...tiers] } };
 }

@@ -6,6 +6,7 @@ import type { Organization as OrganizationMessage } from "../../proto/gen/tribut
 import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
 import type { TeamMember as TeamMemberMessage, Team as TeamMessage } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { organizationAccount } from "../domain/ledger.ts";
+import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { ApiKey, Organization, Role, Team, User } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import { collect, type PageNumber } from "../stores/page.ts";
@@ -38,6 +39,7 @@ export function userMessage(user: User): UserMessage {
     organizationId: user.organizationId,
     createdAt: date(user.createdAt),
     lastLoginAt: optionalDate(user.lastLoginAt),
+    limits: rateLimitsOf(user),
   };
 }
 
@@ -66,6 +68,7 @@ export async function organizationMessage(
     lowBalanceThreshold: organization.lowBalanceThreshold,
     createdAt: date(organization.createdAt),
     updatedAt: date(organization.updatedAt),
+    limits: rateLimitsOf(organization),
   };
 }
 
@@ -86,8 +89,10 @@ export async function teamMessage(reader: Reader, team: Team, now: number, known
     memberCount,
     keyCount,
     models: team.models && { names: [...team.models] },
+    guardrails: team.guardrails && { names: [...team.guardrails] },
     rpm: team.rpm,
     tpm: team.tpm,
+    maxParallelRequests: team.maxParallelRequests,
     spend: spends.get(team.id) ?? 0n,
     createdAt: date(team.createdAt),
     updatedAt: date(team.updatedAt),
@@ -121,6 +126,7 @@ export async function keyMessage(reader: Reader, key: ApiKey, now: number): Prom
     organizationId: key.organizationId,
     status: keyStatus(key, team, now),
     models: key.models && { names: [...key.models] },
+    guardrails: key.guardrails && { names: [...key.guardrails] },
     rpm: key.rpm,
     tpm: key.tpm,
     maxParallelRequests: key.maxParallelRequests,

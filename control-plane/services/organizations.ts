@@ -1,11 +1,17 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
-import { type OrganizationsServiceService, UpdateOrganizationResponse } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import {
+  type OrganizationsServiceService,
+  SetOrganizationLimitsResponse,
+  UpdateOrganizationResponse,
+} from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { Organization, Role } from "../domain/records.ts";
 import { isTimezone } from "../domain/time-buckets.ts";
 import { readPage } from "../stores/page.ts";
-import { requireActor } from "./actor.ts";
+import { appendChange } from "../writes/feed.ts";
+import { requireActor, requireAdmin } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, organizationMessage, pageOf } from "./messages.ts";
 import { write } from "./write.ts";
@@ -48,6 +54,23 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
         await audit({ action: "organization.update", target: id, organizationId: id, details: { ...changes, activate: request.activate } });
         const activeId = request.activate ? id : actor.organizationId;
         return { organization: await organizationMessage(tx, updated, { role: membership.role, activeId }) };
+      });
+    },
+
+    async setOrganizationLimits(request, context) {
+      const actor = await requireAdmin(deps, context);
+      return write(deps, context, { actor, codec: SetOrganizationLimitsResponse }, async ({ tx, now, audit }) => {
+        const organization = await tx.get("organizations", request.id);
+        if (!organization) throw new AppError("NOT_FOUND", "There is no such organization.");
+        const updated = { ...withRateLimits(organization, request.limits), updatedAt: now };
+        await tx.put("organizations", updated);
+        await appendChange(tx, { kind: "organization", subject: organization.id }, now);
+        const details = { ...rateLimitsOf(updated) };
+        await audit({ action: "organization.limits", target: organization.id, organizationId: organization.id, details });
+        // A platform admin stands in every organisation as its admin.
+        const membership = await tx.get("organizationMembers", `${organization.id}/${actor.user.id}`);
+        const view = { role: membership?.role ?? "admin", activeId: actor.organizationId };
+        return { organization: await organizationMessage(tx, updated, view) };
       });
     },
   };

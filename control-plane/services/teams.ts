@@ -10,6 +10,7 @@ import {
   type UpdateTeamRequest,
   UpdateTeamResponse,
 } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { Team } from "../domain/records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
@@ -92,8 +93,12 @@ const updateTeam =
       const updated = { ...withTeamLimits(team, request), name, nameKey: name.toLowerCase(), updatedAt: now };
       await tx.put("teams", updated);
       await appendChange(tx, { kind: "team", subject: team.id }, now);
-      const { models, rpm, tpm } = updated;
-      await audit({ action: "team.update", target: team.id, organizationId: team.organizationId, details: { name, models, rpm, tpm } });
+      await audit({
+        action: "team.update",
+        target: team.id,
+        organizationId: team.organizationId,
+        details: { name, models: updated.models, guardrails: updated.guardrails, ...rateLimitsOf(updated) },
+      });
       return { team: await teamMessage(tx, updated, now) };
     });
   };
@@ -149,9 +154,8 @@ async function refuseTakenName(reader: Reader, organizationId: string, name: str
 }
 
 function withTeamLimits(team: Team, request: UpdateTeamRequest): Team {
-  const { models, rpm, tpm, ...rest } = team;
-  const clear = new Set(request.clear);
-  const next = { models: request.models?.names ?? models, rpm: request.rpm ?? rpm, tpm: request.tpm ?? tpm };
-  const kept = Object.fromEntries(Object.entries(defined(next)).filter(([name]) => !clear.has(name)));
-  return { ...rest, ...kept };
+  const { models, guardrails, ...rest } = withRateLimits(team, { set: request, clear: request.clear });
+  const next = (name: "models" | "guardrails", before: readonly string[] | undefined) =>
+    request.clear.includes(name) ? undefined : (request[name]?.names ?? before);
+  return { ...rest, ...defined({ models: next("models", models), guardrails: next("guardrails", guardrails) }) };
 }

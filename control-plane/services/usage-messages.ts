@@ -55,6 +55,7 @@ export function usageRow(log: UsageLog): UsageRow {
     ...(log.firstTokenMs === undefined ? {} : { firstTokenMs: log.firstTokenMs }),
     overheadUs: log.overheadUs,
     tags: log.tags,
+    ...(log.onceFor === undefined ? {} : { onceFor: log.onceFor }),
   };
   const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
   if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);

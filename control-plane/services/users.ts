@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { DeleteUserResponse, type IdentityServiceService, UpdateUserResponse } from "../../proto/gen/tributary/identity/v1/identity.ts";
+import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { User } from "../domain/records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
@@ -39,14 +40,14 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         const user = await requireUser(tx, request.id);
         const role = request.role === "admin" || request.role === "user" ? request.role : user.role;
         if (user.role === "admin" && role !== "admin") await refuseLastAdmin(tx);
-        const updated = { ...user, role, name: request.name ?? user.name };
+        const updated = withRateLimits({ ...user, role, name: request.name ?? user.name }, request.limits);
         await tx.put("users", updated);
         await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
         await audit({
           action: "user.update",
           target: String(user.id),
           organizationId: user.organizationId,
-          details: { role, name: updated.name },
+          details: { role, name: updated.name, ...rateLimitsOf(updated) },
         });
         return { user: userMessage(updated) };
       });

@@ -22,10 +22,14 @@ export interface Records {
   rollups: records.Rollup;
   audit: records.AuditEntry;
   feed: records.FeedRow;
+  leases: records.Lease;
   counters: records.Counter;
   settings: records.Setting;
   idempotency: records.IdempotencyRecord;
   passwordResets: records.PasswordReset;
+  records: records.TeamRecord;
+  contents: records.RecordContent;
+  paidWork: records.PaidWork;
 }
 
 export type CollectionName = keyof Records;
@@ -79,10 +83,20 @@ export const INDEXES = {
   rollups: { byOrganization: { fields: ["organizationId", "bucketAt"] } },
   audit: {},
   feed: {},
+  leases: { byOrganization: { fields: ["organizationId"] }, byExpiry: { fields: ["expiresAt"] } },
   counters: {},
   settings: {},
   idempotency: { byExpiry: { fields: ["expiresAt"] } },
   passwordResets: { byExpiry: { fields: ["expiresAt"] } },
+  records: {
+    byScope: { fields: ["scope", "sequence"] },
+    byParent: { fields: ["parentId", "sequence"] },
+    byDue: { fields: ["kind", "dueAt"] },
+    byTeam: { fields: ["teamId", "sequence"] },
+    byExpiry: { fields: ["expiresAt"] },
+  },
+  contents: { byUnowned: { fields: ["unownedAt"] } },
+  paidWork: { byExpiry: { fields: ["expiresAt"] } },
 } as const satisfies Definitions;
 
 export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;

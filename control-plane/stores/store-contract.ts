@@ -218,6 +218,10 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       await expect(failing).rejects.toThrow("cut");
       const read = await store.blobs.get("a/../b");
       expect(read && Buffer.concat(await collect(read)).equals(bytes)).toBe(true);
+      const tail = await store.blobs.get("a/../b", 600_001);
+      expect(tail && Buffer.concat(await collect(tail)).equals(bytes.subarray(600_001))).toBe(true);
+      const behind = await store.blobs.get("a/../b", bytes.length);
+      expect(behind && (await collect(behind))).toEqual([]);
       await store.blobs.remove("a/../b");
       expect(await store.blobs.get("a/../b")).toBeUndefined();
     });

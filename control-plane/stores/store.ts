@@ -71,6 +71,7 @@ export interface Transaction extends Reader {
 export interface Blobs {
   /** Replaces what was there, at once or not at all. */
   put(name: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }>;
-  get(name: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** From an offset on; past the end there is nothing. */
+  get(name: string, offset?: number): Promise<AsyncIterable<Uint8Array> | undefined>;
   remove(name: string): Promise<void>;
 }

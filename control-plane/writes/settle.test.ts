@@ -87,7 +87,7 @@ test("the same call with another content is refused and audited, and nothing of 
   withStore(async (store) => {
     await settle(store, [row("call_1", 10n)]);
     const outcome = await settle(store, [row("call_1", 11n), row("call_2", 1n)]);
-    expect(outcome).toEqual({ settled: 1, repeated: 0, refused: ["call_1"] });
+    expect(outcome).toMatchObject({ settled: 1, repeated: 0, refused: ["call_1"] });
     expect(await balance(store)).toBe(-11n);
     expect((await collect(store.scan("audit"))).map(({ action, target }) => [action, target])).toEqual([["settlement.mismatch", "call_1"]]);
   }));
@@ -151,4 +151,19 @@ test("verify names the first bad entry: a changed amount, a missing row, a chang
     expect(await verify()).toBeUndefined();
     await store.transaction((tx) => tx.put("accounts", { ...account, balance: 1n }));
     expect(await verify()).toMatchObject({ reason: expect.stringContaining("holds 1") });
+  }));
+
+test("of all calls for one piece of background work one is paid, in one batch or in many; a free attempt before it does not count", () =>
+  withStore(async (store) => {
+    const work = { onceFor: "batch_1/7" };
+    await settle(store, [row("call_1", 0n, { ...work, status: "cancelled" })]);
+    await settle(store, [row("call_2", 30n, work), row("call_3", 40n, work), row("call_4", 5n)]);
+    const again = row("call_5", 50n, work);
+    await settle(store, [again]);
+    // What is repeated is what was reported, not what it was settled for.
+    expect(await settle(store, [again])).toMatchObject({ settled: 0, repeated: 1, refused: [] });
+    expect(await balance(store)).toBe(-35n);
+    const costs = await Promise.all(["call_2", "call_3", "call_5"].map(async (id) => (await store.get("usage", id))?.cost));
+    expect(costs).toEqual([30n, 0n, 0n]);
+    expect(await checkLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
   }));

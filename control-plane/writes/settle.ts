@@ -1,5 +1,5 @@
 import { type Books, organizationAccount, postTransfer } from "../domain/ledger.ts";
-import type { KeyUse, LedgerEntry, Rollup, UsageRow } from "../domain/records.ts";
+import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/records.ts";
 import { addRollups, countsOf, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
@@ -12,9 +12,13 @@ export interface SettleOutcome {
   repeated: number;
   /** Reported before with another content: refused, an alarm. */
   refused: string[];
+  /** The calls that were settled now. */
+  fresh: readonly UsageRow[];
 }
 
 const REVENUE = "revenue";
+/** Longer than any piece of work may take. */
+const PAID_WORK_MS = 7 * 24 * 3_600_000;
 
 /**
  * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, what the keys used, balances, and, where a
@@ -22,12 +26,13 @@ const REVENUE = "revenue";
  * repeated, split or reordered. What is known is filtered out first: a duplicate key would abort a whole MongoDB transaction.
  */
 export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<SettleOutcome> {
-  const { fresh, repeated, refused } = await sortOut(tx, rows);
+  const { fresh: reported, repeated, refused } = await sortOut(tx, rows);
   for (const id of refused) {
     await writeAudit(tx, { actorKind: "system", action: "settlement.mismatch", target: id, requestId: id }, now);
   }
-  if (fresh.length === 0) return { settled: 0, repeated, refused };
+  if (reported.length === 0) return { settled: 0, repeated, refused, fresh: reported };
 
+  const fresh = await payWorkOnce(tx, reported, now);
   const organizations = new Set(fresh.filter((row) => row.cost > 0n).map((row) => row.organizationId));
   const books = await openBooks(tx, [REVENUE, ...[...organizations].map(organizationAccount)]);
   const { entries, settledRows } = postUsage(books, fresh, now);
@@ -44,7 +49,7 @@ export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], no
     if (balance < 0n) negative.set(organizationId, balance);
   }
   await followBalances(tx, negative, now);
-  return { settled: fresh.length, repeated, refused };
+  return { settled: fresh.length, repeated, refused, fresh: reported };
 }
 
 async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
@@ -62,6 +67,27 @@ async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
     else refused.push(row.id);
   });
   return { fresh: [...byId.values()], repeated, refused };
+}
+
+/**
+ * Background work that an edge had done when it died is done again by another, under another call id: the first of its calls that
+ * costs something is paid, the others are free. Their rows stay, with what they used.
+ */
+async function payWorkOnce(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<UsageRow[]> {
+  const asked = rows.flatMap(({ onceFor, cost }) => (onceFor !== undefined && cost > 0n ? [onceFor] : []));
+  if (asked.length === 0) return [...rows];
+  const known = await tx.getMany("paidWork", asked);
+  const paid = new Set(known.flatMap((work) => (work ? [work.id] : [])));
+  const payers: PaidWork[] = [];
+  const settled = rows.map((row) => {
+    if (row.onceFor === undefined || row.cost === 0n) return row;
+    if (paid.has(row.onceFor)) return { ...row, cost: 0n };
+    paid.add(row.onceFor);
+    payers.push({ id: row.onceFor, callId: row.id, expiresAt: now + PAID_WORK_MS });
+    return row;
+  });
+  tx.insertNew("paidWork", payers);
+  return settled;
 }
 
 function postUsage(books: Books, rows: readonly UsageRow[], now: number): { entries: LedgerEntry[]; settledRows: UsageRow[] } {

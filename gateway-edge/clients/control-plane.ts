@@ -7,6 +7,13 @@ import { IdentityServiceService } from "../../proto/gen/tributary/identity/v1/id
 import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { OrganizationsServiceService } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import {
+  type GetContentRequest,
+  type GetContentResponse,
+  type PutContentRequest,
+  type PutContentResponse,
+  RecordsServiceService,
+} from "../../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
 
@@ -19,10 +26,16 @@ export interface ControlPlane {
   readonly keys: ServiceClient<typeof KeysServiceService>;
   readonly ledger: ServiceClient<typeof LedgerServiceService>;
   readonly organizations: ServiceClient<typeof OrganizationsServiceService>;
+  readonly records: RecordsClient;
   readonly teams: ServiceClient<typeof TeamsServiceService>;
   readonly usage: ServiceClient<typeof UsageServiceService>;
   watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
   close(): void;
+}
+
+export interface RecordsClient extends ServiceClient<typeof RecordsServiceService> {
+  putContent(messages: AsyncIterable<PutContentRequest>, options: CallOptions): Promise<PutContentResponse>;
+  getContent(request: GetContentRequest, options: CallOptions): AsyncIterable<GetContentResponse>;
 }
 
 export function connectControlPlane(address: string): ControlPlane {
@@ -35,6 +48,11 @@ export function connectControlPlane(address: string): ControlPlane {
     keys: channel.service(KeysServiceService),
     ledger: channel.service(LedgerServiceService),
     organizations: channel.service(OrganizationsServiceService),
+    records: {
+      ...channel.service(RecordsServiceService),
+      putContent: (messages, options) => channel.upload(RecordsServiceService.putContent, messages, options),
+      getContent: (request, options) => channel.download(RecordsServiceService.getContent, request, options),
+    },
     teams: channel.service(TeamsServiceService),
     usage: channel.service(UsageServiceService),
     watch: (request, options) => channel.stream(AccessServiceService.watch, request, options),

@@ -1,4 +1,4 @@
-import type { RateState } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { RateState } from "../../common/errors.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 
 export interface ReserveInput {
@@ -6,6 +6,10 @@ export interface ReserveInput {
   readonly keyId: string;
   readonly teamId: string;
   readonly organizationId: string;
+  /** Who made the key. */
+  readonly userId: bigint | undefined;
+  /** The group asked for, as it is configured. */
+  readonly model: string;
   /** The most this call can cost; zero for a call that costs nothing. */
   readonly worstCase: bigint;
   /** Tokens that count against a rate limit. */
@@ -20,7 +24,7 @@ export interface Reservation {
 
 /**
  * Credit of organisations, as one call sees it. Every successful `reserve` is followed by exactly one `settle`; a
- * `reserve` that failed needs nothing more.
+ * `reserve` that failed needs nothing more. A call that costs nothing because nobody was asked settles without a reservation.
  */
 export interface Credit {
   /** Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when nobody can say. */

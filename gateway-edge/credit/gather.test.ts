@@ -10,11 +10,16 @@ const reservation = (callId: string): ReserveRequest => ({
   keyId: "k",
   teamId: "t",
   organizationId: "o",
+  model: "m",
   worstCase: 5n,
   tokens: 1n,
   edgeId: "e",
 });
-const settlement = (callId: string): SettleRequest => ({ settlements: [{ log: UsageLog.fromPartial({ callId }) }], edgeId: "e" });
+const settlement = (callId: string): SettleRequest => ({
+  settlements: [{ log: UsageLog.fromPartial({ callId }), leaseGeneration: 0n }],
+  edgeId: "e",
+  returns: [],
+});
 
 function open() {
   const batches: string[][] = [];

@@ -46,7 +46,7 @@ async function settleMany(
   if (!first) return [];
   try {
     const settlements = requests.flatMap((request) => request.settlements);
-    const answer = await access.settle({ settlements, edgeId: first.edgeId }, options);
+    const answer = await access.settle({ settlements, edgeId: first.edgeId, returns: [] }, options);
     return requests.map(() => ({ answer }));
   } catch (thrown) {
     const error = asAppError(thrown);

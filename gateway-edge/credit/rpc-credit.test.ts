@@ -5,7 +5,7 @@ import { fakeClock, settleWork } from "../access/clock-fixture.ts";
 import { type CreditLimits, createRpcCredit } from "./rpc-credit.ts";
 
 const log = (callId: string) => UsageLog.fromPartial({ callId, cost: 5n, status: "success" });
-const input = { callId: "call_1", keyId: "k", teamId: "t", organizationId: "o", worstCase: 10n, tokens: 3 };
+const input = { callId: "call_1", keyId: "k", teamId: "t", organizationId: "o", userId: 7n, model: "m", worstCase: 10n, tokens: 3 };
 
 function open(limits: Partial<CreditLimits> = {}) {
   const clock = fakeClock();

@@ -111,7 +111,7 @@ class RpcCredit implements Credit {
   async #trySettle(log: UsageLog, deadlineMs: number): Promise<boolean> {
     const { access, edgeId, logger } = this.#deps;
     try {
-      await access.settle({ settlements: [{ log }], edgeId }, { deadlineMs });
+      await access.settle({ settlements: [{ log, leaseGeneration: 0n }], edgeId, returns: [] }, { deadlineMs });
       return true;
     } catch (thrown) {
       const error = asAppError(thrown);

@@ -8,9 +8,11 @@ import type { CallRouting, DeliveredPart, InferenceCall, InferenceResult } from 
 import { gatewayErrorBody, gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { idempotencyKey } from "../middleware/idempotency.ts";
 import { parseJson, readBody, requireJsonType } from "../middleware/read-body.ts";
+import type { BytesPart } from "../providers/provider.ts";
 import { callHeaders } from "./call-headers.ts";
 import { DONE_FRAME, errorFrame } from "./chat-wire.ts";
 import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
+import { sendBytes } from "./send-bytes.ts";
 import { SseWriter } from "./sse-writer.ts";
 
 export interface CallDeps extends IdempotentDeps {
@@ -19,7 +21,7 @@ export interface CallDeps extends IdempotentDeps {
   readonly bodyBytesMax: number;
 }
 
-/** How one of the two APIs words its errors. */
+/** How an API words its errors. */
 export interface ErrorWording {
   status(error: AppError): number;
   body(error: AppError): unknown;
@@ -29,9 +31,15 @@ export const GATEWAY_WORDING: ErrorWording = { status: gatewayErrorStatus, body:
 
 /** How an operation words its answer. */
 export interface Wire<Answer> {
-  whole(answer: Answer, context: WireContext & { bill: Bill }): string;
-  /** Frames of a stream, for operations that have one. */
+  whole(answer: Answer, context: WireContext & { bill: Bill }): string | Promise<string>;
+  /** The type of a whole answer; absent: JSON. */
+  wholeType?(answer: Answer): string;
+  /** The type of an answer that is the provider's own bytes; absent: as the provider named it. */
+  bytesType?(upstreamType: string | undefined): string | undefined;
+  /** Frames of a stream, for operations that make them here; a provider's bytes go out as they are. */
   stream?(context: WireContext): StreamWire;
+  /** What is sent while nothing comes; absent: a comment. */
+  readonly keepAlive?: string;
 }
 
 export interface WireContext {
@@ -43,8 +51,12 @@ export interface WireContext {
 
 export interface StreamWire {
   frames(part: Exclude<DeliveredPart, { type: "settled" }>): string;
-  /** What comes before `[DONE]`. */
-  last(bill: Bill): string;
+  /** What comes before the end. */
+  last(bill: Bill): string | Promise<string>;
+  /** Absent: `[DONE]`. */
+  readonly end?: string;
+  /** Tells an error after the status is out, and ends the stream; absent: the API's error as one frame, then `[DONE]`. */
+  failed?(error: AppError): string | Promise<string>;
 }
 
 /** A call that is authenticated and understood, with the exchange it is answered in. */
@@ -73,8 +85,12 @@ export async function readCall(
 ): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
   requireJsonType(request);
   const rawBody = await readBody(request, deps.bodyBytesMax);
+  return { rawBody, body: parseJson(rawBody), pathModel: pathModelOf(request) };
+}
+
+export function pathModelOf(request: Request): string | undefined {
   const { model } = request.params;
-  return { rawBody, body: parseJson(rawBody), pathModel: Array.isArray(model) ? model.join("/") : model };
+  return Array.isArray(model) ? model.join("/") : model;
 }
 
 /** Makes the call and answers it, whole or streamed; under an Idempotency-Key at most once. */
@@ -83,7 +99,7 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   const key = idempotencyKey(request);
   const idempotent = await beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
   if (idempotent.answer) return replay(response, idempotent.answer);
-  const writer = new SseWriter(response, deps.clock);
+  const writer = new SseWriter(response, deps.clock, exchange.wire.keepAlive);
   // A provider may think for long before its first token. The status waits for it, but not so long that a proxy on the way gives up.
   const cancel = job.stream ? deps.clock.after(SILENCE_MS_MAX, () => writer.open()) : () => {};
   try {
@@ -91,10 +107,11 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
     const call = { callId, endpoint, caller, job, routing, signal, errorStatus: exchange.errors.status };
     const result = await deps.run(call).finally(cancel);
     if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
+    else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer });
     else await sendStream(deps, { exchange, result, idempotent, writer });
   } catch (thrown) {
     if (!writer.isOpen) throw thrown;
-    endWithError(exchange, writer, thrown);
+    await endWithError(deps, { exchange, writer, thrown, wire: undefined });
   } finally {
     await idempotent.close();
   }
@@ -128,17 +145,17 @@ interface Sending<Answer, Type extends "answer" | "stream"> {
 async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): Promise<void> {
   const { response, callId, wire } = exchange;
   const headers = callHeaders(callId, result.head, result.bill);
-  const body = wire.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  const body = await wire.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  const contentType = wire.wholeType?.(result.answer) ?? JSON_TYPE;
   idempotent.record(body);
-  await idempotent.keep(headers, JSON_TYPE);
-  send(response, { headers, contentType: JSON_TYPE, body });
+  await idempotent.keep(headers, contentType);
+  send(response, { headers, contentType, body });
 }
 
 async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stream"> & { writer: SseWriter }): Promise<void> {
   const { exchange, result, idempotent, writer } = sending;
   const { response, callId } = exchange;
   const wire = exchange.wire.stream?.({ callId, nowMs: deps.clock.now(), model: result.head.model });
-  if (!wire) throw new Error(`${exchange.endpoint} has no stream`);
   const headers = callHeaders(callId, result.head);
   if (!writer.isOpen) {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -148,25 +165,41 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
     // Must be iterated whatever happens, for the call is settled at the end of it; to break off means that the client left.
     for await (const part of result.parts) {
       const isLast = part.type === "settled";
-      const text = isLast ? wire.last(part.bill) + DONE_FRAME : wire.frames(part);
-      idempotent.record(text);
+      const frames = isLast ? ((await wire?.last(part.bill)) ?? "") + (wire?.end ?? DONE_FRAME) : framesOf(part, wire);
+      idempotent.record(frames);
       if (isLast) {
         await idempotent.keep(headers, STREAM_TYPE);
-        writer.end(text);
-      } else if (!(await writer.write(text))) {
+        writer.end(frames);
+      } else if (!(await writer.write(frames))) {
         break;
       }
     }
   } catch (thrown) {
-    endWithError(exchange, writer, thrown);
+    await endWithError(deps, { exchange, writer, thrown, wire });
   }
 }
 
+function framesOf(part: Exclude<DeliveredPart, { type: "settled" }> | BytesPart, wire: StreamWire | undefined): string | Uint8Array {
+  if (part.type === "bytes") return part.bytes;
+  if (!wire) throw new Error("an operation without frames of its own");
+  return wire.frames(part);
+}
+
+interface Failing<Answer> {
+  exchange: CallExchange<Answer>;
+  writer: SseWriter;
+  thrown: unknown;
+  /** Undefined: nothing was sent but the status. */
+  wire: StreamWire | undefined;
+}
+
 /** The status is out already: what went wrong is told in the stream, which still ends as a stream should. */
-function endWithError<Answer>({ response, errors }: CallExchange<Answer>, writer: SseWriter, thrown: unknown): void {
+async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, wire }: Failing<Answer>): Promise<void> {
+  const { response, errors, callId, job } = exchange;
   const error = asAppError(thrown);
   response.locals["error"] = error;
-  writer.end(errorFrame(errors.body(error)) + DONE_FRAME);
+  const stream = wire ?? exchange.wire.stream?.({ callId, nowMs: deps.clock.now(), model: job.model });
+  writer.end((await stream?.failed?.(error)) ?? errorFrame(errors.body(error)) + DONE_FRAME);
 }
 
 function replay(response: Response, answer: StoredAnswer): void {
@@ -186,7 +219,7 @@ function send(
 }
 
 /** The request's own `close` may never come once its body was read; the response's always does. */
-function clientLeft(response: Response): AbortSignal {
+export function clientLeft(response: Response): AbortSignal {
   const left = new AbortController();
   const check = () => {
     if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client left."));

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { AppError } from "../../common/errors.ts";
 import { toUsdString } from "../../common/money.ts";
 import { cost } from "../inference/price.ts";
+import { NO_USAGE } from "../inference/usage.ts";
 import type { Send } from "../providers/provider.ts";
 import { deployment, FakeControl, parseStream, startEdge, type TestEdge } from "./edge-fixture.ts";
 
@@ -25,8 +26,7 @@ async function until(condition: () => boolean): Promise<void> {
   expect(condition()).toBe(true);
 }
 
-const priced = (prompt: number, completion: number) =>
-  cost({ input: prompt, cachedInput: 0, cacheWrite: 0, output: completion, reasoning: 0, source: "provider" }, PRICES);
+const priced = (prompt: number, completion: number) => cost({ ...NO_USAGE, input: prompt, output: completion }, PRICES);
 
 test("a whole answer is OpenAI's, and its cost headers are its priced usage, which the ledger has", async () => {
   const { edge, control, auth } = await open();

@@ -1,8 +1,9 @@
 import { toJson } from "../../common/json.ts";
 import type { Bill } from "../inference/meter.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
-import type { Usage } from "../inference/usage.ts";
+import { inputTokens, type Usage } from "../inference/usage.ts";
 import type { ChatAnswer } from "../providers/provider.ts";
+import { encodedText } from "../providers/provider-text.ts";
 
 /** What all objects of one answer share. */
 export interface ChatIdentity {
@@ -56,7 +57,7 @@ export class ChatFrames {
   frames(part: Exclude<DeliveredPart, { type: "settled" }>): string {
     const start = this.#started.has(part.choice) ? "" : this.#frame(part.choice, { role: "assistant", content: "", refusal: null }, null);
     this.#started.add(part.choice);
-    if (part.type === "text-delta") return start + this.#frame(part.choice, { content: part.text }, null, part.logprobs);
+    if (part.type === "text-delta") return start + this.#textFrame(part);
     if (part.type === "other-delta") return start + this.#frame(part.choice, part.fields, null);
     return start + this.#frame(part.choice, {}, part.reason);
   }
@@ -67,8 +68,15 @@ export class ChatFrames {
     return `data: ${toJson({ ...this.#fields(), choices: [], usage: usageWithCost, cost_nano: cost })}\n\n`;
   }
 
-  #frame(index: number, delta: object, finishReason: string | null, logprobs: unknown = null): string {
-    const choice = { index, delta, logprobs, finish_reason: finishReason };
+  /** Nearly all frames of a stream: the text goes in as it came, already JSON. */
+  #textFrame(part: Extract<DeliveredPart, { type: "text-delta" }>): string {
+    const logprobs = part.logprobs === undefined ? "null" : JSON.stringify(part.logprobs);
+    const choice = `{"index":${part.choice},"delta":{"content":${encodedText(part)}},"logprobs":${logprobs},"finish_reason":null}`;
+    return `${this.#head}[${choice}]${this.#tail}`;
+  }
+
+  #frame(index: number, delta: object, finishReason: string | null): string {
+    const choice = { index, delta, logprobs: null, finish_reason: finishReason };
     return `${this.#head}[${JSON.stringify(choice)}]${this.#tail}`;
   }
 
@@ -80,16 +88,16 @@ export class ChatFrames {
 
 /** Our disjoint classes, put together again as OpenAI counts: prompt with cached, completion with reasoning. */
 export function chatUsage(usage: Usage) {
-  const prompt = usage.input + usage.cachedInput + usage.cacheWrite;
-  const completion = usage.output + usage.reasoning;
+  const prompt = inputTokens(usage);
+  const completion = usage.output + usage.reasoning + usage.audioOutput;
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: usage.cachedInput, audio_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: usage.cachedInput, audio_tokens: usage.audioInput },
     completion_tokens_details: {
       reasoning_tokens: usage.reasoning,
-      audio_tokens: 0,
+      audio_tokens: usage.audioOutput,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
     },

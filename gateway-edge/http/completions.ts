@@ -4,7 +4,7 @@ import { completionsJob } from "../inference/jobs/completions.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
 import type { CompletionsAnswer } from "../providers/provider.ts";
-import { parseCompletionsRequest } from "../schemas/completions.ts";
+import { type CompletionsRequest, parseCompletionsRequest } from "../schemas/completions.ts";
 import {
   answerCall,
   type CallDeps,
@@ -29,14 +29,18 @@ export function completionsHandler(deps: CallDeps): RequestHandler {
       callId: String(response.locals["callId"]),
       endpoint: "/v1/completions",
       caller: callerOf(response),
-      job: completionsJob(asked),
-      routing: routingOf(asked),
-      wire: completionsWire(asked.stream_options?.include_usage === true),
+      ...completionsExchange(asked),
       rawBody,
       pathModel: named,
       errors: GATEWAY_WORDING,
     });
   };
+}
+
+/** What a request asks for and how its answer is worded, at whatever door it came in. */
+export function completionsExchange(asked: CompletionsRequest) {
+  const wire = completionsWire(asked.stream_options?.include_usage === true);
+  return { job: completionsJob(asked), routing: routingOf(asked), wire };
 }
 
 function completionsWire(withUsage: boolean): Wire<CompletionsAnswer> {

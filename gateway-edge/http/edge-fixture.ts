@@ -23,6 +23,7 @@ import type {
 } from "../../proto/gen/tributary/access/v1/access.ts";
 import { Caller as CallerMessage, Deployment as DeploymentMessage } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import { createEdgeRuns, type EdgeRuns } from "../assistants/edge-runs.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import { readEdgeConfig } from "../config.ts";
 import type { EdgeDeps } from "../deps.ts";
@@ -30,6 +31,9 @@ import { createInference, type Inference, type InferenceParts } from "../inferen
 import { platformErrorHandler } from "../middleware/error-response.ts";
 import { gatewayErrorHandler, gatewayNotFound } from "../middleware/gateway-error.ts";
 import { requestId } from "../middleware/request-id.ts";
+import { createMemoryRecords } from "../records/memory-records.ts";
+import type { Worker } from "../records/worker.ts";
+import { startWork } from "../work.ts";
 import { inferenceRoutes, platformMessagesHandler } from "./routes.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
@@ -94,6 +98,8 @@ export class FakeWatch implements AsyncIterable<WatchResponse> {
 /** A control plane in this process: keys, credit and settlements in plain maps, every question remembered. */
 export class FakeControl {
   readonly callers = new Map<string, Caller>();
+  /** Other teams, each with its list of models. */
+  readonly teams = new Map<string, string[] | undefined>([["team_9", undefined]]);
   readonly settled = new Map<string, UsageLog>();
   readonly reserved: ReserveRequest[] = [];
   readonly released: string[] = [];
@@ -110,6 +116,11 @@ export class FakeControl {
   refuseReserve: AppError | undefined;
   rate: ReserveResponse["rate"];
   watches: FakeWatch[] = [];
+  /** What teams keep; work on it is done as the callers above. */
+  readonly records = createMemoryRecords({
+    clock: systemClock,
+    callerOf: (keyId) => [...this.callers.values()].find((caller) => caller.keyId === keyId),
+  });
 
   constructor() {
     const admin = { keyId: "key_master", teamId: "team_0", organizationId: "org_0", status: "active", isAdmin: true };
@@ -155,6 +166,11 @@ export class FakeControl {
         settings: this.settings,
         revision: this.revision,
       }),
+      getTeamModels: async ({ teamId, isAdmin }: { teamId: string; isAdmin: boolean }) => {
+        const models = this.teams.get(teamId);
+        if (!isAdmin || !this.teams.has(teamId)) throw new AppError("NOT_FOUND", `The team ${teamId} does not exist.`);
+        return { models: models && { names: models } };
+      },
       reserveMany: async ({ reservations }: ReserveManyRequest) => ({ outcomes: reservations.map((request) => this.#outcome(request)) }),
       settle: async (request: SettleRequest) => this.#settle(request),
       release: async ({ callId }: { callId: string }) => {
@@ -225,6 +241,8 @@ export class FakeControl {
 export interface TestEdge {
   readonly control: FakeControl;
   readonly inference: Inference;
+  readonly worker: Worker;
+  readonly runs: EdgeRuns;
   readonly url: string;
   readonly hostedUrl: string;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -233,13 +251,17 @@ export interface TestEdge {
 
 /** An edge's inference half on two loopback ports, one for each profile. */
 export async function startEdge(control = new FakeControl(), parts: InferenceParts = {}): Promise<TestEdge> {
-  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536" });
-  const deps: EdgeDeps = { config, control: control.asControlPlane(), clock: systemClock, random: systemRandom, logger: silentLogger };
+  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000" });
+  const { records } = control;
+  const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
+  const deps: EdgeDeps = { config, control: control.asControlPlane(), records, ...ports };
   const inference = await createInference(deps, parts);
+  const runs = createEdgeRuns(deps, inference);
+  const worker = startWork(deps, inference, { runs });
   const servers: Server[] = [];
   const open = async (authProfile: "gateway" | "hosted") => {
     const app = express();
-    app.use(inferenceRoutes(deps, { inference, authProfile }));
+    app.use(inferenceRoutes(deps, { inference, worker, runs, authProfile }));
     app.use(requestId(deps));
     app.post("/api/gw/messages", platformMessagesHandler(deps, { inference }));
     app.use("/api", platformErrorHandler(silentLogger));
@@ -255,6 +277,8 @@ export async function startEdge(control = new FakeControl(), parts: InferencePar
   return {
     control,
     inference,
+    worker,
+    runs,
     url,
     hostedUrl,
     post: (path, body, headers = {}) =>
@@ -265,6 +289,7 @@ export async function startEdge(control = new FakeControl(), parts: InferencePar
       }),
     close: async () => {
       clearInterval(heart);
+      await worker.stop();
       await inference.stop();
       for (const server of servers) {
         server.closeAllConnections();

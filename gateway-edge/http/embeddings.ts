@@ -17,14 +17,18 @@ export function embeddingsHandler(deps: CallDeps): RequestHandler {
       callId: String(response.locals["callId"]),
       endpoint: "/v1/embeddings",
       caller: callerOf(response),
-      job: embeddingsJob(asked),
-      routing: routingOf(asked.request),
-      wire: embeddingsWire(asked.request.encoding_format === "base64"),
+      ...embeddingsExchange(asked),
       rawBody,
       pathModel,
       errors: GATEWAY_WORDING,
     });
   };
+}
+
+/** What a request asks for and how its answer is worded, at whatever door it came in. */
+export function embeddingsExchange(asked: ReturnType<typeof parseEmbeddingsRequest>) {
+  const wire = embeddingsWire(asked.request.encoding_format === "base64");
+  return { job: embeddingsJob(asked), routing: routingOf(asked.request), wire };
 }
 
 function embeddingsWire(asBase64: boolean): Wire<EmbeddingsAnswer> {

@@ -13,7 +13,7 @@ export interface IdempotentCall {
   /** The answer given before: to be sent again, with nothing else done. */
   readonly answer: StoredAnswer | undefined;
   /** Adds to what will be stored. */
-  record(text: string): void;
+  record(bytes: string | Uint8Array): void;
   /** Stores what was recorded; before the client's last byte, so that its next try finds it. */
   keep(headers: Readonly<Record<string, string>>, contentType: string): Promise<void>;
   /** Frees the key, unless an answer was kept: the same call may be tried again. */
@@ -46,7 +46,7 @@ export async function beginIdempotentCall(deps: IdempotentDeps, input: Idempoten
 const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, keep: async () => {}, close: async () => {} };
 
 function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: string; callId: string }): IdempotentCall {
-  let recorded: string[] | undefined = [];
+  let recorded: (string | Uint8Array)[] | undefined = [];
   let bytes = 0;
   let ended = false;
 
@@ -64,14 +64,16 @@ function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: 
 
   return {
     answer: undefined,
-    record(text) {
-      bytes += Buffer.byteLength(text);
+    record(piece) {
+      bytes += Buffer.byteLength(piece);
       if (bytes > STORED_BYTES_MAX) recorded = undefined;
-      recorded?.push(text);
+      recorded?.push(piece);
     },
     // An answer too large to store frees the key: better paid twice than never answered.
     keep: (headers, contentType) =>
-      end(recorded && { status: 200, contentType, body: Buffer.from(recorded.join(""), "utf8"), headers: { ...headers } }),
+      end(
+        recorded && { status: 200, contentType, body: Buffer.concat(recorded.map((piece) => Buffer.from(piece))), headers: { ...headers } },
+      ),
     close: async () => {
       if (!ended) await end(undefined);
     },

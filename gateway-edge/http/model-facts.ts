@@ -1,4 +1,5 @@
 import { findModelData } from "../../common/model-data/model-data.ts";
+import { listedTiers } from "../../common/model-data/price-tiers.ts";
 import { isProviderKind, kindOfPrefix, PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Fields, Provider } from "../providers/provider.ts";
@@ -87,7 +88,7 @@ export function paramsOfDeployment(deployment: Deployment, mode: unknown, provid
   return params.length > 0 ? params : (deployment.model?.supportedParams ?? []);
 }
 
-function dataFacts({ providerKind, inferenceModelId }: Deployment, baseModel: unknown): Fields {
+function dataFacts({ providerKind, inferenceModelId, model: known }: Deployment, baseModel: unknown): Fields {
   const [kind, model] = typeof baseModel === "string" ? readBaseModel(baseModel, providerKind) : [providerKind, inferenceModelId];
   const data = findModelData({ kind, model });
   if (!data) return {};
@@ -95,6 +96,8 @@ function dataFacts({ providerKind, inferenceModelId }: Deployment, baseModel: un
     mode: modeOf(data.mode),
     ...limits(data),
     ...prices(data.pricing),
+    // Of a price that somebody set, the tiers are those that were set with it.
+    ...(known?.pricing ? {} : tierPrices(listedTiers(data))),
     ...Object.fromEntries(data.capabilities.map((name) => [`supports_${name}`, true])),
   };
 }
@@ -114,6 +117,7 @@ function catalogFacts({ model }: Deployment, data: Fields): Fields {
     mode: isVague || model.type === "" ? undefined : modeOf(model.type),
     ...limits(model),
     ...prices(model.pricing),
+    ...tierPrices(model.pricing?.tiers?.tiers),
     ...Object.fromEntries(model.capabilities.map((name) => [`supports_${name}`, true])),
   };
 }
@@ -131,6 +135,14 @@ interface TokenPrices {
   readonly output: bigint;
   readonly cachedInput?: bigint | undefined;
   readonly cacheWrite?: bigint | undefined;
+}
+
+/** Tiers under LiteLLM's names: `..._above_200k_tokens`. */
+function tierPrices(tiers: readonly (TokenPrices & { readonly aboveInputTokens: number })[] = []): Fields {
+  const named = tiers.flatMap(({ aboveInputTokens, ...tier }) =>
+    Object.entries(prices(tier)).map(([name, price]) => [`${name}_above_${aboveInputTokens / 1000}k_tokens`, price]),
+  );
+  return Object.fromEntries(named);
 }
 
 function prices(pricing: TokenPrices | undefined): Fields {

@@ -185,3 +185,23 @@ describe("model_group/info", () => {
     expect(embedding).toMatchObject({ model_group: "openai/text-embedding-3-small", mode: "embedding", providers: ["openai"] });
   });
 });
+
+test("prices above a number of tokens are those that are billed: of the price that was set, or of the public list where none was", async () => {
+  const tier = { aboveInputTokens: 200_000, input: 3_000_000_000n, output: 4_000_000_000n };
+  const pricing = { version: 1, unit: "token", input: 1_000_000_000n, output: 2_000_000_000n, effectiveAt: undefined };
+  const claude = { providerKind: "anthropic", inferenceModelId: "claude-sonnet-4-5" };
+  const made = (modelName: string, price?: object) => {
+    const base = deployment({ modelName, ...claude });
+    return { ...base, model: base.model && { ...base.model, pricing: price as typeof pricing | undefined } };
+  };
+  control.deployments = [made("set", { ...pricing, tiers: { tiers: [tier] } }), made("flat", pricing), made("listed")];
+  const own = await startEdge(control);
+  try {
+    const response = await fetch(`${own.url}/model/info`, { headers: { "x-gw-api-key": MASTER_KEY } });
+    const { data } = (await response.json()) as { data: { model_name: string; model_info: Record<string, unknown> }[] };
+    const above = new Map(data.map(({ model_name, model_info }) => [model_name, model_info["input_cost_per_token_above_200k_tokens"]]));
+    expect([above.get("set"), above.get("flat"), above.get("listed")]).toEqual([0.000003, undefined, 0.000006]);
+  } finally {
+    await own.close();
+  }
+});

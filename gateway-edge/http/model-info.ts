@@ -9,7 +9,7 @@ import { modelGroupInfoQuery, modelInfoQuery } from "../schemas/models.ts";
 import { parseQuery } from "../schemas/request-query.ts";
 import { modelFacts, type Providers, paramsOfDeployment, providerName, SUPPORTS } from "./model-facts.ts";
 import { redactFields, redactUrl } from "./redact.ts";
-import { mayView, type Viewer, viewerOf, visibleGroups } from "./visible-models.ts";
+import { isShown, type Viewer, viewerOf, visibleGroups } from "./visible-models.ts";
 
 export interface ModelInfoDeps {
   readonly routing: ModelDirectory;
@@ -34,8 +34,7 @@ export function modelGroupInfoHandler({ routing, providers }: ModelInfoDeps): Re
   return (request, response) => {
     const { model_group: group } = parseQuery(modelGroupInfoQuery, request.query);
     const viewer = viewerOf(callerOf(response));
-    const all = group === undefined ? visibleGroups(viewer, routing) : [group];
-    const names = all.filter((name) => mayView(viewer, name, routing));
+    const names = group === undefined ? visibleGroups(viewer, routing) : [group].filter((name) => isShown(viewer, name, routing));
     response.json({ data: names.map((name) => groupEntry(name, routing.candidates(name, viewer), providers)) });
   };
 }

@@ -88,7 +88,9 @@ test("a key sees what its list has: names, prefixes, access groups, and names un
 });
 
 test("access groups beside the models, or alone", async () => {
-  expect(await names("?include_model_access_groups=true", keyFor("echo"))).toEqual(["echo", "quick", "basic"]);
+  expect(await names("?include_model_access_groups=true", keyFor("basic"))).toEqual(["echo", "quick", "basic"]);
+  expect(await names("?include_model_access_groups=true", keyFor("echo"))).toEqual(["echo", "quick"]);
+  expect(await names("?only_model_access_groups=true", keyFor("basic", "vendor/name"))).toEqual(["basic"]);
   expect(await names("?only_model_access_groups=true")).toEqual(["basic"]);
   expect(await names("?only_model_access_groups=true", keyFor("vendor/name"))).toEqual([]);
 });
@@ -124,6 +126,11 @@ test("team_id: one's own team, any team for an admin; another's looks as if it d
   const own = control.addKey({ role: "member" }).secret;
   expect(await names("?team_id=team_1", own)).toEqual(await names("", own));
   expect(await names("?team_id=team_9")).toContain("private");
+  control.teams.set("team_8", ["vendor/name"]);
+  expect(await names("?team_id=team_8")).toEqual(["vendor/name"]);
+  const narrow = control.addKey({ role: "member", models: { names: ["echo"] }, teamModels: { names: ["echo", "vendor/name"] } }).secret;
+  expect(await names("", narrow)).toEqual(["echo", "quick"]);
+  expect(await names("?team_id=team_1", narrow)).toEqual(["echo", "vendor/name", "quick"]);
   const response = await get("/v1/models?team_id=team_9", own);
   expect([response.status, ((await response.json()) as { error: { type: string } }).error.type]).toEqual([404, "not_found_error"]);
   expect(await names("", control.addKey({ teamId: "team_9" }).secret)).toContain("private");
@@ -155,4 +162,39 @@ test("one model: slashes raw or encoded, names under a wildcard, aliases; what t
       { type: "not_found_error", code: "model_not_found" },
     ]);
   }
+});
+
+test("the team's list bounds the key's, whichever way either names the models", async () => {
+  const seen = (models: string[] | undefined, teamModels: string[]) =>
+    names("", control.addKey({ role: "member", models: models && { names: models }, teamModels: { names: teamModels } }).secret);
+  expect(await seen(["basic", "vendor/name"], ["echo"])).toEqual(["echo", "quick"]);
+  expect(await seen(["echo"], ["basic"])).toEqual(["echo", "quick"]);
+  expect(await seen(["basic"], ["vendor/*"])).toEqual([]);
+  expect(await seen(undefined, ["vendor/name"])).toEqual(["vendor/name"]);
+  expect(await seen(["all-team-models"], ["vendor/name"])).toEqual(["vendor/name"]);
+  expect(await seen(["all-proxy-models"], ["vendor/name"])).toEqual(["vendor/name"]);
+  expect(await seen(["no-default-models"], ["vendor/name"])).toEqual([]);
+});
+
+test("a key with an access group sees and reaches only the deployments in it, not the rest of their group", async () => {
+  const key = keyFor("basic");
+  const ids = async (path: string) => ((await (await get(path, key)).json()) as { data: { model_info: { id: string } }[] }).data;
+  expect((await ids("/model/info")).map(({ model_info }) => model_info.id)).toEqual(["dep_echo"]);
+  expect((await get("/model/info?gw_model_id=dep_second", key)).status).toBe(404);
+  expect((await get("/v1/models/dep_second", key)).status).toBe(404);
+  const ask = (model: string) =>
+    edge.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "hi" }] }, { "x-gw-api-key": key });
+  for (let call = 0; call < 12; call++) expect((await ask(call % 2 === 0 ? "echo" : "quick")).status).toBe(200);
+  expect(new Set([...control.settled.values()].map(({ deploymentId }) => deploymentId))).toEqual(new Set(["dep_echo"]));
+  for (const model of ["dep_second", "vendor/name", "openai/gpt-4o"]) expect((await ask(model)).status).toBe(403);
+  expect((await ask("nothing")).status).toBe(404);
+});
+
+test("a group is asked for by a name that is shown: hidden aliases and ids of deployments have no entry", async () => {
+  const groups = async (name: string) =>
+    ((await (await get(`/model_group/info?model_group=${encodeURIComponent(name)}`)).json()) as { data: { model_group: string }[] }).data;
+  for (const shown of ["echo", "quick", "openai/gpt-4o", "openai/*"]) {
+    expect((await groups(shown)).map(({ model_group }) => model_group)).toEqual([shown]);
+  }
+  for (const hidden of ["secret", "dep_second", "private", "nothing"]) expect(await groups(hidden)).toEqual([]);
 });

@@ -1,8 +1,8 @@
 import type { Request, RequestHandler } from "express";
-import { AppError } from "../../common/errors.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ModelList } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { modelNotFound } from "../inference/admit.ts";
-import { type ModelDirectory, mayUseModel } from "../inference/model-access.ts";
+import type { ModelDirectory } from "../inference/model-access.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
 import { type ModelsQuery, parseModelsQuery } from "../schemas/models.ts";
 import { mayView, type Viewer, visibleAccessGroups, visibleModels } from "./visible-models.ts";
@@ -11,18 +11,23 @@ export interface ModelsDeps {
   readonly routing: ModelDirectory;
 }
 
+export interface ModelListDeps extends ModelsDeps {
+  /** What a team may use, for who belongs to it or is an admin; throws NOT_FOUND for others. */
+  teamModels(caller: Caller, teamId: string): Promise<ModelList | undefined>;
+}
+
 /** GET models: what the caller's key may use, in OpenAI's list. */
-export function listModelsHandler({ routing }: ModelsDeps): RequestHandler {
-  return (request, response) => {
+export function listModelsHandler({ routing, teamModels }: ModelListDeps): RequestHandler {
+  return async (request, response) => {
     const query = parseModelsQuery(request.query);
-    const viewer = chooseViewer(callerOf(response), query);
+    const viewer = await chooseViewer(callerOf(response), query, teamModels);
     const models = query.only_model_access_groups ? [] : visibleModels(viewer, routing, { withWildcards: query.return_wildcard_routes });
     const withGroups = query.include_model_access_groups || query.only_model_access_groups;
     const groups = withGroups ? visibleAccessGroups(viewer, routing) : [];
     const entries = new Map(models.map((name) => [name, modelEntry(name, routing.candidates(name, viewer)[0])]));
     for (const group of groups) {
-      const [member = ""] = routing.accessGroups().get(group) ?? [];
-      if (!entries.has(group)) entries.set(group, modelEntry(group, routing.candidates(member, viewer)[0]));
+      const members = [...(routing.accessGroups().get(group) ?? [])].flatMap((member) => routing.candidates(member, viewer));
+      if (!entries.has(group)) entries.set(group, modelEntry(group, members[0]));
     }
     const metadata = (name: string) =>
       query.include_metadata ? { metadata: { fallbacks: fallbacksOf(name, { query, viewer, routing }) } } : {};
@@ -35,7 +40,7 @@ export function getModelHandler({ routing }: ModelsDeps): RequestHandler {
   return (request, response) => {
     const caller = callerOf(response);
     const name = nameIn(request);
-    const [deployment] = mayUseModel(caller, name, routing) ? routing.candidates(name, caller) : [];
+    const [deployment] = routing.candidates(name, caller);
     if (!deployment) throw modelNotFound(name, "model");
     response.json(modelEntry(name, deployment));
   };
@@ -46,12 +51,17 @@ function nameIn(request: Request): string {
   return Array.isArray(id) ? id.join("/") : String(id);
 }
 
-/** Another team's models are its own business: for all but admins it looks as if there were no such team. */
-function chooseViewer(caller: Caller, { team_id: teamId = caller.teamId, scope }: ModelsQuery): Viewer {
-  if (teamId !== caller.teamId && !caller.isAdmin)
-    throw new AppError("NOT_FOUND", `The team ${teamId} does not exist.`, { param: "team_id" });
+/** What a team sees is asked for whole, whatever the key's own list says; another's looks as if there were no such team. */
+async function chooseViewer(
+  caller: Caller,
+  { team_id: asked, scope }: ModelsQuery,
+  teamModels: ModelListDeps["teamModels"],
+): Promise<Viewer> {
   const manages = caller.isAdmin || caller.role === "owner" || caller.role === "admin";
-  return { caller, teamId, expanded: scope === "expand" && manages };
+  const teamId = asked ?? caller.teamId;
+  const list = teamId === caller.teamId ? caller.teamModels : await teamModels(caller, teamId);
+  if (scope === "expand" && manages) return { teamId };
+  return { teamId, teamModels: list, models: asked === undefined ? caller.models : undefined };
 }
 
 function fallbacksOf(name: string, { query, viewer, routing }: { query: ModelsQuery; viewer: Viewer; routing: ModelDirectory }): string[] {

@@ -4,6 +4,7 @@ import { completionsRequest } from "../schemas/completions.ts";
 import { embeddingsRequest } from "../schemas/embeddings.ts";
 import { moderationsRequest } from "../schemas/moderations.ts";
 import type { OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
+import { describeMediaOperations } from "./media-operations.ts";
 import { describeModelOperations } from "./model-operations.ts";
 
 /** Each inference path once: the router and the OpenAPI page are both made from these lists. */
@@ -81,6 +82,7 @@ export function describeOperations(): OperationDescription[] {
       body: moderationsRequest,
       answer: moderation,
     }),
+    ...describeMediaOperations(REFUSALS),
     ...describeModelOperations(failure),
   ];
 }

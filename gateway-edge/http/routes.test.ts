@@ -23,14 +23,19 @@ const call = (url: string, path: string, headers: Record<string, string>) =>
 
 interface Layer {
   route?: { path: string | string[]; methods: Record<string, boolean> };
+  handle?: { stack?: Layer[] };
 }
 
-/** Every route of the router with an example of its path. */
+/** Every route of the router and of those in it, with an example of its path. */
 function routesOf(router: Router): { method: string; path: string }[] {
-  const layers = (router as unknown as { stack: Layer[] }).stack;
-  return layers.flatMap(({ route }) => {
-    if (!route || typeof route.path !== "string") return [];
-    const path = route.path.replace(":model", "echo").replace("*id", "echo");
+  return routesIn((router as unknown as { stack: Layer[] }).stack);
+}
+
+function routesIn(layers: readonly Layer[]): { method: string; path: string }[] {
+  return layers.flatMap(({ route, handle }) => {
+    if (!route) return routesIn(handle?.stack ?? []);
+    if (typeof route.path !== "string") return [];
+    const path = route.path.replace(/:\w+/g, "echo").replace(/\*\w+/, "echo");
     return Object.keys(route.methods).map((method) => ({ method: method.toUpperCase(), path }));
   });
 }
@@ -39,11 +44,14 @@ test("no inference route answers without a key: each one found in the router is 
   const deps = {
     config: readEdgeConfig({}),
     control: control.asControlPlane(),
+    records: control.records,
     clock: systemClock,
     random: systemRandom,
     logger: silentLogger,
   };
-  const routes = routesOf(inferenceRoutes(deps, { inference: edge.inference, authProfile: "gateway" }));
+  const routes = routesOf(
+    inferenceRoutes(deps, { inference: edge.inference, worker: edge.worker, runs: edge.runs, authProfile: "gateway" }),
+  );
   expect(routes.length).toBeGreaterThanOrEqual(18);
   for (const { method, path } of routes) {
     const response = await fetch(edge.url + path, { method, ...(method === "POST" ? { body: "{ not even json" } : {}) });

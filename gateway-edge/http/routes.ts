@@ -1,17 +1,32 @@
-import { type ErrorRequestHandler, type RequestHandler, Router } from "express";
-import { AppError } from "../../common/errors.ts";
-import { newId } from "../../common/ids.ts";
-import type { Logger } from "../../common/logger.ts";
+import { type RequestHandler, Router } from "express";
+import type { EdgeRuns } from "../assistants/edge-runs.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { Inference } from "../inference/create.ts";
+import { anthropicErrorHandler } from "../middleware/anthropic-error.ts";
 import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
-import { gatewayErrorHandler, gatewayErrorOf } from "../middleware/gateway-error.ts";
-import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
+import { gatewayErrorHandler } from "../middleware/gateway-error.ts";
+import type { Worker } from "../records/worker.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
 import type { CallDeps } from "./answer-call.ts";
+import { assistantsOperations, describeAssistants } from "./assistants.ts";
+import type { AssistantsDeps } from "./assistants-deps.ts";
+import { audioFormHandler, speechHandler } from "./audio.ts";
 import { chatCompletionsHandler } from "./chat-completions.ts";
 import { completionsHandler } from "./completions.ts";
 import { embeddingsHandler } from "./embeddings.ts";
+import { describeFilesAndBatches, filesAndBatches } from "./files-and-batches.ts";
+import { type GatedRoute, gatedRouter } from "./gate.ts";
+import { imageEditsHandler, imagesHandler } from "./images.ts";
+import {
+  IMAGE_EDITS_PATHS,
+  IMAGES_PATHS,
+  RERANK_PATHS,
+  SPEECH_PATHS,
+  TRANSCRIPTIONS_PATHS,
+  TRANSLATIONS_PATHS,
+} from "./media-operations.ts";
+import { messagesRoutes } from "./messages.ts";
+import { describeMessages } from "./messages-operations.ts";
 import { modelGroupInfoHandler, modelInfoHandler } from "./model-info.ts";
 import {
   MODEL_GROUP_INFO_PATHS,
@@ -22,34 +37,84 @@ import {
   TOKEN_COUNTER_PATHS,
   TRANSFORM_REQUEST_PATHS,
 } from "./model-operations.ts";
-import { getModelHandler, listModelsHandler } from "./models.ts";
+import { getModelHandler, listModelsHandler, type ModelListDeps } from "./models.ts";
 import { moderationsHandler } from "./moderations.ts";
 import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
+import { passThroughRoutes } from "./pass-through.ts";
 import { messagesHandler } from "./platform-messages.ts";
+import { rerankHandler } from "./rerank.ts";
+import { describeResponses, responsesOperations } from "./responses.ts";
 import { supportedParamsHandler, tokenCounterHandler, transformRequestHandler, type UtilityDeps } from "./utilities.ts";
 
 /** What /openapi.json and /docs say of the routes below. */
-export const inferenceOperations: readonly OperationDescription[] = describeOperations();
+export const inferenceOperations: readonly OperationDescription[] = [
+  ...describeOperations(),
+  ...describeMessages(),
+  ...describeResponses(),
+  ...describeAssistants(),
+  ...describeFilesAndBatches(),
+];
 
-interface InferenceRoute {
-  readonly method: "get" | "post";
-  readonly paths: readonly string[];
-  readonly handler: RequestHandler;
+export interface RouteParts {
+  readonly inference: Inference;
+  /** Who does what outlives a request. */
+  readonly worker: Worker;
+  readonly runs: EdgeRuns;
+  readonly authProfile: AuthProfile;
 }
 
-/**
- * Every inference path. One gate stands before all of them: it names the call, refuses other methods and authenticates,
- * before a byte of the body is read. Paths that are not in the table pass through untouched.
- */
-export function inferenceRoutes(deps: EdgeDeps, { inference, authProfile }: { inference: Inference; authProfile: AuthProfile }): Router {
+/** Every inference path: what is called all day first, in a table of its own, so that it pays for no other path. */
+export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): Router {
+  const { inference, authProfile } = parts;
   const calls = callDeps(deps, inference);
-  const utilities = utilityDeps(deps, inference);
-  const routes: readonly InferenceRoute[] = [
+  const gate = { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler };
+  const hot: readonly GatedRoute[] = [
     { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
     { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
     { method: "post", paths: EMBEDDINGS_PATHS, handler: embeddingsHandler(calls) },
     { method: "post", paths: MODERATIONS_PATHS, handler: moderationsHandler(calls) },
-    { method: "get", paths: MODEL_LIST_PATHS, handler: listModelsHandler(inference) },
+  ];
+  const router = Router({ caseSensitive: true });
+  router.use(gatedRouter(deps, hot, gate));
+  router.use(
+    gatedRouter(deps, [...mediaRoutes(calls), ...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], gate),
+  );
+  router.use(gatedRouter(deps, filesAndBatches(deps, parts.worker), gate));
+  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records }), gate));
+  router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
+  router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
+  return router;
+}
+
+function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inference, worker, runs }: RouteParts): AssistantsDeps {
+  return {
+    records,
+    clock,
+    random,
+    routing: inference.routing,
+    starter: { hold: () => worker.newLease(), start: (record, caller) => worker.startNow({ record, caller }) },
+    feed: runs.feed,
+    cancelled: (runId) => runs.cancelled(runId),
+    bodyBytesMax: config.jsonBodyBytesMax,
+  };
+}
+
+/** Sound, images, ranking. */
+function mediaRoutes(calls: CallDeps): GatedRoute[] {
+  return [
+    { method: "post", paths: SPEECH_PATHS, handler: speechHandler(calls) },
+    { method: "post", paths: TRANSCRIPTIONS_PATHS, handler: audioFormHandler(calls, "transcriptions") },
+    { method: "post", paths: TRANSLATIONS_PATHS, handler: audioFormHandler(calls, "translations") },
+    { method: "post", paths: IMAGES_PATHS, handler: imagesHandler(calls) },
+    { method: "post", paths: IMAGE_EDITS_PATHS, handler: imageEditsHandler(calls) },
+    { method: "post", paths: RERANK_PATHS, handler: rerankHandler(calls) },
+  ];
+}
+
+function modelRoutes(deps: EdgeDeps, inference: Inference): GatedRoute[] {
+  const utilities = utilityDeps(deps, inference);
+  return [
+    { method: "get", paths: MODEL_LIST_PATHS, handler: listModelsHandler({ ...inference, teamModels: teamModels(deps) }) },
     { method: "get", paths: MODEL_PATHS, handler: getModelHandler(inference) },
     { method: "get", paths: MODEL_INFO_PATHS, handler: modelInfoHandler(inference) },
     { method: "get", paths: MODEL_GROUP_INFO_PATHS, handler: modelGroupInfoHandler(inference) },
@@ -57,14 +122,13 @@ export function inferenceRoutes(deps: EdgeDeps, { inference, authProfile }: { in
     { method: "get", paths: SUPPORTED_PARAMS_PATHS, handler: supportedParamsHandler(utilities) },
     { method: "post", paths: TRANSFORM_REQUEST_PATHS, handler: transformRequestHandler(utilities) },
   ];
-  const router = Router({ caseSensitive: true });
-  const allPaths = routes.flatMap(({ paths }) => paths);
-  router.all(allPaths, nameCall(deps));
-  for (const { method, paths } of routes) router.all([...paths], refuseOtherMethods(method));
-  router.all(allPaths, authenticateKey(authProfile, inference));
-  for (const { method, paths, handler } of routes) for (const path of paths) router[method](path, nameRoute(path), handler);
-  router.use(logFailure(deps.logger), gatewayErrorHandler);
-  return router;
+}
+
+const TEAM_MODELS_MS = 2000;
+
+function teamModels({ control }: EdgeDeps): ModelListDeps["teamModels"] {
+  return async ({ userId, isAdmin }, teamId) =>
+    (await control.access.getTeamModels({ teamId, userId, isAdmin }, { deadlineMs: TEAM_MODELS_MS })).models;
 }
 
 /** POST /api/gw/messages: the same call for a signed-in user of the platform. */
@@ -76,49 +140,6 @@ function callDeps({ config, control, clock, logger }: EdgeDeps, inference: Infer
   return { run: inference.run, access: control.access, clock, logger, bodyBytesMax: config.jsonBodyBytesMax };
 }
 
-function utilityDeps({ config }: EdgeDeps, { routing, providers }: Inference): UtilityDeps {
-  return { routing, providers, dropParams: () => routing.settings().dropParams, bodyBytesMax: config.jsonBodyBytesMax };
-}
-
-/** Every answer, also a refusal, tells which request and which call it belongs to. */
-function nameCall({ clock, random }: EdgeDeps): RequestHandler {
-  return (request, response, next) => {
-    assignRequestId(request, response, { clock, random });
-    const callId = newId("call", { clock, random });
-    response.locals["callId"] = callId;
-    response.locals["route"] = "refused";
-    response.setHeader("x-gw-call-id", callId);
-    next();
-  };
-}
-
-function nameRoute(path: string): RequestHandler {
-  return (_request, response, next) => {
-    response.locals["route"] = path;
-    next();
-  };
-}
-
-function refuseOtherMethods(method: InferenceRoute["method"]): RequestHandler {
-  const allowed = method === "get" ? ["GET", "HEAD"] : ["POST"];
-  return (request, response, next) => {
-    if (allowed.includes(request.method)) return next();
-    response.setHeader("allow", [...allowed, "OPTIONS"].join(", "));
-    if (request.method === "OPTIONS") {
-      response.status(204).end();
-      return;
-    }
-    throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not possible here; use ${allowed.join(" or ")}.`);
-  };
-}
-
-function logFailure(logger: Logger): ErrorRequestHandler {
-  return (thrown: unknown, _request, response, next) => {
-    const error = gatewayErrorOf(thrown);
-    const fields = { requestId: requestIdOf(response), callId: response.locals["callId"], code: error.code, internal: error.internal };
-    // A caller that left in the middle of its body is no fault of ours.
-    if (error.code === "SERVER_ERROR" && !response.destroyed) logger.error(fields, error.message);
-    else logger.debug(fields, error.message);
-    next(error);
-  };
+function utilityDeps({ config }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {
+  return { routing, providers, countRemotely, dropParams: () => routing.settings().dropParams, bodyBytesMax: config.jsonBodyBytesMax };
 }

@@ -1,19 +1,24 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../common/clock.ts";
 
+const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const KEEP_ALIVE_MS = 15_000;
 const DRAIN_MS_MAX = 60_000;
+/** A comment: every other kind of frame without data breaks some client of OpenAI's API. */
+const COMMENT = ": keep-alive\n\n";
 
 /** Writes server-sent events to a client: waits for one that reads slowly, gives up one that does not read. */
 export class SseWriter {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
+  readonly #keepAlive: string;
   #writtenAtMs = 0;
   #cancelKeepAlive: () => void = () => {};
 
-  constructor(response: ServerResponse, clock: Clock) {
+  constructor(response: ServerResponse, clock: Clock, keepAlive = COMMENT) {
     this.#response = response;
     this.#clock = clock;
+    this.#keepAlive = keepAlive;
     response.once("close", () => this.#cancelKeepAlive());
   }
 
@@ -22,20 +27,20 @@ export class SseWriter {
     return this.#response.headersSent;
   }
 
-  /** Sends status and headers; from here on an error can only be a frame. */
-  open(): void {
+  /** Sends status and headers; from here on an error can only be a frame. What is no stream of events gets no keep-alives. */
+  open(contentType: string = EVENT_STREAM): void {
     if (this.#isGone()) return;
     this.#response.statusCode = 200;
-    this.#response.setHeader("content-type", "text/event-stream; charset=utf-8");
+    this.#response.setHeader("content-type", contentType);
     this.#response.setHeader("cache-control", "no-cache");
     this.#response.setHeader("x-accel-buffering", "no");
     this.#response.flushHeaders();
     this.#writtenAtMs = this.#clock.monotonicMs();
-    this.#keepAliveIn(KEEP_ALIVE_MS);
+    if (contentType === EVENT_STREAM) this.#keepAliveIn(KEEP_ALIVE_MS);
   }
 
   /** False when the client is gone. */
-  async write(frames: string): Promise<boolean> {
+  async write(frames: string | Uint8Array): Promise<boolean> {
     if (this.#isGone()) return false;
     this.#writtenAtMs = this.#clock.monotonicMs();
     if (!this.#response.write(frames)) await this.#drained();
@@ -43,7 +48,7 @@ export class SseWriter {
   }
 
   /** The last frames; the connection's answer ends with them, or clients would wait for more. */
-  end(frames: string): void {
+  end(frames: string | Uint8Array): void {
     this.#cancelKeepAlive();
     if (!this.#isGone()) this.#response.end(frames);
   }
@@ -67,13 +72,12 @@ export class SseWriter {
     });
   }
 
-  /** Comments only: every other kind of frame without data breaks some client. */
   #keepAliveIn(milliseconds: number): void {
     this.#cancelKeepAlive = this.#clock.after(milliseconds, () => {
       const idleMs = this.#clock.monotonicMs() - this.#writtenAtMs;
       if (idleMs < KEEP_ALIVE_MS) return this.#keepAliveIn(KEEP_ALIVE_MS - idleMs);
       this.#writtenAtMs = this.#clock.monotonicMs();
-      if (!this.#isGone() && !this.#response.writableNeedDrain) this.#response.write(": keep-alive\n\n");
+      if (!this.#isGone() && !this.#response.writableNeedDrain) this.#response.write(this.#keepAlive);
       this.#keepAliveIn(KEEP_ALIVE_MS);
     });
   }

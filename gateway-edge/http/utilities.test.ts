@@ -1,4 +1,4 @@
-import type { UpstreamRequest } from "../providers/provider.ts";
+import type { UpstreamRequest, UpstreamResponse } from "../providers/provider.ts";
 import { deployment, FakeControl, MASTER_KEY, startEdge, type TestEdge } from "./edge-fixture.ts";
 
 const UPSTREAM_KEY = "upstream-secret-1";
@@ -9,9 +9,12 @@ const chat = { messages: [{ role: "user", content: "hello world" }], temperature
 let edge: TestEdge;
 let control: FakeControl;
 let sent: UpstreamRequest[];
+/** What the network answers; none by default. */
+let answer: (() => UpstreamResponse) | undefined;
 
 beforeEach(async () => {
   sent = [];
+  answer = undefined;
   control = new FakeControl();
   control.deployments = [
     deployment({ modelName: "echo" }),
@@ -34,6 +37,7 @@ beforeEach(async () => {
   edge = await startEdge(control, {
     send: async (request) => {
       sent.push(request);
+      if (answer) return answer();
       throw Object.assign(new Error("no network in this test"), { code: "ECONNREFUSED" });
     },
   });
@@ -49,7 +53,96 @@ const get = async (path: string, key = MASTER_KEY) => {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> & { error: { type: string } } };
 };
 
+const json = (status: number, body: unknown) => (): UpstreamResponse => ({
+  status,
+  headers: { "content-type": "application/json" },
+  body: (async function* () {
+    yield Buffer.from(JSON.stringify(body));
+  })(),
+});
+
 describe("token_counter", () => {
+  const REMOTE = [
+    ["anthropic", "anthropic_api", { input_tokens: 42 }, "https://up.example/v1/messages/count_tokens"],
+    [
+      "gemini",
+      "google_ai_studio_api",
+      { totalTokens: 42, promptTokensDetails: [] },
+      "https://up.example/v1/v1beta/models/gpt-4:countTokens",
+    ],
+    [
+      "bedrock",
+      "bedrock_api",
+      { inputTokens: 42 },
+      "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-3-haiku-20240307-v1%3A0/count-tokens",
+    ],
+  ] as const;
+
+  test.each(REMOTE)("call_endpoint: %s counts by itself, and nothing is reserved", async (kind, tokenizer, original, url) => {
+    answer = json(200, original);
+    const asked = { model: `via-${kind}`, messages: chat.messages, system: "be brief" };
+    expect((await post("/utils/token_counter?call_endpoint=true", asked)).body).toMatchObject({
+      total_tokens: 42,
+      request_model: asked.model,
+      tokenizer_type: tokenizer,
+      original_response: original,
+      error: false,
+      error_message: null,
+      status_code: null,
+    });
+    expect(sent.map((request) => request.url)).toEqual([url]);
+    expect(String(sent[0]?.body)).toContain("hello world");
+    expect(String(sent[0]?.body)).toContain("be brief");
+    expect(control.reserved).toEqual([]);
+  });
+
+  test("call_endpoint: a provider that fails, or cannot be reached, leaves our own count and says why", async () => {
+    const asked = { model: "via-anthropic", messages: chat.messages };
+    const local = (await post("/utils/token_counter", asked)).body;
+    expect(sent).toEqual([]);
+    answer = json(400, { type: "error", error: { type: "invalid_request_error", message: "messages: too few" } });
+    expect((await post("/utils/token_counter?call_endpoint=true", asked)).body).toEqual({
+      ...local,
+      error: true,
+      error_message: "messages: too few",
+      status_code: 400,
+    });
+    answer = json(200, { input_tokens: "many" });
+    expect((await post("/utils/token_counter?call_endpoint=1", asked)).body).toMatchObject({
+      total_tokens: local["total_tokens"],
+      error: true,
+      status_code: 503,
+    });
+    answer = undefined;
+    expect((await post("/utils/token_counter?call_endpoint=true", asked)).body).toEqual({
+      ...local,
+      error: true,
+      error_message: "The provider cannot be reached.",
+      status_code: 503,
+    });
+  });
+
+  test("call_endpoint: Google takes its contents as they are; who has no endpoint, or not for contents, is not asked", async () => {
+    answer = json(200, { totalTokens: 5 });
+    const contents = [{ role: "user", parts: [{ text: "hi" }] }];
+    const counted = await post("/utils/token_counter?call_endpoint=true", { model: "via-gemini", contents, system: "be brief" });
+    expect(counted.body["total_tokens"]).toBe(5);
+    expect(JSON.parse(String(sent[0]?.body))).toEqual({
+      generateContentRequest: { model: "models/gpt-4", contents, systemInstruction: { parts: [{ text: "be brief" }] } },
+    });
+    for (const asked of [
+      { model: "via-anthropic", contents },
+      { model: "via-openai", prompt: "x" },
+      { model: "unknown", prompt: "x" },
+    ]) {
+      expect((await post("/utils/token_counter?call_endpoint=true", asked)).body).toMatchObject({
+        tokenizer_type: "openai_tokenizer",
+        error: false,
+      });
+    }
+    expect(sent).toHaveLength(1);
+  });
+
   test("a prompt of a model by its name, of a group by what serves it", async () => {
     for (const path of ["/utils/token_counter", "/v1/utils/token_counter?call_endpoint=true"]) {
       expect(await post(path, { model: "gpt-4o", prompt: "hello <|endoftext|> world" })).toEqual({

@@ -1,18 +1,20 @@
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { AppError } from "../../common/errors.ts";
 import { findModelData } from "../../common/model-data/model-data.ts";
 import { guessKind, kindOfPrefix } from "../../common/model-data/provider-kinds.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../inference/create.ts";
 import type { Job } from "../inference/job.ts";
 import { chatJob } from "../inference/jobs/chat.ts";
 import { completionsJob } from "../inference/jobs/completions.ts";
 import { embeddingsJob } from "../inference/jobs/embeddings.ts";
 import { moderationsJob } from "../inference/jobs/moderations.ts";
-import { type ModelDirectory, mayUseModel } from "../inference/model-access.ts";
+import type { ModelDirectory } from "../inference/model-access.ts";
 import type { PlanDeps } from "../inference/plan-call.ts";
 import { previewCall } from "../inference/preview-call.ts";
 import { countTokens } from "../inference/token-counter.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
+import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { parseJson, readBody, requireJsonType } from "../middleware/read-body.ts";
 import type { ChatMessage, Fields } from "../providers/provider.ts";
 import { parseChatRequest } from "../schemas/chat.ts";
@@ -34,27 +36,35 @@ import { redactHeaders, redactUrl } from "./redact.ts";
 export interface UtilityDeps extends PlanDeps {
   readonly routing: ModelDirectory;
   readonly providers: Providers;
+  readonly countRemotely: Inference["countRemotely"];
   readonly dropParams: () => boolean;
   readonly bodyBytesMax: number;
 }
 
-/** POST utils/token_counter. A model that nobody configured is counted by its name alone. */
+/**
+ * POST utils/token_counter. A model that nobody configured is counted by its name alone. With call_endpoint the provider counts, where it
+ * has an endpoint for that.
+ */
 export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
   return async (request, response) => {
-    // No adapter has a counting endpoint so far: with call_endpoint the answer is the local count, and its tokenizer says so.
-    parseQuery(tokenCountQuery, request.query);
+    const { call_endpoint: callEndpoint } = parseQuery(tokenCountQuery, request.query);
     const asked = parseTokenCountRequest(await readJson(deps, request));
-    const [deployment] = usableDeployments(deps, { caller: callerOf(response), model: asked.model });
-    const { tokens, tokenizer } = await count(asked, { deployment, providers: deps.providers });
+    const deployments = usableDeployments(deps, { caller: callerOf(response), model: asked.model });
+    const able = callEndpoint ? deployments.find(({ providerKind }) => deps.providers.get(providerKind)?.remoteCount) : undefined;
+    const deployment = able ?? deployments[0];
+    const remote = able && (await deps.countRemotely({ deployment: able, asked, signal: clientLeft(response) }));
+    const { tokens, tokenizer } = remote?.type === "counted" ? remote : await count(asked, { deployment, providers: deps.providers });
+    const failure = remote?.type === "failed" ? remote : undefined;
     response.json({
       total_tokens: tokens,
       request_model: asked.model,
       model_used: deployment?.inferenceModelId ?? asked.model,
       tokenizer_type: tokenizer,
-      original_response: null,
-      error: false,
-      error_message: null,
-      status_code: null,
+      original_response: remote?.type === "counted" ? remote.original : null,
+      // The provider could not be asked: the count is ours, and says so.
+      error: failure !== undefined,
+      error_message: failure?.error.message ?? null,
+      status_code: failure ? (failure.upstreamStatus ?? gatewayErrorStatus(failure.error)) : null,
     });
   };
 }
@@ -64,7 +74,7 @@ export function supportedParamsHandler(deps: UtilityDeps): RequestHandler {
   return (request, response) => {
     const { model } = parseQuery(supportedParamsQuery, request.query);
     const caller = callerOf(response);
-    const deployments = mayUseModel(caller, model, deps.routing) ? deps.routing.candidates(model, caller) : [];
+    const deployments = deps.routing.candidates(model, caller);
     const ofGroup = deployments.map((each) => paramsOfDeployment(each, modelFacts(each).values["mode"], deps.providers));
     const params = deployments.length > 0 ? [...new Set(ofGroup.flat())] : paramsOfPublicModel(model, deps.providers);
     if (!params) throw new AppError("INVALID_REQUEST", `Could not map model=${model}`, { param: "model" });
@@ -104,9 +114,15 @@ async function readJson({ bodyBytesMax }: UtilityDeps, request: Request): Promis
   return parseJson(await readBody(request, bodyBytesMax));
 }
 
+function clientLeft(response: Response): AbortSignal {
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  return left.signal;
+}
+
 function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller: Caller; model: string }): readonly Deployment[] {
   const deployments = routing.candidates(model, caller);
-  if (deployments.length === 0 || mayUseModel(caller, model, routing)) return deployments;
+  if (deployments.length > 0 || !routing.groupOf(model, caller)) return deployments;
   throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
 }
 

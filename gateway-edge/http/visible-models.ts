@@ -1,31 +1,31 @@
 import { modelsOf } from "../../common/model-data/model-data.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
-import { mayUse } from "../inference/admit.ts";
 import { type ModelDirectory, mayUseModel } from "../inference/model-access.ts";
+import { type Asker, isListed } from "../routing/asker.ts";
 import { fillStars, matchPattern } from "../routing/wildcard.ts";
 
-/** Who looks at the models, and how much of them is shown. */
-export interface Viewer {
-  readonly caller: Caller;
-  /** Deployments of this team are shown beside those for everybody. */
-  readonly teamId: string;
-  /** Everything, whatever the key's list says. */
-  readonly expanded: boolean;
-}
+/** Who looks at the models: deployments of its team are shown beside those for everybody, within what its lists allow. */
+export type Viewer = Asker;
 
-export function viewerOf(caller: Caller): Viewer {
-  return { caller, teamId: caller.teamId, expanded: false };
+export function viewerOf({ teamId, models, teamModels }: Caller): Viewer {
+  return { teamId, models, teamModels };
 }
 
 export function mayView(viewer: Viewer, name: string, directory: ModelDirectory): boolean {
-  if (viewer.expanded) return directory.groupOf(name, viewer) !== undefined;
-  return mayUseModel(viewer.caller, name, directory, viewer);
+  return mayUseModel(viewer, name, directory);
+}
+
+/** Whether a group is shown under this name: not those of hidden aliases and deployments' ids, though they can be called. */
+export function isShown(viewer: Viewer, name: string, directory: ModelDirectory): boolean {
+  if (!mayView(viewer, name, directory)) return false;
+  const group = directory.groupOf(name, viewer);
+  return visibleGroups(viewer, directory).includes(name) || (group?.name === name && group.configuredName.includes("*"));
 }
 
 /** Names of groups that a viewer may use, as they are configured: wildcards stay patterns, aliases count. */
 export function visibleGroups(viewer: Viewer, directory: ModelDirectory): string[] {
   const configured = directory.names(viewer).filter((name) => mayView(viewer, name, directory));
-  return [...new Set([...configured, ...namedByKey(viewer.caller, directory)])];
+  return [...new Set([...configured, ...listedNames(viewer, directory)])];
 }
 
 /** Names of models that a viewer may use: a wildcard is shown as the models that are known of its provider. */
@@ -35,24 +35,26 @@ export function visibleModels(viewer: Viewer, directory: ModelDirectory, { withW
     return withWildcards ? [name, ...expandWildcard(name, viewer, directory)] : expandWildcard(name, viewer, directory);
   });
   const visible = names.filter((name) => mayView(viewer, name, directory));
-  return [...new Set([...visible, ...namedByKey(viewer.caller, directory)])];
+  return [...new Set([...visible, ...listedNames(viewer, directory)])];
 }
 
-/** Access groups that a viewer has: named by its key, or with a model in it that it may use. */
+/** Access groups that a viewer has: those its lists name, or every one where it has no list; never one without a model for it. */
 export function visibleAccessGroups(viewer: Viewer, directory: ModelDirectory): string[] {
   const shown = [...directory.accessGroups()].filter(
-    ([group, members]) => viewer.expanded || mayUse(viewer.caller, group) || [...members].some((name) => mayView(viewer, name, directory)),
+    ([group, members]) => isListed(viewer, group) && [...members].some((name) => mayView(viewer, name, directory)),
   );
   return shown.map(([group]) => group).sort();
 }
 
-/** A key may list names under a wildcard that no price list knows yet. */
-function namedByKey(caller: Caller, directory: ModelDirectory): string[] {
-  return (caller.models?.names ?? []).filter((name) => !name.includes("*") && directory.groupOf(name, caller)?.name === name);
+/** A list may have names under a wildcard that no price list knows yet. */
+function listedNames(viewer: Viewer, directory: ModelDirectory): string[] {
+  const names = [...(viewer.models?.names ?? []), ...(viewer.teamModels?.names ?? [])];
+  return names.filter((name) => !name.includes("*") && directory.groupOf(name, viewer)?.name === name && mayView(viewer, name, directory));
 }
 
-function expandWildcard(pattern: string, viewer: Viewer, directory: ModelDirectory): string[] {
-  return directory.candidates(pattern, viewer).flatMap(({ providerKind, inferenceModelId }) =>
+/** Whatever the viewer's lists say of the pattern: they may have some of the names under it. */
+function expandWildcard(pattern: string, { teamId }: Viewer, directory: ModelDirectory): string[] {
+  return directory.candidates(pattern, { teamId }).flatMap(({ providerKind, inferenceModelId }) =>
     modelsOf(providerKind).flatMap((name) => {
       const captures = inferenceModelId.includes("*") ? matchPattern(inferenceModelId, name) : undefined;
       return captures ? [fillStars(pattern, { name, captures })] : [];

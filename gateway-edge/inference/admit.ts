@@ -18,12 +18,6 @@ export function admit(admission: Admission): void {
   for (const model of admission.alternatives) refuseModel(admission, { model, param: "fallbacks" });
 }
 
-/** Whether a key's list of models has this one. No list means every model; a name may end in `*`. */
-export function mayUse(caller: Caller, model: string): boolean {
-  if (caller.models === undefined) return true;
-  return caller.models.names.some((name) => (name.endsWith("*") ? model.startsWith(name.slice(0, -1)) : name === model));
-}
-
 function refuseBlocked(caller: Caller): void {
   if (caller.status !== "team_blocked") return;
   throw new AppError("TEAM_BLOCKED", `The team ${caller.teamName} is blocked. Buy credits, or ask an admin to unblock it.`);

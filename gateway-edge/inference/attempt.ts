@@ -1,10 +1,10 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { Fields, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
+import type { BytesPart, Fields, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
 import type { Attempt } from "../routing/route.ts";
 import { type Job, type JobAnswer, providerFor } from "./job.ts";
-import { readFailure, readJsonAnswer } from "./upstream.ts";
+import { readFailure, readJsonAnswer, readTextAnswer } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
 
 export interface AttemptDeps {
@@ -33,7 +33,15 @@ interface Open {
 /** An attempt with something to show: a whole answer, or the first part of a stream. */
 export type OpenAttempt<Answer> =
   | (Open & { readonly type: "answer"; readonly answer: JobAnswer<Answer> })
-  | (Open & { readonly type: "stream"; readonly first: IteratorResult<StreamPart>; next(): Promise<IteratorResult<StreamPart>> });
+  | (Open & {
+      readonly type: "stream";
+      /** As the upstream named it. */
+      readonly contentType: string | undefined;
+      readonly first: IteratorResult<AttemptPart>;
+      next(): Promise<IteratorResult<AttemptPart>>;
+    });
+
+type AttemptPart = StreamPart | BytesPart;
 
 /** Nothing of it was visible: another deployment may be asked. */
 export interface FailedOpening {
@@ -45,7 +53,7 @@ export interface FailedOpening {
 /** Asks one deployment once. What goes wrong is an outcome, not an exception. */
 export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput<Answer>): Promise<OpenAttempt<Answer> | FailedOpening> {
   const { job, attempt, signal, maxOutputTokens, dropParams } = input;
-  const line = new Line(deps, { attempt, signal });
+  const line = new Line(deps, { attempt, signal, uploaded: job.uploaded });
   let upstreamStatus: number | undefined;
   try {
     const provider = providerOf(deps, input);
@@ -54,8 +62,9 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
     const open: Open = { attempt, provider, asError: (thrown) => line.asError(thrown), close: () => line.close() };
-    if (!job.stream) return { ...open, type: "answer", answer: await readWhole(job, provider, response, line) };
-    return await openStream(open, job.readStream(provider, response.body), line);
+    if (!job.stream && !job.passesBytes) return { ...open, type: "answer", answer: await readWhole(job, provider, response, line) };
+    const opened = { ...open, contentType: response.headers["content-type"] };
+    return await openStream(opened, job.readStream(provider, response.body), line);
   } catch (thrown) {
     const error = line.asError(thrown);
     line.close();
@@ -73,13 +82,18 @@ function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: Attemp
 }
 
 async function readWhole<Answer>(job: Job<Answer>, provider: Provider, response: UpstreamResponse, line: Line): Promise<JobAnswer<Answer>> {
-  const answer = job.readAnswer(provider, await readJsonAnswer(response));
+  const body = job.answerAs === "text" ? await readTextAnswer(response) : await readJsonAnswer(response);
+  const answer = job.readAnswer(provider, body);
   line.done();
   return answer;
 }
 
 /** The status is only known with the first part: until then an error is still a real one, and another deployment may be tried. */
-async function openStream<Answer>(open: Open, parts: AsyncIterable<StreamPart>, line: Line): Promise<OpenAttempt<Answer>> {
+async function openStream<Answer>(
+  open: Open & { contentType: string | undefined },
+  parts: AsyncIterable<AttemptPart>,
+  line: Line,
+): Promise<OpenAttempt<Answer>> {
   const iterator = parts[Symbol.asyncIterator]();
   const next = async () => {
     const result = await iterator.next();
@@ -105,11 +119,19 @@ class Line {
   #finished = false;
   readonly #onClientLeft = () => this.#abort.abort(CLOSED);
 
-  constructor({ clock }: AttemptDeps, { attempt, signal }: { attempt: Attempt; signal: AbortSignal }) {
+  constructor(
+    { clock }: AttemptDeps,
+    { attempt, signal, uploaded }: { attempt: Attempt; signal: AbortSignal; uploaded: Promise<void> | undefined },
+  ) {
     this.#client = signal;
     if (signal.aborted) this.#abort.abort(CLOSED);
     signal.addEventListener("abort", this.#onClientLeft, { once: true });
     this.#watchdog = new Watchdog(clock, attempt.timeouts, () => this.#abort.abort(CLOSED));
+    if (!uploaded) return;
+    // A client that sends slowly does not make the upstream slow.
+    this.#watchdog.hold();
+    const release = () => this.#watchdog.release();
+    uploaded.then(release, release);
   }
 
   get signal(): AbortSignal {

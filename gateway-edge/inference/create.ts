@@ -7,12 +7,15 @@ import type { Credit } from "../credit/credit.ts";
 import { gatherCredit } from "../credit/gather.ts";
 import { createRpcCredit } from "../credit/rpc-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
+import { createPassThrough, type PassThrough } from "../pass-through/pass-through.ts";
 import { echoUpstream } from "../providers/echo/upstream.ts";
 import type { Provider, Send } from "../providers/provider.ts";
 import { providers as allProviders } from "../providers/registry.ts";
 import { createRouter, type Router } from "../routing/route.ts";
 import { createGoogleTokens } from "./google-token.ts";
-import { type InferenceCall, type InferenceResult, runInference } from "./run-inference.ts";
+import { createLayers, type LayerFigures } from "./layers.ts";
+import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./remote-count.ts";
+import type { InferenceCall, InferenceResult } from "./run-inference.ts";
 import { createHttpSend } from "./send-http.ts";
 import { createAwsSigner } from "./sign-aws.ts";
 import { createSend } from "./upstream.ts";
@@ -20,8 +23,12 @@ import { createSend } from "./upstream.ts";
 /** The inference half of an edge, without its HTTP. */
 export interface Inference {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
+  /** How many tokens a request has, by the provider's own word; undefined where the provider does not say. */
+  countRemotely(count: RemoteCountInput): Promise<RemoteCounted | undefined>;
   findCaller(sha256: Buffer): Promise<Caller | undefined>;
   isMasterKey(sha256: Buffer): boolean;
+  /** Providers' own APIs under our keys. */
+  readonly passThrough: PassThrough;
   /** What can be called under which name, and where it goes. */
   readonly routing: Router;
   readonly providers: ReadonlyMap<string, Provider>;
@@ -32,7 +39,7 @@ export interface Inference {
   stop(): Promise<void>;
 }
 
-export interface InferenceFigures {
+export interface InferenceFigures extends LayerFigures {
   readonly settledByStatus: Readonly<Record<string, number>>;
   readonly settlementsPending: number;
   readonly callersCached: number;
@@ -53,12 +60,30 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const edgeId = `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`;
   const credit = counted(parts.credit ?? createRpcCredit({ access: gatherCredit(access), clock, logger, edgeId }));
   const routing = createRouter({ clock, random });
+  const providers = parts.providers ?? allProviders;
+  const send = parts.send ?? networkSend(clock);
+  const runDeps = {
+    routing,
+    credit,
+    providers,
+    send,
+    clock,
+    logger,
+    dropParams: () => routing.settings().dropParams,
+  };
+  const layers = createLayers({ ...runDeps, random, config });
+  const { guardrails } = layers;
+  const passThrough = createPassThrough({ credit, guardrails, clock, bodyBytesMax: config.jsonBodyBytesMax });
   const catalog = createCatalog({
     access,
     clock,
     logger,
     signal: stopping.signal,
-    take: ({ deployments, settings }) => routing.update(deployments, settings),
+    take: ({ deployments, settings }) => {
+      routing.update(deployments, settings);
+      layers.update(settings);
+      passThrough.update(deployments, settings);
+    },
   });
   const mirror = createMirror({ access, clock, ageMsMax: config.mirrorAgeMs });
   const watch = startWatch(await catalog.load(), {
@@ -76,29 +101,26 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       return await catalog.load();
     },
   });
-  const providers = parts.providers ?? allProviders;
-  const send = parts.send ?? networkSend(clock);
-  const runDeps = {
-    routing,
-    credit,
-    providers,
-    send,
-    clock,
-    logger,
-    dropParams: () => routing.settings().dropParams,
-  };
   return {
-    run: (call) => runInference(runDeps, call),
+    run: layers.run,
+    passThrough,
+    countRemotely: (count) => countRemotely(runDeps, count),
     findCaller: (sha256) => mirror.findCaller(sha256),
     isMasterKey: catalog.isMasterKey,
     routing,
     providers,
     ready: () => catalog.isLoaded() && mirror.isAlive(),
-    figures: () => ({ settledByStatus: { ...credit.settledByStatus }, settlementsPending: credit.pending(), callersCached: mirror.size() }),
+    figures: () => ({
+      settledByStatus: { ...credit.settledByStatus },
+      settlementsPending: credit.pending(),
+      callersCached: mirror.size(),
+      ...layers.figures(),
+    }),
     stop: async () => {
       await credit.drained();
       stopping.abort();
       await watch.stop();
+      await layers.close();
     },
   };
 }

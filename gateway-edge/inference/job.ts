@@ -1,4 +1,7 @@
 import type {
+  Amounts,
+  BytesPart,
+  Fields,
   Operation,
   Provider,
   ProviderTarget,
@@ -14,18 +17,47 @@ export interface Job<Answer> {
   /** The group the caller asked for. */
   readonly model: string;
   readonly stream: boolean;
+  /** The upstream's bytes are the answer: passed on as they come, read by nobody. */
+  readonly passesBytes?: true;
+  /** Settles when the caller's own data is all here; absent: it is. An upstream's time counts from then. */
+  readonly uploaded?: Promise<void>;
+  /** What the upstream's whole answer is; absent: JSON. */
+  readonly answerAs?: "json" | "text";
   readonly choiceCount: number;
   /** The most output tokens the caller wants of each choice; undefined: as many as the model gives; 0: there is no output. */
   readonly maxOutputTokens: number | undefined;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
   countInput(counter: TokenCounter): number;
+  /** The most it can come to in other units than tokens; only by these can it be priced. */
+  readonly most?: Amounts;
+  /** What it came to, as far as can be told from what was sent and what came back; stands in where the provider says nothing. */
+  estimate?(answered: Answered): Estimate;
   /** Whether the provider has the operation at all. */
   isOfferedBy(provider: Provider): boolean;
   /** Throws UNSUPPORTED_PARAMETER for a field that the model does not understand and nobody allowed to drop. */
   request(work: JobWork): UpstreamRequest;
   readAnswer(provider: Provider, body: unknown): JobAnswer<Answer>;
-  readStream(provider: Provider, body: AsyncIterable<Uint8Array>): AsyncIterable<StreamPart>;
+  readStream(provider: Provider, body: AsyncIterable<Uint8Array>): AsyncIterable<StreamPart | BytesPart>;
+  /** Set: somebody looks into the parts of the stream, so each must come read and none as raw bytes. */
+  readonly inspect?: true;
+  /** What cache, guardrails and schema check go by; absent: they let the job pass. */
+  face?(): JobFace<Answer>;
+}
+
+/** What was passed on without being read. */
+export interface Answered {
+  /** As they were counted before the call. */
+  readonly inputTokens: number;
+  readonly bytes: number;
+  /** Tokens of the text in it, by the provider's own count. */
+  readonly textTokens: number;
+}
+
+export interface Estimate {
+  readonly input: number;
+  readonly output: number;
+  readonly amounts?: Amounts;
 }
 
 export interface JobWork {
@@ -47,4 +79,50 @@ export interface JobAnswer<Answer> {
   readonly usage: ReportedUsage | undefined;
   /** What counts as output when the provider does not say, by choice. */
   readonly texts: readonly string[];
+}
+
+/**
+ * What the layers around the data path (cache, guardrails, schema check) need to know of a job. Pure, like the job itself; a job
+ * without a face passes them untouched.
+ */
+export interface JobFace<Answer> {
+  /** The request as it came, the gateway's own fields included. */
+  readonly request: Fields;
+  /** What guardrails read of it; absent: they have no say in this operation. */
+  readonly prompt?: PromptFace<Answer>;
+  /** What a cache may keep of its answer; absent: nothing. */
+  readonly kept?: KeptFace<Answer>;
+  readonly items?: ItemsFace<Answer>;
+}
+
+export interface PromptFace<Answer> {
+  /** Everything that is text in the request, in order; undefined: it came as tokens, which nobody here can read. */
+  readonly texts: readonly string[] | undefined;
+  /** The same job with other texts in their places. */
+  withTexts(texts: readonly string[]): Job<Answer>;
+  /** Absent: the answer is no text. */
+  readonly answer?: AnswerFace<Answer>;
+}
+
+export interface AnswerFace<Answer> {
+  texts(answer: Answer): readonly string[];
+  withTexts(answer: Answer, texts: readonly string[]): Answer;
+}
+
+export interface KeptFace<Answer> {
+  /** False for an answer that was cut off or withheld: the next caller deserves a better one. */
+  isWhole(answer: Answer): boolean;
+  /** A stream's parts as the answer that was streamed, for operations that have a stream. */
+  assemble?(parts: readonly StreamPart[]): Answer;
+  /** An answer as parts of a stream. */
+  replay?(answer: Answer): StreamPart[];
+}
+
+/** A request that is a list of like things, each of which can be answered by itself. */
+export interface ItemsFace<Answer> {
+  readonly count: number;
+  /** The same job for some of the items, by their places. */
+  only(places: readonly number[]): Job<Answer>;
+  split(answer: Answer): readonly Answer[];
+  join(answers: readonly Answer[]): Answer;
 }

@@ -3,15 +3,18 @@ import type { AppError } from "../../common/errors.ts";
 import { type NanoUsd, nanoUsd } from "../../common/money.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Provider, ReportedUsage, StreamPart } from "../providers/provider.ts";
+import type { BytesPart, Provider, ReportedUsage, StreamPart } from "../providers/provider.ts";
 import type { Job } from "./job.ts";
+import { measured } from "./measure.ts";
 import { pricesOf } from "./plan-call.ts";
-import { cost } from "./price.ts";
+import { cost, type PriceUnit } from "./price.ts";
+import { pricesAt } from "./price-tier.ts";
 import { roughCounter } from "./tokens.ts";
-import { disjointUsage, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
+import { disjointUsage, inputTokens, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
 export interface Metered {
   readonly callId: string;
+  readonly onceFor?: string | undefined;
   readonly endpoint: string;
   readonly caller: Caller;
   readonly job: Job<unknown>;
@@ -40,7 +43,7 @@ export interface Meter {
   outside<T>(waiting: Promise<T>): Promise<T>;
   waited(milliseconds: number): void;
   servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void;
-  delivered(part: StreamPart): void;
+  delivered(part: StreamPart | BytesPart): void;
   reported(usage: ReportedUsage | undefined): void;
   /** What the call costs if it ends now: by the provider's word, or by our own count of what was delivered. */
   bill(): Bill;
@@ -62,10 +65,12 @@ class CallMeter implements Meter {
   readonly #clock: Clock;
   readonly #createdAt: Date;
   readonly #startedMs: number;
-  readonly #texts = new Map<number, string>();
+  /** Read only when the provider does not say what was used. */
+  readonly #deltas: Extract<StreamPart, { text: string }>[] = [];
   #outsideMs = 0;
   #firstTokenMs: number | undefined;
   #answered = false;
+  readonly #passed = { bytes: 0, text: "" };
   #reported: ReportedUsage | undefined;
   #served: Served | undefined;
   #attempts = 1;
@@ -95,10 +100,15 @@ class CallMeter implements Meter {
     this.#attempts = 1 + route.retries + route.fallbacks;
   }
 
-  delivered(part: StreamPart): void {
+  delivered(part: StreamPart | BytesPart): void {
+    if (part.type === "bytes") {
+      this.#firstTokenMs ??= this.elapsedMs();
+      this.#passed.bytes += part.bytes.length;
+      this.#passed.text += part.text ?? "";
+    }
     if (part.type !== "text-delta" && part.type !== "other-delta") return;
     this.#firstTokenMs ??= this.elapsedMs();
-    this.#texts.set(part.choice, (this.#texts.get(part.choice) ?? "") + part.text);
+    this.#deltas.push(part);
   }
 
   reported(usage: ReportedUsage | undefined): void {
@@ -107,10 +117,11 @@ class CallMeter implements Meter {
   }
 
   bill(): Bill {
-    const usage = this.#usage();
+    const { job } = this.#call;
     // Without an answer there is nothing to pay.
-    const prices = this.#served && pricesOf(this.#served.attempt.deployment, this.#call.job);
-    return { usage, cost: prices ? cost(usage, prices) : nanoUsd(0n) };
+    const prices = this.#served && pricesOf(this.#served.attempt.deployment, job);
+    const usage = job.estimate ? this.#measured(prices?.unit) : this.#usage();
+    return { usage, cost: prices ? cost(usage, pricesAt(prices, inputTokens(usage))) : nanoUsd(0n) };
   }
 
   log(outcome: Outcome): UsageLog {
@@ -148,20 +159,49 @@ class CallMeter implements Meter {
     return this.#firstTokenMs;
   }
 
+  /** The usage of a job that can be counted in more than tokens. */
+  #measured(unit: PriceUnit = "token"): Usage {
+    const { bytes, text } = this.#passed;
+    if (bytes === 0 && !this.#answered) return NO_USAGE;
+    const counter = this.#served?.provider.counter ?? roughCounter;
+    const texts = [text, ...textsByChoice(this.#deltas)];
+    const textTokens = texts.reduce((sum, each) => sum + counter.countText(each), 0);
+    return measured({
+      estimate: this.#call.job.estimate?.({ bytes, textTokens, inputTokens: this.#call.inputTokens }),
+      reported: this.#reported,
+      unit,
+    });
+  }
+
   #usage(): Usage {
     if (this.#reported) return disjointUsage(this.#reported);
     // A client that left before anything came pays nothing; an answer without a word on usage is counted by us.
-    if (this.#texts.size === 0 && !this.#answered) return NO_USAGE;
+    if (this.#deltas.length === 0 && !this.#answered) return NO_USAGE;
     const counter = this.#served?.provider.counter ?? roughCounter;
-    const output = [...this.#texts.values()].reduce((sum, text) => sum + counter.countText(text), 0);
+    const output = textsByChoice(this.#deltas).reduce((sum, text) => sum + counter.countText(text), 0);
     return { ...NO_USAGE, input: this.#call.inputTokens, output };
   }
 }
 
-function identityOf({ callId, endpoint, caller, job }: Metered, served: Served | undefined) {
+function textsByChoice(deltas: readonly { choice: number; text: string }[]): string[] {
+  const pieces = new Map<number, string[]>();
+  for (const { choice, text } of deltas) {
+    const known = pieces.get(choice);
+    if (known) known.push(text);
+    else pieces.set(choice, [text]);
+  }
+  return [...pieces.values()].map((texts) => texts.join(""));
+}
+
+/** Who called for what, and who answered, as a row says it. */
+export function identityOf(
+  { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens">,
+  served: Pick<Served, "attempt"> | undefined,
+) {
   const deployment = served?.attempt.deployment;
   return {
     callId,
+    onceFor,
     endpoint,
     organizationId: caller.organizationId,
     teamId: caller.teamId,
@@ -180,14 +220,14 @@ function identityOf({ callId, endpoint, caller, job }: Metered, served: Served |
   };
 }
 
-function toWireUsage(usage: Usage): NonNullable<UsageLog["usage"]> {
+export function toWireUsage(usage: Usage): NonNullable<UsageLog["usage"]> {
   return {
     input: BigInt(usage.input),
     cachedInput: BigInt(usage.cachedInput),
     cacheWrite: BigInt(usage.cacheWrite),
     output: BigInt(usage.output),
     reasoning: BigInt(usage.reasoning),
-    audio: 0n,
+    audio: BigInt(usage.audioInput + usage.audioOutput),
     total: BigInt(totalTokens(usage)),
     source: usage.source,
   };

@@ -5,9 +5,10 @@ import type { Provider } from "../providers/provider.ts";
 import type { Router } from "../routing/route.ts";
 import { admit } from "./admit.ts";
 import { type Job, providerFor } from "./job.ts";
-import { listedModel } from "./listed-model.ts";
+import { listedModel, listedPrices } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
-import { affordableOutput, type Prices, worstCaseCost } from "./price.ts";
+import { affordableOutput, type Prices, type PriceUnit, worstCaseCost } from "./price.ts";
+import { dearestPrices, type TieredPrices } from "./price-tier.ts";
 import { roughCounter } from "./tokens.ts";
 
 /** What a call can cost at the dearest deployment that may serve it, before anything is reserved or sent. */
@@ -35,7 +36,7 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
     caller,
     model: job.model,
     alternatives,
-    exists: (model) => deps.routing.candidates(model, caller).length > 0,
+    exists: (model) => deps.routing.groupOf(model, caller) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   });
   const able = ableDeployments(deps, call, job.model);
@@ -47,7 +48,7 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
   const plansOf = (deployments: readonly Deployment[]) =>
     deployments.flatMap((candidate) => {
       const prices = pricesOf(candidate, job);
-      return prices ? [planAt(candidate, { job, inputTokens, prices })] : [];
+      return prices ? [planAt(candidate, { job, inputTokens, prices: dearestPrices(prices, inputTokens) })] : [];
     });
   const own = plansOf(able);
   if (own.length === 0) throw new AppError("INVALID_REQUEST", `The model ${job.model} has no price yet.`, { param: "model" });
@@ -63,13 +64,17 @@ export function ableDeployments(deps: PlanDeps, { caller, job }: { caller: Calle
 }
 
 /**
- * The prices a deployment is billed at; undefined when nobody set any, or only for another unit than tokens, which this operation
- * cannot be counted in. Moderation is free wherever it has no price of its own.
+ * The prices a deployment is billed at; undefined when nobody set any, or only for a unit that this operation cannot be counted in.
+ * Moderation is free wherever it has no price of its own.
  */
-export function pricesOf(deployment: Deployment, job: Job<unknown>): Prices | undefined {
+export function pricesOf(deployment: Deployment, job: Job<unknown>): TieredPrices | undefined {
   const pricing = deployment.model?.pricing;
-  if (pricing) return pricing.unit === "token" ? pricing : undefined;
-  return listedModel(deployment)?.pricing ?? (job.operation === "moderations" ? FREE : undefined);
+  if (pricing) return isCountedBy(job, pricing.unit as PriceUnit) ? (pricing as TieredPrices) : undefined;
+  return listedPrices(deployment) ?? (job.operation === "moderations" ? FREE : undefined);
+}
+
+function isCountedBy(job: Job<unknown>, unit: PriceUnit): boolean {
+  return unit === "token" || job.most?.[unit] !== undefined;
 }
 
 /** The output each choice may have for what was reserved: all of it, or what the rest of the credit pays for, at least one token. */
@@ -85,6 +90,6 @@ function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: 
   const limit = deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
   const asked = job.maxOutputTokens ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN;
   const maxOutputTokens = Math.min(asked, limit ?? Number.POSITIVE_INFINITY);
-  const worstCase = worstCaseCost({ input: inputTokens, output: maxOutputTokens * job.choiceCount }, prices);
+  const worstCase = worstCaseCost({ input: inputTokens, output: maxOutputTokens * job.choiceCount, amounts: job.most }, prices);
   return { inputTokens, maxOutputTokens, worstCase, prices };
 }

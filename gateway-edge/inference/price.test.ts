@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { affordableOutput, cost, type Prices, unrounded, worstCaseCost } from "./price.ts";
-import { disjointUsage, totalTokens, type Usage } from "./usage.ts";
+import { disjointUsage, inputTokens, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
 const tokens = fc.nat({ max: 5_000_000 });
 const usage: fc.Arbitrary<Usage> = fc.record({
@@ -9,6 +9,8 @@ const usage: fc.Arbitrary<Usage> = fc.record({
   cacheWrite: tokens,
   output: tokens,
   reasoning: tokens,
+  audioInput: tokens,
+  audioOutput: tokens,
   source: fc.constant("provider" as const),
 });
 const price = fc.bigInt({ min: 0n, max: 10n ** 12n });
@@ -17,8 +19,10 @@ const prices: fc.Arbitrary<Prices> = fc.record({
   output: price,
   cachedInput: fc.option(price, { nil: undefined }),
   cacheWrite: fc.option(price, { nil: undefined }),
+  audioInput: fc.option(price, { nil: undefined }),
+  audioOutput: fc.option(price, { nil: undefined }),
 });
-const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning"] as const;
+const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "audioInput", "audioOutput"] as const;
 
 test("a cost is never negative, and more tokens never cost less", () => {
   fc.assert(
@@ -45,8 +49,8 @@ test("before rounding costs add up; rounding adds less than one nano-USD, once",
 test("the worst case covers every way the same tokens can be classed", () => {
   fc.assert(
     fc.property(usage, prices, (used, rates) => {
-      const input = used.input + used.cachedInput + used.cacheWrite;
-      expect(worstCaseCost({ input, output: used.output + used.reasoning }, rates) >= cost(used, rates)).toBe(true);
+      const input = inputTokens(used);
+      expect(worstCaseCost({ input, output: totalTokens(used) - input }, rates) >= cost(used, rates)).toBe(true);
     }),
   );
 });
@@ -56,17 +60,49 @@ test("what a reservation affords does not cost more than it, unless the floor of
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.nat({ max: 10_000 }), prices, (reserved, input, rates) => {
       const output = affordableOutput(reserved, input, rates);
       if (output === undefined || output > 10 ** 12) return;
-      const price = cost({ input, cachedInput: 0, cacheWrite: 0, output, reasoning: 0, source: "provider" }, rates);
+      const price = cost({ ...NO_USAGE, input, output }, rates);
       expect(price <= reserved || output === 1).toBe(true);
     }),
   );
 });
 
 test("one dollar a million in, two out: 3 tokens in and 5 out are 13,000 nano-USD", () => {
-  const used: Usage = { input: 3, cachedInput: 0, cacheWrite: 0, output: 5, reasoning: 0, source: "provider" };
+  const used: Usage = { ...NO_USAGE, input: 3, output: 5 };
   expect(cost(used, { input: 1_000_000_000n, output: 2_000_000_000n })).toBe(13_000n);
   expect(cost(used, { input: 0n, output: 0n })).toBe(0n);
   expect(cost({ ...used, input: 1, output: 0 }, { input: 1n, output: 0n })).toBe(1n);
+});
+
+const units = ["character", "millisecond", "image", "search"] as const;
+
+test("by another unit than tokens: what stays within the most that was announced never costs more than was set aside for it", () => {
+  const amount = fc.record({ input: fc.nat({ max: 50_000_000 }), output: fc.nat({ max: 50_000_000 }) });
+  const share = fc.double({ min: 0, max: 1, noNaN: true });
+  fc.assert(
+    fc.property(fc.constantFrom(...units), amount, share, usage, prices, (unit, most, part, used, rates) => {
+      const came = { input: Math.floor(most.input * part), output: Math.floor(most.output * part) };
+      const set = worstCaseCost({ input: 0, output: 0, amounts: { [unit]: most } }, { ...rates, unit });
+      expect(set >= cost({ ...used, amounts: { [unit]: came } }, { ...rates, unit })).toBe(true);
+    }),
+  );
+});
+
+test("a price by characters, milliseconds, images or searches is for a million of them, and tokens beside them cost nothing", () => {
+  const used: Usage = {
+    ...NO_USAGE,
+    input: 1000,
+    output: 1000,
+    amounts: { character: { input: 20, output: 0 }, image: { input: 1, output: 2 } },
+  };
+  expect(cost(used, { unit: "character", input: 15_000_000_000n, output: 0n })).toBe(300_000n);
+  expect(cost(used, { unit: "image", input: 10_000_000_000_000n, output: 40_000_000_000_000n })).toBe(90_000_000n);
+  expect(cost(used, { unit: "search", input: 2_000_000_000_000n, output: 0n })).toBe(0n);
+});
+
+test("tokens of sound have their own price, or that of their side", () => {
+  const used: Usage = { ...NO_USAGE, audioInput: 10, audioOutput: 1 };
+  expect(cost(used, { input: 1_000_000n, output: 2_000_000n })).toBe(12n);
+  expect(cost(used, { input: 1_000_000n, output: 2_000_000n, audioInput: 5_000_000n, audioOutput: 7_000_000n })).toBe(57n);
 });
 
 test("normalised usage is disjoint and adds up to the provider's total, whatever the provider says", () => {
@@ -76,6 +112,8 @@ test("normalised usage is disjoint and adds up to the provider's total, whatever
     cacheWriteTokens: tokens,
     completionTokens: tokens,
     reasoningTokens: tokens,
+    audioPromptTokens: tokens,
+    audioCompletionTokens: tokens,
   });
   fc.assert(
     fc.property(reported, (report) => {

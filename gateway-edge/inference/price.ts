@@ -1,12 +1,26 @@
 import { type NanoUsd, nanoUsd, PRICE_UNITS } from "../../common/money.ts";
+import type { Amounts, MeasuredUnit } from "../providers/provider.ts";
 import { NO_USAGE, type Usage } from "./usage.ts";
 
-/** Nano-USD per 1,000,000 tokens; a class without a price of its own costs what its kind costs. */
+export type PriceUnit = "token" | MeasuredUnit;
+
+/** Nano-USD per 1,000,000 units; a class of tokens without a price of its own costs what its kind costs. */
 export interface Prices {
+  /** Absent: tokens. */
+  readonly unit?: PriceUnit;
   readonly input: bigint;
   readonly output: bigint;
   readonly cachedInput?: bigint | undefined;
   readonly cacheWrite?: bigint | undefined;
+  readonly audioInput?: bigint | undefined;
+  readonly audioOutput?: bigint | undefined;
+}
+
+/** The most a call can come to, in every unit it can be counted in. */
+export interface Most {
+  readonly input: number;
+  readonly output: number;
+  readonly amounts?: Amounts | undefined;
 }
 
 /** What a call costs: the one function that prices reservation and settlement alike. Rounded up once, at the end. */
@@ -14,20 +28,21 @@ export function cost(usage: Usage, prices: Prices): NanoUsd {
   return nanoUsd((unrounded(usage, prices) + PRICE_UNITS - 1n) / PRICE_UNITS);
 }
 
-/** The most a call can cost: whatever class its input turns out to be in. */
-export function worstCaseCost(tokens: { input: number; output: number }, prices: Prices): NanoUsd {
-  const output = { ...NO_USAGE, output: tokens.output };
-  const cases = [
-    cost({ ...output, input: tokens.input }, prices),
-    cost({ ...output, cachedInput: tokens.input }, prices),
-    cost({ ...output, cacheWrite: tokens.input }, prices),
-  ];
-  return cases.reduce((most, each) => (each > most ? each : most));
+/** The most a call can cost: whatever classes its input and its output turn out to be in. */
+export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
+  if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
+  const dearestInput = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.audioInput);
+  const dearestOutput = highest(prices.output, prices.audioOutput);
+  return cost({ ...NO_USAGE, input, output }, { input: dearestInput, output: dearestOutput });
+}
+
+function highest(...prices: readonly (bigint | undefined)[]): bigint {
+  return prices.reduce<bigint>((most, price) => (price !== undefined && price > most ? price : most), 0n);
 }
 
 /** How many output tokens a reserved amount pays for after the input, at least one; undefined when output is free. */
 export function affordableOutput(reserved: bigint, inputTokens: number, prices: Prices): number | undefined {
-  if (prices.output <= 0n) return undefined;
+  if (prices.output <= 0n || (prices.unit !== undefined && prices.unit !== "token")) return undefined;
   const left = reserved * PRICE_UNITS - unrounded({ ...NO_USAGE, input: inputTokens }, prices);
   const tokens = left / prices.output;
   return tokens < 1n ? 1 : Number(tokens < MOST ? tokens : MOST);
@@ -37,10 +52,17 @@ const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** In nano-USD × 1,000,000: exact, and therefore additive. */
 export function unrounded(usage: Usage, prices: Prices): bigint {
+  const { unit } = prices;
+  if (unit !== undefined && unit !== "token") {
+    const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };
+    return BigInt(input) * prices.input + BigInt(output) * prices.output;
+  }
   return (
     BigInt(usage.input) * prices.input +
     BigInt(usage.cachedInput) * (prices.cachedInput ?? prices.input) +
     BigInt(usage.cacheWrite) * (prices.cacheWrite ?? prices.input) +
-    BigInt(usage.output + usage.reasoning) * prices.output
+    BigInt(usage.audioInput) * (prices.audioInput ?? prices.input) +
+    BigInt(usage.output + usage.reasoning) * prices.output +
+    BigInt(usage.audioOutput) * (prices.audioOutput ?? prices.output)
   );
 }

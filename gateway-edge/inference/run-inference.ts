@@ -1,15 +1,16 @@
 import type { Clock } from "../../common/clock.ts";
-import { AppError, asAppError } from "../../common/errors.ts";
+import { AppError, asAppError, type RateState } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
-import type { Caller, RateState } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../credit/credit.ts";
-import type { Send, StreamPart } from "../providers/provider.ts";
+import type { BytesPart, Send, StreamPart } from "../providers/provider.ts";
 import type { RouteCall, RouteRun, Router } from "../routing/route.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
 import { mayUseModel } from "./model-access.ts";
 import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { totalTokens } from "./usage.ts";
 
 export interface InferenceDeps extends PlanDeps {
   readonly routing: Router;
@@ -23,6 +24,8 @@ export interface InferenceDeps extends PlanDeps {
 
 export interface InferenceCall<Answer> {
   readonly callId: string;
+  /** The piece of background work it is made for: of all calls for the same piece, also of an edge that died, one is paid. */
+  readonly onceFor?: string | undefined;
   readonly endpoint: string;
   readonly caller: Caller;
   readonly job: Job<Answer>;
@@ -32,6 +35,8 @@ export interface InferenceCall<Answer> {
   readonly signal: AbortSignal;
   /** The status under which the client sees an error; for the log. */
   readonly errorStatus: (error: AppError) => number;
+  /** Looks at a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is paid all the same. */
+  readonly review?: ((answer: Answer, bill: Bill) => Promise<Answer>) | undefined;
 }
 
 export interface CallRouting {
@@ -52,6 +57,8 @@ export interface CallHead {
   readonly fallbacks: number;
   /** Time spent here, without the provider's and the client's. */
   overheadMs(): number;
+  /** Set when nobody was asked: the answer was given before. */
+  readonly cacheKey?: string;
 }
 
 export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly type: "settled"; readonly bill: Bill };
@@ -62,7 +69,9 @@ export type InferenceResult<Answer> =
    * Parts to send on, then one `settled`: the ledger has the call, the last bytes may go out. To stop iterating means that
    * the client left. An error thrown by it comes after the first part, and after the settlement.
    */
-  | { readonly type: "stream"; readonly head: CallHead; readonly parts: AsyncIterable<DeliveredPart> };
+  | { readonly type: "stream"; readonly head: CallHead; readonly contentType: string | undefined; readonly parts: DeliveredParts };
+
+export type DeliveredParts = AsyncIterable<DeliveredPart | BytesPart>;
 
 /** The one data path of every priced call: admit, reserve, route, send, meter, settle, end. Knows no provider and no web framework. */
 export async function runInference<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
@@ -70,8 +79,10 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const alternatives = [...routing.fallbacks, ...Object.values(routing.contextWindowFallbacks)];
   const plan = planCall(deps, { caller, job, alternatives });
   const meter = createMeter({ ...call, inputTokens: plan.inputTokens }, deps.clock);
-  const { keyId, teamId, organizationId } = caller;
-  const request = { callId: call.callId, keyId, teamId, organizationId, worstCase: plan.worstCase, tokens: plan.inputTokens };
+  const { keyId, teamId, organizationId, userId } = caller;
+  const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
+  const payer = { callId: call.callId, keyId, teamId, organizationId, userId, model };
+  const request = { ...payer, worstCase: plan.worstCase, tokens: plan.inputTokens };
   const { reserved, rate } = await meter.outside(deps.credit.reserve(request));
   const running = new RunningCall(deps, { call, plan, meter, rate });
   // From here on credit is set aside: every way out goes through exactly one settlement.
@@ -105,8 +116,9 @@ class RunningCall<Answer> {
     const open = await this.#openFirst(maxOutputTokens);
     this.#open = open;
     this.#meter.servedBy(open, this.#route);
-    if (open.type === "stream") return { type: "stream", head: this.#head(open), parts: this.#deliver(open) };
-    return { type: "answer", head: this.#head(open), ...(await this.#finishWhole(open)) };
+    const head = this.#head(open);
+    if (open.type === "stream") return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open) };
+    return { type: "answer", head, ...(await this.#finishWhole(open)) };
   }
 
   /** Settles for what was delivered so far, if anything, and gives the error to show. */
@@ -147,10 +159,12 @@ class RunningCall<Answer> {
     const { answer, usage, texts }: JobAnswer<Answer> = open.answer;
     texts.forEach((text, choice) => void this.#meter.delivered({ type: "text-delta", choice, text }));
     this.#meter.reported(usage);
-    return { answer, bill: await this.#settle({ status: "success" }) };
+    const { review } = this.#call;
+    const reviewed = review ? await review(answer, this.#meter.bill()) : answer;
+    return { answer: reviewed, bill: await this.#settle({ status: "success" }) };
   }
 
-  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>): AsyncGenerator<DeliveredPart> {
+  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>): AsyncGenerator<DeliveredPart | BytesPart> {
     try {
       for (let next = open.first; !next.done; next = await this.#meter.outside(open.next())) {
         const part = next.value;
@@ -186,8 +200,8 @@ class RunningCall<Answer> {
     open.close();
     if (outcome.status === "cancelled") this.#route.cancelled(open.attempt);
     if (outcome.status !== "success") return;
-    const tokens = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning;
-    this.#route.succeeded(open.attempt, { latencyMs: this.#meter.elapsedMs(), firstTokenMs: this.#meter.firstTokenMs(), tokens });
+    const [latencyMs, firstTokenMs] = [this.#meter.elapsedMs(), this.#meter.firstTokenMs()];
+    this.#route.succeeded(open.attempt, { latencyMs, firstTokenMs, tokens: totalTokens(usage) });
   }
 
   #head(open: OpenAttempt<Answer>): CallHead {
@@ -206,7 +220,7 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
     model: job.model,
     callId,
     keyId: caller.keyId,
-    stream: job.stream,
+    stream: job.stream || job.passesBytes === true,
     tags: job.tags,
     inputTokens,
     maxOutputTokens,
@@ -215,6 +229,8 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
     numRetries: routing.numRetries,
     disableFallbacks: routing.disableFallbacks,
     teamId: caller.teamId,
+    models: caller.models,
+    teamModels: caller.teamModels,
     isAble: (kind) => providerFor(deps.providers, job, kind) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   };

@@ -1,7 +1,8 @@
 import { AppError } from "../../common/errors.ts";
 import type { Send, UpstreamFailure, UpstreamResponse } from "../providers/provider.ts";
 
-const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+/** Ten large images in base64 are near it. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** One way out for every call: the scheme of the address picks who carries it. */
 export function createSend(senders: Readonly<Record<string, Send>>): Send {
@@ -16,6 +17,10 @@ export function createSend(senders: Readonly<Record<string, Send>>): Send {
 /** A whole answer as JSON; undefined when it is none. */
 export async function readJsonAnswer(response: UpstreamResponse): Promise<unknown> {
   return parse((await readAll(response)).toString("utf8")) ?? undefined;
+}
+
+export async function readTextAnswer(response: UpstreamResponse): Promise<string> {
+  return (await readAll(response)).toString("utf8");
 }
 
 /** What an upstream said when it refused: parsed, or as text. */

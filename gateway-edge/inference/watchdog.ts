@@ -15,10 +15,11 @@ export class Watchdog {
   readonly #clock: Clock;
   readonly #limits: WatchdogLimits;
   readonly #abort: () => void;
-  readonly #startedMs: number;
+  #startedMs: number;
   #heardMs: number | undefined;
   #cancel: () => void;
   #barked = false;
+  #held = false;
 
   constructor(clock: Clock, limits: WatchdogLimits, abort: () => void) {
     this.#clock = clock;
@@ -32,6 +33,16 @@ export class Watchdog {
     return this.#barked;
   }
 
+  /** Time does not count until `release`: the caller is not done with its own part. */
+  hold(): void {
+    this.#held = true;
+  }
+
+  release(): void {
+    this.#held = false;
+    this.#startedMs = this.#clock.monotonicMs();
+  }
+
   /** The upstream has sent something. */
   heard(): void {
     this.#heardMs = this.#clock.monotonicMs();
@@ -42,7 +53,8 @@ export class Watchdog {
   }
 
   #look(): void {
-    const leftMs = this.#deadlineMs() - this.#clock.monotonicMs();
+    const { firstTokenMs, totalMs } = this.#limits;
+    const leftMs = this.#held ? Math.min(firstTokenMs, totalMs) : this.#deadlineMs() - this.#clock.monotonicMs();
     if (leftMs > 0) {
       this.#cancel = this.#clock.after(leftMs, () => this.#look());
       return;

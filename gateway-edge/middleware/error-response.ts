@@ -4,6 +4,7 @@ import { AppError, asAppError, type ErrorCode } from "../../common/errors.ts";
 import { toJson } from "../../common/json.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { errorRecord } from "../schemas/records.ts";
+import { rateHeaders } from "./rate-headers.ts";
 import { requestIdOf } from "./request-id.ts";
 
 type PlatformErrorBody = z.infer<typeof errorRecord>;
@@ -25,6 +26,7 @@ export const PLATFORM_ERRORS: Readonly<Record<ErrorCode, PlatformError>> = {
   DB_TIMEOUT: { code: "DB_TIMEOUT", status: 504 },
   ALREADY_EXISTS: { code: "VALIDATION_ERROR", status: 409 },
   IDEMPOTENCY_CONFLICT: { code: "VALIDATION_ERROR", status: 409 },
+  RECORD_CHANGED: { code: "VALIDATION_ERROR", status: 409 },
   PAYLOAD_TOO_LARGE: { code: "VALIDATION_ERROR", status: 413 },
   UNSUPPORTED_MEDIA_TYPE: { code: "VALIDATION_ERROR", status: 415 },
   METHOD_NOT_ALLOWED: { code: "VALIDATION_ERROR", status: 405 },
@@ -40,6 +42,7 @@ export const PLATFORM_ERRORS: Readonly<Record<ErrorCode, PlatformError>> = {
   CONTEXT_LENGTH_EXCEEDED: { code: "VALIDATION_ERROR", status: 400 },
   CONTENT_POLICY_VIOLATION: { code: "VALIDATION_ERROR", status: 400 },
   RATE_LIMIT_EXCEEDED: { code: "QUOTA_EXCEEDED", status: 429 },
+  JSON_SCHEMA_VALIDATION: { code: "SERVER_ERROR", status: 500 },
   UPSTREAM_TIMEOUT: { code: "SERVER_ERROR", status: 504 },
   UPSTREAM_UNAVAILABLE: { code: "SERVER_ERROR", status: 503 },
 };
@@ -75,6 +78,7 @@ function sendPlatformError(response: Response, error: AppError): void {
   if (status === 401) response.setHeader("www-authenticate", "Bearer");
   const retryAfterSeconds = error.retryAfterSeconds ?? (status === 504 || status === 429 ? 1 : undefined);
   if (retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(retryAfterSeconds))));
+  for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
   // The rest of a body that is too large is not worth reading.
   if (status === 413) response.setHeader("connection", "close");
   response.setHeader("content-type", "application/json; charset=utf-8");

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
 import { AppError, asAppError, type ErrorCode } from "../../common/errors.ts";
 import { FIELD_REQUIRED } from "../schemas/request-body.ts";
+import { rateHeaders } from "./rate-headers.ts";
 
 interface GatewayError {
   readonly status: number;
@@ -32,6 +33,7 @@ const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
   ALREADY_EXISTS: { status: 409, type: "invalid_request_error", code: "already_exists", shouldRetry: false },
   // Clients retry a 409 by themselves, which helps while the first call is still running and harms little otherwise.
   IDEMPOTENCY_CONFLICT: { status: 409, type: "invalid_request_error", code: "idempotency_conflict" },
+  RECORD_CHANGED: { status: 409, type: "invalid_request_error", code: "conflict" },
   PAYLOAD_TOO_LARGE: { status: 413, type: "invalid_request_error", code: "request_too_large" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, type: "invalid_request_error", code: "unsupported_media_type" },
   VALIDATION_ERROR: badRequest(null),
@@ -47,6 +49,7 @@ const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
   UPSTREAM_UNAVAILABLE: unavailable("upstream_unavailable"),
   UNAVAILABLE: unavailable("service_unavailable"),
   DB_TIMEOUT: unavailable("service_unavailable"),
+  JSON_SCHEMA_VALIDATION: { status: 500, type: "json_schema_validation_error", code: null, shouldRetry: false },
   SERVER_ERROR: { status: 500, type: "server_error", code: "internal_error" },
 };
 
@@ -91,15 +94,13 @@ export const gatewayNotFound: RequestHandler = (request, _response, next) => {
   next(new AppError("NOT_FOUND", `Unknown URL: ${request.method} ${request.path.slice(0, 200)}`));
 };
 
-function setErrorHeaders(response: Response, error: AppError): void {
+/** What clients of every API read beside the body. */
+export function setErrorHeaders(response: Response, error: AppError): void {
   const { status, shouldRetry } = TABLE[error.code];
   // What we have tried as often as it is allowed, a client would only multiply.
   if (shouldRetry === false || (shouldRetry === "unless retried" && error.retried)) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
-  for (const { path, message } of error.details) {
-    // A rate limit that was reached: the control plane names the headers that tell it.
-    if (path.startsWith("headers.x-ratelimit-")) response.setHeader(path.slice("headers.".length), message);
-  }
+  for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
   if (status === 401) response.setHeader("www-authenticate", 'Bearer realm="gateway"');
   // The rest of an oversized body is not worth reading.
   if (status === 413) response.setHeader("connection", "close");

@@ -7,10 +7,7 @@ const JSON_DEPTH_MAX = 64;
 
 /** Reads a whole body of at most `bytesMax`. A declared length above it is refused before a byte is kept. */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  const encoding = request.headers["content-encoding"];
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted; send the body as it is.`);
-  }
+  requireIdentity(request);
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > bytesMax) throw await tooLarge(request, { limit: bytesMax, size: declared });
   const chunks: Buffer[] = [];
@@ -23,6 +20,13 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   }
   if (size > bytesMax) throw await tooLarge(request, { limit: bytesMax, size });
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size);
+}
+
+/** Refuses a body that is compressed. */
+export function requireIdentity(request: IncomingMessage): void {
+  const encoding = request.headers["content-encoding"];
+  if (encoding === undefined || encoding.toLowerCase() === "identity") return;
+  throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted; send the body as it is.`);
 }
 
 /** A body's text as JSON of at most 64 levels. */
@@ -57,11 +61,16 @@ export function requireJsonType(request: IncomingMessage): void {
 const REST_MS_MAX = 2_000;
 
 /**
- * The error for a body that is too large, once the rest of it was dropped. Most clients do not read while they send: to close the
- * socket under them would show them a broken pipe, which they repeat, in place of the 413.
+ * Takes what is left of a body, for a while. Most clients do not read while they send: to close the socket under them would show them a
+ * broken pipe, which they repeat, in place of the answer.
  */
-async function tooLarge(request: IncomingMessage, { limit, size }: { limit: number; size: number }): Promise<AppError> {
+export async function dropRest(request: IncomingMessage): Promise<void> {
   request.resume();
   await finished(request, { writable: false, signal: AbortSignal.timeout(REST_MS_MAX) }).catch(() => {});
+}
+
+/** The error for a body that is too large, once the rest of it was dropped. */
+async function tooLarge(request: IncomingMessage, { limit, size }: { limit: number; size: number }): Promise<AppError> {
+  await dropRest(request);
   return new AppError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; the limit is ${limit}.`);
 }

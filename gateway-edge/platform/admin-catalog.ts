@@ -4,6 +4,7 @@ import { type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/catalog.ts";
 import { idParams } from "../schemas/fields.ts";
 import { presentModel, presentProvider, sent } from "./present.ts";
+import { limitsChange, limitsOf } from "./rate-limits.ts";
 
 const tag = "Admin";
 const auth = "admin";
@@ -31,7 +32,8 @@ const createModel = ({ control }: EdgeDeps) =>
     status: 201,
     answer: schemas.modelAnswer,
     handler: async ({ body }, call) => {
-      const { model } = await control.catalog.createModel({ ...body, pricing: toPricing(body.pricing) }, call.write());
+      const request = { ...body, pricing: toPricing(body.pricing), limits: limitsOf(body) };
+      const { model } = await control.catalog.createModel(request, call.write());
       return { model: presentModel(sent(model, "model")) };
     },
   });
@@ -40,7 +42,7 @@ const updateModel = ({ control }: EdgeDeps, method: "patch" | "put") =>
   operation({
     method,
     path: "/api/admin/models/:id",
-    summary: "Change a model; a new price is a new version of it",
+    summary: "Change a model; a new price is a new version of it; null takes a rate limit away",
     tag,
     auth,
     params: idParams,
@@ -48,7 +50,7 @@ const updateModel = ({ control }: EdgeDeps, method: "patch" | "put") =>
     status: 200,
     answer: schemas.modelAnswer,
     handler: async ({ params, body }, call) => {
-      const request = { ...body, id: params.id, pricing: toPricing(body.pricing) };
+      const request = { ...body, id: params.id, pricing: toPricing(body.pricing), limits: limitsChange(body) };
       const { model } = await control.catalog.updateModel(request, call.write());
       return { model: presentModel(sent(model, "model")) };
     },
@@ -121,12 +123,31 @@ const deleteProvider = ({ control }: EdgeDeps) =>
 
 function toPricing(pricing: schemas.PricingFields | undefined): PricingInput | undefined {
   if (!pricing) return undefined;
-  const optional = (amount: number | null | undefined) => (typeof amount === "number" ? BigInt(amount) : undefined);
+  const tiers = pricing.tiers?.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...toPrices(tier) }));
   return {
-    input: BigInt(pricing.input),
-    output: BigInt(pricing.output),
-    cachedInput: optional(pricing.cachedInput),
-    cacheWrite: optional(pricing.cacheWrite),
+    ...toPrices(pricing),
+    unit: pricing.unit,
+    audioInput: optionalAmount(pricing.audioInput),
+    audioOutput: optionalAmount(pricing.audioOutput),
     effectiveAt: pricing.effectiveAt ? new Date(pricing.effectiveAt) : undefined,
+    tiers: tiers && { tiers },
   };
+}
+
+function toPrices({
+  input,
+  output,
+  cachedInput,
+  cacheWrite,
+}: Pick<schemas.PricingFields, "input" | "output" | "cachedInput" | "cacheWrite">) {
+  return {
+    input: BigInt(input),
+    output: BigInt(output),
+    cachedInput: optionalAmount(cachedInput),
+    cacheWrite: optionalAmount(cacheWrite),
+  };
+}
+
+function optionalAmount(amount: number | null | undefined): bigint | undefined {
+  return typeof amount === "number" ? BigInt(amount) : undefined;
 }

@@ -3,8 +3,18 @@ import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.
 import * as schemas from "../schemas/admin.ts";
 import { grantAnswer, grantBody, verifyLedgerAnswer } from "../schemas/billing.ts";
 import { idParams, searchQuery, userIdParams } from "../schemas/fields.ts";
-import { teamAnswer } from "../schemas/teams.ts";
-import { money, presentAuditEntry, presentLedgerEntry, presentList, presentTeam, presentUser, sent } from "./present.ts";
+import { organizationAnswer, organizationLimitsBody, teamAnswer } from "../schemas/teams.ts";
+import {
+  money,
+  presentAuditEntry,
+  presentLedgerEntry,
+  presentList,
+  presentOrganization,
+  presentTeam,
+  presentUser,
+  sent,
+} from "./present.ts";
+import { limitsChange } from "./rate-limits.ts";
 
 const tag = "Admin";
 const auth = "admin";
@@ -15,6 +25,7 @@ export function adminOperations(deps: EdgeDeps): Operation[] {
     getUser(deps),
     updateUser(deps),
     deleteUser(deps),
+    setOrganizationLimits(deps),
     grantCredits(deps),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
@@ -59,7 +70,7 @@ const updateUser = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/users/:id",
-    summary: "Change a user's name or platform role",
+    summary: "Change a user's name, platform role or rate limits; null takes a limit away",
     tag,
     auth,
     params: userIdParams,
@@ -67,7 +78,8 @@ const updateUser = ({ control }: EdgeDeps) =>
     status: 200,
     answer: schemas.userAnswer,
     handler: async ({ params, body }, call) => {
-      const { user } = await control.identity.updateUser({ ...body, id: params.id }, call.write());
+      const request = { id: params.id, name: body.name, role: body.role, limits: limitsChange(body) };
+      const { user } = await control.identity.updateUser(request, call.write());
       return { user: presentUser(sent(user, "user")) };
     },
   });
@@ -85,6 +97,24 @@ const deleteUser = ({ control }: EdgeDeps) =>
     handler: async ({ params }, call) => {
       await control.identity.deleteUser(params, call.write());
       return { deleted: true as const, id: params.id };
+    },
+  });
+
+const setOrganizationLimits = ({ control }: EdgeDeps) =>
+  operation({
+    method: "patch",
+    path: "/api/admin/organizations/:id",
+    summary: "Change the rate limits of an organisation; null takes a limit away",
+    tag,
+    auth,
+    params: idParams,
+    body: organizationLimitsBody,
+    status: 200,
+    answer: organizationAnswer,
+    handler: async ({ params, body }, call) => {
+      const request = { id: params.id, limits: limitsChange(body) };
+      const { organization } = await control.organizations.setOrganizationLimits(request, call.write());
+      return { organization: presentOrganization(sent(organization, "organization")) };
     },
   });
 

@@ -98,11 +98,12 @@ function referenceOf(body: { token?: string | undefined; apiKey?: string | undef
   return body.token ?? sent(body.apiKey, "the key reference");
 }
 
-const LIMIT_NAMES = ["models", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"] as const;
+const LIMIT_NAMES = ["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"] as const;
 
 function toLimits(body: schemas.KeyLimitFields): KeyLimits {
   return {
     models: body.models ? { names: body.models } : undefined,
+    guardrails: body.guardrails ? { names: body.guardrails } : undefined,
     rpm: body.rpm ?? undefined,
     tpm: body.tpm ?? undefined,
     maxParallelRequests: body.maxParallelRequests ?? undefined,

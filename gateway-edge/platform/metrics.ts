@@ -48,6 +48,8 @@ export interface CallFigures {
   readonly settledByStatus: Readonly<Record<string, number>>;
   readonly settlementsPending: number;
   readonly callersCached: number;
+  readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
+  readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
 
 export function addCallFigures({ registry }: Metrics, read: () => CallFigures): void {
@@ -71,6 +73,21 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
     });
   gauge("tributary_settlements_pending", "Settlements the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
   gauge("tributary_callers_cached", "Keys in the access mirror.", (figures) => figures.callersCached);
+  gauge("tributary_cache_hits", "Answers given from the response cache, since the start.", ({ cache }) => cache.hits);
+  gauge("tributary_cache_misses", "Questions that the response cache had no answer to, since the start.", ({ cache }) => cache.misses);
+  gauge("tributary_cache_failures", "Commands that the response cache failed, since the start.", ({ cache }) => cache.failures);
+  new Gauge({
+    name: "tributary_guardrail_findings",
+    help: "Texts that a guardrail blocked or masked, since the start.",
+    labelNames: ["guardrail", "action"],
+    registers: [registry],
+    collect() {
+      for (const [guardrail, { blocked, masked }] of Object.entries(read().guardrails)) {
+        this.set({ guardrail, action: "blocked" }, blocked);
+        this.set({ guardrail, action: "masked" }, masked);
+      }
+    },
+  });
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

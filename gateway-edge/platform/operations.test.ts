@@ -3,12 +3,14 @@ import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { readEdgeConfig } from "../config.ts";
 import { openApiDocument } from "../openapi.ts";
+import { createMemoryRecords } from "../records/memory-records.ts";
 import { fakeControlPlane } from "./control-plane-fixture.ts";
 import { docsPage } from "./docs-page.ts";
 import { platformOperations } from "./operations.ts";
 
 const { control } = fakeControlPlane({});
-const deps = { config: readEdgeConfig({}), control, clock: systemClock, random: systemRandom, logger: silentLogger };
+const records = createMemoryRecords({ clock: systemClock });
+const deps = { config: readEdgeConfig({}), control, records, clock: systemClock, random: systemRandom, logger: silentLogger };
 const operations = platformOperations(deps);
 const document = openApiDocument(operations);
 

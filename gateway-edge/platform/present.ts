@@ -10,6 +10,7 @@ import type { Organization } from "../../proto/gen/tributary/organizations/v1/or
 import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
 import type { Team, TeamMember } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import type * as records from "../schemas/records.ts";
+import { presentLimits } from "./rate-limits.ts";
 
 // A control-plane message as the record that leaves: absent becomes null, money gets its decimal sibling.
 
@@ -42,6 +43,7 @@ export function presentUser(user: User): z.infer<typeof records.userRecord> {
     name,
     role,
     organizationId,
+    ...presentLimits(user.limits),
     createdAt: sent(user.createdAt, "createdAt"),
     lastLoginAt: user.lastLoginAt ?? null,
   };
@@ -61,6 +63,7 @@ export function presentOrganization(organization: Organization): z.infer<typeof 
     memberCount,
     teamCount,
     lowBalanceThreshold: organization.lowBalanceThreshold ?? null,
+    ...presentLimits(organization.limits),
     createdAt: sent(organization.createdAt, "createdAt"),
     updatedAt: sent(organization.updatedAt, "updatedAt"),
   };
@@ -78,8 +81,8 @@ export function presentTeam(team: Team): z.infer<typeof records.teamRecord> {
     memberCount,
     keyCount,
     models: team.models?.names ?? null,
-    rpm: team.rpm ?? null,
-    tpm: team.tpm ?? null,
+    guardrails: team.guardrails?.names ?? null,
+    ...presentLimits(team),
     ...money("spend", team.spend),
     createdAt: sent(team.createdAt, "createdAt"),
     updatedAt: sent(team.updatedAt, "updatedAt"),
@@ -113,9 +116,8 @@ export function presentApiKey(key: ApiKey): z.infer<typeof records.apiKeyRecord>
     organizationId,
     status,
     models: key.models?.names ?? null,
-    rpm: key.rpm ?? null,
-    tpm: key.tpm ?? null,
-    maxParallelRequests: key.maxParallelRequests ?? null,
+    guardrails: key.guardrails?.names ?? null,
+    ...presentLimits(key),
     maxBudget: key.maxBudget ?? null,
     maxBudgetUsd: key.maxBudget === undefined ? null : toUsdString(key.maxBudget),
     ...money("spend", key.spend),
@@ -142,6 +144,7 @@ export function presentModel(model: Model): z.infer<typeof records.modelRecord> 
     capabilities,
     supportedParams,
     status,
+    ...presentLimits(model.limits),
     trained: null,
     createdAt,
     updatedAt: sent(model.updatedAt, "updatedAt"),
@@ -153,6 +156,15 @@ function presentPricing(price: Pricing) {
     version: price.version,
     effectiveAt: sent(price.effectiveAt, "effectiveAt"),
     unit: price.unit,
+    ...presentPrices(price),
+    audioInput: price.audioInput ?? null,
+    audioOutput: price.audioOutput ?? null,
+    tiers: (price.tiers?.tiers ?? []).map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...presentPrices(tier) })),
+  };
+}
+
+function presentPrices(price: Pick<Pricing, "input" | "output" | "cachedInput" | "cacheWrite">) {
+  return {
     ...money("input", price.input),
     ...money("output", price.output),
     cachedInput: price.cachedInput ?? null,

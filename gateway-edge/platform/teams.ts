@@ -3,6 +3,7 @@ import { type Operation, operation } from "../middleware/operation.ts";
 import { idParams, searchQuery } from "../schemas/fields.ts";
 import * as schemas from "../schemas/teams.ts";
 import { presentApiKey, presentList, presentTeam, presentTeamMember, sent } from "./present.ts";
+import { limitsChange, limitsOf } from "./rate-limits.ts";
 
 const tag = "Teams";
 
@@ -80,9 +81,9 @@ const updateTeam = ({ control }: EdgeDeps) =>
         id: params.id,
         name: body.name,
         models: body.models ? { names: body.models } : undefined,
-        rpm: body.rpm ?? undefined,
-        tpm: body.tpm ?? undefined,
-        clear: (["models", "rpm", "tpm"] as const).filter((limit) => body[limit] === null),
+        guardrails: body.guardrails ? { names: body.guardrails } : undefined,
+        ...limitsOf(body),
+        clear: [...(["models", "guardrails"] as const).filter((list) => body[list] === null), ...(limitsChange(body)?.clear ?? [])],
       };
       const { team } = await control.teams.updateTeam(request, call.write());
       return { team: presentTeam(sent(team, "team")) };

@@ -23,6 +23,7 @@ export function readAnthropicAnswer(body: unknown, call: ChatCall): ChatAnswer {
     tool_calls: calls.length > 0 ? calls : undefined,
     reasoning_content: reasoning === "" ? undefined : reasoning,
     thinking_blocks: thinkingBlocks.length > 0 ? thinkingBlocks : undefined,
+    stop_sequence: asText(message["stop_sequence"]),
   };
   return {
     choices: [{ index: 0, message: defined(fields), finishReason, logprobs: null }],

@@ -41,15 +41,19 @@ export function anthropicParams(inferenceModelId: string): readonly string[] {
 }
 
 export function buildAnthropicRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest {
-  const base = (target.baseUrl ?? DEFAULT_BASE_URL).replace(/\/+$/, "");
   return {
-    url: /\/v1$/.test(base) ? `${base}/messages` : `${base}/v1/messages`,
+    url: messagesUrl(target),
     headers: anthropicHeaders(target),
     body: JSON.stringify(messagesBody(call, target.inferenceModelId, versionRules(target.params))),
   };
 }
 
-function messagesBody(call: ChatCall, model: string, version: VersionRules): Fields {
+export function messagesUrl({ baseUrl }: ProviderTarget): string {
+  const base = (baseUrl ?? DEFAULT_BASE_URL).replace(/\/+$/, "");
+  return /\/v1$/.test(base) ? `${base}/messages` : `${base}/v1/messages`;
+}
+
+export function messagesBody(call: ChatCall, model: string, version: VersionRules): Fields {
   const { body } = call;
   const rules = claudeRules(model);
   const format = readJsonFormat(body);

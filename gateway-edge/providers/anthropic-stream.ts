@@ -33,6 +33,7 @@ class MessageStream {
   #usage: Fields | undefined;
   #stopReason: unknown;
   #explanation: string | undefined;
+  #stopSequence: string | undefined;
 
   constructor(call: ChatCall) {
     this.#call = call;
@@ -70,6 +71,7 @@ class MessageStream {
   #takeEnd(delta: Fields): void {
     this.#stopReason = delta["stop_reason"] ?? this.#stopReason;
     this.#explanation = asText(asFields(delta["stop_details"])["explanation"]) ?? this.#explanation;
+    this.#stopSequence = asText(delta["stop_sequence"]) ?? this.#stopSequence;
   }
 
   #start(key: unknown, block: Fields): readonly StreamPart[] {
@@ -132,6 +134,7 @@ class MessageStream {
     const usage = readAnthropicUsage(this.#usage);
     return [
       ...(this.#explanation === undefined ? [] : [other({ refusal: this.#explanation }, this.#explanation)]),
+      ...(this.#stopSequence === undefined ? [] : [other({ stop_sequence: this.#stopSequence }, "")]),
       { type: "finish", choice: 0, reason },
       ...(usage ? [{ type: "usage" as const, usage }] : []),
     ];

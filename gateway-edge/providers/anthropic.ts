@@ -1,4 +1,5 @@
 import { readAnthropicAnswer } from "./anthropic-answer.ts";
+import { anthropicCount } from "./anthropic-count.ts";
 import { anthropicParams, buildAnthropicRequest } from "./anthropic-request.ts";
 import { readAnthropicStream } from "./anthropic-stream.ts";
 import type { Provider } from "./provider.ts";
@@ -10,9 +11,11 @@ export const anthropic: Provider = {
   chat: {
     supportedParams: anthropicParams,
     framing: "sse",
+    takesBlocks: () => true,
     buildRequest: buildAnthropicRequest,
     readAnswer: readAnthropicAnswer,
     readStream: readAnthropicStream,
   },
   readError: readUpstreamError,
+  remoteCount: anthropicCount,
 };

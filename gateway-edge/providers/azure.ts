@@ -13,7 +13,7 @@ const API_VERSION = "2024-10-21";
  */
 export const azure = createOpenAiProvider({
   kind: "azure",
-  operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations"],
+  operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits"],
   families: AZURE_CHAT_FAMILIES,
   embeddingFamilies: EMBEDDING_FAMILIES,
   takesTokens: true,

@@ -32,16 +32,21 @@ export function bedrockParams(inferenceModelId: string): readonly string[] {
 }
 
 export function buildBedrockRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest {
-  const path = `model/${encodeURIComponent(target.inferenceModelId)}/${call.stream ? "converse-stream" : "converse"}`;
+  return bedrockRequest(target, call.stream ? "converse-stream" : "converse", converseBody(call, target));
+}
+
+/** One of the operations on a model, signed or with the API key. */
+export function bedrockRequest(target: ProviderTarget, operation: string, body: Fields): UpstreamRequest {
+  const path = `model/${encodeURIComponent(target.inferenceModelId)}/${operation}`;
   const headers = { ...extraHeaders(target.params), "content-type": "application/json" };
-  const request = { url: `${baseUrl(target)}/${path}`, body: JSON.stringify(converseBody(call, target)) };
+  const request = { url: `${baseUrl(target)}/${path}`, body: JSON.stringify(body) };
   const signing = signingOf(target);
   if (signing) return { ...request, headers, signing };
   if (target.apiKey === undefined) throw misconfigured("neither AWS keys nor an API key");
   return { ...request, headers: { ...headers, authorization: `Bearer ${target.apiKey}` } };
 }
 
-function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
+export function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
   const { body } = call;
   // The id of a profile or of an imported model does not say what it is; the operator can.
   const rules = bedrockRules(asText(params["base_model"]) ?? inferenceModelId);

@@ -1,4 +1,6 @@
 import { readBedrockAnswer } from "./bedrock-answer.ts";
+import { bedrockCount } from "./bedrock-count.ts";
+import { bedrockRules } from "./bedrock-models.ts";
 import { bedrockParams, buildBedrockRequest } from "./bedrock-request.ts";
 import { readBedrockStream } from "./bedrock-stream.ts";
 import type { Provider } from "./provider.ts";
@@ -10,9 +12,11 @@ export const bedrock: Provider = {
   chat: {
     supportedParams: bedrockParams,
     framing: "aws-event-stream",
+    takesBlocks: (model) => bedrockRules(model).reasoning === "claude",
     buildRequest: buildBedrockRequest,
     readAnswer: readBedrockAnswer,
     readStream: readBedrockStream,
   },
   readError: readUpstreamError,
+  remoteCount: bedrockCount,
 };

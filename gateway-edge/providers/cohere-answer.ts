@@ -162,19 +162,25 @@ function other(fields: Fields, text: string): StreamPart {
 }
 
 /**
- * `tokens` is what the model read and wrote, with Cohere's own preamble; `billed_units` is what it costs us. We answer and bill the
- * first, as it is the one that cached tokens are a part of.
+ * `billed_units` is what a call costs; `tokens` is what the model read and wrote, with Cohere's own preamble, and stands in where nothing is
+ * billed. Cached tokens are a part of `tokens` only: of billed units each costs the same.
  */
 function readUsage(value: unknown): ReportedUsage | undefined {
   const { tokens, billed_units: billed, cached_tokens: cached } = asFields(value);
-  const counts = asFields(tokens ?? billed);
-  if (counts["input_tokens"] === undefined && counts["output_tokens"] === undefined) return undefined;
+  const isBilled = hasCounts(billed);
+  if (!isBilled && !hasCounts(tokens)) return undefined;
+  const counts = asFields(isBilled ? billed : tokens);
   const promptTokens = asCount(counts["input_tokens"]);
   return {
     promptTokens,
-    cachedTokens: tokens === undefined ? 0 : Math.min(promptTokens, asCount(cached)),
+    cachedTokens: isBilled ? 0 : Math.min(promptTokens, asCount(cached)),
     cacheWriteTokens: 0,
     completionTokens: asCount(counts["output_tokens"]),
     reasoningTokens: 0,
   };
+}
+
+function hasCounts(value: unknown): boolean {
+  const { input_tokens: input, output_tokens: output } = asFields(value);
+  return input !== undefined || output !== undefined;
 }

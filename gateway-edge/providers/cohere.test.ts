@@ -121,3 +121,23 @@ test("embeddings say what they are for, and how long", () => {
     usage: { promptTokens: 9 },
   });
 });
+
+test("what is billed is counted, else what was read and written; the parts never exceed their whole", () => {
+  const usageOf = (usage: unknown) =>
+    chat.readAnswer({ finish_reason: "COMPLETE", message: { content: [{ type: "text", text: "a" }] }, usage }, callOf({})).usage;
+  const tokens = { input_tokens: 72, output_tokens: 8 };
+  const whole = { cacheWriteTokens: 0, reasoningTokens: 0 };
+  expect(usageOf({ billed_units: { input_tokens: 5, output_tokens: 6 }, tokens, cached_tokens: 64 })).toEqual({
+    ...whole,
+    promptTokens: 5,
+    cachedTokens: 0,
+    completionTokens: 6,
+  });
+  expect(usageOf({ billed_units: { search_units: 1 }, tokens, cached_tokens: 90 })).toEqual({
+    ...whole,
+    promptTokens: 72,
+    cachedTokens: 72,
+    completionTokens: 8,
+  });
+  expect(usageOf({ billed_units: {} })).toBeUndefined();
+});

@@ -5,11 +5,12 @@ import { cohereBody, cohereParams } from "./cohere-request.ts";
 import { asCount, asFields, asList, malformed, present } from "./json-fields.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "./provider.ts";
 import { readUpstreamError } from "./read-upstream-error.ts";
+import { readRerankAnswer } from "./shared/rerank-answer.ts";
 
 const BASE_URL = "https://api.cohere.com";
 const TEXTS_MAX = 96;
 
-/** Cohere's second API: chat and embeddings. */
+/** Cohere's second API: chat, embeddings and ranking. */
 export const cohere: Provider = {
   kind: "cohere",
   chat: {
@@ -24,6 +25,13 @@ export const cohere: Provider = {
     takesTokens: false,
     buildRequest: (call, target) => requestTo(target, "embed", embeddingsBody(call, target)),
     readAnswer: readEmbeddings,
+  },
+  rerank: {
+    buildRequest: ({ query, documents, topN, body }, target) => {
+      const fields = { query, documents, top_n: topN, max_tokens_per_doc: body["max_tokens_per_doc"] };
+      return requestTo(target, "rerank", JSON.stringify({ model: target.inferenceModelId, ...present(fields) }));
+    },
+    readAnswer: readRerankAnswer,
   },
   readError: readUpstreamError,
 };

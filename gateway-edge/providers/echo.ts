@@ -1,22 +1,39 @@
 import { messageText, splitTokens } from "./echo/tokens.ts";
+import { asFields } from "./json-fields.ts";
 import { openAiChatBody, readOpenAiAnswer, readOpenAiError, readOpenAiStream } from "./openai-compatible.ts";
-import type { Provider } from "./provider.ts";
+import type { Fields, FormCall, Provider, UpstreamRequest } from "./provider.ts";
+import { readMediaUsage } from "./shared/media-usage.ts";
+import { readRerankAnswer } from "./shared/rerank-answer.ts";
 
+const BASE = "echo://local/v1";
 const SUPPORTED = ["max_tokens", "max_completion_tokens", "n", "stop", "stream", "stream_options", "user"];
 
-/** The built-in provider: says the last user message again. Deterministic, with true usage, reached like any upstream. */
+/** The built-in provider: says the last user message again, and something to every other request. Deterministic, with true usage, reached like any upstream. */
 export const echo: Provider = {
   kind: "echo",
   chat: {
     supportedParams: () => SUPPORTED,
     framing: "sse",
     buildRequest: (call, target) => ({
-      url: "echo://local/v1/chat/completions",
+      url: `${BASE}/chat/completions`,
       headers: { "content-type": "application/json" },
       body: openAiChatBody(call, target),
     }),
     readAnswer: readOpenAiAnswer,
     readStream: readOpenAiStream,
+  },
+  speech: { buildRequest: ({ body }) => jsonTo("audio/speech", body) },
+  transcriptions: { buildRequest: (call) => uploadTo("audio/transcriptions", call) },
+  translations: { buildRequest: (call) => uploadTo("audio/translations", call) },
+  images: {
+    streams: true,
+    buildRequest: ({ body }) => jsonTo("images/generations", body),
+    readAnswer: (body) => ({ answer: asFields(body), usage: readMediaUsage(body) }),
+  },
+  imageEdits: { buildRequest: (call) => uploadTo("images/edits", call) },
+  rerank: {
+    buildRequest: ({ query, documents, topN }) => jsonTo("rerank", { query, documents, top_n: topN }),
+    readAnswer: readRerankAnswer,
   },
   readError: readOpenAiError,
   counter: {
@@ -24,3 +41,23 @@ export const echo: Provider = {
     countText: (text) => splitTokens(text).length,
   },
 };
+
+function jsonTo(operation: string, fields: Fields): UpstreamRequest {
+  return { url: `${BASE}/${operation}`, headers: { "content-type": "application/json" }, body: JSON.stringify(fields) };
+}
+
+function uploadTo(operation: string, call: FormCall): UpstreamRequest {
+  return { url: `${BASE}/${operation}`, headers: { "content-type": "application/json" }, body: describeUpload(call) };
+}
+
+/** What echo says of an upload is how large its files are: nothing of them is kept. */
+async function* describeUpload({ fields, files, laterFields }: FormCall): AsyncGenerator<Uint8Array> {
+  const seen: { name: string; bytes: number }[] = [];
+  for (const { name, content } of files) {
+    let bytes = 0;
+    for await (const piece of content) bytes += piece.length;
+    seen.push({ name, bytes });
+  }
+  const all = [...fields, ...((await laterFields?.()) ?? [])];
+  yield Buffer.from(JSON.stringify({ fields: Object.fromEntries(all), files: seen }));
+}

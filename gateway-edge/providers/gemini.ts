@@ -1,4 +1,5 @@
 import { readGeminiAnswer, readGeminiUsage } from "./gemini-answer.ts";
+import { countedFields, readTotalTokens } from "./gemini-count.ts";
 import { EMBEDDING_PARAMS, normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
 import { readGeminiError } from "./gemini-errors.ts";
 import { geminiBody, geminiParams } from "./gemini-request.ts";
@@ -27,6 +28,15 @@ export const gemini: Provider = {
     readAnswer: readEmbeddings,
   },
   readError: readGeminiError,
+  remoteCount: {
+    tokenizer: "google_ai_studio_api",
+    takesContents: true,
+    buildRequest: (call, target) => {
+      const generateContentRequest = { model: `models/${modelName(target)}`, ...countedFields(call, target) };
+      return requestTo(target, "countTokens", JSON.stringify({ generateContentRequest }));
+    },
+    readAnswer: readTotalTokens,
+  },
 };
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {

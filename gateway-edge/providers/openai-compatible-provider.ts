@@ -1,24 +1,22 @@
 import { asCount, asFields, asList, asText, brokenOff, malformed, parseEvent } from "./json-fields.ts";
 import { type LimitField, openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./openai-compatible.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
+import { formOf, imagesOf, type OpenAiDoor, rerankOf, speechOf } from "./openai-media.ts";
 import { readOpenAiUsage } from "./openai-usage.ts";
 import type {
   ChatAdapter,
   CompletionsAdapter,
   EmbeddingsAdapter,
   Fields,
-  FormAdapter,
   ModerationsAdapter,
   Operation,
   Provider,
   ProviderTarget,
-  SpeechAdapter,
   StreamPart,
   UpstreamEvent,
   UpstreamRequest,
 } from "./provider.ts";
 import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
-import { writeForm } from "./shared/multipart-form.ts";
 
 /** Models that understand the same parameters. */
 export interface ModelFamily {
@@ -52,6 +50,9 @@ const PATHS: Readonly<Record<Operation, string>> = {
   speech: "audio/speech",
   transcriptions: "audio/transcriptions",
   translations: "audio/translations",
+  images: "images/generations",
+  imageEdits: "images/edits",
+  rerank: "rerank",
 };
 
 const COMPLETION_PARAMS =
@@ -66,9 +67,12 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
     ...(has("completions") ? { completions: completionsOf(spec) } : {}),
     ...(has("embeddings") ? { embeddings: embeddingsOf(spec) } : {}),
     ...(has("moderations") ? { moderations: moderationsOf(spec) } : {}),
-    ...(has("speech") ? { speech: speechOf(spec) } : {}),
-    ...(has("transcriptions") ? { transcriptions: formOf(spec, "transcriptions") } : {}),
-    ...(has("translations") ? { translations: formOf(spec, "translations") } : {}),
+    ...(has("speech") ? { speech: speechOf(doorOf(spec, "speech")) } : {}),
+    ...(has("transcriptions") ? { transcriptions: formOf(doorOf(spec, "transcriptions")) } : {}),
+    ...(has("translations") ? { translations: formOf(doorOf(spec, "translations")) } : {}),
+    ...(has("images") ? { images: imagesOf(doorOf(spec, "images")) } : {}),
+    ...(has("imageEdits") ? { imageEdits: formOf(doorOf(spec, "imageEdits")) } : {}),
+    ...(has("rerank") ? { rerank: rerankOf(doorOf(spec, "rerank")) } : {}),
     readError: readUpstreamError,
   };
 }
@@ -181,18 +185,10 @@ function moderationsOf(spec: OpenAiSpec): ModerationsAdapter {
   };
 }
 
-function speechOf(spec: OpenAiSpec): SpeechAdapter {
-  return { buildRequest: ({ body }, target) => jsonRequest(spec, { target, operation: "speech", fields: body }) };
-}
-
-function formOf(spec: OpenAiSpec, operation: "transcriptions" | "translations"): FormAdapter {
+function doorOf(spec: OpenAiSpec, operation: Operation): OpenAiDoor {
   return {
-    buildRequest: ({ fields, file }, target) => {
-      const others = fields.filter(([name]) => name !== "model");
-      const { contentType, body } = writeForm({ fields: [["model", target.inferenceModelId], ...others], file });
-      const { url, headers } = spec.locate(target, PATHS[operation]);
-      return { url, headers: { ...headers, "content-type": contentType }, body };
-    },
+    locate: (target) => spec.locate(target, PATHS[operation]),
+    request: (target, fields) => jsonRequest(spec, { target, operation, fields }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "./json-fields.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
+import { PlainDeltaReader } from "./openai-compatible-plain.ts";
 import { readOpenAiUsage } from "./openai-usage.ts";
 import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPart, UpstreamEvent } from "./provider.ts";
 import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
@@ -51,7 +52,14 @@ export function readOpenAiAnswer(body: unknown): ChatAnswer {
 /** Chunks of a stream as parts. The end is `[DONE]` or every finish reason seen; a stream cut before either is broken. */
 export async function* readOpenAiStream(events: AsyncIterable<UpstreamEvent>, call?: ChatCall): AsyncGenerator<StreamPart> {
   const reader = new ChunkReader(call?.body["n"]);
+  const plain = new PlainDeltaReader();
   for await (const { event, data } of events) {
+    const delta = event === undefined ? plain.read(data) : undefined;
+    if (delta) {
+      reader.saw(delta.choice);
+      yield delta;
+      continue;
+    }
     if (data === "[DONE]") {
       yield* reader.finishAll();
       break;
@@ -82,6 +90,10 @@ class ChunkReader {
     return this.#finished.size >= expected;
   }
 
+  saw(choice: number): void {
+    this.#seen.add(choice);
+  }
+
   /** After `[DONE]`: some servers never give a reason, but clients need one. */
   *finishAll(): Generator<StreamPart> {
     this.#isDone = true;
@@ -100,7 +112,7 @@ class ChunkReader {
   *#readChoice(choice: Fields, answerId: unknown): Generator<StreamPart> {
     if (isError(choice["error"])) throw readInlineError(choice);
     const index = typeof choice["index"] === "number" ? choice["index"] : 0;
-    this.#seen.add(index);
+    this.saw(index);
     const { content, ...others } = readMessage(asFields(choice["delta"]));
     const logprobs = choice["logprobs"] ?? undefined;
     const text = typeof content === "string" ? content : "";

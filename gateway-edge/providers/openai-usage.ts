@@ -1,6 +1,10 @@
 import { asCount, asFields } from "./json-fields.ts";
 import type { ReportedUsage } from "./provider.ts";
 
+function audioTokens(audioPromptTokens: number, audioCompletionTokens: number): Partial<ReportedUsage> {
+  return audioPromptTokens + audioCompletionTokens > 0 ? { audioPromptTokens, audioCompletionTokens } : {};
+}
+
 /** Usage of any server that speaks OpenAI, with the other names that are in use for cached tokens. */
 export function readOpenAiUsage(value: unknown): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
@@ -19,5 +23,6 @@ export function readOpenAiUsage(value: unknown): ReportedUsage | undefined {
     cacheWriteTokens: asCount(prompt["cache_write_tokens"]),
     completionTokens: isBeside ? completionTokens + reasoningTokens : completionTokens,
     reasoningTokens,
+    ...audioTokens(asCount(prompt["audio_tokens"]), asCount(asFields(usage["completion_tokens_details"])["audio_tokens"])),
   };
 }

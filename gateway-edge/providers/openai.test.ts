@@ -122,13 +122,14 @@ test("a form is streamed through: our model, fields in order, the file last, no 
     ["timestamp_granularities[]", "word"],
     ["timestamp_granularities[]", "segment"],
   ] as const;
-  const file = { name: 'a"\r\nx: y.wav', contentType: "audio/wav\r\nx: y", content: content() };
-  const request = openai.transcriptions?.buildRequest({ fields, file }, target);
+  const file = { field: "file", name: 'a"\r\nx: y.wav', contentType: "audio/wav\r\nx: y", size: 8, content: content() };
+  const request = openai.transcriptions?.buildRequest({ fields, files: [file] }, target);
   const text = Buffer.concat(await readAll(request?.body as AsyncIterable<Uint8Array>)).toString();
   const form = await new Response(text, { headers: { "content-type": request?.headers["content-type"] ?? "" } }).formData();
   expect([...form.keys()]).toEqual(["model", "language", "timestamp_granularities[]", "timestamp_granularities[]", "file"]);
   expect(form.get("model")).toBe("gpt-4.1");
   expect(await (form.get("file") as File).text()).toBe("RIFFdata");
   expect(text).not.toContain("\nx: y");
+  expect(request?.headers["content-length"]).toBe(String(text.length));
   expect(request?.headers).toMatchObject({ authorization: "Bearer secret-key-of-ours", "x-team": "a" });
 });

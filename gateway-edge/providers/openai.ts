@@ -7,7 +7,7 @@ const BASE = "https://api.openai.com/v1";
 /** OpenAI itself. A base of the operator's is used as it is given. */
 export const openai = createOpenAiProvider({
   kind: "openai",
-  operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations"],
+  operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations", "images", "imageEdits"],
   families: CHAT_FAMILIES,
   embeddingFamilies: EMBEDDING_FAMILIES,
   takesTokens: true,

@@ -15,17 +15,48 @@ export interface Provider {
   readonly speech?: SpeechAdapter;
   readonly transcriptions?: FormAdapter;
   readonly translations?: FormAdapter;
+  readonly images?: ImagesAdapter;
+  readonly imageEdits?: FormAdapter;
+  readonly rerank?: RerankAdapter;
   /** An upstream's refusal as our error. Its own 401 or 403 is our fault, never the caller's. */
   readError(failure: UpstreamFailure): AppError;
   /** Counts tokens where the provider's own way is known here; absent: counted by our tokenizer. */
   readonly counter?: TokenCounter;
+  /** The provider's own counting endpoint, where it has one: exact, free of charge, and a network call. */
+  readonly remoteCount?: RemoteCount;
 }
 
-export type Operation = "chat" | "completions" | "embeddings" | "moderations" | "speech" | "transcriptions" | "translations";
+export type Operation =
+  | "chat"
+  | "completions"
+  | "embeddings"
+  | "moderations"
+  | "speech"
+  | "transcriptions"
+  | "translations"
+  | "images"
+  | "imageEdits"
+  | "rerank";
 
 export interface TokenCounter {
   countMessages(messages: readonly ChatMessage[]): number;
   countText(text: string): number;
+}
+
+export interface RemoteCount {
+  /** Who counted, in LiteLLM's words. */
+  readonly tokenizer: string;
+  /** Whether Google's `contents` can be counted as they are. */
+  readonly takesContents: boolean;
+  buildRequest(call: CountCall, target: ProviderTarget): UpstreamRequest;
+  /** Throws UPSTREAM_UNAVAILABLE when there is no count in it. */
+  readAnswer(body: unknown): number;
+}
+
+/** The chat that is to be counted. */
+export interface CountCall extends ChatCall {
+  /** In place of the body's messages. */
+  readonly contents?: readonly Fields[] | undefined;
 }
 
 /** How an upstream cuts its stream into events. */
@@ -36,6 +67,8 @@ export interface ChatAdapter {
   /** OpenAI's names of the parameters that a model of this provider understands. */
   supportedParams(inferenceModelId: string): readonly string[];
   readonly framing: Framing;
+  /** Whether a model takes what OpenAI's chat has no words for: cache_control, thinking_blocks, is_error, fields and tools of its own. */
+  takesBlocks?(inferenceModelId: string): boolean;
   buildRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest;
   /** A whole JSON answer. Throws UPSTREAM_UNAVAILABLE when it is not what the provider promised. */
   readAnswer(body: unknown, call: ChatCall): ChatAnswer;
@@ -71,9 +104,25 @@ export interface SpeechAdapter {
   buildRequest(call: { readonly body: Fields }, target: ProviderTarget): UpstreamRequest;
 }
 
-/** A form with a file in, text out; the form is streamed through, only its fields are known. */
+/** A form with files in; the form is streamed through, only its fields are known. The answer is in OpenAI's words. */
 export interface FormAdapter {
   buildRequest(call: FormCall, target: ProviderTarget): UpstreamRequest;
+}
+
+/** Text to pictures. */
+export interface ImagesAdapter {
+  /** Whether `stream` gives OpenAI's image events. */
+  readonly streams: boolean;
+  buildRequest(call: { readonly body: Fields }, target: ProviderTarget): UpstreamRequest;
+  /** OpenAI's object of images: data, and what else the provider says of them. */
+  readAnswer(body: unknown): { readonly answer: Fields; readonly usage: ReportedUsage | undefined };
+}
+
+/** Documents by how well they answer a question. */
+export interface RerankAdapter {
+  buildRequest(call: RerankCall, target: ProviderTarget): UpstreamRequest;
+  /** Results in any order, each with its position in the call's documents. */
+  readAnswer(body: unknown): RerankAnswer;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -109,10 +158,39 @@ export interface EmbeddingsCall {
   readonly body: Fields;
 }
 
+export type FormField = readonly [name: string, value: string];
+
+export interface FormFile {
+  /** The name of its field. */
+  readonly field: string;
+  readonly name: string;
+  readonly contentType: string;
+  /** Undefined while it is still coming in. */
+  readonly size: number | undefined;
+  /** Every iteration starts at the first byte. */
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
 export interface FormCall {
-  /** Fields of the form but the file, in order, repeated names as they came. */
-  readonly fields: readonly (readonly [name: string, value: string])[];
-  readonly file: { readonly name: string; readonly contentType: string; readonly content: AsyncIterable<Uint8Array> };
+  /** Fields of the form but the files, in order, repeated names as they came. */
+  readonly fields: readonly FormField[];
+  readonly files: readonly FormFile[];
+  /** The fields that come after the files, once the whole form is in; absent when there are none to wait for. */
+  readonly laterFields?: () => Promise<readonly FormField[]>;
+}
+
+export interface RerankCall {
+  readonly query: string;
+  readonly documents: readonly string[];
+  readonly topN: number | undefined;
+  /** The caller's other fields: max_tokens_per_doc, ... */
+  readonly body: Fields;
+}
+
+export interface RerankAnswer {
+  readonly id: string | undefined;
+  readonly results: readonly { readonly index: number; readonly score: number }[];
+  readonly usage: ReportedUsage | undefined;
 }
 
 /** What an adapter may know of a deployment. */
@@ -201,11 +279,36 @@ export type StreamPart =
   | { readonly type: "finish"; readonly choice: number; readonly reason: string }
   | { readonly type: "usage"; readonly usage: ReportedUsage };
 
-/** Usage as OpenAI reports it: prompt includes cached, completion includes reasoning. inference/usage.ts takes it apart. */
+/** Bytes of the answer as the client gets them: sound, or whole events in OpenAI's words. `text` is what counts as output in them. */
+export interface BytesPart {
+  readonly type: "bytes";
+  readonly bytes: Uint8Array;
+  readonly text?: string;
+}
+
+/** What is priced by other units than tokens; a price is for 1,000,000 of them. */
+export type MeasuredUnit = "character" | "millisecond" | "image" | "search";
+
+/** How much went in and came out, in one unit. */
+export interface Amount {
+  readonly input: number;
+  readonly output: number;
+}
+
+export type Amounts = Readonly<Partial<Record<MeasuredUnit, Amount>>>;
+
+/**
+ * Usage as OpenAI reports it: prompt includes cached and audio, completion includes reasoning and audio. inference/usage.ts takes it
+ * apart.
+ */
 export interface ReportedUsage {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly cacheWriteTokens: number;
   readonly completionTokens: number;
   readonly reasoningTokens: number;
+  readonly audioPromptTokens?: number;
+  readonly audioCompletionTokens?: number;
+  /** What the provider says in other units than tokens. */
+  readonly amounts?: Amounts;
 }

@@ -94,6 +94,18 @@ const rows: readonly Row[] = [
   ["Bedrock, time", 408, { message: "x" }, "UPSTREAM_TIMEOUT", { "x-amzn-errortype": "ModelTimeoutException" }],
   ["Cohere, prompt", 400, { id: "1", message: "too many tokens: size limit exceeded by 8" }, "CONTEXT_LENGTH_EXCEEDED"],
   ["Cohere, bad", 422, { message: "invalid role" }, "INVALID_REQUEST"],
+  [
+    "Bedrock, Titan's prompt",
+    400,
+    { message: "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9001 " },
+    "CONTEXT_LENGTH_EXCEEDED",
+  ],
+  [
+    "Bedrock, Nova's prompt",
+    400,
+    { message: "The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length." },
+    "CONTEXT_LENGTH_EXCEEDED",
+  ],
   ["words about tokens in a rate limit", 429, { message: "too many tokens per minute" }, "RATE_LIMIT_EXCEEDED"],
 ];
 

@@ -5,7 +5,10 @@ import type { UpstreamEvent } from "./provider.ts";
 const EVENT_CHARACTERS_MAX = 1024 * 1024;
 
 /** Bytes as server-sent events: LF, CRLF or CR, comments skipped, `data` lines joined, an unfinished last event dropped. */
-export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<UpstreamEvent> {
+export async function* readSse(
+  body: AsyncIterable<Uint8Array>,
+  charactersMax: number = EVENT_CHARACTERS_MAX,
+): AsyncGenerator<UpstreamEvent> {
   const decoder = new TextDecoder();
   const lines = new LineSplitter();
   const event = new EventBuilder();
@@ -14,7 +17,7 @@ export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<
       const finished = event.take(line);
       if (finished) yield finished;
     }
-    refuseAbove(lines.pendingCharacters + event.characters);
+    if (lines.pendingCharacters + event.characters > charactersMax) throw tooLarge();
   }
   for (const line of lines.end()) {
     const finished = event.take(line);
@@ -22,8 +25,8 @@ export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<
   }
 }
 
-function refuseAbove(characters: number): void {
-  if (characters > EVENT_CHARACTERS_MAX) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an event that is too large.");
+function tooLarge(): AppError {
+  return new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an event that is too large.");
 }
 
 class LineSplitter {

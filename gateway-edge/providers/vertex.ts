@@ -1,5 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import { readGeminiAnswer } from "./gemini-answer.ts";
+import { countedFields, readTotalTokens } from "./gemini-count.ts";
 import { EMBEDDING_PARAMS, normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
 import { readGeminiError } from "./gemini-errors.ts";
 import { parsedOrUndefined } from "./gemini-fields.ts";
@@ -33,6 +34,12 @@ export const vertex: Provider = {
     readAnswer: readEmbeddings,
   },
   readError: readGeminiError,
+  remoteCount: {
+    tokenizer: "vertex_ai_api",
+    takesContents: true,
+    buildRequest: (call, target) => requestTo(target, "countTokens", JSON.stringify(countedFields(call, target))),
+    readAnswer: readTotalTokens,
+  },
 };
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {

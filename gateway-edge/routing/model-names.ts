@@ -1,4 +1,5 @@
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import { type Asker, isBound, usableTargets } from "./asker.ts";
 import { compileTarget, type Target } from "./deployment-settings.ts";
 import type { Alias } from "./settings.ts";
 import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
@@ -12,13 +13,11 @@ export interface ModelGroup {
   readonly targets: readonly Target[];
 }
 
-/** Who asks, where that matters: deployments of a team are for that team only. */
-export interface Asker {
-  readonly teamId?: string | undefined;
-}
-
 export interface ModelNames {
-  /** Deployment id, alias, the team's own group, group, wildcard (longest first): the first that fits. */
+  /**
+   * Deployment id, alias, the team's own group, group, wildcard (longest first): the first that fits. Its targets are those that the asker
+   * may use; empty: there is such a model, but not for this asker.
+   */
   resolve(name: string, asker?: Asker): ModelGroup | undefined;
   /** Names to list: groups and wildcard patterns, then aliases that are not hidden; no duplicates. */
   list(asker?: Asker): readonly string[];
@@ -60,7 +59,11 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   }
 
   return {
-    resolve: (name, asker) => byExactId(name, asker) ?? byName(aliases.get(name)?.model ?? name, asker),
+    resolve(name, asker) {
+      const group = byExactId(name, asker) ?? byName(aliases.get(name)?.model ?? name, asker);
+      if (!group || !isBound(asker)) return group;
+      return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], asker }) };
+    },
     list(asker) {
       const own = asker?.teamId === undefined ? undefined : ofTeams.get(asker.teamId);
       const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, asker) !== undefined);

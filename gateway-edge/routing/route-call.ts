@@ -1,14 +1,14 @@
 import type { AppError } from "../../common/errors.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Asker } from "./asker.ts";
 import type { FallbackMap } from "./fallback-lists.ts";
 import type { AnswerFacts } from "./health.ts";
 
 /** What routing must know of a call. */
-export interface RouteCall {
+export interface RouteCall extends Asker {
   readonly model: string;
   readonly callId: string;
   readonly keyId: string;
-  readonly teamId?: string | undefined;
   readonly stream: boolean;
   readonly tags: readonly string[];
   /** Of the beginning of the prompt that providers cache. */

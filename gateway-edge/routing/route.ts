@@ -2,9 +2,10 @@ import type { Clock } from "../../common/clock.ts";
 import type { Random } from "../../common/random.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import { createAffinity } from "./affinity.ts";
+import type { Asker } from "./asker.ts";
 import { type FallbackType, fallbacksFor } from "./fallback-plan.ts";
 import { createHealth, type DeploymentHealth } from "./health.ts";
-import { type Asker, compileModelNames, type ModelGroup } from "./model-names.ts";
+import { compileModelNames, type ModelGroup } from "./model-names.ts";
 import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
 import type { RouteCall, RouteRun } from "./route-call.ts";
 
@@ -18,9 +19,9 @@ export interface Router {
   /** Swaps the whole table at once. Calls under way finish with the one they began with; health is kept for what is still there. */
   update(deployments: readonly Deployment[], settingsJson: string): void;
   start(call: RouteCall): RouteRun;
-  /** Everything that may serve a name, fallbacks left out; empty when there is no such model. */
+  /** Everything that may serve a name for this asker, fallbacks left out; empty when there is no such model, or none for it. */
   candidates(model: string, asker?: Asker): readonly Deployment[];
-  /** The group that a name (a deployment's id, an alias, a name under a wildcard) stands for: what a caller must be allowed to use. */
+  /** The group that a name (a deployment's id, an alias, a name under a wildcard) stands for, whether the asker may use it or not. */
   groupOf(model: string, asker?: Asker): Pick<ModelGroup, "name" | "configuredName"> | undefined;
   /** Names to list: groups, wildcard patterns (with their `*`), aliases that are not hidden. */
   names(asker?: Asker): readonly string[];

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { id, name, paging, plainText } from "./fields.ts";
+import { rateLimitFields } from "./rate-limits.ts";
 import { auditEntryRecord, listOf, userRecord } from "./records.ts";
 
 export const listUsersAnswer = listOf(userRecord);
 export const userAnswer = z.object({ user: userRecord });
 export const updateUserBody = z
-  .object({ name: name.optional(), role: z.enum(["user", "admin"]).optional() })
-  .refine((body) => body.name !== undefined || body.role !== undefined, { message: "must have a name or a role" });
+  .object({ name: name.optional(), role: z.enum(["user", "admin"]).optional(), ...rateLimitFields })
+  .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role or a limit" });
 export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigint() });
 
 export const blockTeamBody = z.object({ reason: plainText(500).optional() });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "./fields.ts";
+import { rateLimitFields } from "./rate-limits.ts";
 import { listOf, modelRecord, providerRecord } from "./records.ts";
 
 const modelType = z.enum(["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"]);
@@ -21,12 +22,30 @@ export const listModelsQuery = z.object({
 export const listModelsAnswer = listOf(modelRecord);
 export const listProvidersAnswer = listOf(providerRecord);
 
-/** Nano-USD per million units. */
-const pricing = z.object({
+const TIERS_MAX = 8;
+
+const prices = {
   input: nanoAmount,
   output: nanoAmount,
   cachedInput: nanoAmount.nullish(),
   cacheWrite: nanoAmount.nullish(),
+};
+
+/** Of a whole call whose input has more tokens than that. */
+const tiers = z
+  .array(z.object({ aboveInputTokens: positiveCount, ...prices }))
+  .max(TIERS_MAX)
+  .refine((all) => all.every((tier, index) => index === 0 || tier.aboveInputTokens > (all[index - 1]?.aboveInputTokens ?? 0)), {
+    message: "must rise from one aboveInputTokens to the next",
+  });
+
+/** Nano-USD per million units. A millisecond is one of sound; only tokens have classes. */
+const pricing = z.object({
+  unit: z.enum(["token", "character", "millisecond", "image", "search"]).default("token"),
+  ...prices,
+  audioInput: nanoAmount.nullish(),
+  audioOutput: nanoAmount.nullish(),
+  tiers: tiers.nullish(),
   effectiveAt: instant.nullish(),
 });
 export type PricingFields = z.output<typeof pricing>;
@@ -37,6 +56,7 @@ const modelFields = {
   contextWindow: positiveCount,
   maxOutputTokens: positiveCount,
   description: plainText(2000),
+  ...rateLimitFields,
 };
 const optionalModelFields = z.object(modelFields).partial();
 

@@ -25,6 +25,8 @@ export const plainText = (lengthMax: number) =>
 export const name = plainText(NAME_LENGTH_MAX);
 export const id = plainText(ID_LENGTH_MAX);
 export const search = plainText(SEARCH_LENGTH_MAX);
+/** Guardrails by the names they have in the configuration file. */
+export const guardrailNames = z.array(plainText(200)).max(50);
 
 /** An address people sign up or are invited with. `localhost` is a domain here: a self-hosted admin has no other. */
 export const email = z

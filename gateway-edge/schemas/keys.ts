@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "./fields.ts";
+import { guardrailNames, id, instant, name, nanoAmount, paging, plainText, search } from "./fields.ts";
+import { rateLimitFields } from "./rate-limits.ts";
 import { apiKeyRecord, listOf } from "./records.ts";
 
 const MODELS_MAX = 200;
@@ -8,9 +9,8 @@ const GRACE_SECONDS_MAX = 7 * 24 * 3600;
 /** What may be set on a key. Null takes a limit away. */
 const limits = {
   models: z.array(plainText(200)).max(MODELS_MAX).nullish(),
-  rpm: positiveCount.nullish(),
-  tpm: positiveCount.nullish(),
-  maxParallelRequests: positiveCount.nullish(),
+  guardrails: guardrailNames.nullish(),
+  ...rateLimitFields,
   maxBudget: nanoAmount.nullish(),
   expiresAt: instant.nullish(),
 };

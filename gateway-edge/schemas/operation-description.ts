@@ -22,6 +22,8 @@ export interface OperationDescription {
   readonly tags: readonly string[];
   readonly auth: OperationAuth;
   readonly body?: z.ZodType | undefined;
+  /** "application/json" when absent. */
+  readonly bodyType?: "application/json" | "multipart/form-data" | undefined;
   readonly query?: z.ZodType | undefined;
   readonly params?: z.ZodType | undefined;
   readonly responses: Readonly<Record<number, ResponseDescription>>;

@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { rateLimitRecord } from "./rate-limits.ts";
 
 // The records of the platform API as they leave: bigint and Date here, integer literals and ISO 8601 on the wire.
 
 const timestamp = z.date();
 const int64 = z.bigint();
-const limit = z.int().nullable();
 
 type MoneyShape<Name extends string> = { [Field in Name]: z.ZodBigInt } & { [Field in `${Name}Usd`]: z.ZodString };
 
@@ -24,6 +24,7 @@ export const userRecord = z
     name: z.string(),
     role: z.string(),
     organizationId: z.string(),
+    ...rateLimitRecord,
     createdAt: timestamp,
     lastLoginAt: timestamp.nullable(),
   })
@@ -42,6 +43,7 @@ export const organizationRecord = z
     memberCount: z.int(),
     teamCount: z.int(),
     lowBalanceThreshold: int64.nullable(),
+    ...rateLimitRecord,
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -58,8 +60,8 @@ export const teamRecord = z
     memberCount: z.int(),
     keyCount: z.int(),
     models: z.array(z.string()).nullable(),
-    rpm: limit,
-    tpm: limit,
+    guardrails: z.array(z.string()).nullable(),
+    ...rateLimitRecord,
     ...money("spend"),
     createdAt: timestamp,
     updatedAt: timestamp,
@@ -91,9 +93,8 @@ export const apiKeyRecord = z
     organizationId: z.string(),
     status: z.string(),
     models: z.array(z.string()).nullable(),
-    rpm: limit,
-    tpm: limit,
-    maxParallelRequests: limit,
+    guardrails: z.array(z.string()).nullable(),
+    ...rateLimitRecord,
     maxBudget: int64.nullable(),
     maxBudgetUsd: z.string().nullable(),
     ...money("spend"),
@@ -125,11 +126,22 @@ export const modelRecord = z
         ...money("input", "output"),
         cachedInput: int64.nullable(),
         cacheWrite: int64.nullable(),
+        audioInput: int64.nullable(),
+        audioOutput: int64.nullable(),
+        tiers: z.array(
+          z.object({
+            aboveInputTokens: z.int(),
+            ...money("input", "output"),
+            cachedInput: int64.nullable(),
+            cacheWrite: int64.nullable(),
+          }),
+        ),
       })
       .nullable(),
     capabilities: z.array(z.string()),
     supportedParams: z.array(z.string()),
     status: z.string(),
+    ...rateLimitRecord,
     trained: z.null(),
     createdAt: timestamp,
     updatedAt: timestamp,

@@ -32,8 +32,13 @@ const REFUSED_FIELDS = [
 export type WithoutNulls<Output> = { [Field in keyof Output]: Exclude<Output[Field], null> };
 
 /** A body as a valid request; a model named by the path wins over the body's. Throws UNPROCESSABLE with every fault. */
-export function parseRequest<Schema extends z.ZodType>(schema: Schema, body: unknown, pathModel?: string): WithoutNulls<z.output<Schema>> {
-  const given = isFields(body) ? withoutNulls(body) : body;
+export function parseRequest<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  pathModel?: string,
+  { keepNulls = false }: { keepNulls?: boolean } = {},
+): WithoutNulls<z.output<Schema>> {
+  const given = isFields(body) && !keepNulls ? withoutNulls(body) : body;
   if (isFields(given)) {
     const refused = REFUSED_FIELDS.find((field) => given[field] !== undefined);
     if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not accepted from clients.`, { param: refused });

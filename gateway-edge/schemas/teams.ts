@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { email, id, name, nanoAmount, plainText, positiveCount, teamRole, timeZone } from "./fields.ts";
+import { email, guardrailNames, id, name, nanoAmount, plainText, teamRole, timeZone } from "./fields.ts";
+import { rateLimitFields } from "./rate-limits.ts";
 import { listOf, organizationRecord, teamDetailRecord, teamMemberRecord, teamRecord } from "./records.ts";
 
 export const listTeamsAnswer = listOf(teamRecord);
@@ -8,8 +9,8 @@ export const createTeamBody = z.object({ name });
 export const updateTeamBody = z.object({
   name: name.optional(),
   models: z.array(plainText(200)).max(200).nullish(),
-  rpm: positiveCount.nullish(),
-  tpm: positiveCount.nullish(),
+  guardrails: guardrailNames.nullish(),
+  ...rateLimitFields,
 });
 export const teamAnswer = z.object({ team: teamRecord });
 export const teamDetailAnswer = z.object({ team: teamDetailRecord });
@@ -41,4 +42,6 @@ export const updateOrganizationBody = z.object({
   /** True makes it the active organisation of the session. */
   active: z.boolean().optional(),
 });
+/** Platform admins only. */
+export const organizationLimitsBody = z.object(rateLimitFields);
 export const organizationAnswer = z.object({ organization: organizationRecord });

@@ -132,6 +132,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "get /api/admin/users/:id": byId("userId"),
   "patch /api/admin/users/:id": byId("userId", () => ({ name: "Renamed by an admin" })),
   "delete /api/admin/users/:id": byId("userId"),
+  "patch /api/admin/organizations/:id": byId("organizationId", () => ({ rpm: 100_000 })),
   "post /api/admin/organizations/:id/credits": byId("organizationId", () => ({ amount: 5, reference: "a note" })),
   "post /api/admin/teams/:id/block": byId("teamId", () => ({ reason: "a reason" })),
   "post /api/admin/teams/:id/unblock": byId("teamId", () => ({})),

@@ -171,6 +171,12 @@ describe("catalogue", () => {
     expectError(await create({ name: "x", type: "song" }), 400, "VALIDATION_ERROR", "type");
     expectError(await create({ name: "x", pricing: { input: -1, output: 0 } }), 400, "VALIDATION_ERROR", "pricing.input");
     expectError(await create({ name: "x", pricing: { input: 1.5, output: 0 } }), 400, "VALIDATION_ERROR", "pricing.input");
+    expectError(await create({ name: "x", pricing: { unit: "hour", input: 1, output: 0 } }), 400, "VALIDATION_ERROR", "pricing.unit");
+    const cached = { unit: "character", input: 1, output: 0, cachedInput: 1 };
+    expectError(await create({ name: "x", pricing: cached }), 400, "VALIDATION_ERROR", "pricing.unit");
+    const spoken = await create({ name: "spoken", type: "audio_speech", pricing: { unit: "character", input: 15_000_000_000, output: 0 } });
+    expect(spoken.body.model.pricing).toMatchObject({ unit: "character", input: 15_000_000_000, audioInput: null });
+    await ask("DELETE", `/api/admin/models/${spoken.body.model.id}`);
     expectError(await create({ name: "x", contextWindow: 0 }), 400, "VALIDATION_ERROR", "contextWindow");
   });
 
@@ -274,6 +280,7 @@ describe("ledger and audit", () => {
       ["key.rotate", "POST", "/api/api-keys/rotate", { apiKey: owner.keyId }, token],
       ["key.remove", "POST", "/api/api-keys/remove", { apiKey: owner.keyId }, token],
       ["credits.purchase", "POST", "/api/credits/purchase", { amount: 5 }, token],
+      ["organization.limits", "PATCH", `/api/admin/organizations/${owner.organizationId}`, { tpm: 1000 }, admin],
       ["credits.grant", "POST", `/api/admin/organizations/${owner.organizationId}/credits`, { amount: 5 }, admin],
       ["team.block", "POST", `/api/admin/teams/${teamId}/block`, {}, admin],
       ["team.unblock", "POST", `/api/admin/teams/${teamId}/unblock`, {}, admin],

@@ -9,6 +9,7 @@ import { readEdgeConfig } from "../../gateway-edge/config.ts";
 import type { Operation } from "../../gateway-edge/middleware/operation.ts";
 import { fakeControlPlane } from "../../gateway-edge/platform/control-plane-fixture.ts";
 import { platformOperations } from "../../gateway-edge/platform/operations.ts";
+import { createMemoryRecords } from "../../gateway-edge/records/memory-records.ts";
 import { type Answer, type CallOptions, call } from "../helpers/api.ts";
 import * as records from "./records.ts";
 
@@ -16,6 +17,7 @@ import * as records from "./records.ts";
 export const operations: readonly Operation[] = platformOperations({
   config: readEdgeConfig({}),
   control: fakeControlPlane({}).control,
+  records: createMemoryRecords({ clock: systemClock }),
   clock: systemClock,
   random: systemRandom,
   logger: silentLogger,

@@ -25,13 +25,13 @@ export function folderBlobs(folder: string): Blobs {
         throw thrown;
       }
     },
-    async get(name) {
+    async get(name, offset = 0) {
       const { file } = pathOf(name);
       const there = await access(file).then(
         () => true,
         () => false,
       );
-      return there ? (createReadStream(file) as AsyncIterable<Uint8Array>) : undefined;
+      return there ? (createReadStream(file, { start: offset }) as AsyncIterable<Uint8Array>) : undefined;
     },
     async remove(name) {
       await rm(pathOf(name).file, { force: true });

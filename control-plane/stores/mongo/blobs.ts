@@ -21,10 +21,10 @@ export function gridBlobs(database: Db): Blobs {
   const pointers = database.collection<BlobPointer>(BLOB_COLLECTION);
   return {
     put: (name, content) => answering(() => put({ bucket, pointers, name, content })),
-    get: (name) =>
+    get: (name, offset = 0) =>
       answering(async () => {
         const pointer = await pointers.findOne({ _id: String(name) });
-        return pointer ? read(bucket, pointer.fileId) : undefined;
+        return pointer ? read(bucket, { fileId: pointer.fileId, offset }) : undefined;
       }),
     remove: (name) =>
       answering(async () => {
@@ -81,9 +81,13 @@ async function discard(upload: GridFSBucketWriteStream): Promise<void> {
   upload.destroy();
 }
 
-async function* read(bucket: GridFSBucket, fileId: ObjectId): AsyncIterable<Uint8Array> {
+async function* read(bucket: GridFSBucket, { fileId, offset }: { fileId: ObjectId; offset: number }): AsyncIterable<Uint8Array> {
   try {
-    yield* bucket.openDownloadStream(fileId) as AsyncIterable<Uint8Array>;
+    const [file] = await bucket.find({ _id: fileId }).toArray();
+    // GridFS refuses to begin at or behind the end, and takes an end that is not given for zero.
+    if (file && offset > 0 && offset >= file.length) return;
+    const range = file && offset > 0 ? { start: offset, end: file.length } : {};
+    yield* bucket.openDownloadStream(fileId, range) as AsyncIterable<Uint8Array>;
   } catch (thrown) {
     throw asStoreError(thrown);
   }

@@ -1,5 +1,6 @@
 import type { ChatAdapter, ChatAnswer, ChatBody, ChatCall, Fields, Provider } from "../../providers/provider.ts";
 import type { ChatRequest } from "../../schemas/chat.ts";
+import { chatFace } from "../faces/chat.ts";
 import { readEvents } from "../framing.ts";
 import type { Job, JobWork } from "../job.ts";
 import { keepSupported } from "../params.ts";
@@ -33,6 +34,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
       const adapter = chatOf(provider);
       return adapter.readStream(readEvents(adapter.framing, bytes), callOf(0));
     },
+    face: () => chatFace(request, (changed) => chatJob(changed as ChatRequest)),
   };
 }
 

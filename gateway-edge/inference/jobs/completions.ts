@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ChatAnswer, CompletionsAdapter, CompletionsAnswer, Provider, TokenCounter } from "../../providers/provider.ts";
 import { type CompletionsRequest, promptCount } from "../../schemas/completions.ts";
+import { completionsFace } from "../faces/completions.ts";
 import { readEvents } from "../framing.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { keepSupported } from "../params.ts";
@@ -29,6 +30,7 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     readAnswer: (provider, body) =>
       provider.completions ? readNative(provider.completions, body) : fromChat(asChat(request).readAnswer(provider, body)),
     readStream: (provider, bytes) => readStream(request, provider, bytes),
+    face: () => completionsFace(request, (changed) => completionsJob(changed as CompletionsRequest)),
   };
 }
 

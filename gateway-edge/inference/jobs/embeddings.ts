@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider } from "../../providers/provider.ts";
 import type { EmbeddingsInput, EmbeddingsRequest } from "../../schemas/embeddings.ts";
+import { embeddingsFace } from "../faces/embeddings.ts";
 import type { Job } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
@@ -33,6 +34,7 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
     readStream: () => {
       throw new Error("embeddings have no stream");
     },
+    face: () => embeddingsFace({ request, input }, (changed) => embeddingsJob({ request, input: changed })),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Fields } from "../../providers/provider.ts";
 
 /** Fields for the gateway; a provider would refuse them, or learn what is not its business. */
-const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
+export const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
   "guardrails",
   "caching",
   "cache",

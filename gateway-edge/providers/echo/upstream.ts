@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Send, UpstreamResponse } from "../provider.ts";
+import { answerMedia } from "./media.ts";
 import { messageText, splitTokens } from "./tokens.ts";
 
 interface EchoBody {
@@ -25,6 +26,8 @@ const TOKENS_PER_TURN = 16;
 /** An upstream inside this process. It speaks OpenAI's wire like any other, so that nothing above it is special. */
 export const echoUpstream: Send = async (request, signal) => {
   signal.throwIfAborted();
+  const other = await answerMedia(request.url.slice(request.url.indexOf("/v1/") + 4), request);
+  if (other) return other;
   const body = JSON.parse(String(request.body)) as EchoBody;
   const reply = replyTo(body);
   if (body.stream === true) return respond("text/event-stream", streamed(body, { reply, signal }));

@@ -1,19 +1,57 @@
 import { randomBytes } from "node:crypto";
-import type { FormCall } from "../provider.ts";
+import type { FormCall, FormField, FormFile } from "../provider.ts";
 
-/** A form as bytes, written while the file is read: a recording of an hour never lies in our memory. */
-export function writeForm(call: FormCall): { contentType: string; body: AsyncIterable<Uint8Array> } {
-  // Chance, against the rule of pure adapters: a boundary that a file could contain would let its sender add fields.
-  const boundary = `tributary-${randomBytes(16).toString("hex")}`;
-  return { contentType: `multipart/form-data; boundary=${boundary}`, body: writeParts(call, boundary) };
+export interface WrittenForm {
+  /** Content-Type, and Content-Length where all sizes are known: some servers take no form without it. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
-async function* writeParts({ fields, file }: FormCall, boundary: string): AsyncGenerator<Uint8Array> {
-  for (const [name, value] of fields) yield Buffer.from(`${head(boundary, name)}\r\n\r\n${value}\r\n`);
+/** A form as bytes, written while the files are read: a recording of an hour never lies in our memory. */
+export function writeForm(call: FormCall): WrittenForm {
+  // Chance, against the rule of pure adapters: a boundary that a file could contain would let its sender add fields.
+  const boundary = `tributary-${randomBytes(16).toString("hex")}`;
+  const length = lengthOf(call, boundary);
+  return {
+    headers: {
+      "content-type": `multipart/form-data; boundary=${boundary}`,
+      ...(length === undefined ? {} : { "content-length": String(length) }),
+    },
+    body: writeParts(call, boundary),
+  };
+}
+
+async function* writeParts({ fields, files, laterFields }: FormCall, boundary: string): AsyncGenerator<Uint8Array> {
+  for (const field of fields) yield fieldPart(boundary, field);
+  for (const file of files) {
+    yield fileHead(boundary, file);
+    yield* file.content;
+    yield LINE_END;
+  }
+  for (const field of (await laterFields?.()) ?? []) yield fieldPart(boundary, field);
+  yield lastLine(boundary);
+}
+
+function lengthOf({ fields, files, laterFields }: FormCall, boundary: string): number | undefined {
+  if (laterFields || files.some(({ size }) => size === undefined)) return undefined;
+  const fieldBytes = fields.reduce((sum, field) => sum + fieldPart(boundary, field).length, 0);
+  const fileBytes = files.reduce((sum, file) => sum + fileHead(boundary, file).length + (file.size ?? 0) + LINE_END.length, 0);
+  return fieldBytes + fileBytes + lastLine(boundary).length;
+}
+
+const LINE_END = Buffer.from("\r\n");
+
+function fieldPart(boundary: string, [name, value]: FormField): Buffer {
+  return Buffer.from(`${head(boundary, name)}\r\n\r\n${value}\r\n`);
+}
+
+function fileHead(boundary: string, file: FormFile): Buffer {
   const type = /^[\w.+-]+\/[\w.+-]+$/.test(file.contentType) ? file.contentType : "application/octet-stream";
-  yield Buffer.from(`${head(boundary, "file")}; filename="${escaped(file.name)}"\r\ncontent-type: ${type}\r\n\r\n`);
-  yield* file.content;
-  yield Buffer.from(`\r\n--${boundary}--\r\n`);
+  return Buffer.from(`${head(boundary, file.field)}; filename="${escaped(file.name)}"\r\ncontent-type: ${type}\r\n\r\n`);
+}
+
+function lastLine(boundary: string): Buffer {
+  return Buffer.from(`--${boundary}--\r\n`);
 }
 
 function head(boundary: string, name: string): string {

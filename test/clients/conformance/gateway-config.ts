@@ -45,6 +45,7 @@ const SCRIPTS_OF: Readonly<Partial<Record<DialectName, readonly string[]>>> = {
     "slow-first-token",
     "slow-middle",
     "usage-cache",
+    "cut-short",
   ],
   azu: ["prompt-filter-first"],
   anth: ["json", "usage-cache", "no-arguments", "unicode", "split-7", "error-after-3", "reset-after-3", "cut-after-3"],
@@ -81,6 +82,11 @@ const ordinary: readonly Deployment[] = (Object.keys(DIALECTS) as DialectName[])
   })),
 );
 
+/** LiteLLM's list has tokens for nothing beside the price of another unit. */
+function pricedBy(price: object): object {
+  return { input_cost_per_token: 0, output_cost_per_token: 0, ...price };
+}
+
 /** Groups whose name, model or settings are out of the ordinary. */
 const special: readonly Deployment[] = [
   { group: "vendor/name", dialect: "oai", model: "pong" },
@@ -100,6 +106,30 @@ const special: readonly Deployment[] = [
   { group: "gem-embedding", dialect: "gem", model: "gemini-embedding-001--pong", info: { mode: "embedding" } },
   { group: "coh-embedding", dialect: "coh", model: "embed-v4.0--pong", info: { mode: "embedding" } },
   { group: "oll-embedding", dialect: "oll", model: "nomic-embed-text--pong", info: { mode: "embedding" } },
+  { group: "moderation", dialect: "oai", model: "omni-moderation--pong", info: { mode: "moderation" } },
+  {
+    group: "tts",
+    dialect: "oai",
+    model: "tts-1--pong",
+    params: pricedBy({ input_cost_per_character: 0.000015 }),
+    info: { mode: "audio_speech" },
+  },
+  {
+    group: "whisper",
+    dialect: "oai",
+    model: "whisper-1--pong",
+    params: pricedBy({ input_cost_per_second: 0.0001 }),
+    info: { mode: "audio_transcription" },
+  },
+  { group: "transcribe", dialect: "oai", model: "gpt-4o-transcribe--pong", info: { mode: "audio_transcription" } },
+  { group: "image", dialect: "oai", model: "gpt-image-1--pong", info: { mode: "image_generation" } },
+  {
+    group: "rerank",
+    dialect: "coh",
+    model: "rerank-v3.5--pong",
+    params: pricedBy({ input_cost_per_query: 0.002 }),
+    info: { mode: "rerank" },
+  },
   { group: "davinci", dialect: "oai", model: "davinci-002--pong", info: { mode: "completion" } },
   { group: "davinci-poem", dialect: "oai", model: "davinci-002--poem", info: { mode: "completion" } },
 ];

@@ -2,5 +2,5 @@
 export const NOT_YET: Readonly<Record<string, string>> = {
   "B28 litellm (B28a is all of it but the class ContentPolicyViolationError)":
     "litellm knows it only where the body says invalid_request_error beside content_policy_violation; our contract names the type content_policy_violation_error",
-  "C12, F, G, H": "not part of this suite: audio, images, assistants, files, batches, responses and Anthropic's own surface",
+  C12: "not part of this suite",
 };

@@ -2,7 +2,7 @@ import type { Failure, FakeUsage, Reply } from "./script.ts";
 
 export type Json = ReturnType<typeof JSON.parse>;
 
-export type FakeOperation = "chat" | "completions" | "embeddings" | "moderations" | "models" | "speech";
+export type FakeOperation = "chat" | "completions" | "embeddings" | "moderations" | "models";
 
 /** What a request asks for, once its dialect has read it. */
 export interface Asked {

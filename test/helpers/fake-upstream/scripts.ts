@@ -53,6 +53,7 @@ export const SCRIPTS: Readonly<Record<string, Script>> = {
       },
     },
   ],
+  "cut-short": [{ reply: { pieces: [{ type: "text", text: "It is" }], finish: "length", usage: { input: 7, output: 256 } } }],
   filtered: [{ reply: { pieces: [{ type: "text", text: "I can" }], finish: "content_filter", usage: { input: 5, output: 2 } } }],
   malformed: [{ reply: { pieces: [], finish: "malformed", usage: { input: 5, output: 0 } } }],
   "usage-cache": [{ reply: textReply(["cached"], { input: 10, output: 5, cacheRead: 512, cacheWrite: 1733 }) }],

@@ -9,6 +9,7 @@ import { gemini } from "./dialects/gemini.ts";
 import { mistral } from "./dialects/mistral.ts";
 import { ollama } from "./dialects/ollama.ts";
 import { openai } from "./dialects/openai.ts";
+import { playMedia, readMedia } from "./media.ts";
 import { json, play } from "./play.ts";
 import type { Script } from "./script.ts";
 import { SCRIPTS, scriptName } from "./scripts.ts";
@@ -105,13 +106,15 @@ async function serve({ request, response, requests, attempts, scripts }: Serving
   const arrivedAt = Date.now();
   const { method = "", url = "", headers } = request;
   const { pathname, searchParams } = new URL(url, "http://fake");
-  const bodyText = Buffer.concat(await request.toArray()).toString();
+  const bytes = Buffer.concat(await request.toArray());
+  const bodyText = bytes.toString();
   if (pathname === "/__requests") return readBack(response, requests, searchParams);
-  const body = parse(bodyText);
+  const media = await readMedia(pathname, headers, bytes);
+  const body = media?.body ?? parse(bodyText);
   const name = pathname.split("/")[1] ?? "";
   const dialect = DIALECTS[name];
   const asked = dialect?.read(pathname, body);
-  const model = asked?.model ?? "";
+  const model = media?.model ?? asked?.model ?? "";
   const attempt = (attempts.get(`${name}/${model}`) ?? 0) + 1;
   attempts.set(`${name}/${model}`, attempt);
   const logged: LoggedRequest = {
@@ -129,6 +132,7 @@ async function serve({ request, response, requests, attempts, scripts }: Serving
   };
   requests.push(logged);
   watch(response, logged);
+  if (media) return await playMedia(media, response);
   if (!dialect || !asked) return json(response, { status: 404, body: { error: { message: `the fake knows no ${method} ${pathname}` } } });
   const script = scripts[scriptName(model)];
   const step = script?.[(attempt - 1) % script.length];

@@ -23,8 +23,8 @@ const FAILURES: FailureTable = {
   overloaded: [503, "server_error", "The engine is currently overloaded."],
   "bad-request": [400, "invalid_value", "Invalid value for 'temperature'."],
 };
-const PATHS = /\/(chat\/completions|completions|embeddings|moderations|models|audio\/speech)$/;
-const OPERATIONS: Readonly<Record<string, Asked["operation"]>> = { "chat/completions": "chat", "audio/speech": "speech" };
+const PATHS = /\/(chat\/completions|completions|embeddings|moderations|models)$/;
+const OPERATIONS: Readonly<Record<string, Asked["operation"]>> = { "chat/completions": "chat" };
 
 export const openai: Dialect = {
   streamType: "text/event-stream",

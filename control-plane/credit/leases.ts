@@ -1,0 +1,48 @@
+import type { Clock } from "../../common/clock.ts";
+import type { Store } from "../stores/store.ts";
+import { grantLease, LEASE_USE_MS, type LeaseInput } from "../writes/leases.ts";
+import type { Reservations } from "./reservations.ts";
+
+export interface LeaseAnswer {
+  generation: number;
+  granted: bigint;
+  lifeMs: number;
+  isStrict: boolean;
+}
+
+const NO_LEASE = { generation: 0, granted: 0n };
+
+/** Hands out slices of credit. They are in the store: a control plane that starts again knows what its edges may spend. */
+export class Leases {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #policy: "document" | "strict";
+  readonly #reservations: Pick<Reservations, "reservedOf" | "keepFree">;
+
+  constructor(options: {
+    store: Store;
+    clock: Clock;
+    policy: "document" | "strict";
+    reservations: Pick<Reservations, "reservedOf" | "keepFree">;
+  }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#policy = options.policy;
+    this.#reservations = options.reservations;
+  }
+
+  async lease(input: LeaseInput): Promise<LeaseAnswer> {
+    // Until the grant is in the store, calls that are reserved one by one must not find the same credit.
+    const done = this.#reservations.keepFree(input.organizationId, input.want > input.need ? input.want : input.need);
+    try {
+      const lease = await this.#store.transaction((tx) => {
+        const held = this.#reservations.reservedOf(input.organizationId);
+        return grantLease(tx, input, { held, now: this.#clock.now() });
+      });
+      const { generation, granted } = lease ?? NO_LEASE;
+      return { generation, granted, lifeMs: LEASE_USE_MS, isStrict: this.#policy === "strict" };
+    } finally {
+      done();
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import type { Clock } from "../../common/clock.ts";
+import { AppError, type RateState } from "../../common/errors.ts";
+import { RateWindow } from "../domain/rate-window.ts";
+import type { RateLimits } from "../domain/records.ts";
+
+/** Whose limit it is: each holds for all calls of the subject together, over all edges. */
+export interface RateSubject {
+  readonly kind: "key" | "team" | "organization" | "user" | "model";
+  readonly id: string;
+  readonly limits: RateLimits;
+}
+
+interface Minute {
+  readonly requests: RateWindow;
+  readonly tokens: RateWindow;
+}
+
+/** A limit that a call is under: whether it fits now, and what is left of the limit when it is made. */
+interface Reading {
+  readonly unit: "requests" | "tokens" | "parallel";
+  readonly subject: RateSubject["kind"];
+  readonly most: number;
+  /** Zero: it fits. */
+  readonly waitSeconds: number;
+  readonly remaining: number;
+}
+
+// A guess: when one of the running calls ends cannot be known.
+const BUSY_SECONDS = 1;
+const WINDOW_SECONDS = 60;
+
+/** Requests, tokens and parallel calls of every subject, in memory. Nothing here waits: what is checked is what is taken. */
+export class RateLimiter {
+  readonly #clock: Clock;
+  readonly #minutes = new Map<string, Minute>();
+  readonly #running = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Whether a call fits under the limits of all its subjects; takes nothing. Throws RATE_LIMIT_EXCEEDED for the one that must be waited
+   * for the longest: who comes back then is not refused by the next one.
+   */
+  check(subjects: readonly RateSubject[], tokens: number): RateState {
+    const readings = subjects.flatMap((subject) => this.#read(subject, tokens));
+    const rate = tightest(readings);
+    const refusing = readings.reduce<Reading | undefined>(
+      (worst, reading) => (reading.waitSeconds > (worst?.waitSeconds ?? 0) ? reading : worst),
+      undefined,
+    );
+    if (refusing) throw refusal(refusing, rate);
+    return rate;
+  }
+
+  /** Counts a call that was admitted; ended by `end` with the same subjects. */
+  begin(subjects: readonly RateSubject[], tokens: number): void {
+    const now = this.#clock.monotonicMs();
+    for (const subject of subjects) {
+      const name = nameOf(subject);
+      // Running calls of everybody: a limit that is set later holds at once. A minute only of those who are limited by it.
+      this.#running.set(name, (this.#running.get(name) ?? 0) + 1);
+      if (subject.limits.rpm === undefined && subject.limits.tpm === undefined) continue;
+      const minute = this.#minuteOf(name);
+      minute.requests.add(1, now);
+      minute.tokens.add(tokens, now);
+    }
+  }
+
+  end(subjects: readonly RateSubject[]): void {
+    for (const subject of subjects) {
+      const name = nameOf(subject);
+      const left = (this.#running.get(name) ?? 0) - 1;
+      if (left > 0) this.#running.set(name, left);
+      else this.#running.delete(name);
+    }
+  }
+
+  /** Forgets subjects that did nothing for a minute. */
+  prune(): void {
+    const now = this.#clock.monotonicMs();
+    for (const [name, { requests }] of this.#minutes) if (requests.sum(now) === 0) this.#minutes.delete(name);
+  }
+
+  #read(subject: RateSubject, tokens: number): Reading[] {
+    const { rpm, tpm, maxParallelRequests } = subject.limits;
+    const readings: Reading[] = [];
+    if (maxParallelRequests !== undefined) {
+      const remaining = maxParallelRequests - (this.#running.get(nameOf(subject)) ?? 0);
+      const waitSeconds = remaining < 1 ? BUSY_SECONDS : 0;
+      readings.push({ unit: "parallel", subject: subject.kind, most: maxParallelRequests, waitSeconds, remaining });
+    }
+    if (rpm !== undefined) readings.push(this.#readMinute(subject, { unit: "requests", most: rpm, amount: 1 }));
+    if (tpm !== undefined) readings.push(this.#readMinute(subject, { unit: "tokens", most: tpm, amount: tokens }));
+    return readings;
+  }
+
+  #readMinute(subject: RateSubject, asked: { unit: "requests" | "tokens"; most: number; amount: number }): Reading {
+    const { unit, most } = asked;
+    const now = this.#clock.monotonicMs();
+    const window = this.#minutes.get(nameOf(subject))?.[unit];
+    // A single call above the whole limit is let through when the minute is empty: it could never be made otherwise.
+    const amount = Math.min(asked.amount, most);
+    const waitSeconds = window?.secondsUntilFits(amount, most, now) ?? 0;
+    const left = Math.max(0, most - (window?.sum(now) ?? 0));
+    return { unit, subject: subject.kind, most, waitSeconds, remaining: waitSeconds > 0 ? left : left - amount };
+  }
+
+  #minuteOf(name: string): Minute {
+    const minute = this.#minutes.get(name) ?? { requests: new RateWindow(), tokens: new RateWindow() };
+    this.#minutes.set(name, minute);
+    return minute;
+  }
+}
+
+function nameOf({ kind, id }: RateSubject): string {
+  return `${kind}:${id}`;
+}
+
+/** Of each unit the limit with the least left, whoever's it is. */
+function tightest(readings: readonly Reading[]): RateState {
+  const least = (unit: Reading["unit"]) =>
+    readings
+      .filter((reading) => reading.unit === unit)
+      .reduce<Reading | undefined>((found, reading) => (found && found.remaining <= reading.remaining ? found : reading), undefined);
+  const [requests, tokens] = [least("requests"), least("tokens")];
+  return {
+    limitRequests: requests?.most,
+    remainingRequests: requests?.remaining,
+    limitTokens: tokens?.most,
+    remainingTokens: tokens?.remaining,
+    resetSeconds: requests || tokens ? WINDOW_SECONDS : 0,
+  };
+}
+
+function refusal({ unit, subject, most, waitSeconds, remaining }: Reading, rate: RateState): AppError {
+  const what = unit === "parallel" ? `${most} call(s) at once` : `${most} ${unit} per minute`;
+  const message = `The ${subject}'s limit of ${what} is reached. Try again in ${waitSeconds} s.`;
+  // The limit that refuses is the one that is told, even where another has less left.
+  const told: Partial<RateState> =
+    unit === "requests"
+      ? { limitRequests: most, remainingRequests: remaining }
+      : unit === "tokens"
+        ? { limitTokens: most, remainingTokens: remaining }
+        : {};
+  return new AppError("RATE_LIMIT_EXCEEDED", message, {
+    retryAfterSeconds: waitSeconds,
+    rate: { ...rate, ...told, resetSeconds: waitSeconds },
+  });
+}

@@ -1,0 +1,26 @@
+import type { Lease } from "./records.ts";
+
+export interface LeaseAsk {
+  /** What a call needs now; zero when it is only asked ahead. */
+  readonly need: bigint;
+  /** What would be good to have, the need included. */
+  readonly want: bigint;
+}
+
+/** What of a lease is neither spent nor given back: credit that nobody else may have. */
+export function outstandingOf({ granted, settled, released }: Pick<Lease, "granted" | "settled" | "released">): bigint {
+  const outstanding = granted - settled - released;
+  return outstanding > 0n ? outstanding : 0n;
+}
+
+/**
+ * How much of what is available an edge gets. A need is met as far as it can be; what is asked ahead shrinks towards zero with what is
+ * left, so that near the end no edge sits on credit that another needs.
+ */
+export function grantable({ need, want }: LeaseAsk, available: bigint): bigint {
+  if (available <= 0n) return 0n;
+  if (need > available) return available;
+  const share = available / 4n;
+  const ahead = want < share ? want : share;
+  return ahead > need ? ahead : need;
+}

@@ -1,0 +1,29 @@
+import { defined } from "../../common/defined.ts";
+import type { TokenPrices } from "../../common/model-data/model-data.ts";
+import type { PriceTier } from "../../common/model-data/price-tiers.ts";
+import { scaled } from "./scaled-price.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const PLACES = 15;
+const TIER = /^(?:input|output)_cost_per_token_above_(\d{1,6})k_tokens$/;
+
+/** LiteLLM's prices above a number of input tokens, ascending; what a tier does not name is as it is below it. */
+export function configuredTiers(given: Fields, base: TokenPrices): PriceTier[] {
+  const thousands = new Set(
+    Object.keys(given)
+      .flatMap((name) => TIER.exec(name)?.[1] ?? [])
+      .map(Number),
+  );
+  let below = base;
+  return [...thousands]
+    .sort((left, right) => left - right)
+    .flatMap((k) => {
+      const above = (name: string) => scaled(given[`${name}_above_${k}k_tokens`], PLACES);
+      const [input, output] = [above("input_cost_per_token"), above("output_cost_per_token")];
+      if (input === undefined && output === undefined) return [];
+      const cached = { cachedInput: above("cache_read_input_token_cost"), cacheWrite: above("cache_creation_input_token_cost") };
+      below = { ...below, ...defined({ input, output, ...cached }) };
+      return [{ ...below, aboveInputTokens: k * 1000 }];
+    });
+}

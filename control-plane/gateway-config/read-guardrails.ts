@@ -1,0 +1,122 @@
+import type { Findings, Located, LocatedMap, Position } from "./located.ts";
+import { checkType, type ValueType } from "./value-types.ts";
+
+type Params = Readonly<Record<string, ValueType>>;
+
+/** The built-in kinds with the parameters they have beside `guardrail`, `mode` and `default_on`. */
+const KINDS: Readonly<Record<string, { readonly needs: Params; readonly may: Params }>> = {
+  regex: { needs: { patterns: "list" }, may: { action: "text" } },
+  "word-list": { needs: { words: "texts" }, may: { action: "text" } },
+  "json-schema": { needs: { schema: "map" }, may: {} },
+  "pii-masking": { needs: {}, may: { entities: "texts", action: "text", unmask: "flag", output_parse_pii: "flag" } },
+  "prompt-size": { needs: {}, may: { max_characters: "count", max_texts: "count" } },
+  "moderation-model": { needs: { model: "text" }, may: { categories: "texts" } },
+};
+const COMMON: Params = { guardrail: "text", mode: "text or texts", default_on: "flag" };
+const MODES: readonly string[] = ["pre_call", "post_call", "during_call"];
+const ACTIONS: readonly string[] = ["block", "mask", "BLOCK", "MASK"];
+const ENTITIES: readonly string[] = ["EMAIL", "PHONE", "CREDIT_CARD", "IBAN", "IP", "SSN"];
+const GUARDRAILS_MAX = 200;
+
+/** The `guardrails` section: every entry that can be used. One of a kind that is not built in is a warning, a wrong one is a problem. */
+export function readGuardrails(
+  node: Located | undefined,
+  resolve: (node: Located, where: string) => unknown,
+  findings: Findings,
+): Record<string, unknown>[] {
+  if (!node || (node.kind === "scalar" && node.value === null)) return [];
+  if (node.kind !== "list" || node.items.length > GUARDRAILS_MAX) {
+    findings.problem(node.at, `guardrails must be a list of at most ${GUARDRAILS_MAX} entries`);
+    return [];
+  }
+  const taken = new Map<string, Position>();
+  return node.items.flatMap((item) => {
+    const entry = entryOf(item, taken, findings);
+    if (!entry || !isUsable(entry, findings)) return [];
+    const params = resolve(entry.params, `guardrail ${entry.name}`) as Record<string, unknown>;
+    checkPatterns(entry, params, findings);
+    return [{ guardrail_name: entry.name, litellm_params: params }];
+  });
+}
+
+interface Entry {
+  readonly name: string;
+  readonly kind: string;
+  readonly params: LocatedMap;
+}
+
+function entryOf(item: Located, taken: Map<string, Position>, findings: Findings): Entry | undefined {
+  const name = item.kind === "map" ? textOf(item.entries.get("guardrail_name")?.node) : undefined;
+  const params = item.kind === "map" ? item.entries.get("litellm_params")?.node : undefined;
+  const kind = params?.kind === "map" ? textOf(params.entries.get("guardrail")?.node) : undefined;
+  if (name === undefined || params?.kind !== "map" || kind === undefined) {
+    findings.problem(item.at, "an entry of guardrails needs a guardrail_name and litellm_params with a guardrail");
+    return undefined;
+  }
+  const before = taken.get(name);
+  if (before) findings.problem(item.at, `the guardrail "${name}" is there twice, first at ${before.file}:${before.line}`);
+  taken.set(name, item.at);
+  return { name, kind, params };
+}
+
+function isUsable({ name, kind, params }: Entry, findings: Findings): boolean {
+  const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
+  if (!known) {
+    const kinds = Object.keys(KINDS).join(", ");
+    findings.warn(
+      params.at,
+      `the guardrail "${name}" is of the kind ${kind}, which is not supported; it has no effect (there are ${kinds})`,
+    );
+    return false;
+  }
+  const missing = Object.keys(known.needs).filter((param) => !params.entries.has(param));
+  for (const param of missing) findings.problem(params.at, `the guardrail "${name}" needs ${param}`);
+  for (const [param, { keyAt, node }] of params.entries) {
+    const type = { ...COMMON, ...known.needs, ...known.may }[param];
+    if (type === undefined) findings.warn(keyAt, `guardrail ${name}: ${param} is not known; it has no effect`);
+    else checkType(node, type, `guardrail ${name}: ${param}`, findings);
+  }
+  checkWords(params, { param: "mode", allowed: MODES, name }, findings);
+  const mode = params.entries.get("mode")?.node;
+  if (textOf(mode) === "during_call") findings.warn(mode?.at ?? params.at, `guardrail ${name}: during_call is done before the call`);
+  checkWords(params, { param: "action", allowed: ACTIONS, name }, findings);
+  checkWords(params, { param: "entities", allowed: ENTITIES, name }, findings);
+  return missing.length === 0;
+}
+
+function checkWords(
+  params: LocatedMap,
+  { param, allowed, name }: { param: string; allowed: readonly string[]; name: string },
+  findings: Findings,
+) {
+  const node = params.entries.get(param)?.node;
+  for (const item of node?.kind === "list" ? node.items : node ? [node] : []) {
+    const word = textOf(item);
+    if (word !== undefined && !allowed.includes(word))
+      findings.problem(item.at, `guardrail ${name}: ${param} must be one of ${allowed.join(", ")}`);
+  }
+}
+
+/** A pattern that is none would be found out only by the first call. */
+function checkPatterns({ name, params: { entries } }: Entry, params: Record<string, unknown>, findings: Findings): void {
+  const at = entries.get("patterns")?.node.at;
+  if (!at || !Array.isArray(params["patterns"])) return;
+  for (const given of params["patterns"] as unknown[]) {
+    const pattern = typeof given === "string" ? given : (given as Record<string, unknown> | null)?.["pattern"];
+    if (typeof pattern !== "string") findings.problem(at, `guardrail ${name}: an entry of patterns must be text or a map with a pattern`);
+    else if (!compiles(pattern)) findings.problem(at, `guardrail ${name}: ${JSON.stringify(pattern)} is not a regular expression`);
+  }
+}
+
+function compiles(pattern: string): boolean {
+  try {
+    new RegExp(pattern.replace(/^\(\?[ims]+\)/, ""));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function textOf(node: Located | undefined): string | undefined {
+  return node?.kind === "scalar" && typeof node.value === "string" && node.value !== "" ? node.value : undefined;
+}

@@ -1,0 +1,76 @@
+import { grantable, type LeaseAsk, outstandingOf } from "../domain/lease.ts";
+import { organizationAccount } from "../domain/ledger.ts";
+import type { Lease } from "../domain/records.ts";
+import { collect } from "../stores/page.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
+import { nextNumber } from "./counters.ts";
+
+/** How long an edge may use a lease after it asked. */
+export const LEASE_USE_MS = 45_000;
+/** Longer than its use by more than clocks and messages can differ: what comes back is not being spent any more. */
+const LEASE_LIFE_MS = 60_000;
+
+export interface LeaseInput extends LeaseAsk {
+  readonly edgeId: string;
+  readonly organizationId: string;
+  readonly generation: number;
+  readonly released: bigint;
+}
+
+/** Credit of an organisation that edges hold. A lease that ran out holds nothing: its credit came back. */
+export async function leasedOf(reader: Reader, organizationId: string, now: number): Promise<bigint> {
+  const leases = await collect(reader.scan("leases", { index: "byOrganization", equals: [organizationId] }));
+  return leases.reduce((sum, lease) => (lease.expiresAt > now ? sum + outstandingOf(lease) : sum), 0n);
+}
+
+/** Renews an edge's lease, takes back what it gave up, and adds what can be had. `held` is credit set aside for calls one by one. */
+export async function grantLease(
+  tx: Transaction,
+  input: LeaseInput,
+  { held, now }: { held: bigint; now: number },
+): Promise<Lease | undefined> {
+  const id = leaseId(input);
+  const known = await tx.get("leases", id);
+  const alive = known && known.expiresAt > now ? known : undefined;
+  const current = alive && takeBack(alive, input);
+  if (current) await tx.put("leases", current);
+  const [account, leased] = await Promise.all([
+    tx.get("accounts", organizationAccount(input.organizationId)),
+    leasedOf(tx, input.organizationId, now),
+  ]);
+  const amount = grantable(input, (account?.balance ?? 0n) - leased - held);
+  if (!current && amount === 0n) return undefined;
+  const base = current ?? (await newLease(tx, input));
+  const lease = { ...base, granted: base.granted + amount, expiresAt: now + LEASE_LIFE_MS };
+  await tx.put("leases", lease);
+  return lease;
+}
+
+/** What calls cost that were made under a lease, and what of it was given back, in the transaction that settles the calls. */
+export async function settleLease(
+  tx: Transaction,
+  input: Pick<LeaseInput, "edgeId" | "organizationId" | "generation" | "released"> & { settled: bigint },
+  now: number,
+): Promise<void> {
+  const lease = await tx.get("leases", leaseId(input));
+  // One that ran out took its credit back then, once; the call was paid from the balance all the same.
+  if (!lease || lease.generation !== input.generation || lease.expiresAt <= now) return;
+  const told = takeBack(lease, input);
+  // Every batch tells every lease: what changes nothing is not written, unless it is time to renew.
+  if (told === lease && input.settled === 0n && lease.expiresAt - now > LEASE_LIFE_MS / 2) return;
+  await tx.put("leases", { ...told, settled: lease.settled + input.settled, expiresAt: now + LEASE_LIFE_MS });
+}
+
+function takeBack(lease: Lease, { generation, released }: Pick<LeaseInput, "generation" | "released">): Lease {
+  return generation === lease.generation && released > lease.released ? { ...lease, released } : lease;
+}
+
+async function newLease(tx: Transaction, { edgeId, organizationId }: LeaseInput): Promise<Lease> {
+  const generation = await nextNumber(tx, "leases");
+  const sums = { granted: 0n, settled: 0n, released: 0n };
+  return { id: leaseId({ edgeId, organizationId }), edgeId, organizationId, generation, ...sums, expiresAt: 0 };
+}
+
+function leaseId({ edgeId, organizationId }: Pick<LeaseInput, "edgeId" | "organizationId">): string {
+  return `${edgeId}/${organizationId}`;
+}

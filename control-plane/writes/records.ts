@@ -1,0 +1,129 @@
+import { AppError } from "../../common/errors.ts";
+import type { TeamRecord } from "../domain/records.ts";
+import { changeRecord, claimRecord, type RecordChange, requireRevision, scopeOf } from "../domain/team-records.ts";
+import { collect } from "../stores/page.ts";
+import type { Transaction } from "../stores/store.ts";
+import { nextNumber } from "./counters.ts";
+
+export type TeamWrite =
+  | { readonly type: "create"; readonly record: Omit<TeamRecord, "teamId" | "scope" | "revision" | "sequence"> }
+  | { readonly type: "put"; readonly kind: string; readonly id: string; readonly change: RecordChange }
+  | {
+      readonly type: "remove";
+      readonly kind: string;
+      readonly id: string;
+      readonly expectedRevision?: number | undefined;
+      readonly withChildren: boolean;
+    };
+
+/** All of a team's writes or, by throwing, none. The records after it, and everything that was removed. */
+export async function commitRecords(
+  tx: Transaction,
+  { teamId, writes }: { teamId: string; writes: readonly TeamWrite[] },
+  now: number,
+): Promise<{ records: TeamRecord[]; removed: TeamRecord[] }> {
+  const records: TeamRecord[] = [];
+  const removed: TeamRecord[] = [];
+  for (const write of writes) {
+    if (write.type === "create") records.push(await createRecord(tx, teamId, write.record));
+    else {
+      const record = await requireRecord(tx, teamId, write);
+      if (write.type === "put") {
+        const changed = changeRecord(record, write.change, now);
+        await tx.put("records", changed);
+        records.push(changed);
+      } else {
+        requireRevision(record, write.expectedRevision);
+        removed.push(...(await removeRecord(tx, record, { withChildren: write.withChildren })));
+        records.push(record);
+      }
+    }
+  }
+  await disownContents(tx, removed, now);
+  return { records, removed };
+}
+
+/** The work of one kind that has been due for longest, now held by the asker. */
+export async function claimOldest(
+  tx: Transaction,
+  request: { kind: string; claim: string; leaseMs: number },
+  now: number,
+): Promise<TeamRecord | undefined> {
+  const [record] = await collect(tx.scan("records", { index: "byDue", equals: [request.kind], before: now + 1, limit: 1 }));
+  if (!record) return undefined;
+  const held = claimRecord(record, request, now);
+  await tx.put("records", held);
+  return held;
+}
+
+/** The record with its lease begun anew, or undefined where the claim is not its holder's any more. */
+export async function renewClaim(
+  tx: Transaction,
+  request: { kind: string; id: string; claim: string; leaseMs: number },
+  now: number,
+): Promise<TeamRecord | undefined> {
+  const record = await tx.get("records", request.id);
+  if (!record || record.kind !== request.kind || record.claim !== request.claim) return undefined;
+  const held = claimRecord(record, request, now);
+  await tx.put("records", held);
+  return held;
+}
+
+/** Removes records whose time is over; a claim on one does not save it. */
+export async function removeExpiredRecords(tx: Transaction, ids: readonly string[], now: number): Promise<TeamRecord[]> {
+  const removed: TeamRecord[] = [];
+  for (const record of await tx.getMany("records", ids)) {
+    const isOver = record?.expiresAt !== undefined && record.expiresAt <= now;
+    if (record && isOver) removed.push(...(await removeRecord(tx, record, { withChildren: true })));
+  }
+  await disownContents(tx, removed, now);
+  return removed;
+}
+
+/** Notes that a record has bytes. Whether there is such a record yet is seen in the same transaction. */
+export async function keepContent(tx: Transaction, content: { teamId: string; id: string; bytes: number }, now: number): Promise<void> {
+  const record = await tx.get("records", content.id);
+  const isOwned = record?.teamId === content.teamId;
+  await tx.put("contents", { id: contentId(content), bytes: content.bytes, ...(isOwned ? {} : { unownedAt: now }) });
+}
+
+export function contentId({ teamId, id }: { teamId: string; id: string }): string {
+  return `${teamId}/${id}`;
+}
+
+async function createRecord(
+  tx: Transaction,
+  teamId: string,
+  given: Omit<TeamRecord, "teamId" | "scope" | "revision" | "sequence">,
+): Promise<TeamRecord> {
+  const sequence = await nextNumber(tx, "records");
+  const record = { ...given, teamId, scope: scopeOf({ ...given, teamId }), revision: 1, sequence };
+  await tx.insert("records", record);
+  const content = await tx.get("contents", contentId(record));
+  if (content?.unownedAt !== undefined) await tx.put("contents", { id: content.id, bytes: content.bytes });
+  return record;
+}
+
+async function requireRecord(tx: Transaction, teamId: string, { kind, id }: { kind: string; id: string }): Promise<TeamRecord> {
+  const record = await tx.get("records", id);
+  if (!record || record.teamId !== teamId || record.kind !== kind) throw new AppError("NOT_FOUND", `There is no ${kind} ${id}.`);
+  return record;
+}
+
+async function removeRecord(tx: Transaction, record: TeamRecord, { withChildren }: { withChildren: boolean }): Promise<TeamRecord[]> {
+  const removed = [record];
+  await tx.remove("records", record.id);
+  if (!withChildren) return removed;
+  for (const child of await collect(tx.scan("records", { index: "byParent", equals: [record.id] }))) {
+    // A child is its parent's only within the team: ids are made up by edges.
+    if (child.teamId === record.teamId) removed.push(...(await removeRecord(tx, child, { withChildren })));
+  }
+  return removed;
+}
+
+/** Bytes of removed records are nobody's now; they are removed after the commit, or later where that fails. */
+async function disownContents(tx: Transaction, removed: readonly TeamRecord[], now: number): Promise<void> {
+  if (removed.length === 0) return;
+  const contents = await tx.getMany("contents", removed.map(contentId));
+  for (const content of contents) if (content) await tx.put("contents", { ...content, unownedAt: now });
+}

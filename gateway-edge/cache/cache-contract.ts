@@ -1,0 +1,30 @@
+import type { ResponseCache } from "./response-cache.ts";
+
+/** What every cache keeps to. */
+export function cacheContract(name: string, open: () => ResponseCache | Promise<ResponseCache>): void {
+  describe(`${name}: the cache contract`, () => {
+    let cache: ResponseCache;
+    beforeAll(async () => {
+      cache = await open();
+    });
+    afterAll(() => cache.close());
+
+    test("what was put is found, what was not is not", async () => {
+      await cache.set("a", "one", 60_000);
+      expect(await cache.get("a")).toBe("one");
+      expect(await cache.get("b")).toBeUndefined();
+    });
+
+    test("what is put again replaces what was there", async () => {
+      await cache.set("c", "one", 60_000);
+      await cache.set("c", "zwei – 二", 60_000);
+      expect(await cache.get("c")).toBe("zwei – 二");
+    });
+
+    test("what is older than its time is gone", async () => {
+      await cache.set("d", "one", 30);
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      expect(await cache.get("d")).toBeUndefined();
+    });
+  });
+}

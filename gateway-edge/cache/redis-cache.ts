@@ -1,0 +1,37 @@
+import { Redis } from "ioredis";
+import type { Logger } from "../../common/logger.ts";
+import type { ResponseCache } from "./response-cache.ts";
+
+const PREFIX = "tributary:cache:";
+/** A cache that is slower than this is no help. */
+const COMMAND_MS = 250;
+const CONNECT_MS = 2000;
+const RECONNECT_MS_MAX = 2000;
+
+/** Shared by every edge that names the same Redis. While there is no connection every command fails at once; nothing queues up. */
+export function openRedisCache({ url, logger }: { url: string; logger: Logger }): ResponseCache {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    enableAutoPipelining: true,
+    maxRetriesPerRequest: 0,
+    commandTimeout: COMMAND_MS,
+    connectTimeout: CONNECT_MS,
+    retryStrategy: (times) => Math.min(times * 100, RECONNECT_MS_MAX),
+  });
+  let isDown = false;
+  // Without a listener the driver's errors would end the process. Said once for each time it goes away.
+  redis.on("error", (error: Error) => {
+    if (!isDown) logger.warn({ error: error.message }, "the Redis of the response cache cannot be reached; calls go on without it");
+    isDown = true;
+  });
+  redis.on("ready", () => {
+    isDown = false;
+  });
+  return {
+    get: async (key) => (await redis.get(PREFIX + key)) ?? undefined,
+    set: async (key, value, ttlMs) => {
+      await redis.set(PREFIX + key, value, "PX", Math.max(1, Math.round(ttlMs)));
+    },
+    close: async () => redis.disconnect(),
+  };
+}

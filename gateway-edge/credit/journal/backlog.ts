@@ -1,0 +1,82 @@
+import type { Disk } from "../../../common/disk.ts";
+import { type Settlement, unpackFinal } from "./final-record.ts";
+import { decodeHeader, readFrames } from "./frame.ts";
+import { RECORD_TYPE } from "./records.ts";
+import type { Segment } from "./segment.ts";
+
+/**
+ * The finals that the ledger has not acknowledged. The newest are in memory, as many as are allowed; the others are read from the files
+ * again, so that an outage of hours costs disk and eight bytes of memory a call.
+ */
+export class Backlog {
+  readonly #keptMax: number;
+  /** All of them, in order. */
+  #sequences: number[];
+  #kept: Settlement[] = [];
+  /** Every final from here on is in memory. */
+  #keptFrom: number;
+
+  constructor({ unacknowledged, nextSequence, keptMax }: { unacknowledged: readonly number[]; nextSequence: number; keptMax: number }) {
+    this.#sequences = [...unacknowledged];
+    this.#keptFrom = nextSequence;
+    this.#keptMax = keptMax;
+  }
+
+  get size(): number {
+    return this.#sequences.length;
+  }
+
+  get keptFrom(): number {
+    return this.#keptFrom;
+  }
+
+  add(settlement: Settlement, safeSequence: number): void {
+    this.#sequences.push(settlement.sequence);
+    this.#kept.push(settlement);
+    if (this.#kept.length > this.#keptMax) this.#forget(safeSequence);
+  }
+
+  acknowledge(sequence: number): void {
+    this.#sequences.splice(
+      0,
+      firstAfter(this.#sequences, sequence, (each) => each),
+    );
+    this.#kept.splice(
+      0,
+      firstAfter(this.#kept, sequence, (each) => each.sequence),
+    );
+  }
+
+  /** The first one in memory after a sequence. */
+  nextKept(after: number): Settlement | undefined {
+    return this.#kept[firstAfter(this.#kept, after, (each) => each.sequence)];
+  }
+
+  /** Half of them at once, so that it is seldom; only what can be read from a file again. */
+  #forget(safeSequence: number): void {
+    const safe = firstAfter(this.#kept, safeSequence, (each) => each.sequence);
+    this.#kept.splice(0, Math.min(safe, this.#keptMax / 2));
+    this.#keptFrom = this.#kept[0]?.sequence ?? this.#keptFrom;
+  }
+}
+
+/** The finals of one file after a sequence. */
+export function* finalsOf(disk: Disk, segment: Segment, after: number): Generator<Settlement> {
+  const bytes = disk.read(segment.path);
+  const decoded = decodeHeader(bytes);
+  if (typeof decoded === "string") return;
+  for (const { type, sequence, payload } of readFrames(bytes, decoded)) {
+    if (type === RECORD_TYPE.final && sequence > after) yield { sequence, log: unpackFinal(payload) };
+  }
+}
+
+/** The index of the first element whose sequence is above; they are in order. */
+function firstAfter<T>(elements: readonly T[], sequence: number, sequenceOf: (element: T) => number): number {
+  let [low, high] = [0, elements.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sequenceOf(elements[middle] as T) > sequence) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

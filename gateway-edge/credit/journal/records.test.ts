@@ -1,0 +1,158 @@
+import fc from "fast-check";
+import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { cost } from "../../inference/price.ts";
+import { NO_USAGE } from "../../inference/usage.ts";
+import { crc32c } from "./crc32c.ts";
+import { packFinal, unpackFinal } from "./final-record.ts";
+import { checksumSeed, decodeHeader, encodeHeader, FRAME_OVERHEAD_BYTES, type Frame, putFrame, readFrames } from "./frame.ts";
+import { intentOf, progressOf, servedOf } from "./journal-fixture.ts";
+import { callIdOf, packIntent, packProgress, packServed, RECORD_TYPE, unpackIntent, unpackProgress, unpackServed } from "./records.ts";
+
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+const orAbsent = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const date = orAbsent(fc.date({ noInvalidDate: true }));
+const tokens = {
+  input: int64,
+  cachedInput: int64,
+  cacheWrite: int64,
+  output: int64,
+  reasoning: int64,
+  audio: int64,
+  total: int64,
+  source: fc.string(),
+};
+const identity = { callId: fc.string(), organizationId: fc.string(), teamId: fc.string(), teamName: fc.string(), endpoint: fc.string() };
+const key = {
+  apiKeyId: fc.string(),
+  apiKeyName: fc.string(),
+  maskedKey: fc.string(),
+  userId: orAbsent(int64),
+  endUser: orAbsent(fc.string()),
+};
+const place = { model: fc.string(), deploymentId: fc.string(), provider: fc.string(), type: fc.string(), stream: fc.boolean() };
+const outcome = {
+  status: fc.string(),
+  httpStatus: fc.integer(),
+  errorCode: orAbsent(fc.string()),
+  usage: orAbsent(fc.record(tokens)),
+  cost: int64,
+};
+const times = {
+  createdAt: date,
+  completedAt: date,
+  latencyMs: fc.integer(),
+  firstTokenMs: orAbsent(fc.integer()),
+  overheadUs: fc.integer(),
+};
+const rest = { priceVersion: fc.integer(), cacheHit: fc.boolean(), attempts: fc.integer(), fallbackFrom: orAbsent(fc.string()) };
+const last = { tags: fc.array(fc.string()), ledgerSeq: orAbsent(int64), onceFor: orAbsent(fc.string()) };
+const anyRow: fc.Arbitrary<UsageLog> = fc.record({ ...identity, ...key, ...place, ...outcome, ...times, ...rest, ...last });
+
+test("a row comes back as it went in, whatever is in it: 64-bit money, absent fields, any text", () => {
+  fc.assert(
+    fc.property(anyRow, (row) => expect(unpackFinal(packFinal(row))).toEqual(row)),
+    { numRuns: 500 },
+  );
+});
+
+test("the call of any record is read without the rest of it", () => {
+  const ids = fc.oneof(
+    fc.string({ unit: "grapheme", maxLength: 40 }),
+    fc.string({ minLength: 200, maxLength: 400 }),
+    fc.constant("é".repeat(40_000)),
+  );
+  fc.assert(
+    fc.property(ids, (id) => {
+      for (const payload of [packIntent({ ...intentOf(0), callId: id }), packServed({ ...servedOf(0), callId: id })])
+        expect(callIdOf(payload)).toBe(id);
+    }),
+  );
+});
+
+test("intents, who serves and progress come back as they went in", () => {
+  expect(unpackIntent(packIntent(intentOf(0)))).toEqual(intentOf(0));
+  expect(unpackIntent(packIntent(intentOf(1)))).toEqual(intentOf(1));
+  expect(unpackServed(packServed(servedOf(1)))).toEqual(servedOf(1));
+  expect(unpackServed(packServed({ ...servedOf(1), prices: undefined }))).toEqual({ ...servedOf(1), prices: undefined });
+  const measured = { ...progressOf(1, 7), usage: { ...NO_USAGE, amounts: { image: { input: 0, output: 2 } } } };
+  expect(unpackProgress(packProgress(measured))).toEqual(measured);
+});
+
+test("a class without a price of its own stays without one, so that it goes on to cost what its kind costs", () => {
+  const given = { input: 5_000_000n, output: 6_000_000n, audioOutput: 9_000_000n };
+  const { prices } = unpackServed(packServed({ ...servedOf(1), prices: given }));
+  expect(prices).toEqual(given);
+  const usage = { ...NO_USAGE, cachedInput: 2, cacheWrite: 3, audioInput: 1, audioOutput: 7 };
+  expect(prices && cost(usage, prices)).toBe(cost(usage, given));
+});
+
+const header = { edgeId: "edge-1", epoch: 1_700_000_000_000, number: 3, firstSequence: 2 ** 33 + 5, watermark: 17 };
+
+function fileOf(payloads: readonly Buffer[]): Buffer {
+  const file = Buffer.alloc(4096);
+  const seed = checksumSeed(header);
+  let at = encodeHeader(header).copy(file);
+  payloads.forEach((payload, index) => {
+    at = putFrame(file, at, { type: RECORD_TYPE.final, sequence: header.firstSequence + index, payload, seed });
+  });
+  return file.subarray(0, at);
+}
+
+function readAll(file: Buffer) {
+  const decoded = decodeHeader(file);
+  if (typeof decoded === "string") throw new Error(decoded);
+  const frames: Frame[] = [];
+  const reading = readFrames(file, decoded);
+  for (let next = reading.next(); ; next = reading.next()) {
+    if (next.done) return { header: decoded.header, frames, end: next.value };
+    frames.push(next.value);
+  }
+}
+
+const payloads = ["a", "bc", "", "defghij"].map((text) => Buffer.from(text));
+
+test("a file is read back with sequences beyond 32 bits", () => {
+  const read = readAll(fileOf(payloads));
+  expect(read.header).toEqual(header);
+  expect(read.frames.map(({ sequence }) => sequence - header.firstSequence)).toEqual([0, 1, 2, 3]);
+  expect(read.frames.map(({ payload }) => Buffer.from(payload).toString())).toEqual(["a", "bc", "", "defghij"]);
+  expect(read.end).toEqual({ state: "whole" });
+});
+
+test("any single flipped bit is noticed, and what stands before it is still read", () => {
+  const file = fileOf(payloads);
+  const headerBytes = encodeHeader(header).length;
+  let end = headerBytes;
+  const ends = payloads.map(({ length }) => {
+    end += FRAME_OVERHEAD_BYTES + length;
+    return end;
+  });
+  for (let bit = headerBytes * 8; bit < file.length * 8; bit++) {
+    const flipped = Buffer.from(file);
+    flipped[bit >> 3] = (flipped[bit >> 3] as number) ^ (1 << (bit & 7));
+    const read = readAll(flipped);
+    const before = ends.filter((at) => at <= bit >> 3).length;
+    expect(read.frames).toHaveLength(before);
+    // With readable records behind it this is no torn write, and must not be cut off like one.
+    expect(read.end.state).toBe(before === payloads.length - 1 ? "torn" : "damaged");
+  }
+});
+
+test("records of another epoch or edge that stand in the file are not taken for its own", () => {
+  const file = fileOf(payloads);
+  for (const other of [
+    { ...header, epoch: header.epoch + 1 },
+    { ...header, edgeId: "edge-2" },
+  ]) {
+    const newHeader = encodeHeader(other);
+    const { frames } = readAll(Buffer.concat([newHeader, file.subarray(encodeHeader(header).length)]));
+    expect(frames).toEqual([]);
+  }
+});
+
+test("a file of a newer version is refused, not guessed at", () => {
+  const newer = Buffer.from(encodeHeader(header));
+  newer.writeUInt16BE(2, 4);
+  newer.writeUInt32BE(crc32c(newer, { to: newer.length - 4 }), newer.length - 4);
+  expect(() => decodeHeader(newer)).toThrow("version 2");
+});

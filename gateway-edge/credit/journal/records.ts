@@ -1,0 +1,220 @@
+import { Packr } from "msgpackr";
+import type { Prices, PriceUnit } from "../../inference/price.ts";
+import type { Usage } from "../../inference/usage.ts";
+
+/** A call that was admitted: all that a usage row needs if nothing more is ever heard of it. */
+export interface Intent {
+  readonly callId: string;
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+  readonly endpoint: string;
+  readonly organizationId: string;
+  readonly teamId: string;
+  readonly teamName: string;
+  readonly apiKeyId: string;
+  readonly apiKeyName: string;
+  readonly maskedKey: string;
+  readonly userId: bigint | undefined;
+  readonly endUser: string | undefined;
+  readonly model: string;
+  readonly type: string;
+  readonly stream: boolean;
+  readonly worstCase: bigint;
+  readonly tags: readonly string[];
+  readonly onceFor: string | undefined;
+}
+
+/** Who answers a call, and at what prices. */
+export interface Served {
+  readonly callId: string;
+  readonly deploymentId: string;
+  readonly provider: string;
+  /** The name the row carries: after a fallback the group that answers. */
+  readonly model: string;
+  readonly type: string;
+  readonly priceVersion: number;
+  /** Undefined: nothing is charged for it. */
+  readonly prices: Prices | undefined;
+  readonly attempts: number;
+  readonly fallbackFrom: string | undefined;
+}
+
+/** What was delivered so far, not since the last time. */
+export interface Progress {
+  readonly callId: string;
+  /** Since the call was created. */
+  readonly elapsedMs: number;
+  readonly firstTokenMs: number | undefined;
+  readonly usage: Usage;
+}
+
+/** Written to disk: never given another meaning. */
+export const RECORD_TYPE = { intent: 1, served: 2, progress: 3, final: 4, acknowledged: 5 } as const;
+
+export type RecordType = (typeof RECORD_TYPE)[keyof typeof RECORD_TYPE];
+
+// Arrays by position, no maps and no shared structures: small, quick, and each record can be read alone. Fields are only ever added at
+// the end. Bigints stay bigints: msgpackr writes them as 64-bit integers and larger numbers as floats.
+export const packr = new Packr({ useRecords: false, int64AsType: "bigint" });
+
+/** Nothing is written as null. */
+export type Absent<T> = T | null;
+type IntentFields = [
+  callId: string,
+  createdAtMs: number,
+  endpoint: string,
+  organizationId: string,
+  teamId: string,
+  teamName: string,
+  apiKeyId: string,
+  apiKeyName: string,
+  maskedKey: string,
+  userId: Absent<bigint>,
+  endUser: Absent<string>,
+  model: string,
+  type: string,
+  stream: boolean,
+  worstCase: bigint,
+  tags: readonly string[],
+  onceFor: Absent<string>,
+];
+
+export function packIntent(intent: Intent): Buffer {
+  const fields: IntentFields = [
+    intent.callId,
+    intent.createdAtMs,
+    intent.endpoint,
+    intent.organizationId,
+    intent.teamId,
+    intent.teamName,
+    intent.apiKeyId,
+    intent.apiKeyName,
+    intent.maskedKey,
+    intent.userId ?? null,
+    intent.endUser ?? null,
+    intent.model,
+    intent.type,
+    intent.stream,
+    intent.worstCase,
+    intent.tags,
+    intent.onceFor ?? null,
+  ];
+  return packr.pack(fields);
+}
+
+export function unpackIntent(payload: Uint8Array): Intent {
+  const fields = packr.unpack(payload) as IntentFields;
+  const [callId, createdAtMs, endpoint, organizationId, teamId, teamName, apiKeyId, apiKeyName, maskedKey, userId, endUser, ...rest] =
+    fields;
+  const [model, type, stream, worstCase, tags, onceFor] = rest;
+  const who = { callId, organizationId, teamId, teamName, apiKeyId, apiKeyName, maskedKey, userId: userId ?? undefined };
+  const what = { createdAtMs, endpoint, model, type, stream, worstCase, tags };
+  return { ...who, ...what, endUser: endUser ?? undefined, onceFor: onceFor ?? undefined };
+}
+
+type ServedFields = [
+  callId: string,
+  deploymentId: string,
+  provider: string,
+  model: string,
+  type: string,
+  priceVersion: number,
+  prices: Absent<PriceFields>,
+  attempts: number,
+  fallbackFrom: Absent<string>,
+];
+
+export function packServed(served: Served): Buffer {
+  const { callId, deploymentId, provider, model, type, priceVersion, prices, attempts, fallbackFrom = null } = served;
+  const fields: ServedFields = [
+    callId,
+    deploymentId,
+    provider,
+    model,
+    type,
+    priceVersion,
+    prices ? priceFields(prices) : null,
+    attempts,
+    fallbackFrom,
+  ];
+  return packr.pack(fields);
+}
+
+export function unpackServed(payload: Uint8Array): Served {
+  const [callId, deploymentId, provider, model, type, priceVersion, prices, attempts, fallbackFrom] = packr.unpack(payload) as ServedFields;
+  const rest = { prices: prices ? pricesOf(prices) : undefined, attempts, fallbackFrom: fallbackFrom ?? undefined };
+  return { callId, deploymentId, provider, model, type, priceVersion, ...rest };
+}
+
+type PriceFields = [
+  unit: Absent<PriceUnit>,
+  input: bigint,
+  output: bigint,
+  cachedInput: Absent<bigint>,
+  cacheWrite: Absent<bigint>,
+  audioInput: Absent<bigint>,
+  audioOutput: Absent<bigint>,
+];
+
+/** Only what prices a call: a row of the catalogue has more. */
+function priceFields({ unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput }: Prices): PriceFields {
+  return [unit ?? null, input, output, cachedInput ?? null, cacheWrite ?? null, audioInput ?? null, audioOutput ?? null];
+}
+
+function pricesOf([unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput]: PriceFields): Prices {
+  const classes = { cachedInput: cachedInput ?? undefined, cacheWrite: cacheWrite ?? undefined };
+  const sound = { audioInput: audioInput ?? undefined, audioOutput: audioOutput ?? undefined };
+  return { ...(unit === null ? {} : { unit }), input, output, ...classes, ...sound };
+}
+
+type ProgressFields = [
+  callId: string,
+  elapsedMs: number,
+  firstTokenMs: Absent<number>,
+  input: number,
+  cachedInput: number,
+  cacheWrite: number,
+  output: number,
+  reasoning: number,
+  audioInput: number,
+  audioOutput: number,
+  amounts: Absent<NonNullable<Usage["amounts"]>>,
+];
+
+export function packProgress({ callId, elapsedMs, firstTokenMs, usage }: Progress): Buffer {
+  const { input, cachedInput, cacheWrite, output, reasoning, audioInput, audioOutput, amounts = null } = usage;
+  // biome-ignore format: one row, as it is written.
+  const fields: ProgressFields = [callId, elapsedMs, firstTokenMs ?? null, input, cachedInput, cacheWrite, output, reasoning, audioInput, audioOutput, amounts];
+  return packr.pack(fields);
+}
+
+export function unpackProgress(payload: Uint8Array): Progress {
+  const [callId, elapsedMs, firstTokenMs, input, cachedInput, cacheWrite, output, ...rest] = packr.unpack(payload) as ProgressFields;
+  const [reasoning, audioInput, audioOutput, amounts] = rest;
+  const tokens = { input, cachedInput, cacheWrite, output, reasoning, audioInput, audioOutput };
+  // Whoever counted it then, nobody has the provider's last word any more.
+  const usage: Usage = { ...tokens, amounts: amounts ?? undefined, source: "estimated" };
+  return { callId, elapsedMs, firstTokenMs: firstTokenMs ?? undefined, usage };
+}
+
+export function packAcknowledged(sequence: number): Buffer {
+  return packr.pack([sequence]);
+}
+
+export function unpackAcknowledged(payload: Uint8Array): number {
+  const [sequence] = packr.unpack(payload) as [number];
+  return sequence;
+}
+
+const [ARRAY_16, TEXT_8, TEXT_16] = [0xdc, 0xd9, 0xda];
+const [SHORT_TEXT, SHORT_TEXT_MASK] = [0xa0, 0xe0];
+
+/** The call that an intent, served, progress or final belongs to: its first field, read without the others. */
+export function callIdOf(payload: Buffer): string {
+  const at = payload[0] === ARRAY_16 ? 3 : 1;
+  const head = payload[at] ?? 0;
+  if ((head & SHORT_TEXT_MASK) === SHORT_TEXT) return payload.toString("utf8", at + 1, at + 1 + (head & ~SHORT_TEXT_MASK));
+  if (head === TEXT_8) return payload.toString("utf8", at + 2, at + 2 + payload.readUInt8(at + 1));
+  if (head === TEXT_16) return payload.toString("utf8", at + 3, at + 3 + payload.readUInt16BE(at + 1));
+  return (packr.unpack(payload) as [string])[0];
+}

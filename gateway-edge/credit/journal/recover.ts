@@ -1,0 +1,74 @@
+import { nanoUsd } from "../../../common/money.ts";
+import type { TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { cost } from "../../inference/price.ts";
+import { NO_USAGE, totalTokens, type Usage } from "../../inference/usage.ts";
+import type { Intent, Progress, Served } from "./records.ts";
+
+/** What the journal knows of a call whose end it never saw. */
+export interface OpenRecords {
+  readonly intent: Intent;
+  readonly served: Served | undefined;
+  readonly progress: Progress | undefined;
+}
+
+/** The error code of a row that was made from the journal after the gateway died in the middle of the call. */
+const RECOVERED_CODE = "GATEWAY_RESTARTED";
+
+/** As for a client that left: no status ever went over the wire. */
+const CUT_OFF_STATUS = 499;
+
+/**
+ * The row of a call that the gateway died in: what is known to be delivered is paid, at the prices it was served at. Made of the records
+ * alone, no clock: recovered twice it is the same row.
+ */
+export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLog {
+  const elapsedMs = progress?.elapsedMs ?? 0;
+  const usage = progress?.usage ?? NO_USAGE;
+  return {
+    callId: intent.callId,
+    createdAt: new Date(intent.createdAtMs),
+    completedAt: new Date(intent.createdAtMs + elapsedMs),
+    organizationId: intent.organizationId,
+    teamId: intent.teamId,
+    teamName: intent.teamName,
+    apiKeyId: intent.apiKeyId,
+    apiKeyName: intent.apiKeyName,
+    maskedKey: intent.maskedKey,
+    userId: intent.userId,
+    endUser: intent.endUser,
+    endpoint: intent.endpoint,
+    model: served?.model ?? intent.model,
+    deploymentId: served?.deploymentId ?? "",
+    provider: served?.provider ?? "",
+    type: served?.type ?? intent.type,
+    stream: intent.stream,
+    status: "cancelled",
+    httpStatus: CUT_OFF_STATUS,
+    errorCode: RECOVERED_CODE,
+    usage: wireUsage(usage),
+    // Without an answer there is nothing to pay.
+    cost: served?.prices ? cost(usage, served.prices) : nanoUsd(0n),
+    priceVersion: served?.priceVersion ?? 0,
+    cacheHit: false,
+    attempts: served?.attempts ?? 1,
+    fallbackFrom: served?.fallbackFrom,
+    latencyMs: Math.round(elapsedMs),
+    firstTokenMs: progress?.firstTokenMs,
+    overheadUs: 0,
+    tags: [...intent.tags],
+    onceFor: intent.onceFor,
+  };
+}
+
+function wireUsage(usage: Usage): TokenUsage {
+  return {
+    input: BigInt(usage.input),
+    cachedInput: BigInt(usage.cachedInput),
+    cacheWrite: BigInt(usage.cacheWrite),
+    output: BigInt(usage.output),
+    reasoning: BigInt(usage.reasoning),
+    audio: BigInt(usage.audioInput + usage.audioOutput),
+    total: BigInt(totalTokens(usage)),
+    source: "estimated",
+  };
+}

@@ -1,0 +1,81 @@
+import type { AppError } from "../../../common/errors.ts";
+import { toJson } from "../../../common/json.ts";
+import type { Bill } from "../../inference/meter.ts";
+import { asFields } from "../../providers/json-fields.ts";
+import type { Fields, StreamPart } from "../../providers/provider.ts";
+import { piecesOfPart } from "../pieces.ts";
+import { type ResponseEvent, ResponseOutput } from "./output.ts";
+import { itemStatus, type ResponseIdentity, responseFields, responseUsage, shownItem, shownResponse } from "./response.ts";
+
+export interface FrameOptions {
+  readonly include: readonly string[];
+  readonly now: () => number;
+  /** Keeps the response before the client sees its end; gives it as it is then. */
+  readonly keep: (response: Fields) => Promise<Fields>;
+}
+
+/** Frames of one stream: numbered without a gap, the first `response.created`, the last one how it ended. */
+export class ResponseFrames {
+  readonly #identity: ResponseIdentity;
+  readonly #options: FrameOptions;
+  readonly #output: ResponseOutput;
+  #nextNumber = 0;
+  #finishReason = "stop";
+
+  constructor(identity: ResponseIdentity, options: FrameOptions) {
+    this.#identity = identity;
+    this.#options = options;
+    this.#output = new ResponseOutput(identity.suffix);
+  }
+
+  frames(part: Exclude<StreamPart, { type: "usage" }>): string {
+    if (part.type === "finish") this.#finishReason = part.reason;
+    return this.#written([...this.#start(), ...piecesOfPart(part).flatMap((piece) => this.#output.take(piece))]);
+  }
+
+  async last({ usage, cost }: Bill): Promise<string> {
+    const finishReason = this.#finishReason;
+    const events = [...this.#start(), ...this.#output.close(itemStatus(finishReason))];
+    const nowMs = this.#options.now();
+    const state = { status: "ended" as const, finishReason, output: this.#output.items(), usage: responseUsage(usage), nowMs };
+    const { usage: shown, ...response } = await this.#kept(responseFields(this.#identity, state));
+    // A stream has no header for its cost.
+    const usageWithCost = { ...asFields(shown), cost_nano: cost };
+    return this.#written([...events, endOf({ ...response, usage: usageWithCost })]);
+  }
+
+  /** A stream that just ended would look like success. */
+  async failed(error: AppError): Promise<string> {
+    const start = this.#start();
+    this.#output.close("incomplete");
+    const response = responseFields(this.#identity, { status: "failed", error, output: this.#output.items() });
+    return this.#written([...start, endOf(await this.#kept(response))]);
+  }
+
+  async #kept(response: Fields): Promise<Fields> {
+    return shownResponse(await this.#options.keep(response), this.#options.include);
+  }
+
+  #start(): readonly ResponseEvent[] {
+    if (this.#nextNumber > 0) return [];
+    const response = responseFields(this.#identity, { status: "in_progress" });
+    return [
+      { type: "response.created", response },
+      { type: "response.in_progress", response },
+    ];
+  }
+
+  #written(events: readonly ResponseEvent[]): string {
+    return events
+      .map((event) => {
+        const shown = event["item"] === undefined ? {} : { item: shownItem(asFields(event["item"]), this.#options.include) };
+        const data = { ...event, ...shown, sequence_number: this.#nextNumber++ };
+        return `event: ${event.type}\ndata: ${toJson(data)}\n\n`;
+      })
+      .join("");
+  }
+}
+
+function endOf(response: Fields): ResponseEvent {
+  return { type: `response.${String(response["status"])}`, response };
+}

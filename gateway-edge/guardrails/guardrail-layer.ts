@@ -1,0 +1,29 @@
+import type { Logger } from "../../common/logger.ts";
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Fields } from "../providers/provider.ts";
+import type { GuardrailFigures } from "./apply.ts";
+import { chosenGuardrails } from "./chosen.ts";
+import type { Guardrail } from "./guardrail.ts";
+import { compileGuardrails } from "./guardrail-settings.ts";
+import type { Moderate } from "./moderation-model.ts";
+
+/** The guardrails in force, as the configuration comes and goes. */
+export interface GuardrailLayer {
+  update(settingsJson: string): void;
+  chosenFor(call: { readonly caller: Caller; readonly request: Fields | undefined }): Guardrail[];
+  readonly figures: GuardrailFigures;
+}
+
+export function createGuardrailLayer(options: { readonly moderate: Moderate; readonly logger: Logger }): GuardrailLayer {
+  let known: ReadonlyMap<string, Guardrail> = new Map();
+  let compiledFrom = "";
+  return {
+    update(settingsJson) {
+      if (settingsJson === compiledFrom) return;
+      known = compileGuardrails(settingsJson, options);
+      compiledFrom = settingsJson;
+    },
+    chosenFor: (call) => chosenGuardrails(known, call),
+    figures: {},
+  };
+}

@@ -1,0 +1,19 @@
+import { z } from "zod";
+import { ALLOW, type Guardrail, type GuardrailBase } from "./guardrail.ts";
+import { compileSchema } from "./schema-check.ts";
+
+const schema = z.object({ schema: z.record(z.string(), z.unknown()) });
+
+/** Every answer must be JSON of the operator's schema. */
+export function jsonSchemaGuardrail(base: GuardrailBase, params: unknown): Guardrail {
+  const check = compileSchema(schema.parse(params).schema);
+  return {
+    ...base,
+    stage: "post",
+    reach: Number.POSITIVE_INFINITY,
+    check: (texts) => {
+      const problem = texts.map(check).find((found) => found !== undefined);
+      return problem === undefined ? ALLOW : { action: "block", reason: `it is not what the schema asks for (${problem})` };
+    },
+  };
+}

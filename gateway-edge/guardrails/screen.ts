@@ -1,0 +1,68 @@
+import { mergeDeltas } from "../inference/faces/merge-deltas.ts";
+import { mapMessage } from "../inference/faces/message-texts.ts";
+import type { Screen } from "../inference/run.ts";
+import { readTexts, replaceTexts } from "../inference/text-mapper.ts";
+import type { Fields, StreamPart } from "../providers/provider.ts";
+import { HeldText, type TextReaders } from "./held-text.ts";
+
+/** A stream as guardrails let it pass: text held back as far as a finding can span, everything else until it is complete. */
+export function guardedScreen(readers: TextReaders, reach: number): Screen {
+  return async function* (parts) {
+    const choices = new Map<number, HeldChoice>();
+    for await (const part of parts) {
+      if (part.type === "usage") {
+        yield part;
+        continue;
+      }
+      // The attempt counts as begun, and is paid, before anything can be blocked: nobody else is asked in its place.
+      if (choices.size === 0) yield { type: "text-delta", choice: part.choice, text: "" };
+      const held = choices.get(part.choice) ?? new HeldChoice(part.choice, readers, reach);
+      choices.set(part.choice, held);
+      yield* held.take(part);
+    }
+    for (const held of choices.values()) yield* held.flush();
+  };
+}
+
+class HeldChoice {
+  readonly #choice: number;
+  readonly #readers: TextReaders;
+  readonly #text: HeldText;
+  #fields: Fields | undefined;
+
+  constructor(choice: number, readers: TextReaders, reach: number) {
+    this.#choice = choice;
+    this.#readers = readers;
+    this.#text = new HeldText(readers, reach);
+  }
+
+  async *take(part: Exclude<StreamPart, { type: "usage" }>): AsyncGenerator<StreamPart> {
+    if (part.type === "text-delta") {
+      yield* this.#flushFields();
+      yield* this.#textPart(await this.#text.add(part.text));
+    } else if (part.type === "other-delta") {
+      yield* this.#textPart(await this.#text.flush());
+      this.#fields = mergeDeltas(this.#fields ?? {}, part.fields);
+    } else {
+      yield* this.flush();
+      yield part;
+    }
+  }
+
+  async *flush(): AsyncGenerator<StreamPart> {
+    yield* this.#textPart(await this.#text.flush());
+    yield* this.#flushFields();
+  }
+
+  *#textPart(text: string): Generator<StreamPart> {
+    if (text !== "") yield { type: "text-delta", choice: this.#choice, text };
+  }
+
+  async *#flushFields(): AsyncGenerator<StreamPart> {
+    if (!this.#fields) return;
+    const texts = await this.#readers.read(readTexts(mapMessage, this.#fields));
+    const fields = replaceTexts(mapMessage, this.#fields, texts);
+    this.#fields = undefined;
+    yield { type: "other-delta", choice: this.#choice, fields, text: texts.join("") };
+  }
+}

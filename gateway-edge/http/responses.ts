@@ -1,0 +1,217 @@
+import type { Response } from "express";
+import { z } from "zod";
+import { AppError } from "../../common/errors.ts";
+import { toJson } from "../../common/json.ts";
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import { ResponseFrames } from "../dialects/responses/frames.ts";
+import { inputItems, refuseUnsupported, toChatRequest, toPlainChat } from "../dialects/responses/request.ts";
+import { type ResponseIdentity, shownItem, shownResponse, suffixOf, wholeResponse } from "../dialects/responses/response.ts";
+import { tagsOf } from "../inference/jobs/gateway-fields.ts";
+import { translatedChatJob } from "../inference/jobs/translated-chat.ts";
+import { callerOf } from "../middleware/authenticate-key.ts";
+import type { ChatAnswer, Fields } from "../providers/provider.ts";
+import { listAnswer, listQuery, readPage } from "../schemas/object-list.ts";
+import type { OperationDescription } from "../schemas/operation-description.ts";
+import { parseResponsesRequest, type ResponsesRequest, responseObject, responsesRequest } from "../schemas/responses.ts";
+import { answerCall, type CallDeps, GATEWAY_WORDING, readCall, routingOf, type Wire, type WireContext } from "./answer-call.ts";
+import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "./gateway-operation.ts";
+import {
+  conversationUpTo,
+  keepResponse,
+  namedInput,
+  requireResponse,
+  resolveReferences,
+  type StoredResponsesDeps,
+} from "./stored-responses.ts";
+
+export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {}
+
+const TAG = "responses";
+const ONE = twice("responses/:response_id");
+
+/** The Responses API over every chat model; what it stores belongs to the caller's team. */
+export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
+  const { bodyBytesMax } = deps;
+  return [
+    createOperation(deps),
+    jsonOperation({
+      method: "get",
+      paths: ONE,
+      summary: "A stored response",
+      tag: TAG,
+      query: includeQuery.extend({ stream: z.string().optional() }),
+      answer: responseObject,
+      bodyBytesMax,
+      handle: async ({ caller, param, query }) => {
+        if (query.stream === "true") throw new AppError("INVALID_REQUEST", "A stored response cannot be streamed.", { param: "stream" });
+        return shownResponse((await requireResponse(deps, caller, param("response_id"))).response, included(query));
+      },
+    }),
+    jsonOperation({
+      method: "delete",
+      paths: ONE,
+      summary: "Removes a stored response",
+      tag: TAG,
+      answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
+      bodyBytesMax,
+      handle: async ({ caller, param }) => {
+        const id = param("response_id");
+        await requireResponse(deps, caller, id);
+        await deps.records.commit(ownerOf(caller), [{ type: "remove", kind: "response", id }]);
+        return { id, object: "response", deleted: true };
+      },
+    }),
+    jsonOperation({
+      method: "post",
+      paths: ONE.map((path) => `${path}/cancel`),
+      summary: "Cancels a response that runs in the background; none does here",
+      tag: TAG,
+      answer: responseObject,
+      bodyBytesMax,
+      handle: async ({ caller, param }) => {
+        await requireResponse(deps, caller, param("response_id"));
+        throw new AppError("INVALID_REQUEST", "Only a response that was created with background=true can be cancelled.", {
+          param: "response_id",
+        });
+      },
+    }),
+    jsonOperation({
+      method: "get",
+      paths: ONE.map((path) => `${path}/input_items`),
+      summary: "The input of a stored response",
+      tag: TAG,
+      query: listQuery.extend(includeQuery.shape),
+      answer: z.looseObject({ object: z.literal("list"), data: z.array(z.looseObject({ id: z.string() })), has_more: z.boolean() }),
+      bodyBytesMax,
+      handle: async ({ caller, param, query }) => {
+        const { input } = await requireResponse(deps, caller, param("response_id"));
+        const items = input.map((item) => ({ ...shownItem(item, included(query)), id: String(item["id"]) }));
+        return page(items, query);
+      },
+    }),
+  ];
+}
+
+/** What /openapi.json and /docs say of them; nobody is called for it. */
+export function describeResponses(): OperationDescription[] {
+  return describeGatewayOperations(responsesOperations({ bodyBytesMax: 0 } as ResponsesDeps));
+}
+
+/** Clients write lists in a query with brackets, people often without. */
+const includeQuery = z.object({
+  include: z.union([z.string(), z.array(z.string())]).optional(),
+  "include[]": z.union([z.string(), z.array(z.string())]).optional(),
+});
+
+function included(query: z.output<typeof includeQuery>): readonly string[] {
+  return [query.include ?? [], query["include[]"] ?? []].flat();
+}
+
+function page(items: readonly (Fields & { id: string })[], query: z.output<typeof listQuery>) {
+  const { order, after, before, limit } = readPage(query);
+  const ordered = order === "asc" ? items : items.toReversed();
+  const at = (id: string) => ordered.findIndex((item) => item.id === id);
+  const start = after === undefined ? 0 : at(after) + 1;
+  const end = before === undefined || at(before) < 0 ? ordered.length : at(before);
+  const window = ordered.slice(start, end);
+  const shown = before === undefined ? window.slice(0, limit) : window.slice(-limit);
+  return listAnswer(shown, window.length > shown.length);
+}
+
+function createOperation(deps: ResponsesDeps): GatewayOperation {
+  const described = jsonOperation({
+    method: "post",
+    paths: twice("responses"),
+    summary: "A response of any chat model; streamed when `stream` is true",
+    tag: TAG,
+    body: responsesRequest,
+    answer: responseObject,
+    bodyBytesMax: deps.bodyBytesMax,
+    handle: async () => undefined,
+  });
+  return {
+    ...described,
+    handler: async (request, response) => {
+      const { rawBody, body } = await readCall(deps, request);
+      const asked = parseResponsesRequest(body);
+      refuseUnsupported(asked);
+      const callId = String(response.locals["callId"]);
+      const turn = await readTurn(deps, { asked, response, callId });
+      await answerCall(deps, {
+        request,
+        response,
+        callId,
+        endpoint: "/v1/responses",
+        caller: callerOf(response),
+        job: responsesJob(asked, turn.items),
+        routing: routingOf(asked),
+        rawBody,
+        pathModel: undefined,
+        errors: GATEWAY_WORDING,
+        wire: responsesWire(deps, { asked, caller: callerOf(response), input: turn.input }),
+      });
+    },
+  };
+}
+
+interface Turn {
+  /** The whole conversation. */
+  readonly items: readonly Fields[];
+  /** What this request adds to it. */
+  readonly input: readonly Fields[];
+}
+
+async function readTurn(
+  deps: ResponsesDeps,
+  { asked, response, callId }: { asked: ResponsesRequest; response: Response; callId: string },
+): Promise<Turn> {
+  const caller = callerOf(response);
+  const before = await conversationUpTo(deps, caller, asked.previous_response_id);
+  const own = await resolveReferences(deps, caller, { items: inputItems(asked.input), before });
+  const input = namedInput(own, suffixOf(callId));
+  return { items: [...before, ...input], input };
+}
+
+function responsesJob(asked: ResponsesRequest, items: readonly Fields[]) {
+  return translatedChatJob({
+    withBlocks: toChatRequest(asked, items),
+    plain: toPlainChat,
+    // Many clients send their defaults.
+    optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
+    tags: tagsOf(asked),
+  });
+}
+
+interface Answering {
+  readonly asked: ResponsesRequest;
+  readonly caller: Caller;
+  readonly input: readonly Fields[];
+}
+
+function responsesWire(deps: ResponsesDeps, { asked, caller, input }: Answering): Wire<ChatAnswer> {
+  const include = asked.include ?? [];
+  const isKept = asked.store !== false;
+  const keep = async (response: Fields) =>
+    isKept ? await keepResponse(deps, ownerOf(caller), { response, input, nowMs: deps.clock.now() }) : response;
+  return {
+    whole: async (answer, context) =>
+      toJson(shownResponse(await keep(wholeResponse(identityOf(context, asked), answer, context)), include)),
+    stream: (context) => {
+      const frames = new ResponseFrames(identityOf(context, asked), { include, keep, now: () => deps.clock.now() });
+      return {
+        frames: (part) => frames.frames(part),
+        last: (bill) => frames.last(bill),
+        end: "",
+        failed: (error) => frames.failed(error),
+      };
+    },
+  };
+}
+
+function identityOf({ callId, nowMs, model }: WireContext, request: ResponsesRequest): ResponseIdentity {
+  return { suffix: suffixOf(callId), createdSeconds: Math.floor(nowMs / 1000), model, request };
+}
+
+function ownerOf({ teamId, organizationId, keyId }: Caller) {
+  return { teamId, organizationId, keyId };
+}

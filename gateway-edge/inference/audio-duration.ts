@@ -1,0 +1,33 @@
+/** No speech is stored in fewer bits a second than this in practice: what a file may last at most follows from its size. */
+const LOWEST_BITS_PER_MS = 16;
+
+/** Usual bits in a millisecond, by the ending of a file's name; for providers that do not say how long a recording was. */
+const USUAL_BITS_PER_MS: Readonly<Record<string, number>> = {
+  wav: 256,
+  flac: 160,
+  mp3: 128,
+  mpga: 128,
+  mpeg: 128,
+  m4a: 96,
+  mp4: 96,
+  ogg: 48,
+  webm: 48,
+  opus: 32,
+};
+const USUAL_OTHERWISE = 64;
+
+export function mostMilliseconds(bytes: number): number {
+  return Math.ceil((bytes * 8) / LOWEST_BITS_PER_MS);
+}
+
+export function usualMilliseconds(bytes: number, fileName: string): number {
+  const ending = /\.(\w+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
+  return Math.ceil((bytes * 8) / (USUAL_BITS_PER_MS[ending] ?? USUAL_OTHERWISE));
+}
+
+/** Spoken sound as providers make it, by response_format. */
+const SPOKEN_BITS_PER_MS: Readonly<Record<string, number>> = { mp3: 128, opus: 64, aac: 96, flac: 200, wav: 384, pcm: 384 };
+
+export function spokenMilliseconds(bytes: number, format: string): number {
+  return Math.ceil((bytes * 8) / (SPOKEN_BITS_PER_MS[format] ?? USUAL_OTHERWISE));
+}

@@ -1,0 +1,79 @@
+import { AppError } from "../../common/errors.ts";
+import { applyGuardrails, atStage } from "../guardrails/apply.ts";
+import type { Guardrail, GuardrailContext, Stage } from "../guardrails/guardrail.ts";
+import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import { guardedScreen } from "../guardrails/screen.ts";
+import { Vault } from "../guardrails/vault.ts";
+import type { PromptFace } from "./job.ts";
+import { type PlanDeps, planCall } from "./plan-call.ts";
+import type { LayeredCall, Run } from "./run.ts";
+
+export interface GuardedRunDeps extends PlanDeps {
+  readonly guardrails: GuardrailLayer;
+}
+
+/** The layer that lets guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
+export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
+  return async (call) => {
+    const face = call.job.face?.();
+    const prompt = face?.prompt;
+    if (!face || !prompt) return run(call);
+    const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: face.request });
+    if (chosen.length === 0) return run(call);
+    // Who may not call at all is told that, not what the guardrails think.
+    const { fallbacks, contextWindowFallbacks } = call.routing;
+    planCall(deps, { caller: call.caller, job: call.job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
+    return run(await guarded(deps, call, { chosen, prompt }));
+  };
+}
+
+async function guarded<Answer>(
+  { guardrails: { figures } }: GuardedRunDeps,
+  call: LayeredCall<Answer>,
+  { chosen, prompt }: { chosen: readonly Guardrail[]; prompt: PromptFace<Answer> },
+): Promise<LayeredCall<Answer>> {
+  const [pre, post] = [atStage(chosen, "pre"), atStage(chosen, "post")];
+  const vault = new Vault();
+  const contextAt = (stage: Stage): GuardrailContext => {
+    const { callId, caller, signal } = call;
+    return { stage, callId, caller, signal, vault };
+  };
+  const job = pre.length === 0 ? call.job : await readPrompt(prompt, call.job, (texts) => applyGuardrails(pre, texts, at("pre")));
+  const { answer: face } = prompt;
+  if (post.length === 0 || !face) return { ...call, job };
+  const read = (texts: readonly string[]) => applyGuardrails(post, texts, at("post"));
+  const readers = { read, mask: (texts: readonly string[]) => maskOnly(post, texts, contextAt("post")) };
+  return {
+    ...call,
+    job,
+    review: async (answer) => face.withTexts(answer, await read(face.texts(answer))),
+    screen: guardedScreen(readers, Math.max(...post.map(({ reach }) => reach))),
+  };
+
+  function at(stage: Stage) {
+    return { context: contextAt(stage), figures };
+  }
+}
+
+async function readPrompt<Answer>(
+  prompt: PromptFace<Answer>,
+  job: LayeredCall<Answer>["job"],
+  read: (texts: readonly string[]) => Promise<readonly string[]>,
+): Promise<LayeredCall<Answer>["job"]> {
+  const { texts: given } = prompt;
+  if (given === undefined) {
+    throw new AppError("INVALID_REQUEST", "A guardrail has to read this request; send it as text, not as tokens.");
+  }
+  const texts = await read(given);
+  return texts === given ? job : prompt.withTexts(texts);
+}
+
+/** What the guardrails would make of a text if none of them blocked. */
+async function maskOnly(guardrails: readonly Guardrail[], texts: readonly string[], context: GuardrailContext): Promise<readonly string[]> {
+  let current = texts;
+  for (const guardrail of guardrails) {
+    const verdict = await guardrail.check(current, context);
+    if (verdict.action === "mask") current = verdict.texts;
+  }
+  return current;
+}

@@ -1,0 +1,44 @@
+import type { Target } from "./deployment-settings.ts";
+import { matchPattern } from "./wildcard.ts";
+
+/** Who asks, where that matters: deployments of a team are for that team only, and lists of models bound who has one. */
+export interface Asker {
+  readonly teamId?: string | undefined;
+  /** What its key may use: names, patterns with `*`, access groups. Absent: everything. */
+  readonly models?: ModelList | undefined;
+  /** What its team may use; both bounds hold. */
+  readonly teamModels?: ModelList | undefined;
+}
+
+interface ModelList {
+  readonly names: readonly string[];
+}
+
+/** LiteLLM's words for no bound of the list's own; the other list holds all the same. */
+const EVERYTHING: ReadonlySet<string> = new Set(["*", "all-proxy-models", "all-team-models"]);
+
+export function isBound(asker: Asker | undefined): asker is Asker {
+  return asker?.models !== undefined || asker?.teamModels !== undefined;
+}
+
+/**
+ * Of a group's deployments those that every list of the asker allows: all of them where a list has the group by one of its names, else
+ * those in an access group that it lists.
+ */
+export function usableTargets(targets: readonly Target[], { names, asker }: { names: readonly string[]; asker: Asker }): readonly Target[] {
+  return [asker.models, asker.teamModels].reduce((left, list) => (list ? allowedBy(list, names, left) : left), targets);
+}
+
+/** Whether every list of an asker names this; who has no list is told everything. */
+export function isListed({ models, teamModels }: Asker, name: string): boolean {
+  return [models, teamModels].every((list) => list === undefined || list.names.some((each) => covers(each, name)));
+}
+
+function allowedBy(list: ModelList, names: readonly string[], targets: readonly Target[]): readonly Target[] {
+  if (list.names.some((each) => names.some((name) => covers(each, name)))) return targets;
+  return targets.filter(({ settings }) => settings.accessGroups.some((group) => list.names.includes(group)));
+}
+
+function covers(listed: string, name: string): boolean {
+  return listed === name || EVERYTHING.has(listed) || (listed.includes("*") && matchPattern(listed, name) !== undefined);
+}

@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { AppError } from "../../common/errors.ts";
+import type { PageQuery } from "../records/records.ts";
+
+const LIMIT_MAX = 100;
+const LIMIT_DEFAULT = 20;
+
+const once = z.string("must be given once").optional();
+
+/** The query of OpenAI's lists. Taken as any text: a value out of range is a 400, not a 422. */
+export const listQuery = z.object({
+  limit: once.meta({ openapi: { type: "integer", minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT } }),
+  order: once.meta({ openapi: { type: "string", enum: ["asc", "desc"], default: "desc" } }),
+  after: once,
+  before: once,
+});
+export const messageListQuery = listQuery.extend({ run_id: once });
+
+type ListQuery = z.output<typeof listQuery>;
+
+/** The page that a query asks for; throws VALIDATION_ERROR (400). */
+export function readPage({ limit, order = "desc", after, before }: ListQuery): Omit<PageQuery, "parentId"> {
+  if (order !== "asc" && order !== "desc") throw badQuery("order", "must be asc or desc");
+  const count = limit === undefined || limit === "" ? LIMIT_DEFAULT : Number(limit);
+  if (!Number.isInteger(count) || count < 1 || count > LIMIT_MAX) throw badQuery("limit", `must be a whole number from 1 to ${LIMIT_MAX}`);
+  if (after && before) throw badQuery("before", "cannot be given together with after");
+  // Clients in some languages send an empty cursor for none.
+  return { order, limit: count, after: after || undefined, before: before || undefined };
+}
+
+function badQuery(param: string, message: string): AppError {
+  return new AppError("VALIDATION_ERROR", `${param}: ${message}`, { param, details: [{ path: `query.${param}`, message }] });
+}
+
+/** A page as OpenAI lists it. */
+export function listAnswer<Item extends { readonly id: string }>(data: readonly Item[], hasMore: boolean) {
+  return { object: "list" as const, data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore };
+}
