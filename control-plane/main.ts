@@ -13,6 +13,7 @@ import { loadRootSecret } from "./crypto/root-secret.ts";
 import { deriveSecrets } from "./crypto/secrets.ts";
 import { createTokens } from "./crypto/tokens.ts";
 import { Throttle } from "./domain/throttle.ts";
+import { Edges } from "./feed/edges.ts";
 import { FeedHub } from "./feed/hub.ts";
 import { GatewayConfigFile } from "./gateway-config/config-file.ts";
 import { startJobs } from "./jobs/jobs.ts";
@@ -55,6 +56,7 @@ await runMain("tributary control-plane", async () => {
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations }),
     settler: new Settler({ store, reservations, clock, logger }),
     feed: new FeedHub({ store, clock, logger }),
+    edges: new Edges(clock),
     gateway,
     loginThrottle: {
       byAccount: new Throttle({ limit: 10, windowMs: FAILURES_WINDOW_MS }),

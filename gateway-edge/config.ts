@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { z } from "zod";
 import { countSetting, flagSetting, portSetting, readConfig } from "../common/config.ts";
 
@@ -28,6 +29,9 @@ const shape = {
   CACHE: z.enum(["memory", "redis"]).optional(),
   REDIS_URL: z.string().optional(),
   CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }),
+  DATA_DIR: z.string().default("./data"),
+  /** What an edge writes down of its calls survives a killed process, or a power cut too. */
+  JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
   NODE_ENV: z.string().optional(),
 };
@@ -50,6 +54,9 @@ export interface EdgeConfig {
   cache: "memory" | "redis" | undefined;
   redisUrl: string | undefined;
   cacheBytesMax: number;
+  /** Of this edge alone: two edges on one folder would take each other's running calls for dead. */
+  journalFolder: string;
+  journalSync: "process" | "disk";
   logLevel: string;
 }
 
@@ -73,6 +80,8 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     cache: settings.CACHE,
     redisUrl: settings.REDIS_URL,
     cacheBytesMax: settings.CACHE_BYTES_MAX,
+    journalFolder: resolve(settings.DATA_DIR, "journal", `edge-${settings.EDGE_INDEX}`),
+    journalSync: settings.JOURNAL_SYNC,
     logLevel: settings.LOG_LEVEL,
   };
 }

@@ -42,6 +42,8 @@ export class Reservations {
   readonly #byOrganization = new Map<string, bigint>();
   readonly #byKey = new Map<string, bigint>();
   readonly #rates: RateLimiter;
+  /** Leases on their way into the store. They do not stand in each other's way: the store takes them one after the other. */
+  readonly #leasing = new Map<string, bigint>();
   /** Grows whenever a reservation is given back: a balance read before that is stale. */
   #releases = 0;
 
@@ -82,9 +84,9 @@ export class Reservations {
 
   /** Keeps credit from calls until the returned function is called: a lease on it is on its way into the store. */
   keepFree(organizationId: string, amount: bigint): () => void {
-    add(this.#byOrganization, organizationId, amount);
+    add(this.#leasing, organizationId, amount);
     return () => {
-      add(this.#byOrganization, organizationId, -amount);
+      add(this.#leasing, organizationId, -amount);
       // What was read before does not show the lease.
       this.#releases++;
     };
@@ -139,10 +141,10 @@ export class Reservations {
   }
 
   #affordable(input: ReserveInput, state: { balance: bigint; spend: bigint; maxBudget: bigint | undefined }): bigint {
-    const available = state.balance - this.reservedOf(input.organizationId);
+    const available = state.balance - this.#takenOf(input.organizationId);
     if (available <= 0n) {
       throw new AppError("QUOTA_EXCEEDED", "The organization has no credits left. Buy credits to go on.", {
-        internal: `balance=${state.balance} reserved=${this.reservedOf(input.organizationId)}`,
+        internal: `balance=${state.balance} reserved=${this.#takenOf(input.organizationId)}`,
       });
     }
     if (this.#policy === "strict" && input.worstCase > available) {
@@ -155,6 +157,10 @@ export class Reservations {
       if (left < amount) amount = left;
     }
     return amount;
+  }
+
+  #takenOf(organizationId: string): bigint {
+    return this.reservedOf(organizationId) + (this.#leasing.get(organizationId) ?? 0n);
   }
 
   #hold(reservation: Reservation): void {

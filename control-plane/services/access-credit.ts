@@ -7,7 +7,10 @@ import type { LeaseReport } from "../credit/settler.ts";
 import type { ControlDeps } from "./deps.ts";
 import { usageRow } from "./usage-messages.ts";
 
-type CreditHandlers = Pick<ServiceHandlers<typeof AccessServiceService>, "reserve" | "reserveMany" | "lease" | "settle" | "release">;
+type CreditHandlers = Pick<
+  ServiceHandlers<typeof AccessServiceService>,
+  "reserve" | "reserveMany" | "lease" | "settle" | "flushed" | "release"
+>;
 
 /** Is there credit, and here is what was used. */
 export function creditHandlers(deps: ControlDeps): CreditHandlers {
@@ -32,6 +35,11 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
       const { settled, repeated, refused } = await deps.settler.settle(rows, leaseReport(request));
       if (refused.length > 0) throw new AppError("ALREADY_EXISTS", `Reported before with other content: ${refused.join(", ")}.`);
       return { settled: BigInt(settled), repeatedBefore: BigInt(repeated) };
+    },
+
+    async flushed(request) {
+      deps.edges.flushed(request.edgeId, Number(request.flush));
+      return {};
     },
 
     async release(request) {

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import type { ServerStream, ServiceHandlers } from "../../common/grpc/server.ts";
-import type { AccessServiceService, WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { AccessServiceService, WatchRequest, WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { FeedMessage } from "../feed/hub.ts";
 import { creditHandlers } from "./access-credit.ts";
 import { idempotentCallHandlers } from "./access-idempotency.ts";
@@ -41,7 +41,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
     },
 
     watch(request, stream) {
-      void watch(deps, Number(request.afterRevision), stream);
+      void watch(deps, request, stream);
     },
 
     ...creditHandlers(deps),
@@ -50,7 +50,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
 }
 
 /** Sends changes as they come. An edge that reads too slowly is cut off and told, by the gap, to resync. */
-async function watch(deps: ControlDeps, after: number, stream: ServerStream<WatchResponse>): Promise<void> {
+async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
   let waiting = 0;
   let draining = false;
   const closed = new AbortController();
@@ -73,8 +73,16 @@ async function watch(deps: ControlDeps, after: number, stream: ServerStream<Watc
     });
   };
   try {
-    const stop = await deps.feed.watch(after, send);
+    const stopFeed = await deps.feed.watch(Number(afterRevision), send);
+    const forget = deps.edges.add(edgeId, (flush, recall) => {
+      if (gone.aborted) return;
+      stream.write({ changes: [], revision: BigInt(deps.feed.revision), resync: false, flush: BigInt(flush), recall });
+    });
     const gone = AbortSignal.any([stream.signal, closed.signal]);
+    const stop = () => {
+      stopFeed();
+      forget();
+    };
     if (gone.aborted) stop();
     else gone.addEventListener("abort", stop, { once: true });
   } catch (error) {

@@ -9,6 +9,7 @@ import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Tokens } from "../crypto/tokens.ts";
 import type { Throttle } from "../domain/throttle.ts";
+import type { Edges } from "../feed/edges.ts";
 import type { FeedHub } from "../feed/hub.ts";
 import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import type { Mailer } from "../mail/mailer.ts";
@@ -29,6 +30,7 @@ export interface ControlDeps {
   readonly leases: Leases;
   readonly settler: Settler;
   readonly feed: FeedHub;
+  readonly edges: Edges;
   /** The configuration file as it is now. */
   readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
   readonly loginThrottle: { byAccount: Throttle; byAddress: Throttle };

@@ -41,6 +41,7 @@ const listKeys =
   (deps: ControlDeps): Handlers["listKeys"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
     const page = pageOf(request.page);
     const now = deps.clock.now();
     const where = await keyFilter(deps.store, actor, request, now);

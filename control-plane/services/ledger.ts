@@ -43,6 +43,7 @@ const getBalance =
   (deps: ControlDeps): Handlers["getBalance"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
     const balance = (await deps.store.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
     return { balance, organizationId: actor.organizationId, status: balance < 0n ? "blocked" : "active" };
   };
@@ -51,6 +52,7 @@ const getQuota =
   (deps: ControlDeps): Handlers["getQuota"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
     return { quota: await quotaOf(deps, actor.organizationId) };
   };
 
@@ -60,6 +62,7 @@ const createPurchase =
     const actor = await requireActor(deps, context);
     requireOrganizationManager(actor);
     const method = checkMethod(deps, request.method, actor.user.role === "admin");
+    await deps.edges.caughtUp();
     return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, now, audit }) => {
       const purchase: Purchase = {
         id: newId("pur", deps),
@@ -103,6 +106,7 @@ const listEntries =
   (deps: ControlDeps): Handlers["listEntries"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
     const page = pageOf(request.page);
     const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
     const { records, total } = await readPage(deps.store, "ledger", {
@@ -117,7 +121,8 @@ const grantCredits =
   (deps: ControlDeps): Handlers["grantCredits"] =>
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
-    return write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
+    await deps.edges.caughtUp();
+    const answer = await write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
       if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
       if (request.amount === 0n)
         throw new AppError("VALIDATION_ERROR", "A credit must move something.", {
@@ -136,6 +141,9 @@ const grantCredits =
       });
       return { entry: entryMessage(entry), balance };
     });
+    // What edges hold in advance was part of what is gone.
+    if (request.amount < 0n) await deps.edges.recall(request.organizationId);
+    return answer;
   };
 
 const verifyLedger =

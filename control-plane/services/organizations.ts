@@ -20,6 +20,7 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
   return {
     async listOrganizations(request, context) {
       const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
       const page = pageOf(request.page);
       const { records, total } = await readPage(deps.store, "organizationMembers", {
         ...page,

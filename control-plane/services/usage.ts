@@ -18,6 +18,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
   return {
     async listLogs(request, context) {
       const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
       const query = await prepareQuery(deps, actor, request.filter);
       const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
       const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
@@ -35,6 +36,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
 
     async getLog(request, context) {
       const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
       const row = await deps.store.get("usage", request.id);
       const visible = await visibleTeamIds(deps.store, actor);
       const mine = row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId));
@@ -44,6 +46,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
 
     async getUsage(request, context) {
       const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
       const query = await prepareQuery(deps, actor, request.filter);
       if (!isTimezone(request.timezone)) throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`);
       const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);

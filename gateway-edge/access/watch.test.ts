@@ -21,6 +21,7 @@ function open() {
     random: { bytes: (count) => Buffer.alloc(count, 128) },
     logger: silentLogger,
     edgeId: "edge-0",
+    flush: () => {},
     hear: (changes) => {
       state.signs++;
       state.heard.push(...changes);

@@ -17,6 +17,8 @@ export interface WatchDeps {
   readonly edgeId: string;
   /** A sign of life, with what has changed. */
   hear(changes: readonly Change[]): void;
+  /** Somebody reads money: what has ended is to be brought to the ledger, and what is free of a recalled organisation's lease given back. */
+  flush(flush: bigint, recall: string | undefined): void;
   /** Changes were missed: forget everything, learn anew. Resolves with the revision from which to listen. */
   recover(): Promise<bigint>;
 }
@@ -97,6 +99,7 @@ async function listen(place: Place, deps: RunningDeps): Promise<void> {
 async function apply(message: WatchResponse, place: Place, deps: RunningDeps): Promise<void> {
   // A control plane behind us has lost what we heard: its store was put back to an older state.
   if (message.resync || message.revision < place.revision) return recoverInto(place, deps);
+  if (message.flush !== undefined) deps.flush(message.flush, message.recall);
   deps.hear(message.changes);
   for (const { revision } of message.changes) if (revision > place.revision) place.revision = revision;
 }

@@ -1,19 +1,16 @@
 import type { RateState } from "../../common/errors.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Intent, Progress, Served } from "./journal/records.ts";
 
 export interface ReserveInput {
-  readonly callId: string;
-  readonly keyId: string;
-  readonly teamId: string;
-  readonly organizationId: string;
-  /** Who made the key. */
-  readonly userId: bigint | undefined;
-  /** The group asked for, as it is configured. */
+  /** Who calls for what, and the most it can cost: what is written down of the call before it is made. */
+  readonly intent: Intent;
+  /** The group asked for, as it is configured: its limits hold beside the caller's. */
   readonly model: string;
-  /** The most this call can cost; zero for a call that costs nothing. */
-  readonly worstCase: bigint;
   /** Tokens that count against a rate limit. */
   readonly tokens: number;
+  /** Somebody who has to do with the call has a limit or a budget: it is asked for by itself. */
+  readonly isLimited: boolean;
 }
 
 export interface Reservation {
@@ -24,20 +21,24 @@ export interface Reservation {
 
 /**
  * Credit of organisations, as one call sees it. Every successful `reserve` is followed by exactly one `settle`; a
- * `reserve` that failed needs nothing more. A call that costs nothing because nobody was asked settles without a reservation.
+ * `reserve` that failed needs nothing more.
  */
 export interface Credit {
-  /** Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when nobody can say. */
-  reserve(input: ReserveInput): Promise<Reservation>;
-  /**
-   * Puts a finished call into the ledger, once, however often it has to be tried. Resolves when the ledger has it, or
-   * when a client has waited long enough: then it goes on in the background, and nothing is lost while this process lives.
-   */
+  /** Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when nobody can say or nothing can be written down. */
+  reserve(input: ReserveInput): Reservation | Promise<Reservation>;
+  /** Who answers it, at what prices, and what was delivered so far: what a call costs if this process dies in it. */
+  served(served: Served): void;
+  progress(progress: Progress): void;
+  /** Writes the end of a call down, for good: from then on it comes into the ledger, once, whatever dies. */
   settle(log: UsageLog): Promise<void>;
-  /** Gives back what a call reserved and never used; repeated until told so or given up. */
-  release(callId: string): void;
+  /** The organisation's credit was taken away: what no call has set aside goes back at once. */
+  recall(organizationId: string): void;
   /** Settlements that the ledger does not have yet. */
   pending(): number;
-  /** Resolves when there are none. */
-  drained(): Promise<void>;
+  /** Resolves when the ledger has every call that has ended. */
+  settled(): Promise<void>;
+  /** Why no call can be taken now; undefined: none. */
+  trouble(): string | undefined;
+  /** After the last call: brings what is left to the ledger, gives leases back. */
+  close(): Promise<void>;
 }

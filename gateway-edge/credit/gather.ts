@@ -19,6 +19,13 @@ export function gatherCredit(access: Pick<Access, "reserveMany" | "settle" | "re
   return { reserve, settle, release: (request, options) => access.release(request, options) };
 }
 
+/** Reservations of single calls, gathered the same way. */
+export function gatherReservations(
+  access: Pick<Access, "reserveMany">,
+): (request: ReserveRequest, options: CallOptions) => Promise<ReserveResponse> {
+  return gather((reservations, options) => reserveMany(access, reservations, options));
+}
+
 /** The outcome of one asker; what is thrown for all is thrown for each. */
 type Outcome<Answer> = { answer: Answer } | { error: AppError };
 

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import express from "express";
 import { systemClock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
@@ -13,6 +16,8 @@ import type {
   Change,
   Deployment,
   EndIdempotentCallRequest,
+  LeaseRequest,
+  LeaseResponse,
   ReserveManyRequest,
   ReserveOutcome,
   ReserveRequest,
@@ -26,6 +31,8 @@ import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import { createEdgeRuns, type EdgeRuns } from "../assistants/edge-runs.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import { readEdgeConfig } from "../config.ts";
+import type { Credit } from "../credit/credit.ts";
+import { openCredit } from "../credit/open-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { createInference, type Inference, type InferenceParts } from "../inference/create.ts";
 import { platformErrorHandler } from "../middleware/error-response.ts";
@@ -103,6 +110,7 @@ export class FakeControl {
   readonly settled = new Map<string, UsageLog>();
   readonly reserved: ReserveRequest[] = [];
   readonly released: string[] = [];
+  readonly leases = new Map<string, { granted: bigint; settled: bigint; released: bigint }>();
   readonly stored = new Map<string, { hash: string; answer: StoredAnswer | undefined }>();
   deployments: Deployment[] = [deployment({ modelName: "echo" })];
   balance = 5_000_000_000n;
@@ -173,6 +181,8 @@ export class FakeControl {
       },
       reserveMany: async ({ reservations }: ReserveManyRequest) => ({ outcomes: reservations.map((request) => this.#outcome(request)) }),
       settle: async (request: SettleRequest) => this.#settle(request),
+      lease: async (request: LeaseRequest) => this.#lease(request),
+      flushed: async () => ({}),
       release: async ({ callId }: { callId: string }) => {
         this.released.push(callId);
         return {};
@@ -196,6 +206,18 @@ export class FakeControl {
     return { access, identity, organizations, watch, close: () => {} } as unknown as ControlPlane;
   }
 
+  /** As generous as the real one: what is wanted, as far as there is. */
+  #lease({ organizationId, need, want, released }: LeaseRequest): LeaseResponse {
+    if (this.refuseReserve) throw this.refuseReserve;
+    const known = this.leases.get(organizationId) ?? { granted: 0n, settled: 0n, released: 0n };
+    const lease = { ...known, released };
+    const available = this.balance - (lease.granted - lease.settled - lease.released);
+    const amount = available <= 0n ? 0n : want < available ? want : available;
+    if (need > 0n) this.reserved.push({ organizationId, worstCase: need } as ReserveRequest);
+    this.leases.set(organizationId, { ...lease, granted: lease.granted + amount });
+    return { generation: 1n, granted: lease.granted + amount, lifeMs: 45_000, isStrict: false };
+  }
+
   #outcome(request: ReserveRequest): ReserveOutcome {
     try {
       return { outcome: { $case: "reserved", value: this.#reserve(request) } };
@@ -211,13 +233,19 @@ export class FakeControl {
     return { reserved: request.worstCase < this.balance ? request.worstCase : this.balance, rate: this.rate };
   }
 
-  async #settle({ settlements }: SettleRequest): Promise<{ settled: bigint; repeatedBefore: bigint }> {
+  async #settle({ settlements, returns }: SettleRequest): Promise<{ settled: bigint; repeatedBefore: bigint }> {
     this.settleCalls++;
     await this.beforeSettle();
-    for (const { log } of settlements) {
+    for (const { log, leaseGeneration } of settlements) {
       if (!log || this.settled.has(log.callId)) continue;
       this.settled.set(log.callId, log);
       this.balance -= log.cost;
+      const lease = this.leases.get(log.organizationId);
+      if (lease && leaseGeneration > 0n) lease.settled += log.cost;
+    }
+    for (const { organizationId, released } of returns) {
+      const lease = this.leases.get(organizationId);
+      if (lease) lease.released = released;
     }
     return { settled: 1n, repeatedBefore: 0n };
   }
@@ -249,13 +277,33 @@ export interface TestEdge {
   close(): Promise<void>;
 }
 
+/** Tests look at what was settled as soon as they have the answer: here an answer waits for the ledger. */
+function settledAtOnce(credit: Credit): Credit {
+  return {
+    reserve: (input) => credit.reserve(input),
+    served: (served) => credit.served(served),
+    progress: (progress) => credit.progress(progress),
+    settle: async (log) => {
+      await credit.settle(log);
+      await credit.settled();
+    },
+    recall: (organizationId) => credit.recall(organizationId),
+    pending: () => credit.pending(),
+    settled: () => credit.settled(),
+    trouble: () => credit.trouble(),
+    close: () => credit.close(),
+  };
+}
+
 /** An edge's inference half on two loopback ports, one for each profile. */
 export async function startEdge(control = new FakeControl(), parts: InferenceParts = {}): Promise<TestEdge> {
-  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000" });
+  const folder = mkdtempSync(join(tmpdir(), "tributary-edge-"));
+  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000", DATA_DIR: folder });
   const { records } = control;
   const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
   const deps: EdgeDeps = { config, control: control.asControlPlane(), records, ...ports };
-  const inference = await createInference(deps, parts);
+  const credit = parts.credit ?? settledAtOnce(await openCredit(deps, "edge-test"));
+  const inference = await createInference(deps, { ...parts, credit });
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });
   const servers: Server[] = [];
@@ -295,6 +343,7 @@ export async function startEdge(control = new FakeControl(), parts: InferencePar
         server.closeAllConnections();
         await new Promise((resolve) => server.close(resolve));
       }
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -4,8 +4,7 @@ import { createCatalog } from "../access/catalog.ts";
 import { createMirror } from "../access/mirror.ts";
 import { startWatch } from "../access/watch.ts";
 import type { Credit } from "../credit/credit.ts";
-import { gatherCredit } from "../credit/gather.ts";
-import { createRpcCredit } from "../credit/rpc-credit.ts";
+import { openCredit } from "../credit/open-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { createPassThrough, type PassThrough } from "../pass-through/pass-through.ts";
 import { echoUpstream } from "../providers/echo/upstream.ts";
@@ -52,13 +51,15 @@ export interface InferenceParts {
   readonly credit?: Credit;
 }
 
+const FLUSHED_MS = 1000;
+
 /** Wires the inference half; resolves when the first catalog is there and changes are listened to. */
 export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
   const { config, control, clock, random, logger } = deps;
   const { access } = control;
   const stopping = new AbortController();
   const edgeId = `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`;
-  const credit = counted(parts.credit ?? createRpcCredit({ access: gatherCredit(access), clock, logger, edgeId }));
+  const credit = counted(parts.credit ?? (await openCredit(deps, edgeId)));
   const routing = createRouter({ clock, random });
   const providers = parts.providers ?? allProviders;
   const send = parts.send ?? networkSend(clock);
@@ -96,6 +97,10 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       mirror.hear(changes);
       for (const { kind, revision } of changes) if (kind === "catalog") catalog.changed(revision);
     },
+    flush: (flush, recall) => {
+      if (recall !== undefined) credit.recall(recall);
+      void tellFlushed(deps, { credit, edgeId, flush });
+    },
     recover: async () => {
       mirror.dropAll();
       return await catalog.load();
@@ -109,7 +114,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     isMasterKey: catalog.isMasterKey,
     routing,
     providers,
-    ready: () => catalog.isLoaded() && mirror.isAlive(),
+    ready: () => catalog.isLoaded() && mirror.isAlive() && credit.trouble() === undefined,
     figures: () => ({
       settledByStatus: { ...credit.settledByStatus },
       settlementsPending: credit.pending(),
@@ -117,12 +122,23 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       ...layers.figures(),
     }),
     stop: async () => {
-      await credit.drained();
+      await credit.close();
       stopping.abort();
       await watch.stop();
       await layers.close();
     },
   };
+}
+
+/** Brings every call that has ended to the ledger, and says so. Whoever asked waits only for a while. */
+async function tellFlushed(
+  { control, logger }: EdgeDeps,
+  { credit, edgeId, flush }: { credit: Credit; edgeId: string; flush: bigint },
+): Promise<void> {
+  await credit.settled();
+  await control.access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
+    logger.debug({ error: String(error) }, "the control plane could not be told that all is settled");
+  });
 }
 
 /** The built-in upstream, and the network for all others. */
@@ -139,9 +155,13 @@ function counted(credit: Credit): Credit & { readonly settledByStatus: Record<st
       settledByStatus[log.status] = (settledByStatus[log.status] ?? 0) + 1;
       return credit.settle(log);
     },
-    release: (callId) => credit.release(callId),
+    served: (served) => credit.served(served),
+    progress: (progress) => credit.progress(progress),
+    recall: (organizationId) => credit.recall(organizationId),
     pending: () => credit.pending(),
-    drained: () => credit.drained(),
+    settled: () => credit.settled(),
+    trouble: () => credit.trouble(),
+    close: () => credit.close(),
     settledByStatus,
   };
 }

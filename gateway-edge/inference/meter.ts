@@ -3,6 +3,7 @@ import type { AppError } from "../../common/errors.ts";
 import { type NanoUsd, nanoUsd } from "../../common/money.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Intent, Progress, Served as ServedRecord } from "../credit/journal/records.ts";
 import type { BytesPart, Provider, ReportedUsage, StreamPart } from "../providers/provider.ts";
 import type { Job } from "./job.ts";
 import { measured } from "./measure.ts";
@@ -42,16 +43,25 @@ export interface Meter {
   /** Counts the time of something that is not our own work: the upstream, or a client that reads slowly. */
   outside<T>(waiting: Promise<T>): Promise<T>;
   waited(milliseconds: number): void;
-  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void;
+  /** What is written down of the call before it is made. */
+  intent(worstCase: bigint): Intent;
+  /** Who answers; gives what is written down of it. */
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): ServedRecord;
   delivered(part: StreamPart | BytesPart): void;
   reported(usage: ReportedUsage | undefined): void;
+  /** What was delivered so far, when it is time to write that down again. */
+  progress(): Progress | undefined;
   /** What the call costs if it ends now: by the provider's word, or by our own count of what was delivered. */
   bill(): Bill;
-  log(outcome: Outcome): UsageLog;
+  log(outcome: Outcome, bill: Bill): UsageLog;
   overheadMs(): number;
   elapsedMs(): number;
   firstTokenMs(): number | undefined;
 }
+
+/** How much may be delivered, and for how long, before it is written down again: a process that dies forgets no more than that. */
+const PROGRESS_DELTAS = 32;
+const PROGRESS_MS = 250;
 
 /** The status that logs show for a client that left; it never goes over a wire. */
 const CLIENT_LEFT_STATUS = 499;
@@ -74,6 +84,8 @@ class CallMeter implements Meter {
   #reported: ReportedUsage | undefined;
   #served: Served | undefined;
   #attempts = 1;
+  /** What was last written down of the call. */
+  #told = { deltas: 0, elapsedMs: 0, output: 0 };
 
   constructor(call: Metered, clock: Clock) {
     this.#call = call;
@@ -95,9 +107,62 @@ class CallMeter implements Meter {
     this.#outsideMs += milliseconds;
   }
 
-  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void {
+  intent(worstCase: bigint): Intent {
+    const { callId, onceFor, caller, endpoint, job } = this.#call;
+    const { organizationId, teamId, teamName, keyId, keyName, maskedKey, userId } = caller;
+    return {
+      callId,
+      createdAtMs: this.#createdAt.getTime(),
+      endpoint,
+      organizationId,
+      teamId,
+      teamName,
+      apiKeyId: keyId,
+      apiKeyName: keyName,
+      maskedKey,
+      userId,
+      endUser: job.endUser,
+      model: job.model,
+      type: job.operation,
+      stream: job.stream,
+      worstCase,
+      tags: job.tags,
+      onceFor,
+    };
+  }
+
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): ServedRecord {
     this.#served = served;
     this.#attempts = 1 + route.retries + route.fallbacks;
+    const { deploymentId, provider, model, type } = identityOf(this.#call, served);
+    const { deployment, isFallback } = served.attempt;
+    const prices = pricesOf(deployment, this.#call.job);
+    return {
+      callId: this.#call.callId,
+      deploymentId,
+      provider,
+      model,
+      type,
+      priceVersion: deployment.model?.pricing?.version ?? 0,
+      prices: prices && pricesAt(prices, this.#call.inputTokens),
+      attempts: this.#attempts,
+      fallbackFrom: isFallback ? this.#call.job.model : undefined,
+    };
+  }
+
+  progress(): Progress | undefined {
+    // What passes as bytes is measured at its end.
+    if (this.#call.job.estimate) return undefined;
+    const elapsedMs = this.elapsedMs();
+    const fresh = this.#deltas.length - this.#told.deltas;
+    if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#told.elapsedMs < PROGRESS_MS)) return undefined;
+    const counter = this.#served?.provider.counter ?? roughCounter;
+    // Only what is new is counted: a little more than the whole would give, and the whole is counted at the end.
+    const texts = textsByChoice(this.#deltas.slice(this.#told.deltas));
+    const output = this.#told.output + texts.reduce((sum, text) => sum + counter.countText(text), 0);
+    this.#told = { deltas: this.#deltas.length, elapsedMs, output };
+    const usage = { ...NO_USAGE, input: this.#call.inputTokens, output };
+    return { callId: this.#call.callId, elapsedMs: Math.round(elapsedMs), firstTokenMs: rounded(this.#firstTokenMs), usage };
   }
 
   delivered(part: StreamPart | BytesPart): void {
@@ -124,8 +189,7 @@ class CallMeter implements Meter {
     return { usage, cost: prices ? cost(usage, pricesAt(prices, inputTokens(usage))) : nanoUsd(0n) };
   }
 
-  log(outcome: Outcome): UsageLog {
-    const { usage, cost: charged } = this.bill();
+  log(outcome: Outcome, { usage, cost: charged }: Bill): UsageLog {
     const served = this.#served?.attempt;
     return {
       ...identityOf(this.#call, this.#served),
@@ -141,7 +205,7 @@ class CallMeter implements Meter {
       attempts: this.#attempts,
       fallbackFrom: served?.isFallback ? this.#call.job.model : undefined,
       latencyMs: Math.round(this.elapsedMs()),
-      firstTokenMs: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
+      firstTokenMs: rounded(this.#firstTokenMs),
       overheadUs: Math.round(this.overheadMs() * 1000),
       tags: [...this.#call.job.tags],
     };
@@ -181,6 +245,10 @@ class CallMeter implements Meter {
     const output = textsByChoice(this.#deltas).reduce((sum, text) => sum + counter.countText(text), 0);
     return { ...NO_USAGE, input: this.#call.inputTokens, output };
   }
+}
+
+function rounded(milliseconds: number | undefined): number | undefined {
+  return milliseconds === undefined ? undefined : Math.round(milliseconds);
 }
 
 function textsByChoice(deltas: readonly { choice: number; text: string }[]): string[] {

@@ -19,6 +19,8 @@ export interface CallPlan {
   readonly worstCase: NanoUsd;
   /** Of the dearest deployment. */
   readonly prices: Prices;
+  /** The model that is asked for has a limit of its own. */
+  readonly isLimited: boolean;
 }
 
 export interface PlanDeps {
@@ -55,7 +57,13 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
   // A fallback may be dearer than what was asked for: what it could cost is set aside too.
   const others = [...alternatives, ...deps.routing.fallbacksOf(job.model, "general", caller)];
   const all = [...own, ...others.flatMap((model) => plansOf(ableDeployments(deps, call, model)))];
-  return all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
+  const dearest = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
+  return { ...dearest, isLimited: able.some(hasLimit) };
+}
+
+export function hasLimit({ model }: Deployment): boolean {
+  const { rpm, tpm, maxParallelRequests } = model?.limits ?? {};
+  return (rpm ?? tpm ?? maxParallelRequests) !== undefined;
 }
 
 /** What may serve a name for this caller, by providers that have the operation. */
@@ -85,7 +93,9 @@ export function outputWithin(plan: CallPlan, reserved: bigint, choiceCount: numb
   return Math.max(1, Math.min(plan.maxOutputTokens, Math.floor(tokens / choiceCount)));
 }
 
-function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: number; prices: Prices }): CallPlan {
+type DeploymentPlan = Omit<CallPlan, "isLimited">;
+
+function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: number; prices: Prices }): DeploymentPlan {
   const { job, inputTokens, prices } = call;
   const limit = deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
   const asked = job.maxOutputTokens ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN;

@@ -79,11 +79,7 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const alternatives = [...routing.fallbacks, ...Object.values(routing.contextWindowFallbacks)];
   const plan = planCall(deps, { caller, job, alternatives });
   const meter = createMeter({ ...call, inputTokens: plan.inputTokens }, deps.clock);
-  const { keyId, teamId, organizationId, userId } = caller;
-  const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
-  const payer = { callId: call.callId, keyId, teamId, organizationId, userId, model };
-  const request = { ...payer, worstCase: plan.worstCase, tokens: plan.inputTokens };
-  const { reserved, rate } = await meter.outside(deps.credit.reserve(request));
+  const { reserved, rate } = await reserve(deps, { call, plan, meter });
   const running = new RunningCall(deps, { call, plan, meter, rate });
   // From here on credit is set aside: every way out goes through exactly one settlement.
   try {
@@ -91,6 +87,15 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   } catch (thrown) {
     throw await running.fail(thrown);
   }
+}
+
+function reserve<Answer>(deps: InferenceDeps, { call, plan, meter }: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter }) {
+  const { job, caller } = call;
+  const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
+  const isLimited = caller.isLimited || plan.isLimited;
+  const reservation = deps.credit.reserve({ intent: meter.intent(plan.worstCase), model, tokens: plan.inputTokens, isLimited });
+  // In steady state the credit is here, and nobody waits.
+  return reservation instanceof Promise ? meter.outside(reservation) : reservation;
 }
 
 /** A call that has its reservation and owes its settlement. */
@@ -115,9 +120,13 @@ class RunningCall<Answer> {
   async run(maxOutputTokens: number): Promise<InferenceResult<Answer>> {
     const open = await this.#openFirst(maxOutputTokens);
     this.#open = open;
-    this.#meter.servedBy(open, this.#route);
+    const served = this.#meter.servedBy(open, this.#route);
     const head = this.#head(open);
-    if (open.type === "stream") return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open) };
+    if (open.type === "stream") {
+      // A whole answer is written down with its end, before any of it is shown; a stream may be cut off after its first part.
+      this.#deps.credit.served(served);
+      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open) };
+    }
     return { type: "answer", head, ...(await this.#finishWhole(open)) };
   }
 
@@ -174,11 +183,13 @@ class RunningCall<Answer> {
         }
         // Counted when handed over: what a client may have seen is paid.
         this.#meter.delivered(part);
+        const progress = this.#meter.progress();
+        if (progress) this.#deps.credit.progress(progress);
         const handedOverMs = this.#deps.clock.monotonicMs();
         yield part;
         this.#meter.waited(this.#deps.clock.monotonicMs() - handedOverMs);
       }
-      // Settled before the client's last byte: a client that saw the end may check its balance.
+      // Written down before the client's last byte: what a client saw the end of is settled, whatever dies.
       yield { type: "settled", bill: await this.#settle({ status: "success" }) };
     } catch (thrown) {
       throw await this.fail(thrown);
@@ -192,7 +203,7 @@ class RunningCall<Answer> {
     this.#settled = true;
     const bill = this.#meter.bill();
     if (this.#open) this.#close(this.#open, outcome, bill);
-    await this.#meter.outside(this.#deps.credit.settle(this.#meter.log(outcome)));
+    await this.#meter.outside(this.#deps.credit.settle(this.#meter.log(outcome, bill)));
     return bill;
   }
 

@@ -54,7 +54,7 @@ test("both doors answer a refused rate limit with 429, retry-after and x-ratelim
 
 test("a reservation says which model and whose key: an alias and a deployment's id stand for their group", async () => {
   const control = new FakeControl();
-  const { secret } = control.addKey();
+  const { secret } = control.addKey({ isLimited: true });
   control.settings = JSON.stringify({ router_settings: { model_group_alias: { quick: "echo" } } });
   const edge = await startEdge(control);
   try {

@@ -4,6 +4,7 @@ import { AppError } from "../../common/errors.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import { hasLimit } from "../inference/plan-call.ts";
 import { readBody } from "../middleware/read-body.ts";
 import { lenientFields, lenientFlag, readFields } from "../routing/lenient.ts";
 import { locate } from "./locate.ts";
@@ -48,11 +49,14 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       if (!isFree && !call.prices && !caller.isAdmin) {
         throw new AppError("INVALID_REQUEST", "What this call costs is not known: it names no model that has a price.", { param: "model" });
       }
-      const { keyId, teamId, organizationId, userId } = caller;
-      const payer = { callId, keyId, teamId, organizationId, userId, model: call.deployment?.modelName ?? call.model ?? kind };
-      await deps.credit.reserve({ ...payer, worstCase: call.worstCase, tokens: isFree ? 0 : call.inputTokens });
-      // From here on credit is set aside: every way out goes through exactly one settlement.
       const passed = new PassedExchange(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
+      await deps.credit.reserve({
+        intent: passed.intent(),
+        model: call.deployment?.modelName ?? call.model ?? kind,
+        tokens: isFree ? 0 : call.inputTokens,
+        isLimited: caller.isLimited || (call.deployment !== undefined && hasLimit(call.deployment)),
+      });
+      // From here on credit is set aside: every way out goes through exactly one settlement.
       try {
         const answer = await proxy(request, response, { url, body, headers: headersTo(upstream, request.headers) });
         await passed.deliver(answer, response);

@@ -5,6 +5,7 @@ import { nanoUsd } from "../../common/money.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Credit } from "../credit/credit.ts";
+import type { Intent } from "../credit/journal/records.ts";
 import { toWireUsage } from "../inference/meter.ts";
 import { cost } from "../inference/price.ts";
 import { roughCounter } from "../inference/tokens.ts";
@@ -47,6 +48,20 @@ export class PassedExchange {
     this.#passing = passing;
     this.#createdAt = new Date(deps.clock.now());
     this.#startedMs = deps.clock.monotonicMs();
+  }
+
+  /** What is written down of the call before it is made. */
+  intent(): Intent {
+    const { caller, call } = this.#passing;
+    return {
+      ...this.#identity(),
+      createdAtMs: this.#createdAt.getTime(),
+      stream: call.stream,
+      worstCase: call.worstCase,
+      tags: [],
+      onceFor: undefined,
+      userId: caller.userId,
+    };
   }
 
   /** Passes the answer on as it comes; a slow client slows the upstream, and one that leaves ends it. */
@@ -117,9 +132,8 @@ export class PassedExchange {
     await this.#deps.credit.settle(this.#log(outcome));
   }
 
-  #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
+  #identity() {
     const { callId, caller, call, upstream, endpoint } = this.#passing;
-    const latencyMs = Math.round(this.#deps.clock.monotonicMs() - this.#startedMs);
     return {
       callId,
       endpoint,
@@ -132,9 +146,17 @@ export class PassedExchange {
       userId: caller.userId,
       endUser: undefined,
       model: call.model ?? upstream.row.kind,
+      type: "pass_through",
+    };
+  }
+
+  #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
+    const { call, upstream } = this.#passing;
+    const latencyMs = Math.round(this.#deps.clock.monotonicMs() - this.#startedMs);
+    return {
+      ...this.#identity(),
       deploymentId: call.deployment?.id ?? "",
       provider: call.deployment?.model?.providerName || upstream.row.kind,
-      type: "pass_through",
       stream: call.stream || this.#isStream,
       ...outcome,
       errorCode: outcome.errorCode,

@@ -31,12 +31,17 @@ export function folderBlobs(folder: string): Blobs {
         () => true,
         () => false,
       );
-      return there ? (createReadStream(file, { start: offset }) as AsyncIterable<Uint8Array>) : undefined;
+      return there ? readFile(file, offset) : undefined;
     },
     async remove(name) {
       await rm(pathOf(name).file, { force: true });
     },
   };
+}
+
+/** Opened when it is read: a stream that nobody reads would have nobody to tell that its file is gone. */
+async function* readFile(file: string, offset: number): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(file, { start: offset }) as AsyncIterable<Uint8Array>;
 }
 
 async function writeFile(path: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }> {

@@ -1,0 +1,69 @@
+import type { Clock } from "../../common/clock.ts";
+import { Edges } from "./edges.ts";
+
+function open() {
+  let late: (() => void)[] = [];
+  const clock = {
+    after: (_ms: number, wake: () => void) => {
+      late.push(wake);
+      return () => {
+        late = late.filter((each) => each !== wake);
+      };
+    },
+  } as unknown as Clock;
+  const edges = new Edges(clock);
+  const state = { done: false };
+  return {
+    edges,
+    state,
+    read: () => void edges.caughtUp().then(() => Object.assign(state, { done: true })),
+    timeOut: () => {
+      for (const wake of [...late]) wake();
+    },
+  };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a reader waits until every edge has brought what it had", async () => {
+  const { edges, state, read } = open();
+  const asked: number[] = [];
+  edges.add("a", (flush) => asked.push(flush));
+  edges.add("b", (flush) => asked.push(flush));
+  read();
+  await turn();
+  expect(asked).toEqual([1, 1]);
+  edges.flushed("a", 1);
+  await turn();
+  expect(state.done).toBe(false);
+  edges.flushed("b", 1);
+  await turn();
+  expect(state.done).toBe(true);
+});
+
+test("without edges, and when the last one goes away, nobody waits", async () => {
+  const { edges, state, read } = open();
+  await edges.caughtUp();
+  const forget = edges.add("a", () => {});
+  read();
+  forget();
+  await turn();
+  expect(state.done).toBe(true);
+});
+
+test("an edge that hangs is waited for once, not with every read; when it answers again it is waited for again", async () => {
+  const { edges, state, read, timeOut } = open();
+  edges.add("a", () => {});
+  read();
+  await turn();
+  expect(state.done).toBe(false);
+  timeOut();
+  await turn();
+  expect(state.done).toBe(true);
+  await edges.caughtUp();
+  edges.flushed("a", 2);
+  state.done = false;
+  read();
+  await turn();
+  expect(state.done).toBe(false);
+});

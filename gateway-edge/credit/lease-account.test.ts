@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { LeaseAccount } from "./lease-account.ts";
+
+const grant = (granted: bigint, generation = 1n) => ({ generation, granted, lifeMs: 45_000 });
+
+type Step =
+  | { type: "grant"; amount: bigint }
+  | { type: "hold"; amount: bigint }
+  | { type: "settle"; share: number }
+  | { type: "release"; waitMs: number };
+
+/** The account beside sums kept the long way. */
+class Model {
+  readonly account = new LeaseAccount("org");
+  readonly #running: ReturnType<LeaseAccount["hold"]>[] = [];
+  #nowMs = 0;
+  #granted = 0n;
+  #spent = 0n;
+  #released = 0n;
+
+  take(step: Step): void {
+    if (step.type === "grant") this.#grant(step.amount);
+    else if (step.type === "hold") this.#hold(step.amount);
+    else if (step.type === "settle") this.#settle(step.share);
+    else {
+      this.#nowMs += step.waitMs;
+      this.#released += this.account.release(this.#nowMs);
+    }
+  }
+
+  check(): void {
+    const held = this.#running.reduce((sum, { amount }) => sum + amount, 0n);
+    const left = this.#granted - this.#spent - this.#released - held;
+    expect(this.account.held).toBe(held);
+    expect(this.account.released).toBe(this.#released);
+    expect(this.account.free(this.#nowMs)).toBe(left > 0n ? left : 0n);
+  }
+
+  #grant(amount: bigint): void {
+    this.#granted += amount;
+    this.account.grant(grant(this.#granted), this.#nowMs);
+    // The same message again, and an older one, change nothing.
+    this.account.grant(grant(this.#granted - amount), this.#nowMs);
+  }
+
+  #hold(amount: bigint): void {
+    this.account.wanted(amount, this.#nowMs);
+    if (this.account.free(this.#nowMs) >= amount) this.#running.push(this.account.hold(amount));
+  }
+
+  #settle(share: number): void {
+    const held = this.#running.shift();
+    if (!held) return;
+    const cost = (held.amount * BigInt(share)) / 100n;
+    this.#spent += cost;
+    this.account.settle(held, cost);
+  }
+}
+
+test("whatever is granted, held, settled and given back: no more is free than is left, and never less than nothing", () => {
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ type: fc.constant("grant" as const), amount: fc.bigInt(0n, 1000n) }),
+    fc.record({ type: fc.constant("hold" as const), amount: fc.bigInt(1n, 300n) }),
+    fc.record({ type: fc.constant("settle" as const), share: fc.integer({ min: 0, max: 150 }) }),
+    fc.record({ type: fc.constant("release" as const), waitMs: fc.integer({ min: 0, max: 700 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      const model = new Model();
+      for (const each of steps) {
+        model.take(each);
+        model.check();
+      }
+    }),
+  );
+});
+
+test("an organisation that calls now and then keeps nothing; one that calls often keeps what a second takes, and gives it back after", () => {
+  const account = new LeaseAccount("org");
+  account.grant(grant(10_000n), 0);
+  account.wanted(100n, 0);
+  expect(account.target(0)).toBe(0n);
+  expect(account.release(0)).toBe(10_000n);
+  account.grant(grant(20_000n), 0);
+  for (let call = 0; call < 9; call++) account.wanted(100n, call * 10);
+  expect(account.target(100)).toBe(1000n);
+  expect(account.release(100)).toBe(9000n);
+  expect(account.free(100)).toBe(1000n);
+  expect(account.release(1500)).toBe(1000n);
+  expect(account.isIdle(1500)).toBe(true);
+});
+
+test("a lease that ran out is not used, and calls made under it do not touch the next one", () => {
+  const account = new LeaseAccount("org");
+  account.grant(grant(100n), 0);
+  const held = account.hold(60n);
+  expect(account.free(44_999)).toBe(40n);
+  expect(account.free(45_000)).toBe(0n);
+  account.grant(grant(50n, 2n), 50_000);
+  expect(account.free(50_000)).toBe(50n);
+  account.settle(held, 60n);
+  expect(account.free(50_000)).toBe(50n);
+  account.grant(grant(500n, 1n), 50_000);
+  expect(account.free(50_000)).toBe(50n);
+});

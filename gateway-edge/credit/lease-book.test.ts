@@ -1,0 +1,93 @@
+import { AppError } from "../../common/errors.ts";
+import type { LeaseRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import { fakeClock } from "../access/clock-fixture.ts";
+import type { Held } from "./lease-account.ts";
+import { LeaseBook } from "./lease-book.ts";
+
+/** A control plane with so much credit, which answers one question at a time. */
+function open({ available = 1_000_000n, isStrict = false } = {}) {
+  const clock = fakeClock();
+  const state = { available, granted: 0n, asked: [] as LeaseRequest[], failure: undefined as AppError | undefined };
+  const lease = async (request: LeaseRequest) => {
+    state.asked.push(request);
+    await Promise.resolve();
+    if (state.failure) throw state.failure;
+    const wanted = request.want < state.available ? request.want : state.available;
+    state.available -= wanted;
+    state.granted += wanted;
+    return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict };
+  };
+  return { book: new LeaseBook({ access: { lease }, clock, edgeId: "e" }), clock, state };
+}
+
+const codeOf = (held: Held | Promise<Held>) =>
+  Promise.resolve(held).then(
+    ({ amount }) => amount,
+    (error: AppError) => error.code,
+  );
+
+test("in steady state a call is answered from memory: a thousand calls ask a handful of times", async () => {
+  const { book, clock, state } = open({ available: 1_000_000_000n });
+  let waited = 0;
+  for (let call = 0; call < 1000; call++) {
+    const held = book.reserve("org", 1000n);
+    if (held instanceof Promise) waited++;
+    book.settle("org", await held, 100n);
+    await clock.advance(2);
+  }
+  expect(waited).toBeLessThan(10);
+  expect(state.asked.length).toBeLessThan(30);
+});
+
+test("a call now and then takes what it needs and no more, and all the rest goes back", async () => {
+  const { book, clock, state } = open();
+  const held = await book.reserve("org", 500n);
+  expect(state.asked).toMatchObject([{ need: 500n, want: 500n }]);
+  book.settle("org", held, 20n);
+  expect(book.hasExcess()).toBe(true);
+  expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
+  // Told again and again, in case it was lost; it stays the same.
+  expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
+  await clock.advance(60_000);
+  book.renew(15_000);
+  expect(book.returns()).toEqual([]);
+});
+
+test("near the end the first gets its worst case, the next what is left, the others nothing", async () => {
+  const { book } = open({ available: 150n });
+  const calls = [100n, 100n, 100n].map((worstCase) => codeOf(book.reserve("org", worstCase)));
+  expect(await Promise.all(calls)).toEqual([100n, 50n, "QUOTA_EXCEEDED"]);
+});
+
+test("strict: a call whose worst case does not fit is refused, one that fits is not", async () => {
+  const { book } = open({ available: 150n, isStrict: true });
+  const calls = [100n, 100n, 50n].map((worstCase) => codeOf(book.reserve("org", worstCase)));
+  expect(await Promise.all(calls)).toEqual([100n, "QUOTA_EXCEEDED", 50n]);
+});
+
+test("without a control plane calls go on while the lease lasts; then they are refused, and afterwards all is well again", async () => {
+  const { book, state } = open();
+  for (let call = 0; call < 10; call++) book.settle("org", await book.reserve("org", 10n), 0n);
+  state.failure = new AppError("UNAVAILABLE", "away");
+  expect(await codeOf(book.reserve("org", 10n))).toBe(10n);
+  expect(await codeOf(book.reserve("org", 10_000n))).toBe("UNAVAILABLE");
+  state.failure = undefined;
+  expect(await codeOf(book.reserve("org", 10_000n))).toBe(10_000n);
+});
+
+test("a lease under which a long call runs is kept alive", async () => {
+  const { book, clock, state } = open();
+  await book.reserve("org", 10n);
+  await clock.advance(16_000);
+  book.renew(15_000);
+  await Promise.resolve();
+  expect(state.asked).toHaveLength(2);
+  expect(state.asked[1]).toMatchObject({ need: 0n, want: 0n, generation: 1n });
+});
+
+test("a call that cost more than it held does not take from the next one", async () => {
+  const { book, state } = open({ available: 1000n });
+  book.settle("org", await book.reserve("org", 10n), 70n);
+  expect(await codeOf(book.reserve("org", 10n))).toBe(10n);
+  expect(state.asked[1]).toMatchObject({ need: 70n });
+});

@@ -1,0 +1,171 @@
+import type { Clock } from "../../common/clock.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
+import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+import { type Held, LeaseAccount } from "./lease-account.ts";
+
+export interface LeaseBookDeps {
+  readonly access: Pick<ControlPlane["access"], "lease">;
+  readonly clock: Clock;
+  readonly edgeId: string;
+}
+
+const LEASE_MS = 1000;
+
+interface Waiting {
+  readonly worstCase: bigint;
+  resolve(held: Held): void;
+  reject(error: unknown): void;
+}
+
+interface Entry {
+  readonly account: LeaseAccount;
+  /** Calls that found too little, in the order they came. */
+  readonly waiting: Waiting[];
+  asking: boolean;
+  isStrict: boolean;
+  askedAtMs: number;
+}
+
+/** The leases of this edge, one for each organisation that calls. In steady state a call is answered from memory. */
+export class LeaseBook {
+  readonly #deps: LeaseBookDeps;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(deps: LeaseBookDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sets the worst case aside, or all that is left where the policy allows; QUOTA_EXCEEDED when there is nothing. */
+  reserve(organizationId: string, worstCase: bigint): Held | Promise<Held> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const entry = this.#entryOf(organizationId);
+    const { account } = entry;
+    account.wanted(worstCase, nowMs);
+    // Whoever came first and waits is served first.
+    if (entry.waiting.length === 0 && account.free(nowMs) >= worstCase) {
+      const held = account.hold(worstCase);
+      if (account.free(nowMs) < account.target(nowMs) / 2n) void this.#ask(entry);
+      return held;
+    }
+    return new Promise((resolve, reject) => {
+      entry.waiting.push({ worstCase, resolve, reject });
+      void this.#ask(entry);
+    });
+  }
+
+  /** Nothing is kept in advance any more; the next call asks. */
+  recall(organizationId: string): void {
+    this.#entries.get(organizationId)?.account.forgetDemand();
+  }
+
+  settle(organizationId: string, held: Held, cost: bigint): void {
+    this.#entries.get(organizationId)?.account.settle(held, cost);
+  }
+
+  /** What is free above what the next second takes, given back. All that was ever given back is told, so that a lost message costs nothing. */
+  returns(): LeaseReturn[] {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const returns: LeaseReturn[] = [];
+    for (const { account, waiting } of this.#entries.values()) {
+      if (waiting.length === 0) account.release(nowMs);
+      if (account.generation > 0n) {
+        returns.push({ organizationId: account.organizationId, generation: account.generation, released: account.released });
+      }
+    }
+    return returns;
+  }
+
+  /** Whether something could be given back now. */
+  hasExcess(): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    return [...this.#entries.values()].some(({ account }) => account.free(nowMs) > account.target(nowMs));
+  }
+
+  /** Keeps leases alive under which calls run; forgets those of organisations that do not call any more. */
+  renew(olderThanMs: number): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [organizationId, entry] of this.#entries) {
+      if (entry.waiting.length > 0 || entry.asking) continue;
+      if (entry.account.isOver(nowMs)) this.#entries.delete(organizationId);
+      else if (!entry.account.isIdle(nowMs) && nowMs - entry.askedAtMs > olderThanMs) void this.#ask(entry);
+    }
+  }
+
+  async #ask(entry: Entry): Promise<void> {
+    if (entry.asking) return;
+    entry.asking = true;
+    try {
+      // Calls that came while an answer was on its way may need another one.
+      do await this.#askOnce(entry);
+      while (entry.waiting.length > 0);
+    } finally {
+      entry.asking = false;
+    }
+  }
+
+  async #askOnce(entry: Entry): Promise<void> {
+    const { account } = entry;
+    const askedAtMs = this.#deps.clock.monotonicMs();
+    const asked = entry.waiting.length;
+    const left = account.left(askedAtMs);
+    const missing = entry.waiting.reduce((sum, { worstCase }) => sum + worstCase, 0n) - left;
+    const need = missing > 0n && asked > 0 ? missing : 0n;
+    const ahead = account.target(askedAtMs) - left;
+    try {
+      const answer = await this.#deps.access.lease(
+        {
+          edgeId: this.#deps.edgeId,
+          organizationId: account.organizationId,
+          need,
+          want: ahead > need ? ahead : need,
+          generation: account.generation,
+          released: account.released,
+        },
+        { deadlineMs: LEASE_MS },
+      );
+      entry.isStrict = answer.isStrict;
+      entry.askedAtMs = askedAtMs;
+      account.grant(answer, askedAtMs);
+    } catch (thrown) {
+      const error = asAppError(thrown);
+      for (const { reject } of entry.waiting.splice(0, asked)) reject(error);
+      return;
+    }
+    this.#serve(entry, asked);
+  }
+
+  /** Those that were counted in the asking get what there is, in order; who finds nothing is refused. */
+  #serve({ account, waiting, isStrict }: Entry, asked: number): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const { worstCase, resolve, reject } of waiting.splice(0, asked)) {
+      const free = account.free(nowMs);
+      if (free >= worstCase) resolve(account.hold(worstCase));
+      else if (free > 0n && !isStrict) resolve(account.hold(free));
+      else reject(quotaExceeded(isStrict && free > 0n));
+    }
+  }
+
+  #entryOf(organizationId: string): Entry {
+    const known = this.#entries.get(organizationId);
+    if (known) return known;
+    const entry: Entry = {
+      account: new LeaseAccount(organizationId),
+      waiting: [],
+      asking: false,
+      isStrict: false,
+      askedAtMs: Number.NEGATIVE_INFINITY,
+    };
+    this.#entries.set(organizationId, entry);
+    return entry;
+  }
+}
+
+function quotaExceeded(isTooLarge: boolean): AppError {
+  return new AppError(
+    "QUOTA_EXCEEDED",
+    isTooLarge
+      ? "The call could cost more than the credits that are left. Buy credits or lower max_tokens."
+      : "The organization has no credits left. Buy credits to go on.",
+  );
+}

@@ -1,0 +1,149 @@
+import { fakeDisk } from "../../common/disk-fixture.ts";
+import { AppError } from "../../common/errors.ts";
+import { silentLogger } from "../../common/logger.ts";
+import type { LeaseRequest, ReserveManyRequest, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import { fakeClock, settleWork } from "../access/clock-fixture.ts";
+import { finalOf, intentOf } from "./journal/journal-fixture.ts";
+import { openJournal } from "./journal/open-journal.ts";
+import { LeasedCredit } from "./leased-credit.ts";
+
+/** A control plane that counts what it is asked, over a journal on a disk that is no disk. */
+async function open({ disk = fakeDisk() } = {}) {
+  const clock = fakeClock();
+  const state = {
+    rpcs: 0,
+    settled: new Map<string, { cost: bigint; generation: bigint }>(),
+    returns: [] as SettleRequest["returns"],
+    failure: undefined as AppError | undefined,
+    refused: new Set<string>(),
+    granted: 0n,
+    released: [] as string[],
+  };
+  const ask = async () => {
+    state.rpcs++;
+    await Promise.resolve();
+    if (state.failure) throw state.failure;
+  };
+  const access = {
+    lease: async ({ want }: LeaseRequest) => {
+      await ask();
+      state.granted += want;
+      return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict: false };
+    },
+    reserveMany: async ({ reservations }: ReserveManyRequest) => {
+      await ask();
+      return {
+        outcomes: reservations.map(({ worstCase }) => ({
+          outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: undefined } },
+        })),
+      };
+    },
+    settle: async ({ settlements, returns }: SettleRequest) => {
+      await ask();
+      const bad = settlements.find(({ log }) => log && state.refused.has(log.callId));
+      if (bad) throw new AppError("ALREADY_EXISTS", "other content");
+      for (const { log, leaseGeneration } of settlements) {
+        if (log) state.settled.set(log.callId, { cost: log.cost, generation: leaseGeneration });
+      }
+      state.returns = returns;
+      return { settled: 0n, repeatedBefore: 0n };
+    },
+    release: async ({ callId }: { callId: string }) => {
+      state.released.push(callId);
+      return {};
+    },
+  };
+  const onBroken = (error: unknown) => {
+    throw error;
+  };
+  const journal = await openJournal({ disk, folder: "/journal", edgeId: "e", sync: "process", clock, logger: silentLogger, onBroken });
+  const credit = new LeasedCredit({ access, journal, clock, logger: silentLogger, edgeId: "e" });
+  return { credit, journal, clock, state, disk };
+}
+
+const input = (index: number, { isLimited = false } = {}) => ({ intent: intentOf(index), model: "m", tokens: 3, isLimited });
+
+test("in steady state a call makes no RPC of its own: hundreds of calls, a handful of questions", async () => {
+  const { credit, clock, state } = await open();
+  for (let call = 0; call < 500; call++) {
+    await credit.reserve(input(call));
+    await credit.settle(finalOf(call));
+    await clock.advance(2);
+  }
+  await clock.advance(100);
+  expect(state.settled.size).toBe(500);
+  // Leases, and a batch of settlements for every few milliseconds: the fewer the busier.
+  expect(state.rpcs).toBeLessThan(120);
+  expect([...state.settled.values()].every(({ generation }) => generation === 1n)).toBe(true);
+});
+
+test("what is left over goes back with the settlement", async () => {
+  const { credit, clock, state } = await open();
+  const { reserved } = await credit.reserve(input(1));
+  await credit.settle(finalOf(1));
+  await clock.advance(20);
+  const { cost } = state.settled.get(intentOf(1).callId) ?? { cost: 0n };
+  expect(state.returns).toMatchObject([{ generation: 1n, released: reserved - cost }]);
+});
+
+test("an answer does not wait for the ledger, and what the control plane could not take it gets later, once", async () => {
+  const { credit, clock, state } = await open();
+  await credit.reserve(input(1));
+  state.failure = new AppError("UNAVAILABLE", "away");
+  await credit.settle(finalOf(1));
+  await clock.advance(3000);
+  expect([state.settled.size, credit.pending()]).toEqual([0, 1]);
+  state.failure = undefined;
+  await clock.advance(3000);
+  expect([state.settled.size, credit.pending()]).toEqual([1, 0]);
+});
+
+test("a refused settlement does not hold up the others", async () => {
+  const { credit, clock, state } = await open();
+  state.refused.add(intentOf(2).callId);
+  for (const call of [1, 2, 3]) {
+    await credit.reserve(input(call));
+    await credit.settle(finalOf(call));
+  }
+  await clock.advance(1000);
+  expect([...state.settled.keys()]).toEqual([intentOf(1).callId, intentOf(3).callId]);
+  expect(credit.pending()).toBe(0);
+});
+
+test("who has a limit is asked for by himself, and his settlement names no lease", async () => {
+  const { credit, clock, state } = await open();
+  await credit.reserve(input(1, { isLimited: true }));
+  expect(state.granted).toBe(0n);
+  await credit.settle(finalOf(1));
+  await clock.advance(20);
+  expect(state.settled.get(intentOf(1).callId)).toMatchObject({ generation: 0n });
+});
+
+test("a process that died leaves nothing unsettled: ended calls and cut ones reach the ledger from its journal", async () => {
+  const first = await open();
+  for (const call of [2, 3]) await first.credit.reserve(input(call));
+  first.state.failure = new AppError("UNAVAILABLE", "away");
+  await first.credit.settle(finalOf(2));
+  const second = await open({ disk: first.disk.afterKill() });
+  await settleWork();
+  expect([...second.state.settled.keys()].sort()).toEqual([intentOf(2).callId, intentOf(3).callId].sort());
+  expect(second.state.settled.get(intentOf(3).callId)).toMatchObject({ cost: 0n });
+});
+
+test("a full disk refuses new calls with a reason and is over by itself; nothing that ended meanwhile is lost", async () => {
+  const { credit, clock, state, disk } = await open();
+  await credit.reserve(input(1));
+  await settleWork();
+  disk.capacity = 0;
+  const ending = credit.settle(finalOf(1));
+  await settleWork();
+  expect(credit.trouble()).toMatch(/disk/);
+  expect(() => credit.reserve(input(2))).toThrow(expect.objectContaining({ code: "UNAVAILABLE" }));
+  disk.capacity = Number.POSITIVE_INFINITY;
+  await clock.advance(2000);
+  await ending;
+  await clock.advance(100);
+  expect(credit.trouble()).toBeUndefined();
+  expect(state.settled.has(intentOf(1).callId)).toBe(true);
+  await credit.reserve(input(2));
+});

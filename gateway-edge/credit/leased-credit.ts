@@ -1,0 +1,154 @@
+import type { Clock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+import type { Credit, Reservation, ReserveInput } from "./credit.ts";
+import type { Journal } from "./journal/journal.ts";
+import type { Progress, Served } from "./journal/records.ts";
+import type { Held } from "./lease-account.ts";
+import { LeaseBook } from "./lease-book.ts";
+import { reserveByCall } from "./reserve-by-call.ts";
+import { Shipper } from "./ship.ts";
+
+export interface LeasedCreditDeps {
+  readonly access: Pick<ControlPlane["access"], "lease" | "reserveMany" | "release" | "settle">;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly edgeId: string;
+}
+
+/** Finished calls that the ledger does not have yet; above it no new call is admitted. */
+const PENDING_MAX = 50_000;
+const SWEEP_MS = 250;
+/** Well before a lease may no longer be used. */
+const RENEW_MS = 15_000;
+
+/**
+ * Credit without an RPC on a call's way: set aside from this edge's lease, written down in its journal, brought to the ledger behind
+ * the call's back. Calls whose key, team, organisation or model has a limit are still asked for one by one.
+ */
+export class LeasedCredit implements Credit {
+  readonly #deps: LeasedCreditDeps;
+  readonly #book: LeaseBook;
+  readonly #shipper: Shipper;
+  readonly #byCall: ReturnType<typeof reserveByCall>;
+  /** What running and unsettled calls hold of leases. */
+  readonly #held = new Map<string, { organizationId: string; held: Held }>();
+  readonly #generations = new Map<string, bigint>();
+  #cancelSweep: () => void = () => {};
+
+  constructor(deps: LeasedCreditDeps) {
+    const { journal, access, clock, logger, edgeId } = deps;
+    this.#deps = deps;
+    this.#book = new LeaseBook(deps);
+    this.#byCall = reserveByCall(deps);
+    this.#shipper = new Shipper({
+      journal,
+      access,
+      clock,
+      logger,
+      edgeId,
+      generationOf: (callId) => this.#generations.get(callId) ?? 0n,
+      returns: () => this.#book.returns(),
+      settled: (callId) => this.#generations.delete(callId),
+    });
+    // What a process before this one left.
+    this.#shipper.wake();
+    this.#sweep();
+  }
+
+  reserve(input: ReserveInput): Reservation | Promise<Reservation> {
+    const trouble = this.trouble();
+    // Before anything is set aside: a call that cannot be written down cannot be made.
+    if (trouble !== undefined) throw new AppError("UNAVAILABLE", trouble, { retryAfterSeconds: 1 });
+    if (this.pending() >= PENDING_MAX) {
+      throw new AppError("UNAVAILABLE", "Too many finished calls wait for their settlement. Try again shortly.", { retryAfterSeconds: 1 });
+    }
+    if (input.isLimited) return this.#byCall.reserve(input).then((reservation) => this.#begin(input, reservation));
+    const { organizationId, worstCase } = input.intent;
+    if (worstCase === 0n) return this.#begin(input, NOTHING);
+    const held = this.#book.reserve(organizationId, worstCase);
+    return held instanceof Promise ? held.then((later) => this.#beginHeld(input, later)) : this.#beginHeld(input, held);
+  }
+
+  served(served: Served): void {
+    this.#deps.journal.served(served);
+  }
+
+  progress(progress: Progress): void {
+    this.#deps.journal.progress(progress);
+  }
+
+  async settle(log: UsageLog): Promise<void> {
+    const holding = this.#held.get(log.callId);
+    if (holding) {
+      this.#held.delete(log.callId);
+      this.#generations.set(log.callId, holding.held.generation);
+      this.#book.settle(holding.organizationId, holding.held, log.cost);
+    }
+    await this.#deps.journal.final(log);
+    this.#shipper.wake();
+  }
+
+  recall(organizationId: string): void {
+    this.#book.recall(organizationId);
+    this.#shipper.wake({ tellReturns: true });
+  }
+
+  pending(): number {
+    return this.#deps.journal.pending();
+  }
+
+  settled(): Promise<void> {
+    return this.#shipper.idle();
+  }
+
+  trouble(): string | undefined {
+    const health = this.#deps.journal.healthy();
+    return health.ok ? undefined : health.reason;
+  }
+
+  async close(): Promise<void> {
+    this.#cancelSweep();
+    this.#shipper.wake({ tellReturns: this.#book.hasExcess() });
+    await this.#shipper.idle();
+    this.#shipper.stop();
+    await this.#deps.journal.close();
+  }
+
+  #beginHeld(input: ReserveInput, held: Held): Reservation {
+    const { callId, organizationId } = input.intent;
+    this.#held.set(callId, { organizationId, held });
+    return this.#begin(input, { reserved: held.amount, rate: undefined });
+  }
+
+  #begin({ intent }: ReserveInput, reservation: Reservation): Reservation {
+    try {
+      this.#deps.journal.intent(intent);
+    } catch (thrown) {
+      this.#giveBack(intent.callId);
+      throw thrown;
+    }
+    return reservation;
+  }
+
+  #giveBack(callId: string): void {
+    const holding = this.#held.get(callId);
+    this.#held.delete(callId);
+    if (holding) this.#book.settle(holding.organizationId, holding.held, 0n);
+    else this.#byCall.release(callId);
+  }
+
+  /** Credit that an organisation stopped needing goes back, and leases of calls that take long stay alive. */
+  #sweep(): void {
+    this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => {
+      if (this.#book.hasExcess()) this.#shipper.wake({ tellReturns: true });
+      this.#book.renew(RENEW_MS);
+      this.#sweep();
+    });
+  }
+}
+
+const NOTHING: Reservation = { reserved: 0n, rate: undefined };

@@ -1,0 +1,23 @@
+import { systemDisk } from "../../common/disk.ts";
+import type { EdgeDeps } from "../deps.ts";
+import type { Credit } from "./credit.ts";
+import { openJournal } from "./journal/open-journal.ts";
+import { LeasedCredit } from "./leased-credit.ts";
+
+/** Leases and the journal, in a folder of this edge alone. */
+export async function openCredit({ config, control, clock, logger }: EdgeDeps, edgeId: string): Promise<Credit> {
+  const journal = await openJournal({
+    disk: systemDisk,
+    folder: config.journalFolder,
+    edgeId,
+    sync: config.journalSync,
+    clock,
+    logger,
+    // Nobody knows what is safe any more; the next process reads what there is.
+    onBroken: (error) => {
+      logger.error({ error: String(error) }, "the journal is broken");
+      process.exit(1);
+    },
+  });
+  return new LeasedCredit({ access: control.access, journal, clock, logger, edgeId });
+}

@@ -1,0 +1,134 @@
+import type { Clock } from "../../common/clock.ts";
+import { type AppError, asAppError } from "../../common/errors.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ControlPlane } from "../clients/control-plane.ts";
+import type { Settlement } from "./journal/final-record.ts";
+import type { Journal } from "./journal/journal.ts";
+import { isTransient } from "./transient.ts";
+
+export interface ShipperDeps {
+  readonly journal: Pick<Journal, "unacknowledged" | "acknowledge">;
+  readonly access: Pick<ControlPlane["access"], "settle">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly edgeId: string;
+  /** The lease that a call was made under; zero: it was reserved by itself, or before this process started. */
+  readonly generationOf: (callId: string) => bigint;
+  /** What leases give back; asked for each batch. */
+  readonly returns: () => LeaseReturn[];
+  /** The ledger has it, or refused it for good. */
+  readonly settled: (callId: string) => void;
+}
+
+const BATCH_MAX = 400;
+const SETTLE_MS = 5000;
+/** While calls come one after another, each batch waits so long for company: a batch costs much the same with one call or with fifty. */
+const GATHER_MS = 50;
+const BACK_OFF_MS = 50;
+const BACK_OFF_MS_MAX = 1000;
+
+/** Brings finished calls from the journal to the ledger, in order, batch by batch, however often it has to be tried. */
+export class Shipper {
+  readonly #deps: ShipperDeps;
+  #running = false;
+  #stopped = false;
+  /** Something came since the journal was last looked at. */
+  #woken = false;
+  #tellReturns = false;
+  #lastShippedMs = Number.NEGATIVE_INFINITY;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(deps: ShipperDeps) {
+    this.#deps = deps;
+  }
+
+  /** The journal has more, or, when leases have something to give back, less than nothing has to be told. */
+  wake({ tellReturns = false } = {}): void {
+    this.#woken = true;
+    this.#tellReturns ||= tellReturns;
+    if (!this.#running && !this.#stopped) void this.#run();
+  }
+
+  /** Resolves when the ledger has everything that the journal had when this was asked. */
+  async idle(): Promise<void> {
+    if (this.#running) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  /** After the batch that is on its way; what is left is in the journal. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    while (this.#woken && !this.#stopped) {
+      this.#woken = false;
+      await this.#gather();
+      await this.#shipAll();
+    }
+    this.#running = false;
+    for (const wake of this.#idleWaiters.splice(0)) wake();
+  }
+
+  async #shipAll(): Promise<void> {
+    for (let batch = this.#take(); batch.length > 0 || this.#tellReturns; batch = this.#take()) {
+      this.#tellReturns = false;
+      await this.#ship(batch);
+      const last = batch.at(-1);
+      if (last) this.#deps.journal.acknowledge(last.sequence);
+      for (const { log } of batch) this.#deps.settled(log.callId);
+      this.#lastShippedMs = this.#deps.clock.monotonicMs();
+      if (this.#stopped) return;
+    }
+  }
+
+  async #gather(): Promise<void> {
+    const sinceMs = this.#deps.clock.monotonicMs() - this.#lastShippedMs;
+    // Alone after a pause, or somebody waits for it: goes at once.
+    if (sinceMs > 4 * GATHER_MS || this.#idleWaiters.length > 0) return;
+    await this.#deps.clock.sleep(GATHER_MS);
+  }
+
+  #take(): Settlement[] {
+    const batch: Settlement[] = [];
+    for (const settlement of this.#deps.journal.unacknowledged()) {
+      batch.push(settlement);
+      if (batch.length === BATCH_MAX) break;
+    }
+    return batch;
+  }
+
+  async #ship(batch: readonly Settlement[]): Promise<void> {
+    for (let delayMs = BACK_OFF_MS; ; delayMs = Math.min(delayMs * 2, BACK_OFF_MS_MAX)) {
+      const failure = await this.#settle(batch);
+      if (failure === undefined) return;
+      if (!isTransient(failure)) return this.#oneByOne(batch, failure);
+      if (this.#stopped) return;
+      await this.#deps.clock.sleep(delayMs);
+    }
+  }
+
+  /** One refused settlement refuses its batch: asked one by one each gets its own answer, and the call id makes that harmless. */
+  async #oneByOne(batch: readonly Settlement[], failure: AppError): Promise<void> {
+    const [only] = batch;
+    if (only && batch.length === 1) {
+      const { callId, cost } = only.log;
+      // Refused for what it says: asking again changes nothing. This is money lost or counted twice, so it is loud.
+      this.#deps.logger.error({ callId, code: failure.code, cost: cost.toString(), reason: failure.message }, "a settlement was refused");
+      return;
+    }
+    for (const settlement of batch) await this.#ship([settlement]);
+  }
+
+  async #settle(batch: readonly Settlement[]): Promise<AppError | undefined> {
+    const { access, edgeId, generationOf, returns } = this.#deps;
+    const settlements = batch.map(({ log }) => ({ log, leaseGeneration: generationOf(log.callId) }));
+    try {
+      await access.settle({ settlements, edgeId, returns: returns() }, { deadlineMs: SETTLE_MS });
+      return undefined;
+    } catch (thrown) {
+      return asAppError(thrown);
+    }
+  }
+}
