@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-money demo-batch clean
+.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-training bench-money demo-batch clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ bench-money: generate ## what the journal costs a call, and how soon it is read 
 
 demo-batch: generate ## a batch of 5,000 requests while its edges are killed: counts, memory, money
 	node scripts/demo-batch.ts
+
+bench-training: generate ## ratios of the training participant, Flower from PyPI beside it
+	node scripts/bench-training.ts
 
 clean: ## remove what make built (never data/)
 	rm -rf node_modules proto/gen .cache

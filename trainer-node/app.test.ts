@@ -1,81 +1,11 @@
 import { createHash } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { systemClock } from "../common/clock.ts";
-import { silentLogger } from "../common/logger.ts";
-import { systemRandom } from "../common/random.ts";
-import { createApp } from "./app.ts";
 import { encodeBase64 } from "./codec/base64.ts";
 import { decodeParameters, encodeParameters } from "./codec/parameters.ts";
 import type { Tensor } from "./compute/tensor.ts";
 import type { TrainerDeps } from "./deps.ts";
-import { createMetrics } from "./metrics.ts";
-import { createByteBudget } from "./pool/byte-budget.ts";
-import { createPool } from "./pool/pool.ts";
-import { type RunningServer, startServer } from "./server.ts";
-
-const BODY_BYTES_MAX = 200_000;
-const FALLBACK = { rows: 2, columns: 1, classes: 2, features: Float32Array.of(0, 1), labels: Int32Array.of(0, 1) };
-
-interface Node {
-  url: string;
-  deps: TrainerDeps;
-  stop(): Promise<void>;
-}
-
-async function startNode(
-  options: {
-    fallback?: boolean;
-    threads?: number;
-    queueMax?: number;
-    taskTimeoutMs?: number;
-    bytesBudget?: number;
-    state?: TrainerDeps["state"];
-    workerUrl?: URL;
-  } = {},
-): Promise<Node> {
-  const { threads = 2, queueMax = 16, taskTimeoutMs = 20_000, bytesBudget = 10_000_000 } = options;
-  const workerData = { fallback: options.fallback ? FALLBACK : undefined };
-  const pool = createPool({
-    threads,
-    queueMax,
-    taskTimeoutMs,
-    workerHeapMb: 256,
-    workerData,
-    logger: silentLogger,
-    ...(options.workerUrl && { workerUrl: options.workerUrl }),
-  });
-  const budget = createByteBudget(bytesBudget);
-  const settings = {
-    version: "test",
-    auth: "loopback" as const,
-    bodyBytesMax: BODY_BYTES_MAX,
-    bytesBudget,
-    queueMax,
-    threads,
-    taskTimeoutMs,
-    hasDefaultDataset: false,
-  };
-  const deps: TrainerDeps = {
-    pool,
-    budget,
-    metrics: createMetrics({ pool, budget }),
-    clock: systemClock,
-    random: systemRandom,
-    logger: silentLogger,
-    settings,
-    state: options.state ?? (() => "ready"),
-  };
-  const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0, clock: systemClock });
-  await pool.warmUp();
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    deps,
-    stop: async () => {
-      await server.stop(0);
-      await pool.close();
-    },
-  };
-}
+import { BODY_BYTES_MAX, type Node, startNode } from "./node-harness.ts";
 
 let node: Node;
 beforeAll(async () => {
@@ -234,7 +164,7 @@ describe("datasets", () => {
     ["null", null, 422, "DATASET_REQUIRED", undefined],
     ["no rows", [], 422, "EMPTY_DATASET", undefined],
     ["an empty matrix", { x: [], y: [] }, 422, "EMPTY_DATASET", undefined],
-    ["an unknown name", "mnist", 404, "DATASET_NOT_FOUND", { known: ["digits"] }],
+    ["an unknown name", "mnist", 404, "DATASET_NOT_FOUND", { known: ["digits", "blobs", "moons", "line", "topics"] }],
     [
       "a row with other keys",
       [
@@ -274,7 +204,8 @@ describe("datasets", () => {
     ["a matrix without labels", { x: [[1]] }, 422, "VALIDATION_ERROR", expect.anything()],
     ["a part that does not exist", { name: "digits", partition: { index: 3, of: 3 } }, 422, "VALIDATION_ERROR", expect.anything()],
     ["a part that is empty", { name: "digits", partition: { index: 0, of: 100_000 } }, 422, "EMPTY_DATASET", undefined],
-    ["a synthetic set", { synthetic: {} }, 422, "VALIDATION_ERROR", { form: "synthetic" }],
+    ["a device beyond the last", { synthetic: { device: 30 } }, 422, "VALIDATION_ERROR", expect.anything()],
+    ["texts for a task of numbers", "topics", 422, "VALIDATION_ERROR", { dataset: "texts", task: "labelled" }],
     ["a uri", { uri: "file:///etc/passwd" }, 422, "VALIDATION_ERROR", { form: "uri" }],
     ["a number", 5, 422, "VALIDATION_ERROR", undefined],
   ])("%s is answered by code and place", async (_name, dataset, status, code, details) => {
@@ -296,7 +227,7 @@ describe("requests that are refused", () => {
     ["a base of nothing", "/train", { base_hash: "0".repeat(64), dataset: ROWS }, 409, "BASE_MISMATCH"],
     ["data of other columns", "/evaluate", { parameters: MODEL, dataset: "digits" }, 422, "SHAPE_MISMATCH"],
     ["a label outside the model", "/evaluate", { parameters: MODEL, dataset: [{ a: 1, b: 1, label: 2 }] }, 422, "VALIDATION_ERROR"],
-    ["an unknown task", "/train", { dataset: ROWS, config: { task: "cnn" } }, 422, "VALIDATION_ERROR"],
+    ["an unknown task", "/train", { dataset: ROWS, config: { task: "oracle" } }, 422, "VALIDATION_ERROR"],
     ["no epochs", "/train", { dataset: ROWS, config: { epochs: 0 } }, 422, "VALIDATION_ERROR"],
     ["epochs without end", "/train", { dataset: ROWS, config: { epochs: 1001 } }, 422, "VALIDATION_ERROR"],
     ["a learning rate of 0", "/train", { dataset: ROWS, config: { lr: 0 } }, 422, "VALIDATION_ERROR"],
@@ -311,7 +242,13 @@ describe("requests that are refused", () => {
     ["a negative weight", "/aggregate", { parameters_list: [MODEL], weights: [-1] }, 422, "VALIDATION_ERROR"],
     ["weights of 0", "/aggregate", { parameters_list: [MODEL], weights: [0] }, 422, "VALIDATION_ERROR"],
     ["a weight of infinity", "/aggregate", `{"parameters_list":["${MODEL}"],"weights":[1e999]}`, 422, "VALIDATION_ERROR"],
-    ["an unknown strategy", "/aggregate", { parameters_list: [MODEL], strategy: { name: "krum" } }, 422, "VALIDATION_ERROR"],
+    ["an unknown strategy", "/aggregate", { parameters_list: [MODEL], strategy: { name: "vote" } }, 422, "VALIDATION_ERROR"],
+    ["too few for a strategy", "/aggregate", { parameters_list: [MODEL], strategy: { name: "krum" } }, 422, "TOO_FEW_CLIENTS"],
+    ["a strategy without its base", "/aggregate", { parameters_list: [MODEL], strategy: { name: "fedadam" } }, 422, "VALIDATION_ERROR"],
+    ["a setting of no strategy", "/aggregate", { parameters_list: [MODEL], strategy: { name: "mean", beta: 1 } }, 422, "VALIDATION_ERROR"],
+    ["a method of none", "/call", { method: "delete" }, 422, "VALIDATION_ERROR"],
+    ["no method", "/call", {}, 422, "VALIDATION_ERROR"],
+    ["a blob that is not there", "/train", { parameters_ref: `sha256:${"0".repeat(64)}`, dataset: ROWS }, 404, "BLOB_NOT_FOUND"],
     ["another shape", "/aggregate", { parameters_list: [packed(f32("w", [1])), packed(f32("w", [1, 2]))] }, 422, "SHAPE_MISMATCH"],
     ["nothing at the path", "/v2/train", {}, 404, "NOT_FOUND"],
   ])("%s", async (_name, path, body, status, code) => {
@@ -325,8 +262,8 @@ describe("requests that are refused", () => {
     const other: Tensor = { name: "w", dtype: "f64", shape: [1], data: Float64Array.of(1) };
     const mixed = await send("/aggregate", { parameters_list: [packed(f32("w", [1])), packed(other)] });
     expect(mixed.body).toMatchObject({ code: "DTYPE_MISMATCH", details: { client: 1, tensor: "w" } });
-    expect((await send("/aggregate", { parameters_list: [MODEL], strategy: { name: "krum" } })).body.error).toContain("mean");
-    expect((await send("/train", { dataset: ROWS, config: { task: "cnn" } })).body.error).toContain("softmax");
+    expect((await send("/aggregate", { parameters_list: [MODEL], strategy: { name: "vote" } })).body.error).toContain("mean");
+    expect((await send("/train", { dataset: ROWS, config: { task: "oracle" } })).body.error).toContain("softmax");
   });
 });
 
@@ -412,8 +349,7 @@ describe("the door", () => {
   );
 
   test.each([
-    ["content-type", "application/octet-stream"],
-    ["content-type", "application/msgpack"],
+    ["content-type", "multipart/form-data"],
     ["content-encoding", "gzip"],
   ])("%s %s is a 415", async (name, value) => {
     expect(await send("/train", { dataset: ROWS }, { headers: { [name]: value } })).toMatchObject({
@@ -474,11 +410,14 @@ describe("the door", () => {
     expect((await fetch(`${node.url}/ready`)).status).toBe(200);
     await expect((await fetch(`${node.url}/v1/info`)).json()).resolves.toMatchObject({
       version: "test",
-      kernel: "js",
-      formats: ["msgpack", "npy"],
-      tasks: [{ name: "softmax" }],
-      strategies: [{ name: "mean" }],
-      datasets: [{ name: "digits" }],
+      kernel: "wasm-simd",
+      formats: ["safetensors", "msgpack", "npz", "npy"],
+      tasks: expect.arrayContaining([expect.objectContaining({ name: "softmax" })]),
+      strategies: expect.arrayContaining([
+        expect.objectContaining({ name: "mean" }),
+        expect.objectContaining({ name: "fedadam", base: "required" }),
+      ]),
+      datasets: expect.arrayContaining([expect.objectContaining({ name: "digits" })]),
       limits: { body_bytes: BODY_BYTES_MAX },
     });
     await send("/evaluate", { dataset: ROWS });

@@ -1,9 +1,11 @@
 import express, { type Express } from "express";
 import type { TrainerDeps } from "./deps.ts";
 import { TrainerError } from "./errors.ts";
+import { blobRoutes } from "./http/blobs.ts";
 import { callRoutes } from "./http/calls.ts";
 import { errorResponse } from "./http/error-response.ts";
 import { healthRoutes, infoRoutes } from "./http/info.ts";
+import { jobRoutes } from "./http/jobs.ts";
 import { loopbackOnly } from "./http/loopback-only.ts";
 import { observe } from "./http/observe.ts";
 import { OPERATION_NAMES } from "./pool/messages.ts";
@@ -26,6 +28,8 @@ export function createApp(deps: TrainerDeps): Express {
   app.use(healthRoutes(deps));
   app.use(loopbackOnly(deps.settings.auth));
   app.use(callRoutes(deps));
+  app.use(jobRoutes(deps));
+  app.use(blobRoutes(deps));
   app.use(infoRoutes(deps));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);

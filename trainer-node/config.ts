@@ -1,8 +1,9 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { z } from "zod";
 import { ConfigError, countSetting, portSetting, readConfig } from "../common/config.ts";
 
 const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
 const HOUR_MS = 3_600_000;
 
 export type TrainerConfig = ReturnType<typeof readTrainerConfig>;
@@ -19,9 +20,28 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       DATASET_PATH: z.string().optional(),
       TRAINER_THREADS: countSetting(availableParallelism(), { min: 1, max: 1024 }),
       TRAINER_QUEUE_MAX: countSetting(64, { min: 0, max: 100_000 }),
-      // A JavaScript string ends at about 512 MiB, and a body is one.
-      TRAINER_BODY_BYTES_MAX: countSetting(128 * MIB, { min: 1024, max: 500 * MIB }),
+      TRAINER_BODY_BYTES_MAX: countSetting(512 * MIB, { min: 1024, max: 16 * GIB }),
+      /** Of /aggregate, which works on its body while it arrives. */
+      TRAINER_STREAM_BYTES_MAX: countSetting(16 * GIB, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
+      TRAINER_BODY_IDLE_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
       TRAINER_BYTES_BUDGET: countSetting(1024 * MIB, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
+      /** Clients' tensors that one aggregate keeps in memory; the rest is written to TRAINER_TEMP_DIR until the answer is made. */
+      TRAINER_RECORD_BYTES: countSetting(64 * MIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      TRAINER_TEMP_DIR: z.string().default(tmpdir()),
+      DATA_DIR: z.string().default("./data"),
+      TRAINER_BLOB_BYTES_MAX: countSetting(16 * GIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      TRAINER_JOBS_MAX: countSetting(1000, { min: 1, max: 1_000_000 }),
+      /** Prefixes of file:// addresses that a dataset may name, separated by commas; none by default. */
+      TRAINER_DATASET_URIS: z
+        .string()
+        .default("")
+        .transform((text) =>
+          text
+            .split(",")
+            .map((prefix) => prefix.trim())
+            .filter((prefix) => prefix !== ""),
+        )
+        .refine((prefixes) => prefixes.every((prefix) => prefix.startsWith("file:///")), "every prefix must begin with file:///"),
       TRAINER_TASK_TIMEOUT_MS: countSetting(HOUR_MS, { min: 1, max: 2 ** 31 - 1 }),
       TRAINER_WORKER_HEAP_MB: countSetting(2048, { min: 64, max: 1_000_000 }),
       LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),

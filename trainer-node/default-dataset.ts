@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../common/config.ts";
 import type { Dataset } from "./compute/datasets/dataset.ts";
+import { labelledOf } from "./compute/datasets/rows.ts";
 import { readDataset } from "./operations/dataset.ts";
 
 /** Reads the node's default data set once, at the start, into memory that all threads share. */
@@ -10,7 +11,10 @@ export function loadDefaultDataset(path: string | undefined): Dataset | undefine
     const noNames = () => {
       throw new Error("the file must hold rows or {x, y}, not a name");
     };
-    return shared(readDataset(JSON.parse(readFileSync(path, "utf8")), "all", { digits: noNames, fallback: undefined }));
+    const wish = { split: "all", kind: "labelled", labels: "required" } as const;
+    return shared(
+      labelledOf(readDataset(JSON.parse(readFileSync(path, "utf8")), wish, { digits: noNames, fallback: undefined, uris: [] })),
+    );
   } catch (cause) {
     throw new ConfigError([`DATASET_PATH: ${path} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`]);
   }

@@ -1,6 +1,7 @@
 import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
+import type { JobStore } from "./jobs/job-store.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ByteBudget } from "./pool/byte-budget.ts";
 import type { ComputePool } from "./pool/pool.ts";
@@ -9,6 +10,7 @@ import type { ComputePool } from "./pool/pool.ts";
 export interface TrainerDeps {
   readonly pool: ComputePool;
   readonly budget: ByteBudget;
+  readonly jobs?: JobStore | undefined;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -22,6 +24,12 @@ export interface TrainerSettings {
   readonly version: string;
   readonly auth: "loopback" | "none";
   readonly bodyBytesMax: number;
+  /** Of calls whose body is worked on while it arrives; as `bodyBytesMax` where absent. */
+  readonly streamBytesMax?: number | undefined;
+  /** How long a body may stand still. */
+  readonly bodyIdleMs?: number | undefined;
+  /** Where blobs are kept, and how many bytes of them; there are none where it is absent. */
+  readonly blobs?: { readonly folder: string; readonly bytesMax: number } | undefined;
   readonly bytesBudget: number;
   readonly queueMax: number;
   readonly threads: number;

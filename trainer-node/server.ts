@@ -8,8 +8,14 @@ export interface RunningServer {
   stop(graceMs: number): Promise<void>;
 }
 
+const KEEP_ALIVE_MS = 75_000;
+
 export async function startServer(app: RequestListener, options: { host: string; port: number; clock: Clock }): Promise<RunningServer> {
   const server = createServer(app);
+  // A large model takes longer than any fixed time; read-body.ts cuts bodies that stand still instead.
+  server.requestTimeout = 0;
+  // Longer than proxies and clients keep theirs: whoever closes a line at rest must not be the one a call is just being sent to.
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   // The default would say "go on" to a body that read-body.ts is about to refuse.
   server.on("checkContinue", app);
   await new Promise<void>((resolve, reject) => {

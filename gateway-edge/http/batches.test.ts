@@ -249,7 +249,7 @@ test("a rate limit is waited for; without credit a line fails and says so", asyn
   await delay(700);
   control.refuseReserve = undefined;
   expect(await wait(id)).toMatchObject({ status: "completed", request_counts: { completed: 5, failed: 0 } });
-  control.balance = 0n;
+  control.takeCredit();
   const poor = await wait((await batchOf(many(5))).id);
   expect(poor).toMatchObject({ status: "completed", request_counts: { completed: 0, failed: 5 }, output_file_id: null });
   const errors = await lines(poor.error_file_id);

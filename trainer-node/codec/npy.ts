@@ -9,10 +9,27 @@ export const NPY_TENSOR_NAME = "arr_0";
 const HEADER_BYTES_MAX = 65_536;
 const ALIGNMENT = 64;
 const HEADER = /^\s*\{\s*'descr':\s*'([^']{1,16})'\s*,\s*'fortran_order':\s*(True|False)\s*,\s*'shape':\s*\(([\d\s,]*)\)\s*,?\s*\}\s*$/;
-const NUMPY_TYPES: Readonly<Record<DType, string>> = { f32: "f4", f64: "f8", i32: "i4", i64: "i8", u8: "u1" };
+/** NumPy has no bfloat16; whoever asks for one in npy is told so. */
+const NUMPY_TYPES: Readonly<Record<Exclude<DType, "bf16">, string>> = {
+  f16: "f2",
+  f32: "f4",
+  f64: "f8",
+  i8: "i1",
+  i16: "i2",
+  i32: "i4",
+  i64: "i8",
+  u8: "u1",
+  u16: "u2",
+  u32: "u4",
+  u64: "u8",
+  bool: "b1",
+};
 
 export function encodeNpy(tensor: Tensor): Uint8Array<ArrayBuffer> {
-  const order = tensor.dtype === "u8" ? "|" : "<";
+  if (tensor.dtype === "bf16") {
+    throw new TrainerError("VALIDATION_ERROR", "NumPy has no bf16; ask for safetensors or msgpack", { details: { tensor: tensor.name } });
+  }
+  const order = ELEMENT_BYTES[tensor.dtype] === 1 ? "|" : "<";
   const shape = tensor.shape.length === 1 ? `${tensor.shape[0]},` : tensor.shape.join(", ");
   const text = `{'descr': '${order}${NUMPY_TYPES[tensor.dtype]}', 'fortran_order': False, 'shape': (${shape}), }`;
   const prefixBytes = NPY_MAGIC.length + 4;
@@ -79,6 +96,7 @@ function swapBytes(bytes: Uint8Array, elementBytes: number): Uint8Array {
   // A copy: the bytes are hashed elsewhere and must stay as they came.
   const copy = Buffer.from(bytes);
   if (copy.byteLength % elementBytes !== 0) damaged("it ends within an element");
+  if (elementBytes === 2) return copy.swap16();
   return elementBytes === 4 ? copy.swap32() : copy.swap64();
 }
 

@@ -1,35 +1,71 @@
+import { narrowToBrain, narrowToHalf, widenBrain, widenHalf } from "./half.ts";
 import { InputProblem } from "./problem.ts";
 
-/** The element types this node computes with, by their short names. */
-export const DTYPES = ["f32", "f64", "i32", "i64", "u8"] as const;
-export type DType = (typeof DTYPES)[number];
+const FLOAT_TYPES = ["f16", "bf16", "f32", "f64"] as const;
+const INTEGER_TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"] as const;
 
+/** The element types this node reads and writes, by their short names. */
+export const DTYPES = [...FLOAT_TYPES, ...INTEGER_TYPES] as const;
+export type FloatType = (typeof FLOAT_TYPES)[number];
+export type IntegerType = (typeof INTEGER_TYPES)[number];
+export type DType = FloatType | IntegerType;
+
+export type Floats = Float32Array<ArrayBufferLike> | Float64Array<ArrayBufferLike>;
+export type Integers = Int8Array | Int16Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+
+/** In memory a half is a float32: widened on the way in, which is exact, and rounded to nearest on the way out. */
 export interface FloatTensor {
   readonly name: string;
-  readonly dtype: "f32" | "f64";
+  readonly dtype: FloatType;
   readonly shape: readonly number[];
-  readonly data: Float32Array | Float64Array;
+  readonly data: Floats;
 }
 
 export interface IntegerTensor {
   readonly name: string;
-  readonly dtype: "i32" | "i64" | "u8";
+  readonly dtype: IntegerType;
   readonly shape: readonly number[];
-  readonly data: Int32Array | BigInt64Array | Uint8Array;
+  readonly data: Integers;
 }
 
 export type Tensor = FloatTensor | IntegerTensor;
 
-export const ELEMENT_BYTES: Readonly<Record<DType, number>> = { f32: 4, f64: 8, i32: 4, i64: 8, u8: 1 };
+export const ELEMENT_BYTES: Readonly<Record<DType, number>> = {
+  f16: 2,
+  bf16: 2,
+  f32: 4,
+  f64: 8,
+  i8: 1,
+  i16: 2,
+  i32: 4,
+  i64: 8,
+  u8: 1,
+  u16: 2,
+  u32: 4,
+  u64: 8,
+  bool: 1,
+};
 
 export const TENSOR_LIMITS = { elementsMax: 2 ** 31 - 1, dimensionsMax: 32, tensorsMax: 10_000, nameBytesMax: 512 } as const;
+
+const INTEGER_ARRAYS = {
+  i8: Int8Array,
+  i16: Int16Array,
+  i32: Int32Array,
+  i64: BigInt64Array,
+  u8: Uint8Array,
+  u16: Uint16Array,
+  u32: Uint32Array,
+  u64: BigUint64Array,
+  bool: Uint8Array,
+} as const;
 
 export function isDType(value: unknown): value is DType {
   return typeof value === "string" && (DTYPES as readonly string[]).includes(value);
 }
 
 export function isFloat(tensor: Tensor): tensor is FloatTensor {
-  return tensor.dtype === "f32" || tensor.dtype === "f64";
+  return (FLOAT_TYPES as readonly string[]).includes(tensor.dtype);
 }
 
 /** The product of the dimensions; refused before it can overflow, so that no shape makes a small buffer look large. */
@@ -53,33 +89,45 @@ function elementCount(shape: readonly number[], name: string): number {
   return count;
 }
 
-/** A tensor from raw little-endian bytes, copied: the source may be unaligned and is often part of a larger message. */
-export function tensorFromBytes(header: { name: string; dtype: DType; shape: readonly number[] }, bytes: Uint8Array): Tensor {
-  const { name, dtype, shape } = header;
-  const needed = elementCount(shape, name) * ELEMENT_BYTES[dtype];
+export interface TensorHeader {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+}
+
+/** A tensor from raw little-endian bytes: a view of them where their alignment allows it, else a copy. Nobody writes to a tensor it was given. */
+export function tensorFromBytes({ name, dtype, shape }: TensorHeader, bytes: Uint8Array): Tensor {
+  const count = elementCount(shape, name);
+  const needed = count * ELEMENT_BYTES[dtype];
   if (bytes.byteLength !== needed) {
     const message = `tensor "${name}" of shape [${shape.join(", ")}] and dtype ${dtype} needs ${needed} bytes but has ${bytes.byteLength}`;
     throw new InputProblem("VALIDATION_ERROR", message, { tensor: name, needed_bytes: needed, given_bytes: bytes.byteLength });
   }
-  const buffer = new ArrayBuffer(needed);
-  new Uint8Array(buffer).set(bytes);
+  const { buffer, byteOffset } = bytes.byteOffset % ELEMENT_BYTES[dtype] === 0 ? bytes : Uint8Array.from(bytes);
   switch (dtype) {
+    case "f16":
+      return { name, dtype, shape, data: widenHalf(new Uint16Array(buffer, byteOffset, count)) };
+    case "bf16":
+      return { name, dtype, shape, data: widenBrain(new Uint16Array(buffer, byteOffset, count)) };
     case "f32":
-      return { name, dtype, shape, data: new Float32Array(buffer) };
+      return { name, dtype, shape, data: new Float32Array(buffer, byteOffset, count) };
     case "f64":
-      return { name, dtype, shape, data: new Float64Array(buffer) };
-    case "i32":
-      return { name, dtype, shape, data: new Int32Array(buffer) };
-    case "i64":
-      return { name, dtype, shape, data: new BigInt64Array(buffer) };
-    case "u8":
-      return { name, dtype, shape, data: new Uint8Array(buffer) };
+      return { name, dtype, shape, data: new Float64Array(buffer, byteOffset, count) };
+    default:
+      return { name, dtype, shape, data: new INTEGER_ARRAYS[dtype](buffer as ArrayBuffer, byteOffset, count) };
   }
 }
 
-/** The raw bytes of a tensor, as a view. */
+/** The raw bytes of a tensor as its dtype writes them; a view where no rounding is needed. */
 export function tensorBytes(tensor: Tensor): Uint8Array {
-  return new Uint8Array(tensor.data.buffer, tensor.data.byteOffset, tensor.data.byteLength);
+  const data = rawData(tensor);
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+function rawData(tensor: Tensor): Floats | Integers {
+  if (tensor.dtype === "f16") return narrowToHalf(tensor.data as Float32Array);
+  if (tensor.dtype === "bf16") return narrowToBrain(tensor.data as Float32Array);
+  return tensor.data;
 }
 
 export function sameShape(left: readonly number[], right: readonly number[]): boolean {
@@ -88,8 +136,19 @@ export function sameShape(left: readonly number[], right: readonly number[]): bo
 
 /** The index of the first NaN or infinity, or -1. */
 export function firstNonFinite(data: ArrayLike<number>): number {
+  if (data instanceof Float32Array && allFinite32(data)) return -1;
   for (let index = 0; index < data.length; index++) {
     if (!Number.isFinite(data[index])) return index;
   }
   return -1;
+}
+
+/** Zero times anything finite is zero; of its own for one array type, so that the engine compiles it for that. */
+function allFinite32(data: Float32Array): boolean {
+  let [even, odd] = [0, 0];
+  for (let index = 0; index + 1 < data.length; index += 2) {
+    even += (data[index] as number) * 0;
+    odd += (data[index + 1] as number) * 0;
+  }
+  return even + odd + (data.length === 0 ? 0 : (data[data.length - 1] as number) * 0) === 0;
 }

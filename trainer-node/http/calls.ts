@@ -1,13 +1,21 @@
-import { type RequestHandler, type Response, Router } from "express";
+import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
+import { startJob } from "../jobs/start-job.ts";
+import type { BodyType } from "../operations/call-body.ts";
+import type { ByteReservation } from "../pool/byte-budget.ts";
 import { OPERATION_NAMES, type Operation } from "../pool/messages.ts";
+import type { ComputeAnswer } from "../pool/pool.ts";
+import { answerTypeOf, bodyTypeOf, CONTENT_TYPES } from "./body-types.ts";
 import { onlyMethods } from "./methods.ts";
-import { readBody } from "./read-body.ts";
+import { type ReadBody, readBody } from "./read-body.ts";
 
 const DRAINING_RETRY_SECONDS = 10;
+const BODY_IDLE_MS = 60_000;
+/** Operations whose body may be larger than memory: it is worked on while it arrives. */
+const STREAMED: ReadonlySet<Operation> = new Set(["aggregate", "call"]);
 
-/** `/train`, `/evaluate` and `/aggregate`, each also under `/v1`. */
+/** `/train`, `/evaluate`, `/aggregate`, `/predict` and `/call`, each also under `/v1`. */
 export function callRoutes(deps: TrainerDeps): Router {
   const router = Router();
   for (const operation of OPERATION_NAMES) {
@@ -19,25 +27,103 @@ export function callRoutes(deps: TrainerDeps): Router {
 }
 
 function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
-  const { pool, budget, metrics, random, settings } = deps;
   return async (request, response) => {
-    if (deps.state() === "draining") {
-      throw new TrainerError("DRAINING", "The node is stopping; ask another or try again later.", {
-        retryAfterSeconds: DRAINING_RETRY_SECONDS,
-      });
-    }
-    const reservation = budget.open();
+    refuseDraining(deps);
+    const reservation = deps.budget.open();
+    let handedOn = false;
     try {
-      const body = await readBody(request, response, { bodyBytesMax: settings.bodyBytesMax, reservation });
-      metrics.countBytes("in", body.byteLength);
-      const seed = random.bytes(4).readUInt32LE();
-      const answer = await pool.run({ type: "call", operation, body, seed }, { signal: clientLeft(response) });
-      metrics.countBytes("out", answer.byteLength);
-      response.status(200).type("application/json").end(Buffer.from(answer.buffer));
+      const answerType = answerTypeOf(request.headers, bodyTypeOf(request.headers));
+      const body = await readBody(request, response, bodyOptions(operation, deps, reservation));
+      if (wantsJob(request) && deps.jobs) {
+        handedOn = true;
+        await answerJob(request, response, { operation, body, answerType, reservation }, deps);
+        return;
+      }
+      const answer = await runCall(request, { operation, body, answerType, signal: clientLeft(response) }, deps);
+      sendAnswer(response, answer, answerType, deps);
     } finally {
-      reservation.release();
+      if (!handedOn) reservation.release();
     }
   };
+}
+
+interface CallInput {
+  readonly operation: Operation;
+  readonly body: ReadBody;
+  readonly answerType: BodyType;
+}
+
+/** The work, and beside it the rest of the body on its way to it. */
+async function runCall(request: Request, input: CallInput & { signal: AbortSignal }, deps: TrainerDeps): Promise<ComputeAnswer> {
+  const { pool, metrics } = deps;
+  const settled = new AbortController();
+  const work = pool.run(taskOf(request, input, deps), { signal: input.signal }).finally(() => settled.abort());
+  // Whoever fails first has the word: a body that breaks off ends the work, and work that is refused early ends the wait for the body.
+  const [answer, bodyBytes] = await Promise.all([work, input.body.sendRest(settled.signal)]);
+  metrics.countBytes("in", bodyBytes);
+  return answer;
+}
+
+function taskOf(request: Request, { operation, body, answerType }: CallInput, { random }: TrainerDeps) {
+  const config = request.get("x-train-config");
+  const bodyType = bodyTypeOf(request.headers);
+  return {
+    type: "call",
+    operation,
+    body: body.bytes,
+    ring: body.ring,
+    bodyType,
+    answerType,
+    config,
+    seed: random.bytes(4).readUInt32LE(),
+  } as const;
+}
+
+export function sendAnswer(
+  response: Response,
+  { body, head }: ComputeAnswer,
+  type: BodyType,
+  { metrics }: Pick<TrainerDeps, "metrics">,
+): void {
+  metrics.countBytes("out", body.byteLength);
+  if (head !== undefined) response.setHeader("X-Result", head);
+  response
+    .status(200)
+    .type(CONTENT_TYPES[type])
+    .end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+}
+
+/** `Prefer: respond-async`: 202 once the body is in, and the work goes on without the caller. */
+async function answerJob(
+  request: Request,
+  response: Response,
+  input: CallInput & { reservation: ByteReservation },
+  deps: TrainerDeps,
+): Promise<void> {
+  const job = startJob(
+    { task: taskOf(request, input, deps), answerType: input.answerType, release: () => input.reservation.release() },
+    deps,
+  );
+  deps.metrics.countBytes("in", await input.body.sendRest(job.settled));
+  response.status(202).setHeader("Location", `/v1/jobs/${job.id}`).setHeader("Preference-Applied", "respond-async");
+  response.json(job.view());
+}
+
+function wantsJob(request: Request): boolean {
+  const preferred = (request.get("prefer") ?? "").split(",").some((preference) => preference.trim().toLowerCase() === "respond-async");
+  return preferred || request.query["async"] === "1";
+}
+
+function bodyOptions(operation: Operation, { settings }: TrainerDeps, reservation: ByteReservation) {
+  const { bodyBytesMax, streamBytesMax = bodyBytesMax, bodyIdleMs = BODY_IDLE_MS } = settings;
+  return { bodyBytesMax: STREAMED.has(operation) ? streamBytesMax : bodyBytesMax, idleMs: bodyIdleMs, reservation };
+}
+
+function refuseDraining({ state }: TrainerDeps): void {
+  if (state() !== "draining") return;
+  throw new TrainerError("DRAINING", "The node is stopping; ask another or try again later.", {
+    retryAfterSeconds: DRAINING_RETRY_SECONDS,
+  });
 }
 
 /** Aborts when the connection ends before the answer: work nobody waits for is stopped. */

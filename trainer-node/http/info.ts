@@ -1,14 +1,20 @@
 import { type RequestHandler, Router } from "express";
 import { FORMATS } from "../codec/parameters.ts";
+import { AGGREGATORS } from "../compute/aggregators/registry.ts";
+import { describeSetting } from "../compute/aggregators/settings.ts";
 import { DATASET_LIMITS } from "../compute/datasets/dataset.ts";
 import { DIGITS, SPLITS } from "../compute/datasets/digits.ts";
+import { GENERATED } from "../compute/datasets/generated.ts";
 import { SCHEMES } from "../compute/datasets/partition.ts";
+import { SYNTHETIC } from "../compute/datasets/synthetic.ts";
+import { createKernels } from "../compute/kernels/create-kernels.ts";
+import { TASKS } from "../compute/tasks/registry.ts";
 import { MODEL_ELEMENTS_MAX } from "../compute/tasks/softmax-model.ts";
 import { DTYPES, TENSOR_LIMITS } from "../compute/tensor.ts";
 import type { TrainerDeps } from "../deps.ts";
-import { JSON_DEPTH_MAX } from "../operations/run.ts";
-import { CLIENTS_MAX } from "../operations/schemas.ts";
+import { CLIENTS_MAX, JSON_DEPTH_MAX } from "../operations/call-limits.ts";
 import { OPERATION_NAMES } from "../pool/messages.ts";
+import { CONTENT_TYPES } from "./body-types.ts";
 import { onlyMethods } from "./methods.ts";
 
 /** `/health` (alive) and `/ready` (able to take work). */
@@ -41,38 +47,42 @@ function get(router: Router, path: string, handler: RequestHandler): void {
   router.all(path, onlyMethods("GET", "HEAD"));
 }
 
+const TRAIN_SETTINGS = {
+  epochs: "1..1000, default 1",
+  batch_size: "1..100000, default 10",
+  lr: "above 0, to 100, default 0.1",
+  seed: "whole number from 0",
+  optimizer: "sgd (default), momentum, adam; softmax has sgd only",
+  momentum: "0 to below 1, default 0.9",
+  mu: "weight of FedProx's proximal term, default 0",
+  clip_norm: "greatest length of the update; 0 or absent is none",
+};
+
 function describeNode(settings: TrainerDeps["settings"]): object {
   return {
     version: settings.version,
-    kernel: "js",
+    kernel: createKernels(0).name,
     operations: OPERATION_NAMES,
     formats: FORMATS,
+    body_types: Object.values(CONTENT_TYPES),
     dtypes: DTYPES,
-    tasks: [
-      {
-        name: "softmax",
-        settings: {
-          epochs: "1..1000, default 1",
-          batch_size: "1..100000, default 10",
-          lr: "above 0, to 100, default 0.1",
-          seed: "whole number from 0",
-          optimizer: "sgd",
-        },
-        parameters: {
-          named: ["weight [columns, classes]", "bias [classes]"],
-          stacked: "one tensor [columns + 1, classes], its last row the bias (npy)",
-        },
-      },
-    ],
-    strategies: [
-      {
-        name: "mean",
-        settings: {},
-        uses: ["weights"],
-        floats: "weighted mean, float64 accumulation, summed in order of sha-256 then weight",
-        integers: "maximum",
-      },
-    ],
+    tasks: TASKS.map(({ name, about, rows, options, parameters, accuracy }) => ({
+      name,
+      about,
+      rows,
+      accuracy,
+      settings: { ...TRAIN_SETTINGS, ...options },
+      parameters,
+    })),
+    strategies: AGGREGATORS.map(({ name, about, settings: table, base, usesWeights, slots }) => ({
+      name,
+      about,
+      settings: Object.fromEntries(Object.entries(table).map(([setting, spec]) => [setting, describeSetting(spec)])),
+      base,
+      uses: [...(usesWeights ? ["weights"] : []), ...(base === "unused" ? [] : ["base"]), ...(slots.length > 0 ? ["state"] : [])],
+      floats: "accumulated in float64, in an order that depends on the clients' numbers alone",
+      integers: "maximum",
+    })),
     datasets: [
       {
         name: "digits",
@@ -88,10 +98,13 @@ function describeNode(settings: TrainerDeps["settings"]): object {
         },
         source: "UCI Optical Recognition of Handwritten Digits, CC BY 4.0",
       },
+      ...Object.entries(GENERATED).map(([name, { about }]) => ({ name, about, splits: ["train", "test", "all"], generated: true })),
     ],
+    synthetic: { columns: SYNTHETIC.columns, classes: SYNTHETIC.classes, fields: ["alpha", "beta", "device", "of", "seed", "iid"] },
     default_dataset: settings.hasDefaultDataset,
     limits: {
       body_bytes: settings.bodyBytesMax,
+      aggregate_body_bytes: settings.streamBytesMax ?? settings.bodyBytesMax,
       held_bytes: settings.bytesBudget,
       queue: settings.queueMax,
       threads: settings.threads,

@@ -12,8 +12,8 @@ export function observe({ clock, random, metrics, logger }: TrainerDeps, routes:
     const requestId = given && SANE_ID.test(given) ? given : newId("req", { clock, random });
     response.setHeader("x-request-id", requestId);
     const path = request.path.replace(/\/$/, "").toLowerCase();
-    // Paths of strangers must not become time series.
-    const route = routes.has(path) ? path : "other";
+    // Paths of strangers must not become time series, nor every job and blob one.
+    const route = routes.has(path) ? path : (path.match(/^\/v1\/(jobs|blobs)(?=\/)/)?.[0] ?? "other");
     response.once("close", () => {
       const durationMs = clock.monotonicMs() - startedMs;
       // 499 as nginx has it: the caller left before the answer.

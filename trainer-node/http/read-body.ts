@@ -1,61 +1,114 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrainerError } from "../errors.ts";
 import type { ByteReservation } from "../pool/byte-budget.ts";
-
-const BINARY_TYPES = [
-  "application/octet-stream",
-  "application/msgpack",
-  "application/x-msgpack",
-  "application/vnd.msgpack",
-  "multipart/form-data",
-];
+import { createRing, type RingMemory, ringWriter } from "../stream/ring.ts";
 
 /** How long a caller whose body was refused may go on sending it before the line is cut; cut at once, it would lose the answer. */
 const LINGER_MS = 10_000;
+/** A body up to this size goes to its thread in one piece, so that a slow sender holds no thread. */
+const WHOLE_BYTES_MAX = 1024 * 1024;
+const RING_BYTES = 4 * 1024 * 1024;
+/** What a streamed body counts for in the byte budget at most: about what a thread holds of it at a time. */
+const STREAM_RESERVE_BYTES = 256 * 1024 * 1024;
 
-/** The whole body in one buffer of its own, which can then be moved to a thread. Refuses by what is announced, and counts what comes. */
-export async function readBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  options: { bodyBytesMax: number; reservation: ByteReservation },
-): Promise<Uint8Array<ArrayBuffer>> {
-  const { bodyBytesMax, reservation } = options;
+export interface BodyOptions {
+  readonly bodyBytesMax: number;
+  readonly idleMs: number;
+  readonly reservation: ByteReservation;
+}
+
+/** The beginning of a body, which is all of it unless there is a ring. */
+export interface ReadBody {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly ring: RingMemory | undefined;
+  /** Sends the rest through the ring, until it ends or `stopped` says that nobody reads any more. Gives the bytes of the whole body. */
+  sendRest(stopped: AbortSignal): Promise<number>;
+}
+
+/** Refuses by what is announced, and counts what comes. What is longer than a piece is handed on while it arrives. */
+export async function readBody(request: IncomingMessage, response: ServerResponse, options: BodyOptions): Promise<ReadBody> {
+  const chunks = countedChunks(request, options);
   try {
-    refuseEncoding(request);
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (announced > bodyBytesMax) throw tooLarge(bodyBytesMax, announced);
+    if (announced > options.bodyBytesMax) throw tooLarge(options.bodyBytesMax, announced);
     // The server leaves "100 Continue" to us, so that a body that is refused is never sent.
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
-    const chunks: Buffer[] = [];
+    const first: Buffer[] = [];
     let total = 0;
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      total += chunk.byteLength;
-      if (total > bodyBytesMax) throw tooLarge(bodyBytesMax, total);
-      reservation.grow(chunk.byteLength);
-      chunks.push(chunk);
+    let ended = false;
+    while (total <= WHOLE_BYTES_MAX && !ended) {
+      const chunk = await chunks.next();
+      if (chunk) first.push(chunk);
+      else ended = true;
+      total += chunk?.byteLength ?? 0;
     }
-    return joined(chunks, total);
+    const bytes = joined(first, total);
+    const ring = ended ? undefined : createRing(RING_BYTES);
+    return {
+      bytes,
+      ring,
+      sendRest: (stopped) => sendRest(chunks, ring, total, stopped).catch((thrown: unknown) => linger(request, thrown)),
+    };
   } catch (thrown) {
-    request.resume();
-    setTimeout(() => {
-      if (!request.complete) request.socket.destroy();
-    }, LINGER_MS).unref();
+    return linger(request, thrown);
+  }
+}
+
+async function sendRest(chunks: Chunks, ring: RingMemory | undefined, already: number, stopped: AbortSignal): Promise<number> {
+  if (!ring) return already;
+  const writer = ringWriter(ring);
+  let total = already;
+  try {
+    for (let chunk = await chunks.next(); chunk; chunk = await chunks.next()) {
+      total += chunk.byteLength;
+      // Nobody reads: the rest is let through, so that the caller gets to see the answer.
+      if (!stopped.aborted) await writer.write(chunk, stopped);
+    }
+    writer.end();
+    return total;
+  } catch (thrown) {
+    writer.fail();
     throw thrown;
   }
 }
 
-function refuseEncoding(request: IncomingMessage): void {
-  const encoding = request.headers["content-encoding"]?.trim().toLowerCase();
-  if (encoding && encoding !== "identity") {
-    throw new TrainerError(
-      "UNSUPPORTED_PARAMETERS",
-      `Content-Encoding ${encoding.slice(0, 50)} is not read by this node; send the body as it is.`,
-    );
+interface Chunks {
+  next(): Promise<Buffer | undefined>;
+}
+
+function countedChunks(request: IncomingMessage, { bodyBytesMax, idleMs, reservation }: BodyOptions): Chunks {
+  const iterator = (request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  let total = 0;
+  return {
+    next: async () => {
+      const { value, done } = await withinIdle(iterator.next(), idleMs);
+      if (done) return undefined;
+      total += value.byteLength;
+      if (total > bodyBytesMax) throw tooLarge(bodyBytesMax, total);
+      if (total <= STREAM_RESERVE_BYTES) reservation.grow(value.byteLength);
+      return value;
+    },
+  };
+}
+
+async function withinIdle<Result>(work: Promise<Result>, idleMs: number): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const idle = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new TrainerError("BODY_TIMEOUT", `Nothing of the body came for ${idleMs} ms.`)), idleMs);
+  });
+  try {
+    return await Promise.race([work, idle]);
+  } finally {
+    clearTimeout(timer);
   }
-  const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-  if (type && BINARY_TYPES.includes(type)) {
-    throw new TrainerError("UNSUPPORTED_PARAMETERS", `A body of ${type} is not read by this node yet; send JSON with base64 parameters.`);
-  }
+}
+
+function linger(request: IncomingMessage, thrown: unknown): never {
+  request.resume();
+  setTimeout(() => {
+    if (!request.complete) request.socket.destroy();
+  }, LINGER_MS).unref();
+  throw thrown;
 }
 
 function tooLarge(limit: number, size: number): TrainerError {

@@ -1,52 +1,86 @@
-import { decodeBase64, encodeBase64 } from "../codec/base64.ts";
-import { decodeParameters, encodeParameters, type Format } from "../codec/parameters.ts";
-import { findMismatch, findNonFinite, meanOf } from "../compute/aggregators/mean.ts";
+import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
+import { findAggregator } from "../compute/aggregators/registry.ts";
+import { runAggregator } from "../compute/aggregators/run-aggregator.ts";
 import { InputProblem } from "../compute/problem.ts";
 import type { Tensor } from "../compute/tensor.ts";
-import { TrainerError } from "../errors.ts";
-import { type OperationContext, sha256 } from "./participant.ts";
+import { clientOrder } from "../records/client-order.ts";
+import { type OperationAnswer, sha256 } from "./answer.ts";
+import type { ClientEntry } from "./client-intake.ts";
+import { type OperationContext, refuseOtherBase } from "./participant.ts";
 import { type AggregateRequest, parseAggregateRequest } from "./schemas.ts";
 
-interface Client {
-  readonly index: number;
-  readonly id: string;
-  readonly weight: number;
-  readonly sha256: string;
-  readonly format: Format;
-  readonly tensors: readonly Tensor[];
-  /** Why it has no part in the result; undefined when it has. */
-  readonly refused: { tensor: string; element: number } | undefined;
-}
-
-/** `/aggregate`: one set of parameters from many. */
-export function aggregate(value: unknown, context: OperationContext): object {
+/** `/aggregate`: one set of parameters from many. The clients are among the records already; what is left is to put them in order and combine. */
+export function aggregate(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseAggregateRequest(value);
-  checkLists(body);
-  const clients = body.parameters_list.map((text, index) => readClient(text, index, body));
-  const [first] = clients;
-  if (!first) throw new InputProblem("EMPTY_LIST", "parameters_list is empty");
-  refuseMismatch(clients, first);
-  if (body.on_invalid === "refuse") refuseNonFinite(clients);
-  const accepted = inFixedOrder(clients.filter((client) => !client.refused));
-  if (accepted.length === 0) throw new InputProblem("TOO_FEW_CLIENTS", "every client was dropped: all sent NaN or infinity");
-  const bytes = encodeParameters(meanOf(accepted), first.format);
+  const entries = allEntries(body, context);
+  checkLists(body, entries);
+  if (body.on_invalid === "refuse") refuseNonFinite(entries);
+  const taken = entries.flatMap((entry, index) => (entry.record === undefined ? [] : [{ record: entry.record, index }]));
+  if (taken.length === 0) throw new InputProblem("TOO_FEW_CLIENTS", "every client was dropped: all sent NaN or infinity");
+  const { name = "mean", ...settings } = body.strategy ?? {};
+  const aggregator = findAggregator(name);
+  if (!aggregator) throw new Error(`the schema let an unknown strategy through: ${name}`);
+  // By record: an entry that was refused has none, and a list that the body names twice leaves records nobody speaks of.
+  const byRecord = <Value>(valueAt: (index: number) => Value, otherwise: Value): Value[] => {
+    const values = new Array<Value>(context.records.count).fill(otherwise);
+    for (const { record, index } of taken) values[record] = valueAt(index);
+    return values;
+  };
+  const weights = byRecord((index) => body.weights?.[index] ?? 1, 0);
+  const lists = Object.entries(settings).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
+  checkSettingLists(lists, entries.length);
+  const perRecord = lists.map(([key, list]): [string, unknown[]] => [key, byRecord((index) => list[index], undefined)]);
+  const order = clientOrder(
+    context.records,
+    taken.map(({ record }) => record),
+    (record) => [weights[record] ?? 1, ...perRecord.map(([, list]) => Number(list[record]))],
+  );
+  const base = readContainer(body.base ?? (body.base_ref ? context.readBlob(body.base_ref.slice("sha256:".length)) : undefined), "base");
+  refuseOtherBase(body.base_hash, body.base ?? undefined);
+  const result = runAggregator({
+    aggregator,
+    records: context.records,
+    order,
+    weights,
+    settings: { ...settings, ...Object.fromEntries(perRecord) },
+    base,
+    state: readContainer(body.state ?? undefined, "state"),
+  });
+  const format = entries[0]?.format ?? "msgpack";
+  const bytes = encodeParameters(result.tensors, format);
   return {
-    parameters: encodeBase64(bytes),
-    metrics: { duration_ms: context.monotonicMs() - startedMs },
-    sha256: sha256(bytes),
-    format: first.format,
-    clients: clients.map(describeClient),
-    warnings,
+    parameters: bytes,
+    state: result.state && encodeParameters(result.state, "msgpack"),
+    fields: {
+      metrics: { duration_ms: context.monotonicMs() - startedMs },
+      sha256: sha256(bytes),
+      format,
+      strategy: name,
+      clients: entries.map((entry, index) => {
+        const about = { id: body.client_ids?.[index] ?? String(index), index, weight: body.weights?.[index] ?? 1 };
+        if (entry.record === undefined) return { ...about, accepted: false, reason: "NON_FINITE", tensor: entry.refused?.tensor };
+        return { ...about, ...result.reports.get(entry.record) };
+      }),
+      warnings,
+    },
   };
 }
 
-/** What can be said before a byte is decoded. */
-function checkLists({ parameters_list: list, weights, client_ids: ids }: AggregateRequest): void {
-  if (list.length === 0) throw new InputProblem("EMPTY_LIST", "parameters_list is empty");
+function allEntries({ parameters_list: list, parameters_refs: references }: AggregateRequest, context: OperationContext): ClientEntry[] {
+  if (!list && !references)
+    throw new InputProblem("VALIDATION_ERROR", "body.parameters_list: must be a list of base64 texts", { field: "parameters_list" });
+  const referred = (references ?? []).map((reference, index) =>
+    context.intake.take(context.readBlob(reference.slice("sha256:".length)), (list?.length ?? 0) + index),
+  );
+  return [...(list ?? []), ...referred];
+}
+
+function checkLists({ weights, client_ids: ids }: AggregateRequest, entries: readonly ClientEntry[]): void {
+  if (entries.length === 0) throw new InputProblem("EMPTY_LIST", "parameters_list is empty");
   for (const [name, given] of Object.entries({ weights, client_ids: ids })) {
-    if (given && given.length !== list.length) {
-      throw new InputProblem("VALIDATION_ERROR", `${name} has ${given.length} entries and parameters_list has ${list.length}`, {
+    if (given && given.length !== entries.length) {
+      throw new InputProblem("VALIDATION_ERROR", `${name} has ${given.length} entries and parameters_list has ${entries.length}`, {
         field: name,
       });
     }
@@ -55,59 +89,38 @@ function checkLists({ parameters_list: list, weights, client_ids: ids }: Aggrega
     throw new InputProblem("VALIDATION_ERROR", "the weights must have a sum above 0", { field: "weights" });
 }
 
-function readClient(text: string, index: number, { weights, client_ids: ids }: AggregateRequest): Client {
-  try {
-    if (text === "") throw new InputProblem("VALIDATION_ERROR", "its parameters are empty");
-    const bytes = decodeBase64(text, `parameters_list[${index}]`);
-    const { format, tensors } = decodeParameters(bytes);
-    return {
-      index,
-      id: ids?.[index] ?? String(index),
-      weight: weights?.[index] ?? 1,
-      sha256: sha256(bytes),
-      format,
-      tensors,
-      refused: findNonFinite(tensors),
-    };
-  } catch (thrown) {
-    if (!(thrown instanceof InputProblem || thrown instanceof TrainerError)) throw thrown;
-    throw new TrainerError(thrown.kind, `client ${index}: ${thrown.message}`, {
-      details: { ...thrown.details, client: index },
-      cause: thrown,
-    });
+/** A setting that has one value for each client has them in the order of the request. */
+function checkSettingLists(lists: readonly [string, unknown[]][], clients: number): void {
+  for (const [name, list] of lists) {
+    if (list.length !== clients) {
+      throw new InputProblem(
+        "VALIDATION_ERROR",
+        `strategy.${name.slice(0, 100)} has ${list.length} entries and parameters_list has ${clients}`,
+        {
+          setting: name.slice(0, 100),
+        },
+      );
+    }
   }
 }
 
-function refuseMismatch(clients: readonly Client[], reference: Client): void {
-  for (const { index, tensors } of clients) {
-    const mismatch = findMismatch(reference.tensors, tensors);
-    if (mismatch)
-      throw new InputProblem(mismatch.kind, `client ${index}: ${mismatch.message} as client 0 has it`, {
-        client: index,
-        tensor: mismatch.tensor,
-      });
-  }
-}
-
-function refuseNonFinite(clients: readonly Client[]): void {
-  for (const { index, refused } of clients) {
-    if (refused)
+function refuseNonFinite(entries: readonly ClientEntry[]): void {
+  for (const [index, { refused }] of entries.entries()) {
+    if (refused) {
       throw new InputProblem("NON_FINITE", `client ${index}: tensor "${refused.tensor}" has a NaN or infinity`, {
         client: index,
         ...refused,
       });
+    }
   }
 }
 
-/**
- * Float sums depend on their order, and every voter must get the same bytes whatever order the results reached it in. So clients are
- * summed by the hash of what they sent, then by weight; two that are equal in both cannot be told apart by the sum either.
- */
-function inFixedOrder(clients: readonly Client[]): Client[] {
-  return clients.toSorted((left, right) => (left.sha256 < right.sha256 ? -1 : left.sha256 > right.sha256 ? 1 : left.weight - right.weight));
-}
-
-function describeClient({ id, index, weight, sha256: digest, refused }: Client): object {
-  const base = { id, index, weight, sha256: digest, accepted: !refused };
-  return refused ? { ...base, reason: "NON_FINITE", tensor: refused.tensor } : base;
+function readContainer(bytes: Uint8Array | undefined, field: string): readonly Tensor[] | undefined {
+  if (!bytes) return undefined;
+  try {
+    return decodeParameters(bytes).tensors;
+  } catch (thrown) {
+    if (thrown instanceof InputProblem) throw new InputProblem(thrown.kind, `${field}: ${thrown.message}`, { ...thrown.details, field });
+    throw thrown;
+  }
 }

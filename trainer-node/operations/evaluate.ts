@@ -1,23 +1,27 @@
-import { scoreSoftmax } from "../compute/tasks/softmax.ts";
+import { rowsOf } from "../compute/datasets/rows.ts";
+import { findTask } from "../compute/tasks/registry.ts";
+import type { OperationAnswer } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
 import { type OperationContext, startingModel } from "./participant.ts";
 import { parseParticipantRequest } from "./schemas.ts";
 
-/** `/evaluate`: the share of rows the parameters label rightly. */
-export function evaluate(value: unknown, context: OperationContext): object {
+/** `/evaluate`: how well the parameters do on the data. */
+export function evaluate(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
   const seed = body.config.seed ?? context.seed;
-  const dataset = readDataset(body.dataset, "test", context.data);
-  const { model, format } = startingModel(body, dataset, seed);
-  const { accuracy, loss } = scoreSoftmax(model, dataset);
+  const data = readDataset(body.dataset, { split: "test", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
+  const { learner, format } = startingModel(body, data, { ...context, seed });
+  const { accuracy, loss } = learner.score(data);
   return {
-    accuracy,
-    num_samples: dataset.rows,
-    metrics: { loss, duration_ms: context.monotonicMs() - startedMs },
-    format,
-    // A seed that had no part in the answer is not reported as if it had.
-    ...(body.parameters ? {} : { seed }),
-    warnings,
+    fields: {
+      accuracy,
+      num_samples: rowsOf(data),
+      metrics: { loss, duration_ms: context.monotonicMs() - startedMs },
+      format,
+      // A seed that had no part in the answer is not reported as if it had.
+      ...(body.parameters || body.parameters_ref ? {} : { seed }),
+      warnings,
+    },
   };
 }

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { decodeBase64 } from "../codec/base64.ts";
-import { checkedDataset, DATASET_LIMITS, type Dataset } from "../compute/datasets/dataset.ts";
+import { checkedDataset, DATASET_LIMITS } from "../compute/datasets/dataset.ts";
+import type { RowsData } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { DTYPES, type Tensor, tensorFromBytes } from "../compute/tensor.ts";
 import { parseWith } from "./schemas.ts";
 
-const LABEL_KEYS = ["label", "y", "target"] as const;
+export const LABEL_KEYS = ["label", "y", "target"] as const;
 
 const tensorField = z.object({
   dtype: z.enum(DTYPES, `must be one of: ${DTYPES.join(", ")}`),
@@ -13,38 +14,62 @@ const tensorField = z.object({
   data: z.string("must be base64 text"),
 });
 
-/** Rows `[{"f0": 0.1, ..., "label": 3}]`. The label is `label`, `y` or `target`, else the last key; the others are columns in the order of row 0. */
-export function readRows(rows: readonly unknown[]): Dataset {
+/** Rows as they were sent, before a task says what the value of each means. */
+export interface RawRows {
+  readonly rows: number;
+  readonly columns: number;
+  readonly features: Float32Array;
+  readonly values: Float64Array;
+}
+
+/**
+ * Rows `[{"f0": 0.1, ..., "label": 3}]`. The label is `label`, `y` or `target`, else the last key; the others are columns in the order of
+ * row 0. Where labels are optional, only those three names are a label.
+ */
+export function readRows(rows: readonly unknown[], labels: "required" | "optional"): RawRows {
   refuseSize(rows.length, 1);
   const [first] = rows;
   const keys = isRecord(first) ? Object.keys(first) : [];
-  const labelKey = LABEL_KEYS.find((key) => keys.includes(key)) ?? keys.at(-1);
-  if (labelKey === undefined || keys.length < 2) refuseRow(0, "must be an object of numbers: at least one column and a label");
+  const labelKey = LABEL_KEYS.find((key) => keys.includes(key)) ?? (labels === "required" ? keys.at(-1) : undefined);
   const columns = keys.filter((key) => key !== labelKey);
+  if ((labelKey === undefined && labels === "required") || columns.length === 0)
+    refuseRow(0, "must be an object of numbers: at least one column and a label");
   refuseSize(rows.length, columns.length);
   const features = new Float32Array(rows.length * columns.length);
-  const rawLabels = new Float64Array(rows.length);
+  const values = new Float64Array(rows.length);
   rows.forEach((row, index) => {
     if (!isRecord(row) || Object.keys(row).length !== keys.length) refuseRow(index, "has other keys than row 0");
     columns.forEach((key, column) => {
       features[index * columns.length + column] = numberOf(row, key, index);
     });
-    rawLabels[index] = numberOf(row, labelKey, index);
+    if (labelKey !== undefined) values[index] = numberOf(row, labelKey, index);
   });
-  return checkedDataset({ rows: rows.length, columns: columns.length, features, labels: new Int32Array(rows.length), rawLabels });
+  return { rows: rows.length, columns: columns.length, features, values };
 }
 
 /** A matrix `{x: [[...]], y: [...]}`, or either as a base64 tensor `{dtype, shape, data}`. */
-export function readMatrix({ x, y }: { x: unknown; y: unknown }): Dataset {
+export function readMatrix({ x, y }: { x: unknown; y: unknown }, labels: "required" | "optional"): RawRows {
   const { rows, columns, features } = Array.isArray(x) ? readNestedArrays(x) : readFeatureTensor(x);
-  const rawLabels = Array.isArray(y) ? readLabelArray(y) : readLabelTensor(y);
-  if (rawLabels.length !== rows) {
-    throw new InputProblem("SHAPE_MISMATCH", `dataset.x has ${rows} rows and dataset.y has ${rawLabels.length} labels`, {
+  if (y === undefined && labels === "optional") return { rows, columns, features, values: new Float64Array(rows) };
+  const values = Array.isArray(y) ? readLabelArray(y) : readLabelTensor(y);
+  if (values.length !== rows) {
+    throw new InputProblem("SHAPE_MISMATCH", `dataset.x has ${rows} rows and dataset.y has ${values.length} labels`, {
       rows,
-      labels: rawLabels.length,
+      labels: values.length,
     });
   }
-  return checkedDataset({ rows, columns, features, labels: new Int32Array(rows), rawLabels });
+  return { rows, columns, features, values };
+}
+
+/** The rows in the form a task takes them: with a class, or with a number. */
+export function asKind({ rows, columns, features, values }: RawRows, kind: "labelled" | "valued"): RowsData {
+  const dataset = { rows, columns, features, labels: new Int32Array(rows) };
+  if (kind === "labelled") return { kind, dataset: checkedDataset({ ...dataset, rawLabels: values }) };
+  checkedDataset({ ...dataset, rawLabels: new Float64Array(rows) });
+  const targets = Float32Array.from(values);
+  const row = targets.findIndex((value) => !Number.isFinite(value));
+  if (row >= 0) throw new InputProblem("NON_FINITE", `row ${row} of the dataset has a target that is not a finite float32`, { row });
+  return { kind, rows, columns, features, targets };
 }
 
 interface Matrix {
@@ -93,7 +118,8 @@ function readTensor(value: unknown, where: string): Tensor {
 }
 
 function numbersOf(tensor: Tensor): ArrayLike<number> {
-  return tensor.data instanceof BigInt64Array ? Float64Array.from(tensor.data, Number) : tensor.data;
+  const { data } = tensor;
+  return data instanceof BigInt64Array || data instanceof BigUint64Array ? Float64Array.from(data, Number) : data;
 }
 
 function numberOf(row: Record<string, unknown>, key: string, index: number): number {
@@ -102,11 +128,11 @@ function numberOf(row: Record<string, unknown>, key: string, index: number): num
   return typeof value === "number" ? value : refuseRow(index, `has something that is not a number at "${key}"`);
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function refuseSize(rows: number, columns: number): void {
+export function refuseSize(rows: number, columns: number): void {
   if (rows === 0) throw new InputProblem("EMPTY_DATASET", "the dataset has no rows");
   if (columns === 0) throw new InputProblem("VALIDATION_ERROR", "the dataset has no columns");
   if (rows > DATASET_LIMITS.rowsMax || columns > DATASET_LIMITS.columnsMax) {
@@ -115,6 +141,6 @@ function refuseSize(rows: number, columns: number): void {
   }
 }
 
-function refuseRow(row: number, what: string): never {
+export function refuseRow(row: number, what: string): never {
   throw new InputProblem("VALIDATION_ERROR", `row ${row} of the dataset ${what}`, { row });
 }

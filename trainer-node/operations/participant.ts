@@ -1,39 +1,46 @@
-import { createHash } from "node:crypto";
-import { decodeBase64 } from "../codec/base64.ts";
 import { decodeParameters, type Format } from "../codec/parameters.ts";
-import type { Dataset } from "../compute/datasets/dataset.ts";
-import { initialModel, readModel, type SoftmaxModel } from "../compute/tasks/softmax-model.ts";
+import type { RowsData } from "../compute/datasets/rows.ts";
+import { findTask } from "../compute/tasks/registry.ts";
+import type { Learner, Progress } from "../compute/tasks/task.ts";
+import type { Tensor } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
+import type { OpenRecords } from "../records/client-records.ts";
+import { sha256 } from "./answer.ts";
+import type { ClientIntake } from "./client-intake.ts";
 import type { NodeData } from "./dataset.ts";
 import type { ParticipantRequest } from "./schemas.ts";
 
-/** What a worker lends to an operation: its data, a seed for callers who gave none, and a clock. */
+/** What a worker lends to an operation. */
 export interface OperationContext {
   readonly data: NodeData;
+  /** For a caller who named none; chance is not made in workers. */
   readonly seed: number;
   readonly monotonicMs: () => number;
+  readonly onProgress: (progress: Progress) => void;
+  /** Bytes that were put here before, by their hash. */
+  readonly readBlob: (digest: string) => Uint8Array<ArrayBuffer>;
+  readonly records: OpenRecords;
+  readonly intake: ClientIntake;
 }
 
 /** The model a train or evaluate call starts from: the one sent, or a fresh one of the data's size. */
-export function startingModel(request: ParticipantRequest, dataset: Dataset, seed: number): { model: SoftmaxModel; format: Format } {
-  if (!request.parameters) {
-    refuseOtherBase(request.base_hash, undefined);
-    const format = request.format ?? "msgpack";
-    const layout = format === "npy" ? "stacked" : "named";
-    return { model: initialModel({ columns: dataset.columns, classes: dataset.classes, layout, seed }), format };
-  }
-  const bytes = decodeBase64(request.parameters, "parameters");
+export function startingModel(
+  request: ParticipantRequest,
+  data: RowsData,
+  context: Pick<OperationContext, "readBlob"> & { seed: number },
+): { learner: Learner; format: Format; start: readonly Tensor[] | undefined } {
+  const task = findTask(request.config.task);
+  const bytes =
+    request.parameters ?? (request.parameters_ref ? context.readBlob(request.parameters_ref.slice("sha256:".length)) : undefined);
   refuseOtherBase(request.base_hash, bytes);
-  const { format, tensors } = decodeParameters(bytes);
-  return { model: readModel(tensors), format };
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  const sent = bytes && decodeParameters(bytes);
+  const format = sent?.format ?? request.format ?? "msgpack";
+  const learner = task.open({ tensors: sent?.tensors, data, options: request.config, single: format === "npy", seed: context.seed });
+  return { learner, format, start: sent?.tensors };
 }
 
 /** A caller who says what it believes to build on is told when that is not what it sent; no parameters have no hash. */
-function refuseOtherBase(expected: string | null | undefined, bytes: Uint8Array | undefined): void {
+export function refuseOtherBase(expected: string | null | undefined, bytes: Uint8Array | undefined): void {
   if (!expected) return;
   const actual = bytes ? sha256(bytes) : null;
   if (actual !== expected.toLowerCase()) {

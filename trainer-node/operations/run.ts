@@ -1,43 +1,44 @@
-import { jsonDepthExceeds } from "../../common/json.ts";
-import { TrainerError } from "../errors.ts";
+import { InputProblem } from "../compute/problem.ts";
 import type { Operation } from "../pool/messages.ts";
+import type { ByteSource } from "../stream/byte-source.ts";
 import { aggregate } from "./aggregate.ts";
+import { type OperationAnswer, type WrittenAnswer, writeAnswer } from "./answer.ts";
+import { type BodyType, readCallBody } from "./call-body.ts";
 import { evaluate } from "./evaluate.ts";
 import type { OperationContext } from "./participant.ts";
+import { predict } from "./predict.ts";
 import { train } from "./train.ts";
 
-export const JSON_DEPTH_MAX = 64;
+type Run = (fields: object, context: OperationContext) => OperationAnswer;
 
-const OPERATIONS: Readonly<Record<Operation, (value: unknown, context: OperationContext) => object>> = { train, evaluate, aggregate };
+const OPERATIONS: Readonly<Record<Operation, Run>> = {
+  train,
+  evaluate,
+  aggregate,
+  predict,
+  /** The second generation of the protocol: one route, and the operation in the body. */
+  call: (fields, context) => methodOf(fields)(fields, context),
+};
+const METHODS: Readonly<Record<string, Run>> = { train, evaluate, aggregate };
+
+export interface Call {
+  readonly operation: Operation;
+  readonly bodyType: BodyType;
+  readonly answerType: BodyType;
+  /** The other fields of a call whose body is octets. */
+  readonly config: string | undefined;
+}
 
 /** One call from the bytes of its body to the bytes of its answer; throws what the caller did wrong. */
-export function runOperation(operation: Operation, body: Uint8Array, context: OperationContext): Uint8Array<ArrayBuffer> {
-  const answer = OPERATIONS[operation](parseJsonObject(body), context);
-  return new TextEncoder().encode(JSON.stringify(answer));
+export function runOperation(call: Call, body: ByteSource, context: OperationContext): WrittenAnswer {
+  const { operation, bodyType, config } = call;
+  const fields = readCallBody(body, { bodyType, config, list: operation === "aggregate", intake: context.intake });
+  return writeAnswer(OPERATIONS[operation](fields, context), call.answerType);
 }
 
-function parseJsonObject(body: Uint8Array): object {
-  if (body.byteLength === 0) throw new TrainerError("MALFORMED_JSON", "The body is empty; send a JSON object.");
-  const text = decodeUtf8(body);
-  // Before parsing: what is too deep for us is too deep for whatever reads the parsed value, too.
-  if (jsonDepthExceeds(text, JSON_DEPTH_MAX))
-    throw new TrainerError("MALFORMED_JSON", `The body is nested deeper than ${JSON_DEPTH_MAX} levels.`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new TrainerError("MALFORMED_JSON", "The body is not JSON.", { cause });
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TrainerError("VALIDATION_ERROR", "The body must be a JSON object.");
-  }
-  return value;
-}
-
-function decodeUtf8(body: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(body);
-  } catch (cause) {
-    throw new TrainerError("MALFORMED_JSON", "The body is not UTF-8.", { cause });
-  }
+function methodOf(fields: object): Run {
+  const { method } = fields as { method?: unknown };
+  const run = typeof method === "string" && Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+  if (!run) throw new InputProblem("VALIDATION_ERROR", `method must be one of: ${Object.keys(METHODS).join(", ")}`, { field: "method" });
+  return run;
 }

@@ -1,73 +1,94 @@
 import { z } from "zod";
 import { FORMATS } from "../codec/parameters.ts";
+import { STRATEGY_NAMES } from "../compute/aggregators/registry.ts";
 import { SEED_MAX } from "../compute/random.ts";
+import { TASK_NAMES } from "../compute/tasks/registry.ts";
 import { TENSOR_LIMITS } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
+import { CLIENTS_MAX } from "./call-limits.ts";
+import { ClientEntry } from "./client-intake.ts";
 
-/** What this node can do, by name; `/v1/info` describes each. */
-const TASKS = ["softmax"] as const;
-const STRATEGIES = ["mean"] as const;
-export const CLIENTS_MAX = 10_000;
-
-const base64 = z.string("must be base64 text");
+const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be base64 text");
+const entry = z.custom<ClientEntry>((value) => value instanceof ClientEntry, "must be base64 text");
 const seed = z.int().min(0).max(SEED_MAX);
 const format = z.enum(FORMATS, `must be one of: ${FORMATS.join(", ")}`);
 const digest = z.string().regex(/^[0-9a-fA-F]{64}$/, "must be a sha-256 in hex");
+const reference = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hex digits");
+const roundId = z.union([z.string(), z.number()]).nullish();
 
 /** A setting of the contract that would change the result and is not built yet: its neutral value passes, anything else is refused, not ignored. */
 const notOffered = z.literal(0, "is not offered by this node yet").nullish();
 
 const config = z.object({
-  task: z.enum(TASKS, `must be one of: ${TASKS.join(", ")}`).default("softmax"),
+  task: z.enum(TASK_NAMES as [string, ...string[]], `must be one of: ${TASK_NAMES.join(", ")}`).default("softmax"),
   epochs: z.int().min(1).max(1000).default(1),
   batch_size: z.int().min(1).max(100_000).default(10),
   lr: z.number().positive().max(100).default(0.1),
   seed: seed.optional(),
-  optimizer: z.literal("sgd", "must be one of: sgd").optional(),
-  mu: notOffered,
-  clip_norm: notOffered,
+  optimizer: z.enum(["sgd", "momentum", "adam"], "must be one of: sgd, momentum, adam").default("sgd"),
+  momentum: z.number().min(0).lt(1).default(0.9),
+  mu: z.number().min(0).max(1000).nullish(),
+  clip_norm: z.number().min(0).nullish(),
   noise_multiplier: notOffered,
+  classes: z.int().min(2).max(10_000).optional(),
+  hidden: z.array(z.int().min(1).max(8192)).min(1).max(8).optional(),
+  filters: z.int().min(1).max(128).optional(),
+  buckets: z
+    .int()
+    .min(16)
+    .max(2 ** 20)
+    .optional(),
+  dimensions: z.int().min(1).max(1024).optional(),
+  context: z.int().min(1).max(256).optional(),
 });
 
 const participantRequest = z.object({
-  parameters: base64.nullish(),
+  parameters: bytes.nullish(),
+  parameters_ref: reference.nullish(),
   dataset: z.unknown().optional(),
   config: config.nullish().transform((value) => value ?? config.parse({})),
   format: format.nullish(),
-  round_id: z.union([z.string(), z.number()]).nullish(),
+  round_id: roundId,
   base_hash: digest.nullish(),
+  /** The name of the operation where the route does not say it. */
+  method: z.string().nullish(),
 });
 
-const strategy = z.object({ name: z.enum(STRATEGIES, `must be one of: ${STRATEGIES.join(", ")}`).default("mean") });
-
 const aggregateRequest = z.object({
-  parameters_list: z.array(base64, "must be a list of base64 texts").max(CLIENTS_MAX),
+  parameters_list: z.array(entry, "must be a list of base64 texts").max(CLIENTS_MAX).nullish(),
+  parameters_refs: z.array(reference).max(CLIENTS_MAX).nullish(),
   weights: z.array(z.number().min(0)).nullish(),
   client_ids: z.array(z.string().max(TENSOR_LIMITS.nameBytesMax)).nullish(),
-  strategy: strategy.nullish(),
+  strategy: z
+    .looseObject({ name: z.enum(STRATEGY_NAMES as [string, ...string[]], `must be one of: ${STRATEGY_NAMES.join(", ")}`).default("mean") })
+    .nullish(),
+  base: bytes.nullish(),
+  base_ref: reference.nullish(),
+  state: bytes.nullish(),
   on_invalid: z.enum(["refuse", "drop"], "must be one of: refuse, drop").default("refuse"),
-  round_id: z.union([z.string(), z.number()]).nullish(),
+  round_id: roundId,
+  base_hash: digest.nullish(),
+  method: z.string().nullish(),
 });
 
 export type ParticipantRequest = z.infer<typeof participantRequest>;
 export type AggregateRequest = z.infer<typeof aggregateRequest>;
 
 /** A checked body and what was in it that nobody reads. */
-export interface Parsed<Body> {
+interface Parsed<Body> {
   readonly body: Body;
   readonly warnings: string[];
 }
 
-export function parseParticipantRequest(value: unknown): Parsed<ParticipantRequest> {
+export function parseParticipantRequest(value: object): Parsed<ParticipantRequest> {
   const body = parseWith(participantRequest, value, "body");
   const settings = (value as { config?: unknown }).config;
   return { body, warnings: [...unknownFields(value, participantRequest.shape, ""), ...unknownFields(settings, config.shape, "config.")] };
 }
 
-export function parseAggregateRequest(value: unknown): Parsed<AggregateRequest> {
+export function parseAggregateRequest(value: object): Parsed<AggregateRequest> {
   const body = parseWith(aggregateRequest, value, "body");
-  const settings = (value as { strategy?: unknown }).strategy;
-  return { body, warnings: [...unknownFields(value, aggregateRequest.shape, ""), ...unknownFields(settings, strategy.shape, "strategy.")] };
+  return { body, warnings: unknownFields(value, aggregateRequest.shape, "") };
 }
 
 /** Every problem of a value at once, each with its path. */

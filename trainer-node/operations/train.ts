@@ -1,29 +1,34 @@
-import { encodeBase64 } from "../codec/base64.ts";
 import { encodeParameters } from "../codec/parameters.ts";
-import { scoreSoftmax, trainSoftmax } from "../compute/tasks/softmax.ts";
-import { writeModel } from "../compute/tasks/softmax-model.ts";
+import { clipUpdate } from "../compute/clip-update.ts";
+import { rowsOf } from "../compute/datasets/rows.ts";
+import { findTask } from "../compute/tasks/registry.ts";
+import { type OperationAnswer, sha256 } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
-import { type OperationContext, sha256, startingModel } from "./participant.ts";
+import { type OperationContext, startingModel } from "./participant.ts";
 import { parseParticipantRequest } from "./schemas.ts";
 
 /** `/train`: the parameters after some epochs on the data. */
-export function train(value: unknown, context: OperationContext): object {
+export function train(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
-  const { epochs, batch_size: batchSize, lr: learningRate } = body.config;
+  const { epochs, batch_size: batchSize, lr: learningRate, optimizer, momentum, mu, clip_norm: clipNorm } = body.config;
   const seed = body.config.seed ?? context.seed;
-  const dataset = readDataset(body.dataset, "train", context.data);
-  const start = startingModel(body, dataset, seed);
-  const model = trainSoftmax(start.model, dataset, { epochs, batchSize, learningRate, seed });
-  const bytes = encodeParameters(writeModel(model), start.format);
-  const { loss, accuracy } = scoreSoftmax(model, dataset);
+  const data = readDataset(body.dataset, { split: "train", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
+  const { learner, format } = startingModel(body, data, { ...context, seed });
+  const before = clipNorm ? learner.tensors() : [];
+  learner.train(data, { epochs, batchSize, learningRate, seed, optimizer, momentum, mu: mu ?? 0 }, context.onProgress);
+  const trained = learner.tensors();
+  const bytes = encodeParameters(clipNorm ? clipUpdate(before, trained, clipNorm) : trained, format);
+  const { loss, accuracy } = learner.score(data);
   return {
-    parameters: encodeBase64(bytes),
-    num_samples: dataset.rows,
-    metrics: { loss, accuracy, duration_ms: context.monotonicMs() - startedMs },
-    sha256: sha256(bytes),
-    format: start.format,
-    seed,
-    warnings,
+    parameters: bytes,
+    fields: {
+      num_samples: rowsOf(data),
+      metrics: { loss, accuracy, duration_ms: context.monotonicMs() - startedMs },
+      sha256: sha256(bytes),
+      format,
+      seed,
+      warnings,
+    },
   };
 }

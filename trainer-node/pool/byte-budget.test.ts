@@ -13,5 +13,6 @@ test("the bytes of all calls together never pass the budget, and what one gives 
   expect(budget.heldBytes).toBe(40);
   second.grow(60);
   second.release();
+  second.grow(5);
   expect(budget.heldBytes).toBe(0);
 });

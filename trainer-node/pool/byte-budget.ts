@@ -20,8 +20,11 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   return {
     open: () => {
       let mine = 0;
+      let open = true;
       return {
         grow: (bytes) => {
+          // The rest of a body that was refused is let through, and held by nobody.
+          if (!open) return;
           if (heldBytes + bytes > bytesMax) {
             throw new TrainerError("BUSY", "The node holds as many bytes of work as it may; try again later.", {
               retryAfterSeconds: BUSY_RETRY_SECONDS,
@@ -33,6 +36,7 @@ export function createByteBudget(bytesMax: number): ByteBudget {
         release: () => {
           heldBytes -= mine;
           mine = 0;
+          open = false;
         },
       };
     },

@@ -1,8 +1,12 @@
+import type { MessagePort } from "node:worker_threads";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import type { ProblemDetails } from "../compute/problem.ts";
 import type { ErrorKind } from "../errors.ts";
+import type { BodyType } from "../operations/call-body.ts";
+import type { RingMemory } from "../stream/ring.ts";
 
-export const OPERATION_NAMES = ["train", "evaluate", "aggregate"] as const;
+/** The operations of the participant API, `call` being all of them behind one route. */
+export const OPERATION_NAMES = ["train", "evaluate", "aggregate", "predict", "call"] as const;
 export type Operation = (typeof OPERATION_NAMES)[number];
 
 /** What crosses into a worker thread. Bodies are moved, not copied: the sender's view is empty afterwards. */
@@ -11,14 +15,21 @@ export type ComputeTask =
   | {
       readonly type: "call";
       readonly operation: Operation;
+      /** The body, or its beginning where the rest comes through the ring. */
       readonly body: Uint8Array<ArrayBuffer>;
+      readonly ring?: RingMemory | undefined;
+      readonly bodyType?: BodyType;
+      readonly answerType?: BodyType;
+      readonly config?: string | undefined;
       /** For a caller who named none; chance is not made in workers. */
       readonly seed: number;
+      /** Where progress is told, when somebody listens. */
+      readonly progress?: MessagePort | undefined;
     };
 
 /** What comes back. A failure is data, not an exception: error classes do not survive the way between threads. */
 export type ComputeResult =
-  | { readonly type: "done"; readonly body: Uint8Array<ArrayBuffer> }
+  | { readonly type: "done"; readonly body: Uint8Array<ArrayBuffer>; readonly head?: string | undefined }
   | {
       readonly type: "failed";
       readonly kind: ErrorKind;
@@ -31,4 +42,12 @@ export type ComputeResult =
 export interface WorkerData {
   /** The default data set, in shared memory: one copy for all threads. */
   readonly fallback: Dataset | undefined;
+  /** Where aggregates may put what does not fit in memory; the system's own where absent. */
+  readonly tempFolder?: string | undefined;
+  /** Bytes of clients' tensors one aggregate keeps in memory before it writes to disk. */
+  readonly recordBytesInMemory?: number | undefined;
+  /** Where blobs are; calls that name one are refused where it is absent. */
+  readonly blobFolder?: string | undefined;
+  /** Prefixes of `file://` addresses that datasets may be read from. */
+  readonly datasetUris?: readonly string[] | undefined;
 }

@@ -19,7 +19,8 @@ function open(options: { threads?: number; queueMax?: number; taskTimeoutMs?: nu
 
 async function run(what: string, signal = new AbortController().signal): Promise<string> {
   const body = new TextEncoder().encode(what);
-  return new TextDecoder().decode(await pool.run({ type: "call", operation: "train", body, seed: 1 }, { signal }));
+  const answer = await pool.run({ type: "call", operation: "train", body, seed: 1 }, { signal });
+  return new TextDecoder().decode(answer.body);
 }
 
 afterEach(async () => {

@@ -6,11 +6,17 @@ import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 /** Threads that compute. One task has one thread; a task that ends its thread ends nobody else's. */
 export interface ComputePool {
   /** Throws BUSY when the queue is full and TIMEOUT when the task is over its time; ends the work when `signal` aborts. */
-  run(task: Extract<ComputeTask, { type: "call" }>, options: { signal: AbortSignal }): Promise<Uint8Array<ArrayBuffer>>;
+  run(task: Extract<ComputeTask, { type: "call" }>, options: { signal: AbortSignal }): Promise<ComputeAnswer>;
   /** Settles when every thread has loaded its code and data. */
   warmUp(): Promise<void>;
   load(): { running: number; queued: number };
   close(): Promise<void>;
+}
+
+export interface ComputeAnswer {
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** The fields of an answer whose body has no room for them. */
+  readonly head: string | undefined;
 }
 
 export interface PoolOptions {
@@ -54,7 +60,7 @@ export function createPool(options: PoolOptions): ComputePool {
       const timeout = AbortSignal.timeout(taskTimeoutMs);
       try {
         const work: Promise<ComputeResult> = piscina.run(task, {
-          transferList: [task.body.buffer],
+          transferList: [task.body.buffer, ...(task.progress ? [task.progress] : [])],
           signal: AbortSignal.any([signal, timeout]),
         });
         return unwrap(await work);
@@ -72,8 +78,8 @@ export function createPool(options: PoolOptions): ComputePool {
   };
 }
 
-function unwrap(result: ComputeResult): Uint8Array<ArrayBuffer> {
-  if (result.type === "done") return result.body;
+function unwrap(result: ComputeResult): ComputeAnswer {
+  if (result.type === "done") return { body: result.body, head: result.head };
   throw new TrainerError(result.kind, result.message, { details: result.details, internal: result.internal });
 }
 

@@ -13,17 +13,29 @@ export interface Partition {
   readonly alpha: number;
 }
 
+/** What a partition looks at: how many rows, and the class of each. */
+export interface Classed {
+  readonly rows: number;
+  readonly classes: number;
+  readonly labels: Int32Array;
+}
+
 /** One part of a data set. For one scheme, seed and `of`, the parts are disjoint and together the whole. */
 export function partitionDataset(dataset: Dataset, partition: Partition): Dataset {
+  return selectRows(dataset, partitionRows(dataset, partition));
+}
+
+/** The rows of one part. */
+export function partitionRows(dataset: Classed, partition: Partition): Int32Array {
   const random = createRandom(partition.seed, PURPOSE.partition);
   const shuffled = shuffledIndices(dataset.rows, random);
   switch (partition.scheme) {
     case "iid":
-      return selectRows(dataset, slice(shuffled, partition.index, partition.of));
+      return slice(shuffled, partition.index, partition.of);
     case "shards":
-      return selectRows(dataset, twoShards(dataset, shuffled, partition, random));
+      return twoShards(dataset, shuffled, partition, random);
     case "dirichlet":
-      return selectRows(dataset, dirichletShare(dataset, shuffled, partition, random));
+      return dirichletShare(dataset, shuffled, partition, random);
   }
 }
 
@@ -32,7 +44,7 @@ function slice(order: Int32Array, index: number, of: number): Int32Array {
 }
 
 /** McMahan 2017: sorted by label, cut into two shards a participant, dealt at random; most see two labels only. */
-function twoShards(dataset: Dataset, shuffled: Int32Array, { index, of }: Partition, random: SeededRandom): Int32Array {
+function twoShards(dataset: Classed, shuffled: Int32Array, { index, of }: Partition, random: SeededRandom): Int32Array {
   const byLabel = shuffled.toSorted((left, right) => (dataset.labels[left] as number) - (dataset.labels[right] as number));
   const deal = shuffledIndices(2 * of, random);
   const first = slice(byLabel, deal[2 * index] as number, 2 * of);
@@ -44,7 +56,7 @@ function twoShards(dataset: Dataset, shuffled: Int32Array, { index, of }: Partit
 }
 
 /** Each class is shared out by its own Dirichlet draw; every part makes the same draws and takes its own cut of each. */
-function dirichletShare(dataset: Dataset, shuffled: Int32Array, { index, of, alpha }: Partition, random: SeededRandom): Int32Array {
+function dirichletShare(dataset: Classed, shuffled: Int32Array, { index, of, alpha }: Partition, random: SeededRandom): Int32Array {
   const taken: number[] = [];
   for (let label = 0; label < dataset.classes; label++) {
     const rows = shuffled.filter((row) => dataset.labels[row] === label);

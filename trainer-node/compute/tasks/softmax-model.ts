@@ -1,6 +1,6 @@
 import { InputProblem } from "../problem.ts";
 import { createRandom, PURPOSE } from "../random.ts";
-import { type FloatTensor, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
+import { type FloatTensor, type FloatType, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
 
 /**
  * A softmax regression. On the wire it is either "named" (tensors `weight` [columns, classes] and `bias` [classes]) or, where
@@ -9,7 +9,7 @@ import { type FloatTensor, firstNonFinite, isFloat, type Tensor } from "../tenso
 export interface SoftmaxModel {
   readonly columns: number;
   readonly classes: number;
-  readonly dtype: "f32" | "f64";
+  readonly dtype: FloatType;
   readonly layout: "named" | "stacked";
   /** Always float64 while computing; rounded to `dtype` on the way out. */
   readonly weight: Float64Array;
@@ -60,7 +60,7 @@ export function writeModel(model: SoftmaxModel): Tensor[] {
 
 function checkTensor(tensor: Tensor): void {
   if (!isFloat(tensor)) {
-    const message = `tensor "${tensor.name}" is ${tensor.dtype}; softmax regression takes f32 or f64`;
+    const message = `tensor "${tensor.name}" is ${tensor.dtype}; softmax regression takes floats`;
     throw new InputProblem("DTYPE_MISMATCH", message, { tensor: tensor.name, dtype: tensor.dtype });
   }
   const index = firstNonFinite(tensor.data);
@@ -97,6 +97,6 @@ function readNamed(weight: FloatTensor, bias: FloatTensor): SoftmaxModel {
   return { columns, classes, dtype: weight.dtype, layout, weight: Float64Array.from(weight.data), bias: Float64Array.from(bias.data) };
 }
 
-function floatTensor(name: string, dtype: "f32" | "f64", shape: readonly number[], values: Float64Array): FloatTensor {
-  return { name, dtype, shape, data: dtype === "f32" ? Float32Array.from(values) : Float64Array.from(values) };
+function floatTensor(name: string, dtype: FloatType, shape: readonly number[], values: Float64Array): FloatTensor {
+  return { name, dtype, shape, data: dtype === "f64" ? Float64Array.from(values) : Float32Array.from(values) };
 }

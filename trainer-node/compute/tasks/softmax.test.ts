@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { meanOf } from "../aggregators/mean.ts";
+import { aggregateTensors } from "../aggregators/aggregate-harness.ts";
 import type { Dataset } from "../datasets/dataset.ts";
 import { parseDigits, splitDigits } from "../datasets/digits.ts";
 import { partitionDataset } from "../datasets/partition.ts";
@@ -85,7 +85,8 @@ describe("the federated stand-in of the reference page (digits, 10 clients, lr 0
     let global = zeros(64, 10);
     for (let round = 0; round < count; round++) {
       const settings = { epochs: 5, batchSize: 10, learningRate: 0.1, seed: round };
-      global = readModel(meanOf(parts.map((part) => ({ tensors: writeModel(trainSoftmax(global, part, settings)), weight: part.rows }))));
+      const clients = parts.map((part) => writeModel(trainSoftmax(global, part, settings)));
+      global = readModel(aggregateTensors({ strategy: "fedavg", clients, weights: parts.map((part) => part.rows) }).tensors);
     }
     return scoreSoftmax(global, held).accuracy;
   };

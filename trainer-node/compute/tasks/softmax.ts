@@ -4,23 +4,26 @@ import { createRandom, PURPOSE, shuffle } from "../random.ts";
 import { firstNonFinite } from "../tensor.ts";
 import type { SoftmaxModel } from "./softmax-model.ts";
 
-export interface TrainSettings {
+interface SoftmaxSettings {
   readonly epochs: number;
   readonly batchSize: number;
   readonly learningRate: number;
   readonly seed: number;
+  /** FedProx: the weight of half the squared distance to the start, added to the loss. */
+  readonly mu?: number;
+  readonly onEpoch?: (progress: { epoch: number; epochs: number }) => void;
 }
 
-export interface Score {
+interface Score {
   readonly accuracy: number;
   /** Mean cross-entropy in nats. */
   readonly loss: number;
 }
 
 /** Mini-batch gradient descent on the mean cross-entropy; each epoch sees every row once, in an order of the seed. */
-export function trainSoftmax(start: SoftmaxModel, dataset: Dataset, settings: TrainSettings): SoftmaxModel {
-  checkFit(start, dataset);
-  const model = { ...start, weight: start.weight.slice(), bias: start.bias.slice() };
+export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: SoftmaxSettings): SoftmaxModel {
+  checkFit(anchor, dataset);
+  const model = { ...anchor, weight: anchor.weight.slice(), bias: anchor.bias.slice() };
   const random = createRandom(settings.seed, PURPOSE.shuffle);
   const order = Int32Array.from({ length: dataset.rows }, (_, index) => index);
   const errors = new Float64Array(Math.min(settings.batchSize, dataset.rows) * model.classes);
@@ -28,7 +31,9 @@ export function trainSoftmax(start: SoftmaxModel, dataset: Dataset, settings: Tr
     shuffle(order, random);
     for (let start = 0; start < order.length; start += settings.batchSize) {
       step(model, dataset, order.subarray(start, start + settings.batchSize), errors, settings.learningRate);
+      if (settings.mu) pullBack(model, anchor, settings.learningRate * settings.mu);
     }
+    settings.onEpoch?.({ epoch: epoch + 1, epochs: settings.epochs });
   }
   if (firstNonFinite(model.weight) >= 0 || firstNonFinite(model.bias) >= 0) {
     throw new InputProblem("NON_FINITE", "the training diverged: the parameters are no longer finite; use a smaller lr", {
@@ -36,6 +41,16 @@ export function trainSoftmax(start: SoftmaxModel, dataset: Dataset, settings: Tr
     });
   }
   return model;
+}
+
+/** The classes and their probabilities for every row. */
+export function predictSoftmax(model: SoftmaxModel, dataset: Dataset): { label: number; scores: number[] }[] {
+  checkFit(model, dataset);
+  const probabilities = new Float64Array(model.classes);
+  return Array.from({ length: dataset.rows }, (_, row) => {
+    predict(model, dataset, row, probabilities);
+    return { label: argmax(probabilities), scores: [...probabilities] };
+  });
 }
 
 export function scoreSoftmax(model: SoftmaxModel, dataset: Dataset): Score {
@@ -83,6 +98,16 @@ function step(model: SoftmaxModel, dataset: Dataset, batch: Int32Array, errors: 
       if (scale !== 0) subtractScaled(model.weight, column * classes, error, scale);
     }
     subtractScaled(model.bias, 0, error, rate);
+  }
+}
+
+/** The step of the proximal term: towards where the training began. */
+function pullBack(model: SoftmaxModel, anchor: SoftmaxModel, rate: number): void {
+  for (const part of ["weight", "bias"] as const) {
+    for (let index = 0; index < model[part].length; index++) {
+      const value = model[part][index] as number;
+      model[part][index] = value - rate * (value - (anchor[part][index] as number));
+    }
   }
 }
 

@@ -1,0 +1,32 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const INSTALL_MAX_MS = 240_000;
+const RUN_MAX_MS = 240_000;
+
+/** Flower from PyPI in a folder of its own; the reason where it cannot be had here. */
+export async function flowerPython(cache: string): Promise<{ python: string; version: string } | { reason: string }> {
+  const folder = join(cache, "flower");
+  const python = join(folder, "bin", "python");
+  try {
+    if (!existsSync(python)) await run("python3", ["-m", "venv", folder], { timeout: INSTALL_MAX_MS });
+    const version = () => run(python, ["-c", "import importlib.metadata as m, flwr; print(m.version('flwr'))"], { timeout: RUN_MAX_MS });
+    const found = await version().catch(async () => {
+      await run(python, ["-m", "pip", "install", "-q", "flwr"], { timeout: INSTALL_MAX_MS });
+      return version();
+    });
+    return { python, version: found.stdout.trim() };
+  } catch (thrown) {
+    return { reason: thrown instanceof Error ? (thrown.message.split("\n")[0] ?? "unknown") : String(thrown) };
+  }
+}
+
+/** CPU seconds of one weighted mean by Flower. */
+export async function flowerAggregate(python: string, clients: number, length: number): Promise<number> {
+  const script = join(import.meta.dirname, "flower-figures.py");
+  const { stdout } = await run(python, [script, String(clients), String(length)], { timeout: RUN_MAX_MS });
+  return Number(stdout.trim());
+}

@@ -1,0 +1,128 @@
+import { tmpdir } from "node:os";
+import { decodeParameters, encodeParameters } from "../../trainer-node/codec/parameters.ts";
+import { findAggregator } from "../../trainer-node/compute/aggregators/registry.ts";
+import { runAggregator } from "../../trainer-node/compute/aggregators/run-aggregator.ts";
+import { createVectors } from "../../trainer-node/compute/clients/vectors.ts";
+import type { Kernels } from "../../trainer-node/compute/kernels/kernels.ts";
+import { createPlainKernels } from "../../trainer-node/compute/kernels/plain-kernels.ts";
+import { createRandom } from "../../trainer-node/compute/random.ts";
+import { dense } from "../../trainer-node/compute/tasks/network/dense.ts";
+import { softmaxLoss } from "../../trainer-node/compute/tasks/network/loss.ts";
+import { createNetwork } from "../../trainer-node/compute/tasks/network/network.ts";
+import { relu } from "../../trainer-node/compute/tasks/network/relu.ts";
+import { createClientRecords, type OpenRecords } from "../../trainer-node/records/client-records.ts";
+
+export interface Cost {
+  readonly wallSeconds: number;
+  readonly cpuSeconds: number;
+}
+
+/** The least of some runs: other work on the machine can only add. */
+function measure(work: () => void, runs = 3): Cost {
+  let best: Cost = { wallSeconds: Number.POSITIVE_INFINITY, cpuSeconds: Number.POSITIVE_INFINITY };
+  for (let run = 0; run < runs; run++) {
+    const [startedMs, cpu] = [performance.now(), process.cpuUsage()];
+    work();
+    const used = process.cpuUsage(cpu);
+    best = {
+      wallSeconds: Math.min(best.wallSeconds, (performance.now() - startedMs) / 1000),
+      cpuSeconds: Math.min(best.cpuSeconds, (used.user + used.system) / 1e6),
+    };
+  }
+  return best;
+}
+
+/** One client's vector, different for each, in the array given. */
+function fillClient(values: Float32Array<ArrayBuffer>, client: number): Float32Array<ArrayBuffer> {
+  let state = client * 2_654_435_761 + 1;
+  for (let index = 0; index < values.length; index++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    values[index] = state / 2 ** 31;
+  }
+  return values;
+}
+
+function recordsOf(clients: number, length: number, memoryBytes: number): OpenRecords {
+  const records = createClientRecords({ folder: tmpdir(), memoryBytes });
+  const values = new Float32Array(length);
+  for (let client = 0; client < clients; client++)
+    records.add([{ name: "w", dtype: "f32", shape: [length], data: fillClient(values, client) }]);
+  return records;
+}
+
+/** Reading every input once, and the mean of them, from memory. */
+export function aggregateFigures(clients: number, length: number): { read: Cost; mean: Cost } {
+  const records = recordsOf(clients, length, Number.MAX_SAFE_INTEGER);
+  const order = [...Array(clients).keys()];
+  const weights = order.map((client) => client + 1);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const [segment] = records.segments;
+  const block = new Uint8Array(65_536);
+  const read = measure(() => {
+    if (!segment) return;
+    for (const client of order) {
+      for (let start = 0; start < length; start += block.byteLength / 4) {
+        const size = Math.min(block.byteLength, (length - start) * 4);
+        records.read(client, segment, start, block.subarray(0, size));
+      }
+    }
+  });
+  const mean = measure(() => void createVectors(records, order).combine(weights, { divisor: total, within: true }));
+  records.close();
+  return { read, mean };
+}
+
+/** A whole strategy over records of which all but the first are on disk; to be run in a process of its own, for its peak is measured. */
+export function runFromDisk(strategy: string, clients: number, length: number): void {
+  const records = recordsOf(clients, length, 0);
+  const aggregator = findAggregator(strategy);
+  if (!aggregator) throw new Error(`no strategy ${strategy}`);
+  runAggregator({
+    aggregator,
+    records,
+    order: [...Array(clients).keys()],
+    weights: Array(clients).fill(1),
+    settings: {},
+    base: undefined,
+    state: undefined,
+  });
+  records.close();
+}
+
+/** What a node that parses the whole body first would do with each client: parse, decode base64, decode the container. */
+export function parseThenDecode(body: string, times: number): Cost {
+  return measure(() => {
+    for (let client = 0; client < times; client++) {
+      const { parameters } = JSON.parse(body) as { parameters: string };
+      decodeParameters(Buffer.from(parameters, "base64"));
+    }
+  }, 1);
+}
+
+export function containerOf(client: number, length: number): Uint8Array<ArrayBuffer> {
+  return encodeParameters(
+    [{ name: "w", dtype: "f32", shape: [length], data: fillClient(new Float32Array(length), client) }],
+    "safetensors",
+  );
+}
+
+/** Rows a second of a perceptron 64 → 128 → 10 in batches of 32. */
+export function mlpRowsPerSecond(kernels: "wasm" | "plain", rows: number): number {
+  const random = createRandom(1, 1);
+  const samples = {
+    rows,
+    columns: 64,
+    classes: 10,
+    features: Float32Array.from({ length: rows * 64 }, () => random.uniform()),
+    labels: Int32Array.from({ length: rows }, () => random.below(10)),
+  };
+  const network = createNetwork({
+    layers: [dense("a", { inputs: 64, outputs: 128 }), relu(128), dense("b", { inputs: 128, outputs: 10 })],
+    loss: softmaxLoss,
+    start: { seed: 1 },
+    ...(kernels === "plain" && { kernelsFor: (bytes: number): Kernels => createPlainKernels(bytes) }),
+  });
+  const settings = { epochs: 1, batchSize: 32, learningRate: 0.01, seed: 1, optimizer: "sgd", momentum: 0, mu: 0 } as const;
+  const { cpuSeconds } = measure(() => network.train(samples, settings, () => {}), 3);
+  return rows / cpuSeconds;
+}

@@ -1,0 +1,73 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { TrainerError } from "../errors.ts";
+
+/** Parameters by the SHA-256 of their bytes, in files that only this user can read. */
+export interface BlobStore {
+  /** The path of a blob that is there. */
+  find(digest: string): Promise<{ path: string; bytes: number } | undefined>;
+  /** Takes a blob in; refuses one whose bytes are not what its name says, and leaves nothing of it. */
+  put(digest: string, chunks: AsyncIterable<Buffer>): Promise<"created" | "there">;
+  remove(digest: string): Promise<void>;
+}
+
+export function createBlobStore(options: { folder: string; bytesMax: number }): BlobStore {
+  const { folder, bytesMax } = options;
+  const pathOf = (digest: string): string => join(folder, digest);
+  const find: BlobStore["find"] = async (digest) => {
+    const found = await stat(pathOf(digest)).catch(() => undefined);
+    return found && { path: pathOf(digest), bytes: found.size };
+  };
+  /** Bytes of blobs that are on their way in; two at once must not both count on the same room. */
+  let arriving = 0;
+  return {
+    find,
+    remove: (digest) => rm(pathOf(digest), { force: true }),
+    put: async (digest, chunks) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const there = (await find(digest)) !== undefined;
+      const held = await heldBytes(folder);
+      const partial = join(folder, `.partial-${randomUUID()}`);
+      const hash = createHash("sha256");
+      let mine = 0;
+      const file = there ? undefined : await open(partial, "wx", 0o600);
+      try {
+        for await (const chunk of chunks) {
+          hash.update(chunk);
+          mine += chunk.byteLength;
+          arriving += chunk.byteLength;
+          if (!there && held + arriving > bytesMax) throw full(bytesMax, held + arriving);
+          await file?.write(chunk);
+        }
+        const actual = hash.digest("hex");
+        if (actual !== digest) {
+          throw new TrainerError("VALIDATION_ERROR", "the bytes are not those of the name: their sha-256 is another", {
+            details: { expected: digest, actual },
+          });
+        }
+        if (file) {
+          await file.sync();
+          await rename(partial, pathOf(digest));
+        }
+        return there ? "there" : "created";
+      } finally {
+        arriving -= mine;
+        await file?.close();
+        await rm(partial, { force: true });
+      }
+    },
+  };
+}
+
+async function heldBytes(folder: string): Promise<number> {
+  const names = (await readdir(folder)).filter((name) => !name.startsWith("."));
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function full(limit: number, size: number): TrainerError {
+  return new TrainerError("PAYLOAD_TOO_LARGE", `The blobs of this node would have ${size} bytes; at most ${limit} are kept. Delete some.`, {
+    details: { limit_bytes: limit, size_bytes: size },
+  });
+}

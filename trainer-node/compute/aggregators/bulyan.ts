@@ -1,0 +1,53 @@
+import type { SortedReduce } from "../clients/vectors.ts";
+import { type Aggregator, NO_STATE } from "./aggregator.ts";
+import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
+
+/**
+ * El Mhamdi et al. 2018: n - 2f clients are chosen by Krum, one after the other; then every coordinate is the mean of the n - 4f values
+ * nearest to the median of the chosen.
+ */
+export const bulyan: Aggregator = {
+  name: "bulyan",
+  about: "Bulyan (El Mhamdi 2018) over Krum; needs n >= 4f + 3",
+  settings: { f: { type: "number", min: 0, whole: true, default: 1, about: "number of Byzantine clients to withstand" } },
+  base: "unused",
+  usesWeights: false,
+  ...NO_STATE,
+  run: ({ vectors, settings }) => {
+    const byzantine = settings.number("f");
+    refuseTooFew("bulyan", vectors.count, 4 * byzantine + 3);
+    const distances = vectors.distances();
+    const everyone = Array.from({ length: vectors.count }, (_, client) => client);
+    const scores = krumScores(distances, everyone, { all: vectors.count, byzantine });
+    const chosen: number[] = [];
+    let left = everyone;
+    while (chosen.length < vectors.count - 2 * byzantine) {
+      const [best = 0] = lowest(krumScores(distances, left, { all: vectors.count, byzantine }), 1);
+      chosen.push(left[best] as number);
+      left = left.filter((_, place) => place !== best);
+    }
+    const kept = new Set(chosen);
+    const inOrder = everyone.filter((client) => kept.has(client));
+    return {
+      model: vectors.select(inOrder).reduceSorted(nearestToMedian(inOrder.length, inOrder.length - 2 * byzantine)),
+      verdicts: scores.map((score, client) =>
+        kept.has(client) ? { accepted: true, score } : { accepted: false, score, reason: "FAR_FROM_OTHERS" },
+      ),
+    };
+  },
+};
+
+/** The mean of the `keep` values nearest to the median. In sorted order these are neighbours: a window, moved to where it fits best. */
+function nearestToMedian(count: number, keep: number): SortedReduce {
+  return (rows, stride, out) => {
+    for (let column = 0; column < out.length; column++) {
+      const value = (row: number) => rows[row * stride + column] as number;
+      const middle = (value(Math.floor((count - 1) / 2)) + value(Math.floor(count / 2))) / 2;
+      let first = 0;
+      while (first + keep < count && middle - value(first) > value(first + keep) - middle) first++;
+      let total = 0;
+      for (let row = first; row < first + keep; row++) total += value(row) / keep;
+      out[column] = total;
+    }
+  };
+}

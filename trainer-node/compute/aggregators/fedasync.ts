@@ -1,0 +1,46 @@
+import { type Aggregator, NO_STATE, requiredBase } from "./aggregator.ts";
+
+/**
+ * Xie et al. 2019: w = (1 - α·s) · w + α·s · x, where s falls with the rounds the client is behind. Several clients are mixed in one
+ * after the other, the most stale first, so that the result does not depend on the order they were named in.
+ */
+export const fedasync: Aggregator = {
+  name: "fedasync",
+  about: "FedAsync (Xie 2019): clients mixed into the base one by one, the less the staler",
+  settings: {
+    alpha: { type: "number", above: 0, max: 1, default: 0.6, about: "mixing weight of a fresh client" },
+    staleness: { type: "list", min: 0, whole: true, default: 0, about: "rounds each client is behind" },
+    decay: { type: "choice", of: ["polynomial", "hinge", "constant"], default: "polynomial", about: "how staleness weakens a client" },
+    a: { type: "number", above: 0, max: 1000, default: 0.5, about: "exponent of polynomial, slope of hinge" },
+    b: { type: "number", min: 0, max: 1e6, default: 4, about: "rounds that hinge forgives" },
+  },
+  base: "required",
+  usesWeights: false,
+  ...NO_STATE,
+  run: (input) => {
+    const { vectors, settings } = input;
+    const staleness = settings.list("staleness");
+    const [alpha, a, b] = [settings.number("alpha"), settings.number("a"), settings.number("b")];
+    const decay = {
+      polynomial: (late: number) => (1 + late) ** -a,
+      hinge: (late: number) => (late <= b ? 1 : 1 / (a * (late - b) + 1)),
+      constant: () => 1,
+    };
+    const strength = decay[settings.choice("decay") as keyof typeof decay];
+    const mixes = staleness.map((late) => alpha * strength(late));
+    const order = [...mixes.keys()].toSorted((left, right) => (staleness[right] as number) - (staleness[left] as number) || left - right);
+    // The steps are linear, so that one pass with the final coefficients does for all of them.
+    const coefficients = new Array<number>(vectors.count).fill(0);
+    let baseCoefficient = 1;
+    for (const client of order) {
+      const mix = mixes[client] as number;
+      for (let other = 0; other < coefficients.length; other++) coefficients[other] = (coefficients[other] as number) * (1 - mix);
+      coefficients[client] = mix;
+      baseCoefficient *= 1 - mix;
+    }
+    return {
+      model: vectors.combine(coefficients, { divisor: 1, base: { model: requiredBase(input), coefficient: baseCoefficient } }),
+      verdicts: mixes.map((score) => ({ accepted: true, score })),
+    };
+  },
+};

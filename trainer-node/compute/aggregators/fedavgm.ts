@@ -1,0 +1,24 @@
+import { difference, mapModels } from "../clients/model.ts";
+import { type Aggregator, requiredBase } from "./aggregator.ts";
+import { weightedMean } from "./weighted-mean.ts";
+
+/** Hsu et al. 2019: v = momentum · v + Δ, w = w + lr · v, where Δ is the mean update. */
+export const fedavgm: Aggregator = {
+  name: "fedavgm",
+  about: "FedAvgM (Hsu 2019): server momentum on the mean update",
+  settings: {
+    momentum: { type: "number", min: 0, below: 1, default: 0.9, about: "share of the last velocity that is kept" },
+    lr: { type: "number", above: 0, max: 100, default: 1, about: "server learning rate" },
+  },
+  base: "required",
+  usesWeights: true,
+  slots: ["velocity"],
+  run: (input) => {
+    const { vectors, weights, settings, state } = input;
+    const base = requiredBase(input);
+    const delta = difference(weightedMean(vectors, weights), base);
+    const [momentum, lr] = [settings.number("momentum"), settings.number("lr")];
+    const velocity = mapModels([state["velocity"] ?? vectors.zeros(), delta], (held, change) => momentum * held + change);
+    return { model: mapModels([base, velocity], (weight, speed) => weight + lr * speed), state: { velocity } };
+  },
+};

@@ -1,0 +1,46 @@
+import { dotModels } from "../clients/model.ts";
+import { InputProblem } from "../problem.ts";
+import { type Aggregator, NO_STATE, requiredBase } from "./aggregator.ts";
+import { stepFrom, sum } from "./weighted-mean.ts";
+
+/**
+ * Cao et al. 2021: one entry of the list is the server's own update, trained on its root data. Each other update counts by the cosine
+ * to it, nothing where that is negative, and is brought to its length; the root itself is no part of the mean.
+ */
+export const fltrust: Aggregator = {
+  name: "fltrust",
+  about: "FLTrust (Cao 2021): updates count by their cosine to a trusted one",
+  settings: {
+    root: { type: "list", min: 0, max: 1, whole: true, about: "1 for the one entry that is the server's own update, 0 for the others" },
+  },
+  base: "required",
+  usesWeights: false,
+  ...NO_STATE,
+  run: (input) => {
+    const { vectors, settings } = input;
+    const base = requiredBase(input);
+    const flags = settings.list("root");
+    const root = flags.indexOf(1);
+    if (root < 0 || sum(flags) !== 1)
+      throw new InputProblem("VALIDATION_ERROR", "strategy.root must have exactly one 1", { setting: "root" });
+    if (vectors.count < 2) throw new InputProblem("TOO_FEW_CLIENTS", "fltrust needs a client beside the root");
+    const trusted = vectors.combine(flags, { divisor: 1, base: { model: base, coefficient: -1 } });
+    const offset = dotModels(base, trusted);
+    const lengths = [...vectors.distancesTo(base)].map(Math.sqrt);
+    const trustedLength = lengths[root] as number;
+    const dots = vectors.dots(trusted);
+    const trust = lengths.map((length, client) => {
+      const cosine = length === 0 || trustedLength === 0 ? 0 : ((dots[client] as number) - offset) / (length * trustedLength);
+      return client === root ? 0 : Math.max(0, Math.min(1, cosine));
+    });
+    const total = sum(trust);
+    const coefficients = trust.map((score, client) => (score === 0 ? 0 : (score * trustedLength) / (lengths[client] as number) / total));
+    return {
+      model: stepFrom(base, vectors, coefficients),
+      verdicts: trust.map((score, client) => {
+        if (client === root) return { accepted: true, score: 1, reason: "ROOT" };
+        return score > 0 ? { accepted: true, score } : { accepted: false, score, reason: "AGAINST_ROOT" };
+      }),
+    };
+  },
+};

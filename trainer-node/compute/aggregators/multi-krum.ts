@@ -1,0 +1,42 @@
+import { InputProblem } from "../problem.ts";
+import { type Aggregator, type AggregatorInput, type AggregatorOutput, NO_STATE } from "./aggregator.ts";
+import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
+import { weightedMean } from "./weighted-mean.ts";
+
+/** Blanchard et al. 2017: the plain mean of the m clients of the lowest Krum scores. */
+export const multiKrum: Aggregator = {
+  name: "multi_krum",
+  about: "multi-Krum (Blanchard 2017): mean of the m clients nearest to their neighbours; needs 2f + 2 < n",
+  settings: {
+    f: { type: "number", min: 0, whole: true, default: 1, about: "number of Byzantine clients to withstand" },
+    m: { type: "number", min: 1, whole: true, optional: true, about: "clients kept; n - f where absent" },
+  },
+  base: "unused",
+  usesWeights: false,
+  ...NO_STATE,
+  run: (input) => {
+    const { count } = input.vectors;
+    const keep = input.settings.optional("m") ?? Math.max(1, count - input.settings.number("f"));
+    if (keep > count) throw new InputProblem("VALIDATION_ERROR", `strategy.m must be at most the ${count} clients`, { setting: "m" });
+    return keepLowest(input, "multi_krum", keep);
+  },
+};
+
+export function keepLowest({ vectors, settings }: AggregatorInput, name: string, keep: number): AggregatorOutput {
+  const byzantine = settings.number("f");
+  refuseTooFew(name, vectors.count, 2 * byzantine + 3);
+  const everyone = Array.from({ length: vectors.count }, (_, client) => client);
+  const scores = krumScores(vectors.distances(), everyone, { all: vectors.count, byzantine });
+  const kept = lowest(scores, keep);
+  const chosen = new Set(kept);
+  return {
+    // In the fixed order of the clients, not of their scores: a sum has one order.
+    model: weightedMean(
+      vectors,
+      everyone.map((client) => (chosen.has(client) ? 1 : 0)),
+    ),
+    verdicts: scores.map((score, client) =>
+      chosen.has(client) ? { accepted: true, score } : { accepted: false, score, reason: "FAR_FROM_OTHERS" },
+    ),
+  };
+}

@@ -1,0 +1,42 @@
+import { InputProblem } from "../problem.ts";
+import { type Aggregator, NO_STATE, requiredBase } from "./aggregator.ts";
+import { stepFrom, sum } from "./weighted-mean.ts";
+
+/**
+ * Li et al. 2020, q-FFL: with L = 1/lr and F_k the client's loss before training, w - Σ F_k^q · L·(w - x_k) / Σ h_k, where
+ * h_k = q · F_k^(q-1) · ‖L·(w - x_k)‖² + L · F_k^q. Clients that fare worse count for more; q = 0 is the plain mean.
+ */
+export const qfedavg: Aggregator = {
+  name: "qfedavg",
+  about: "q-FedAvg (Li 2020): fairness, clients of higher loss count for more",
+  settings: {
+    losses: { type: "list", min: 0, about: "loss of the base on each client's data" },
+    q: { type: "number", min: 0, max: 100, default: 0.2, about: "0 is the plain mean" },
+    lr: { type: "number", above: 0, max: 100, default: 0.1, about: "learning rate of the clients, 1 / L" },
+  },
+  base: "required",
+  usesWeights: false,
+  ...NO_STATE,
+  run: (input) => {
+    const { vectors, settings } = input;
+    const base = requiredBase(input);
+    const [q, lipschitz] = [settings.number("q"), 1 / settings.number("lr")];
+    const losses = settings.list("losses");
+    const norms = vectors.distancesTo(base);
+    const powers = losses.map((loss) => loss ** q);
+    const steps = losses.map((loss, client) => {
+      const slope = q === 0 ? 0 : q * Math.max(loss, 1e-10) ** (q - 1);
+      return slope * lipschitz * lipschitz * (norms[client] as number) + lipschitz * (powers[client] as number);
+    });
+    const total = sum(steps);
+    if (!(total > 0)) throw new InputProblem("VALIDATION_ERROR", "strategy.losses must not all be 0", { setting: "losses" });
+    return {
+      model: stepFrom(
+        base,
+        vectors,
+        powers.map((power) => (power * lipschitz) / total),
+      ),
+      verdicts: powers.map((power) => ({ accepted: true, score: power })),
+    };
+  },
+};

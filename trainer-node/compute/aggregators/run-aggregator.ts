@@ -1,0 +1,155 @@
+import { difference, type Model } from "../clients/model.ts";
+import { alignTo, type ClientRecords, type Segment } from "../clients/segments.ts";
+import { createVectors, type Vectors } from "../clients/vectors.ts";
+import { InputProblem } from "../problem.ts";
+import { type Floats, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
+import type { Aggregator, Verdict } from "./aggregator.ts";
+import { maximumOf } from "./maximum.ts";
+import { readSettings } from "./settings.ts";
+
+export interface AggregationInput {
+  readonly aggregator: Aggregator;
+  readonly records: ClientRecords;
+  /** Which record each client is, in the one order every node gives them (see client-order.ts). */
+  readonly order: readonly number[];
+  /** By record. */
+  readonly weights: readonly number[];
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly base: readonly Tensor[] | undefined;
+  readonly state: readonly Tensor[] | undefined;
+}
+
+export interface ClientReport extends Verdict {
+  /** Length of the update: of the difference to the base, or of the parameters where there is none. */
+  readonly norm: number;
+  /** Between this update and the one that came out; null where either has no length. */
+  readonly cosine: number | null;
+}
+
+export interface Aggregation {
+  readonly tensors: Tensor[];
+  readonly state: Tensor[] | undefined;
+  /** By record. */
+  readonly reports: ReadonlyMap<number, ClientReport>;
+}
+
+/** Runs a strategy over records that already agree in shape and type and hold finite numbers. */
+export function runAggregator(input: AggregationInput): Aggregation {
+  const { aggregator, records, order } = input;
+  const floats = records.segments.filter((segment) => segment.float);
+  const settings = readSettings(aggregator.settings, input.settings, order);
+  const weights = order.map((record) => input.weights[record] ?? 1);
+  const base = readBase(input, floats);
+  const vectors = createVectors(records, order);
+  const names = floats.map((segment) => segment.name);
+  const result = aggregator.run({ vectors, weights, base, names, state: readState(input, floats), settings });
+  refuseOverflow(result.model, names);
+  const verdicts =
+    result.verdicts ?? weights.map((weight): Verdict => (weight > 0 ? { accepted: true } : { accepted: false, reason: "WEIGHT_ZERO" }));
+  const accepted = order.filter((_, client) => verdicts[client]?.accepted);
+  return {
+    tensors: records.segments.map((segment) => {
+      const { name, dtype, shape } = segment;
+      if (segment.float) return { name, dtype, shape, data: result.model[floats.indexOf(segment)] as Floats } as Tensor;
+      return maximumOf(records, segment, accepted.length > 0 ? accepted : order);
+    }),
+    state: result.state && writeState(result.state, floats),
+    reports: new Map(
+      describe(vectors, result.model, base).map((report, client) => [
+        order[client] as number,
+        { ...report, ...verdicts[client], accepted: verdicts[client]?.accepted ?? true },
+      ]),
+    ),
+  };
+}
+
+/** Norm and cosine of every client's update, in one more pass over the records. */
+function describe(vectors: Vectors, model: Model, base: Model | undefined): { norm: number; cosine: number | null }[] {
+  const step = base ? difference(model, base) : model;
+  const { squared, dots, stepSquared, originDot } = vectors.profile(base, step);
+  return [...dots].map((dot, client) => {
+    const norm = Math.sqrt(squared[client] as number);
+    const cosine = (dot - originDot) / (norm * Math.sqrt(stepSquared));
+    return { norm, cosine: Number.isFinite(cosine) ? Math.max(-1, Math.min(1, cosine)) : null };
+  });
+}
+
+function readBase({ aggregator, base, records }: AggregationInput, floats: readonly Segment[]): Model | undefined {
+  if (!base) {
+    if (aggregator.base !== "required") return undefined;
+    throw new InputProblem("VALIDATION_ERROR", `strategy ${aggregator.name} steps from the current global parameters: send them as base`, {
+      field: "base",
+    });
+  }
+  return floatModel(base, records.segments, floats, "base");
+}
+
+function floatModel(tensors: readonly Tensor[], segments: readonly Segment[], floats: readonly Segment[], field: string): Model {
+  const aligned = alignTo(segments, tensors);
+  if (!Array.isArray(aligned))
+    throw new InputProblem(aligned.kind, `${field}: ${aligned.message} as the clients have it`, { field, tensor: aligned.tensor });
+  return floats.map(({ name }) => finiteData(aligned.find((tensor) => tensor.name === name) as Tensor, field));
+}
+
+function finiteData(tensor: Tensor, field: string): Floats {
+  if (!isFloat(tensor))
+    throw new InputProblem("DTYPE_MISMATCH", `${field}: tensor "${tensor.name}" is not of floats`, { field, tensor: tensor.name });
+  const element = firstNonFinite(tensor.data);
+  if (element >= 0)
+    throw new InputProblem("NON_FINITE", `${field}: tensor "${tensor.name}" has a NaN or infinity`, {
+      field,
+      tensor: tensor.name,
+      element,
+    });
+  return tensor.data;
+}
+
+const SEPARATOR = "/";
+
+function readState({ aggregator, state }: AggregationInput, floats: readonly Segment[]): Record<string, Model> {
+  if (!state) return {};
+  if (aggregator.slots.length === 0) return {};
+  return Object.fromEntries(
+    aggregator.slots.map((slot) => {
+      const own = state
+        .filter((tensor) => tensor.name.startsWith(slot + SEPARATOR))
+        .map((tensor) => ({ ...tensor, name: tensor.name.slice(slot.length + 1) }) as Tensor);
+      const expected = floats.map((segment) => ({ ...segment, dtype: stateType(segment) }));
+      return [slot, floatModel(own, expected, expected, "state")];
+    }),
+  );
+}
+
+function writeState(state: Readonly<Record<string, Model>>, floats: readonly Segment[]): Tensor[] {
+  return Object.entries(state).flatMap(([slot, model]) =>
+    floats.map(
+      (segment, index): Tensor => ({
+        name: slot + SEPARATOR + segment.name,
+        dtype: stateType(segment),
+        shape: segment.shape,
+        data: model[index] as Floats,
+      }),
+    ),
+  );
+}
+
+/** Moments of halves are kept as float32: rounded to a half each round they would stand still. */
+function stateType({ elementBytes }: Segment): "f32" | "f64" {
+  return elementBytes === 4 ? "f32" : "f64";
+}
+
+function refuseOverflow(model: Model, names: readonly string[]): void {
+  model.forEach((values, index) => {
+    const element = firstNonFinite(values);
+    if (element >= 0) {
+      throw new InputProblem(
+        "NON_FINITE",
+        `the result has a NaN or infinity in tensor "${names[index]}"; the inputs or settings are too large`,
+        {
+          tensor: names[index],
+          element,
+        },
+      );
+    }
+  });
+}

@@ -1,0 +1,51 @@
+import { type Model, mapModels } from "../clients/model.ts";
+import { InputProblem } from "../problem.ts";
+import type { Floats } from "../tensor.ts";
+import { type Aggregator, requiredBase } from "./aggregator.ts";
+import { weightedMean } from "./weighted-mean.ts";
+
+/** Tensors of this prefix are control variates: from a client its change Δc_i, in the answer the server's new c. */
+const CONTROL_PREFIX = "control:";
+
+/** Karimireddy et al. 2020: x = x + lr · mean(Δy_i), c = c + |S|/N · mean(Δc_i). Both means are plain, as in the paper. */
+export const scaffold: Aggregator = {
+  name: "scaffold",
+  about: `SCAFFOLD (Karimireddy 2020): each tensor "w" comes with "${CONTROL_PREFIX}w", the client's change of its control variate`,
+  settings: {
+    lr: { type: "number", above: 0, max: 100, default: 1, about: "server learning rate" },
+    total_clients: {
+      type: "number",
+      min: 1,
+      whole: true,
+      optional: true,
+      about: "number N of all clients; the number of this call where absent",
+    },
+  },
+  base: "required",
+  usesWeights: false,
+  slots: ["control"],
+  run: (input) => {
+    const { vectors, names, settings, state } = input;
+    refuseUnpaired(names);
+    const base = requiredBase(input);
+    const average = weightedMean(vectors, new Array(vectors.count).fill(1));
+    const lr = settings.number("lr");
+    const share = Math.min(1, vectors.count / (settings.optional("total_clients") ?? vectors.count));
+    const stepped = mapModels([base, average], (weight, mean) => weight + lr * (mean - weight));
+    const control = mapModels([state["control"] ?? vectors.zeros(), average], (held, change) => held + share * change);
+    const isControl = (index: number) => (names[index] ?? "").startsWith(CONTROL_PREFIX);
+    const pick = (chosen: Model, others: Model): Floats[] =>
+      chosen.map((values, index) => (isControl(index) ? values : (others[index] as Floats)));
+    return { model: pick(control, stepped), state: { control: pick(control, vectors.zeros()) } };
+  },
+};
+
+function refuseUnpaired(names: readonly string[]): void {
+  const known = new Set(names);
+  const lonely = names.find((name) => !name.startsWith(CONTROL_PREFIX) && !known.has(CONTROL_PREFIX + name));
+  if (lonely !== undefined) {
+    throw new InputProblem("SHAPE_MISMATCH", `scaffold needs a tensor "${CONTROL_PREFIX}${lonely}" beside "${lonely}"`, {
+      tensor: CONTROL_PREFIX + lonely,
+    });
+  }
+}

@@ -1,0 +1,60 @@
+import { ELEMENT_BYTES, type FloatType, type IntegerType, isFloat, sameShape, type Tensor } from "../tensor.ts";
+
+/** One tensor of a model as every client has it, and where its elements lie in a client's record. */
+export interface Segment {
+  readonly name: string;
+  readonly dtype: FloatType | IntegerType;
+  readonly shape: readonly number[];
+  readonly length: number;
+  readonly float: boolean;
+  /** Bytes of an element in memory, where halves are float32. */
+  readonly elementBytes: number;
+  readonly offsetBytes: number;
+}
+
+/** The layout of a record: tensors one after the other, each aligned to eight bytes. */
+export function layoutOf(tensors: readonly Tensor[]): { segments: Segment[]; recordBytes: number } {
+  let recordBytes = 0;
+  const segments = tensors.map((tensor): Segment => {
+    const { name, dtype, shape } = tensor;
+    const elementBytes = isFloat(tensor) ? tensor.data.BYTES_PER_ELEMENT : ELEMENT_BYTES[dtype];
+    const segment = { name, dtype, shape, length: tensor.data.length, float: isFloat(tensor), elementBytes, offsetBytes: recordBytes };
+    recordBytes += Math.ceil((segment.length * elementBytes) / 8) * 8;
+    return segment;
+  });
+  return { segments, recordBytes };
+}
+
+/** The tensors in the order of the segments, or what of them does not agree. Order does not count, names do. */
+export function alignTo(
+  segments: readonly Segment[],
+  tensors: readonly Tensor[],
+): Tensor[] | { kind: "SHAPE_MISMATCH" | "DTYPE_MISMATCH"; tensor: string; message: string } {
+  const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  const aligned: Tensor[] = [];
+  for (const { name, dtype, shape } of segments) {
+    const tensor = byName.get(name);
+    byName.delete(name);
+    if (!tensor) return { kind: "SHAPE_MISMATCH", tensor: name, message: `tensor "${name}" is missing` };
+    if (tensor.dtype !== dtype)
+      return { kind: "DTYPE_MISMATCH", tensor: name, message: `tensor "${name}" is ${tensor.dtype}, not ${dtype}` };
+    if (!sameShape(tensor.shape, shape)) {
+      return {
+        kind: "SHAPE_MISMATCH",
+        tensor: name,
+        message: `tensor "${name}" is [${tensor.shape.join(", ")}], not [${shape.join(", ")}]`,
+      };
+    }
+    aligned.push(tensor);
+  }
+  const [extra] = byName.keys();
+  return extra === undefined ? aligned : { kind: "SHAPE_MISMATCH", tensor: extra, message: `tensor "${extra}" is not in the others` };
+}
+
+/** Where clients' records are: in memory, on disk, or some in each. */
+export interface ClientRecords {
+  readonly count: number;
+  readonly segments: readonly Segment[];
+  /** Fills `target` with the bytes of a segment's elements from `start` on. */
+  read(client: number, segment: Segment, start: number, target: Uint8Array): void;
+}

@@ -1,0 +1,62 @@
+import { InputProblem } from "../problem.ts";
+import { type Dataset, selectRows } from "./dataset.ts";
+
+/** The rows of a request, in the form a task wants them. */
+export type RowsData =
+  | { readonly kind: "labelled"; readonly dataset: Dataset }
+  | {
+      readonly kind: "valued";
+      readonly rows: number;
+      readonly columns: number;
+      readonly features: Float32Array;
+      readonly targets: Float32Array;
+    }
+  | {
+      readonly kind: "texts";
+      readonly rows: number;
+      readonly texts: readonly string[];
+      /** All 0 where the rows had none. */
+      readonly labels: Int32Array;
+      readonly labelled: boolean;
+      readonly classes: number;
+    };
+
+export function rowsOf(data: RowsData): number {
+  return data.kind === "labelled" ? data.dataset.rows : data.rows;
+}
+
+/** Labelled rows for a task that predicts numbers: the label is the number. */
+export function asValued({ rows, columns, features, labels }: Dataset): RowsData {
+  return { kind: "valued", rows, columns, features, targets: Float32Array.from(labels) };
+}
+
+export function labelledOf(data: RowsData): Dataset {
+  if (data.kind !== "labelled") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a class");
+  return data.dataset;
+}
+
+/** The given rows, in the given order. */
+export function pickRows(data: RowsData, order: Int32Array): RowsData {
+  switch (data.kind) {
+    case "labelled":
+      return { kind: "labelled", dataset: selectRows(data.dataset, order) };
+    case "valued": {
+      const { columns } = data;
+      const features = new Float32Array(order.length * columns);
+      order.forEach((row, index) => {
+        features.set(data.features.subarray(row * columns, (row + 1) * columns), index * columns);
+      });
+      return { ...data, rows: order.length, features, targets: Float32Array.from(order, (row) => data.targets[row] as number) };
+    }
+    case "texts": {
+      const texts = Array.from(order, (row) => data.texts[row] as string);
+      return { ...data, rows: order.length, texts, labels: order.map((row) => data.labels[row] as number) };
+    }
+  }
+}
+
+/** The class of every row; rows with numbers are all of one. */
+export function classedOf(data: RowsData): { rows: number; classes: number; labels: Int32Array } {
+  if (data.kind === "labelled") return data.dataset;
+  return data.kind === "texts" ? data : { rows: data.rows, classes: 1, labels: new Int32Array(data.rows) };
+}

@@ -1,0 +1,73 @@
+/**
+ * Arithmetic on arrays that the kernels themselves hand out. There are two of them, WASM SIMD and plain TypeScript, and they give the
+ * same bytes: every sum has one order, no step is fused, and rounding is to float32 after each operation where the arrays are float32.
+ * Arrays are padded with zeros to a multiple of eight elements; a kernel may work on the padding, and zeros stay zeros.
+ */
+export interface Kernels {
+  readonly name: "wasm-simd" | "js";
+  /** Zeroed arrays in the kernels' own memory. Throws RangeError beyond the size the kernels were made with. */
+  floats(count: number): Float32Array<ArrayBuffer>;
+  doubles(count: number): Float64Array<ArrayBuffer>;
+  /** Whole numbers for `sortRows`. */
+  words(count: number): Int32Array<ArrayBuffer>;
+
+  /** sum += weight * x, in float64. */
+  addScaled(sum: Float64Array, x: Float32Array | Float64Array, weight: number): void;
+  /** Σ x·y in float64, by four partial sums of every fourth element: ((0 + 2) + (1 + 3)). */
+  dot(x: Float32Array | Float64Array, y: Float32Array | Float64Array): number;
+  /** Σ (x - y)² in float64, summed as `dot` is. */
+  squaredDistance(x: Float32Array | Float64Array, y: Float32Array | Float64Array): number;
+  /** out = sum / divisor, rounded to out's type. */
+  divide(out: Float32Array | Float64Array, sum: Float64Array, divisor: number): void;
+  /**
+   * out = Σ weight · row / divisor, column by column in float64; the rows lie `stride` elements apart. The sum begins at -0, the one start
+   * that leaves every first term as it is, a negative zero too.
+   */
+  combineRows(out: Float32Array, rows: Float32Array, stride: number, weights: Float64Array, divisor: number): void;
+  /** Sorts every column of rows that lie one after the other, by the comparators (pairs of row numbers, lower first) of a sorting network. */
+  sortRows(rows: Float32Array | Float64Array, comparators: Int32Array, rowLength: number): void;
+
+  /** c += a · b, row-major; a is read transposed where `transposed` says so. Sums run over k upwards. */
+  gemm(c: Float32Array, a: Float32Array, b: Float32Array, size: GemmSize): void;
+  /** y += weight * x. */
+  axpy(y: Float32Array, x: Float32Array, weight: number): void;
+  /** x *= factor. */
+  scale(x: Float32Array, factor: number): void;
+  /** x = max(x, 0). */
+  relu(x: Float32Array): void;
+  /** gradient = 0 where the output was not above 0. */
+  reluBackward(gradient: Float32Array, output: Float32Array): void;
+  /** velocity = momentum * velocity + gradient; weights -= rate * velocity. */
+  momentumStep(weights: Float32Array, gradient: Float32Array, velocity: Float32Array, settings: { rate: number; momentum: number }): void;
+  /** Adam with its two moments; `rate` has the bias correction in it already. */
+  adamStep(weights: Float32Array, gradient: Float32Array, moments: AdamMoments, settings: AdamSettings): void;
+  /** gradient += mu * (weights - anchor): FedProx's proximal term. */
+  proximal(gradient: Float32Array, weights: Float32Array, anchor: Float32Array, mu: number): void;
+}
+
+export interface GemmSize {
+  readonly rows: number;
+  readonly columns: number;
+  readonly inner: number;
+  /** a is stored [inner, rows]. */
+  readonly transposed?: boolean;
+}
+
+export interface AdamMoments {
+  readonly first: Float32Array;
+  readonly second: Float32Array;
+}
+
+export interface AdamSettings {
+  readonly rate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+}
+
+/** Elements every array is padded to. */
+const PADDING = 8;
+
+export function padded(count: number): number {
+  return Math.ceil(count / PADDING) * PADDING;
+}

@@ -1,0 +1,108 @@
+import { type Kernels, padded } from "./kernels.ts";
+
+/** The reference: what each kernel means, element by element. Also the fallback where an engine has no SIMD. */
+export function createPlainKernels(bytes: number): Kernels {
+  let left = bytes;
+  const reserve = (size: number): ArrayBuffer => {
+    left -= size;
+    if (left < -65_536) throw new RangeError(`the kernels' memory of ${bytes} bytes is full`);
+    return new ArrayBuffer(size);
+  };
+  return {
+    name: "js",
+    floats: (count) => new Float32Array(reserve(padded(count) * 4), 0, count),
+    doubles: (count) => new Float64Array(reserve(padded(count) * 8), 0, count),
+    words: (count) => new Int32Array(reserve(padded(count) * 4), 0, count),
+    addScaled: (sum, x, weight) => each(x, (value, index) => set(sum, index, at(sum, index) + weight * value)),
+    dot: (x, y) => sumOf(x, (value, index) => value * at(y, index)),
+    squaredDistance: (x, y) => sumOf(x, (value, index) => (value - at(y, index)) * (value - at(y, index))),
+    divide: (out, sum, divisor) => each(out, (_value, index) => set(out, index, at(sum, index) / divisor)),
+    combineRows: (out, rows, stride, weights, divisor) =>
+      each(out, (_value, column) => {
+        let sum = -0;
+        for (let row = 0; row < weights.length; row++) sum += at(weights, row) * at(rows, row * stride + column);
+        set(out, column, sum / divisor);
+      }),
+    sortRows: (rows, comparators, rowLength) => {
+      for (let pair = 0; pair < comparators.length; pair += 2) {
+        const [low, high] = [at(comparators, pair) * rowLength, at(comparators, pair + 1) * rowLength];
+        for (let column = 0; column < rowLength; column++) {
+          const [first, second] = [at(rows, low + column), at(rows, high + column)];
+          if (second < first) {
+            set(rows, low + column, second);
+            set(rows, high + column, first);
+          }
+        }
+      }
+    },
+    gemm: (c, a, b, { rows, columns, inner, transposed }) => {
+      for (let row = 0; row < rows; row++) {
+        for (let k = 0; k < inner; k++) {
+          const factor = at(a, transposed ? k * rows + row : row * inner + k);
+          for (let column = 0; column < columns; column++) {
+            const cell = row * columns + column;
+            set(c, cell, at(c, cell) + Math.fround(factor * at(b, k * columns + column)));
+          }
+        }
+      }
+    },
+    axpy: (y, x, weight) => {
+      const factor = Math.fround(weight);
+      each(x, (value, index) => set(y, index, at(y, index) + Math.fround(factor * value)));
+    },
+    scale: (x, factor) => each(x, (value, index) => set(x, index, value * Math.fround(factor))),
+    relu: (x) => each(x, (value, index) => set(x, index, value < 0 ? 0 : value)),
+    reluBackward: (gradient, output) => each(output, (value, index) => value > 0 || set(gradient, index, 0)),
+    momentumStep: (weights, gradient, velocity, settings) => {
+      const [rate, momentum] = [Math.fround(settings.rate), Math.fround(settings.momentum)];
+      each(gradient, (value, index) => {
+        set(velocity, index, Math.fround(momentum * at(velocity, index)) + value);
+        set(weights, index, at(weights, index) - Math.fround(rate * at(velocity, index)));
+      });
+    },
+    adamStep: (weights, gradient, { first, second }, settings) => {
+      const [rate, beta1, beta2, epsilon] = [settings.rate, settings.beta1, settings.beta2, settings.epsilon].map(Math.fround) as [
+        number,
+        number,
+        number,
+        number,
+      ];
+      const [rest1, rest2] = [Math.fround(1 - settings.beta1), Math.fround(1 - settings.beta2)];
+      each(gradient, (value, index) => {
+        set(first, index, Math.fround(beta1 * at(first, index)) + Math.fround(rest1 * value));
+        set(second, index, Math.fround(beta2 * at(second, index)) + Math.fround(rest2 * Math.fround(value * value)));
+        const root = Math.fround(Math.fround(Math.sqrt(at(second, index))) + epsilon);
+        set(weights, index, at(weights, index) - Math.fround(Math.fround(rate * at(first, index)) / root));
+      });
+    },
+    proximal: (gradient, weights, anchor, mu) => {
+      const factor = Math.fround(mu);
+      each(gradient, (value, index) => {
+        set(gradient, index, value + Math.fround(factor * Math.fround(at(weights, index) - at(anchor, index))));
+      });
+    },
+  };
+}
+
+function sumOf(values: Numbers, term: (value: number, index: number) => number): number {
+  const parts = [0, 0, 0, 0];
+  each(values, (value, index) => {
+    parts[index % 4] = at(parts, index % 4) + term(value, index);
+  });
+  return at(parts, 0) + at(parts, 2) + (at(parts, 1) + at(parts, 3));
+}
+
+type Numbers = { [index: number]: number; readonly length: number };
+
+function at(values: Numbers, index: number): number {
+  return values[index] as number;
+}
+
+/** Rounds as the array's type does. */
+function set(values: Numbers, index: number, value: number): void {
+  values[index] = value;
+}
+
+function each(values: Numbers, visit: (value: number, index: number) => void): void {
+  for (let index = 0; index < values.length; index++) visit(at(values, index), index);
+}

@@ -1,0 +1,40 @@
+import type { Kernels } from "../../kernels/kernels.ts";
+import type { TrainSettings } from "../task.ts";
+
+const ADAM = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 } as const;
+
+/** One step along the gradient, by the rule the settings name; the proximal term of FedProx is added to the gradient first. */
+export function createOptimizer(
+  kernels: Kernels,
+  weights: Float32Array,
+  gradients: Float32Array,
+  settings: TrainSettings,
+): { step(): void } {
+  const { learningRate: rate, momentum, mu, optimizer } = settings;
+  const anchor = mu > 0 ? kernels.floats(weights.length) : undefined;
+  anchor?.set(weights);
+  const update = { sgd, momentum: heavyBall, adam }[optimizer]();
+  return {
+    step: () => {
+      if (anchor) kernels.proximal(gradients, weights, anchor, mu);
+      update();
+    },
+  };
+
+  function sgd(): () => void {
+    return () => kernels.axpy(weights, gradients, -rate);
+  }
+  function heavyBall(): () => void {
+    const velocity = kernels.floats(weights.length);
+    return () => kernels.momentumStep(weights, gradients, velocity, { rate, momentum });
+  }
+  function adam(): () => void {
+    const moments = { first: kernels.floats(weights.length), second: kernels.floats(weights.length) };
+    let steps = 0;
+    return () => {
+      steps++;
+      const corrected = (rate * Math.sqrt(1 - ADAM.beta2 ** steps)) / (1 - ADAM.beta1 ** steps);
+      kernels.adamStep(weights, gradients, moments, { ...ADAM, rate: corrected });
+    };
+  }
+}

@@ -1,0 +1,40 @@
+import { labelledOf } from "../datasets/rows.ts";
+import { InputProblem } from "../problem.ts";
+import { predictSoftmax, scoreSoftmax, trainSoftmax } from "./softmax.ts";
+import { initialModel, readModel, type SoftmaxModel, writeModel } from "./softmax-model.ts";
+import type { Learner, Task } from "./task.ts";
+
+/** Softmax regression in float64: small, exact, the default. */
+export const softmaxTask: Task = {
+  name: "softmax",
+  about: "softmax regression",
+  rows: "labelled",
+  options: { classes: "number of classes of a fresh model; the largest label + 1 where absent" },
+  parameters: {
+    named: ["weight [columns, classes]", "bias [classes]"],
+    stacked: "one tensor [columns + 1, classes], its last row the bias (npy)",
+  },
+  accuracy: "share of rows labelled rightly",
+  open: ({ tensors, data, options, single, seed }) => {
+    const { columns, classes } = labelledOf(data);
+    const layout = single ? "stacked" : "named";
+    return learner(
+      tensors ? readModel(tensors) : initialModel({ columns, classes: Math.max(classes, options.classes ?? 0), layout, seed }),
+    );
+  },
+};
+
+function learner(start: SoftmaxModel): Learner {
+  let model = start;
+  return {
+    train: (data, settings, onEpoch) => {
+      if (settings.optimizer !== "sgd") {
+        throw new InputProblem("VALIDATION_ERROR", "task softmax has the optimizer sgd only", { field: "config.optimizer" });
+      }
+      model = trainSoftmax(model, labelledOf(data), { ...settings, onEpoch });
+    },
+    score: (data) => scoreSoftmax(model, labelledOf(data)),
+    predict: (data) => predictSoftmax(model, labelledOf(data)),
+    tensors: () => writeModel(model),
+  };
+}

@@ -1,0 +1,46 @@
+import { type Request, Router } from "express";
+import { createBlobStore } from "../blobs/blob-store.ts";
+import type { TrainerDeps } from "../deps.ts";
+import { TrainerError } from "../errors.ts";
+import { onlyMethods } from "./methods.ts";
+
+const PATH = "/v1/blobs/:sha256";
+
+/** `/v1/blobs/{sha256}`: parameters sent once and named afterwards, as `parameters_ref` or in `parameters_refs`. */
+export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
+  const router = Router();
+  if (!settings.blobs) return router;
+  const store = createBlobStore(settings.blobs);
+  router.put(PATH, async (request, response) => {
+    const digest = digestOf(request);
+    if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
+    try {
+      const outcome = await store.put(digest, request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>);
+      const { bytes = 0 } = (await store.find(digest)) ?? {};
+      metrics.countBytes("in", bytes);
+      response.status(outcome === "created" ? 201 : 200).json({ sha256: digest, ref: `sha256:${digest}`, bytes });
+    } finally {
+      request.resume();
+    }
+  });
+  // GET answers HEAD too; ranges and conditions are the file sender's.
+  router.get(PATH, async (request, response) => {
+    const digest = digestOf(request);
+    const found = await store.find(digest);
+    if (!found) throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${digest} here.`);
+    const headers = { ETag: `"${digest}"`, "Content-Type": "application/octet-stream", "Cache-Control": "private, immutable" };
+    response.sendFile(found.path, { headers, etag: false, dotfiles: "allow", lastModified: false });
+  });
+  router.delete(PATH, async (request, response) => {
+    await store.remove(digestOf(request));
+    response.status(204).end();
+  });
+  router.all(PATH, onlyMethods("GET", "HEAD", "PUT", "DELETE"));
+  return router;
+}
+
+function digestOf(request: Request): string {
+  const digest = String(request.params["sha256"]).toLowerCase();
+  if (!/^[0-9a-f]{64}$/.test(digest)) throw new TrainerError("VALIDATION_ERROR", "a blob is named by the 64 hex digits of its sha-256");
+  return digest;
+}

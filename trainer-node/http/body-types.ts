@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { TrainerError } from "../errors.ts";
+import type { BodyType } from "../operations/call-body.ts";
+
+const TYPES: Readonly<Record<string, BodyType>> = {
+  "application/octet-stream": "octets",
+  "application/msgpack": "msgpack",
+  "application/x-msgpack": "msgpack",
+  "application/vnd.msgpack": "msgpack",
+};
+
+export const CONTENT_TYPES: Readonly<Record<BodyType, string>> = {
+  json: "application/json",
+  msgpack: "application/msgpack",
+  octets: "application/octet-stream",
+};
+
+/** How a body is to be read: as JSON whatever its type says, unless it is one of the binary ones. */
+export function bodyTypeOf(headers: IncomingHttpHeaders): BodyType {
+  const encoding = headers["content-encoding"]?.trim().toLowerCase();
+  if (encoding && encoding !== "identity") {
+    const message = `Content-Encoding ${encoding.slice(0, 50)} is not read by this node; send the body as it is.`;
+    throw new TrainerError("UNSUPPORTED_PARAMETERS", message);
+  }
+  const type = mediaType(headers["content-type"]);
+  if (type.startsWith("multipart/")) {
+    throw new TrainerError(
+      "UNSUPPORTED_PARAMETERS",
+      `A body of ${type.slice(0, 50)} is not read by this node; send JSON, MessagePack or octets.`,
+    );
+  }
+  return Object.hasOwn(TYPES, type) ? (TYPES[type] as BodyType) : "json";
+}
+
+/** How to answer: as the caller accepts, else MessagePack to MessagePack and JSON to everything else. */
+export function answerTypeOf(headers: IncomingHttpHeaders, body: BodyType): BodyType {
+  for (const accepted of (headers.accept ?? "").split(",")) {
+    const type = mediaType(accepted);
+    if (type === "application/json") return "json";
+    if (Object.hasOwn(TYPES, type)) return TYPES[type] as BodyType;
+  }
+  return body === "msgpack" ? "msgpack" : "json";
+}
+
+function mediaType(value: string | undefined): string {
+  return value?.split(";")[0]?.trim().toLowerCase() ?? "";
+}

@@ -1,0 +1,70 @@
+import { type Request, type Response, Router } from "express";
+import type { TrainerDeps } from "../deps.ts";
+import { TrainerError } from "../errors.ts";
+import { describeJob, type Job, type JobStore } from "../jobs/job-store.ts";
+import { sendAnswer } from "./calls.ts";
+import { onlyMethods } from "./methods.ts";
+
+const HEARTBEAT_MS = 15_000;
+
+/** `/v1/jobs/{id}`: what became of a call that was asked for with `Prefer: respond-async`. */
+export function jobRoutes(deps: TrainerDeps): Router {
+  const router = Router();
+  const { jobs } = deps;
+  if (!jobs) return router;
+  router.get("/v1/jobs/:id", (request, response) => {
+    response.json(describeJob(findJob(jobs, request)));
+  });
+  router.delete("/v1/jobs/:id", (request, response) => {
+    const job = findJob(jobs, request);
+    // First the state, then the signal: the failure that the abort causes must not be taken for the job's own.
+    jobs.update(job, { state: { status: "cancelled" } });
+    job.cancel.abort();
+    response.json(describeJob(job));
+  });
+  router.get("/v1/jobs/:id/result", (request, response) => {
+    const job = findJob(jobs, request);
+    const { state } = job;
+    if (state.status === "succeeded") {
+      sendAnswer(response, state.answer, state.type, deps);
+      return;
+    }
+    if (state.status === "failed") {
+      response.status(state.httpStatus).json({ ...state.error, request_id: String(response.getHeader("x-request-id")) });
+      return;
+    }
+    throw new TrainerError("NOT_READY", `The job is ${state.status}; it has no result.`, { details: { status: state.status } });
+  });
+  router.get("/v1/jobs/:id/events", (request, response) => streamEvents(findJob(jobs, request), response));
+  router.all("/v1/jobs/:id", onlyMethods("GET", "DELETE"));
+  router.all(["/v1/jobs/:id/result", "/v1/jobs/:id/events"], onlyMethods("GET"));
+  return router;
+}
+
+function findJob(jobs: JobStore, request: Request): Job {
+  const id = String(request.params["id"]);
+  const job = jobs.find(id);
+  if (!job) throw new TrainerError("JOB_NOT_FOUND", `There is no job ${id.slice(0, 100)}; jobs are forgotten some time after they end.`);
+  return job;
+}
+
+/** The job's view at once and after every change, until it has ended. */
+function streamEvents(job: Job, response: Response): void {
+  response.status(200).setHeader("Cache-Control", "no-store").type("text/event-stream");
+  const heartbeat = setInterval(() => response.write(": still here\n\n"), HEARTBEAT_MS);
+  const stop = (): void => {
+    clearInterval(heartbeat);
+    job.listeners.delete(tell);
+  };
+  function tell(): void {
+    const { status } = job.state;
+    const ended = status !== "queued" && status !== "running";
+    response.write(`event: ${ended ? "end" : "progress"}\ndata: ${JSON.stringify(describeJob(job))}\n\n`);
+    if (!ended) return;
+    stop();
+    response.end();
+  }
+  response.once("close", stop);
+  job.listeners.add(tell);
+  tell();
+}

@@ -1,0 +1,47 @@
+import { MessageChannel } from "node:worker_threads";
+import type { TrainerDeps } from "../deps.ts";
+import { asTrainerError, TrainerError } from "../errors.ts";
+import type { BodyType } from "../operations/call-body.ts";
+import type { ComputeTask } from "../pool/messages.ts";
+import { describeJob } from "./job-store.ts";
+
+const BUSY_RETRY_SECONDS = 5;
+
+interface JobInput {
+  readonly task: Extract<ComputeTask, { type: "call" }>;
+  readonly answerType: BodyType;
+  /** Gives back what the body holds of the budget. */
+  readonly release: () => void;
+}
+
+/** Starts the work of a call that nobody waits for; what becomes of it is in the job store. */
+export function startJob({ task, answerType, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger">) {
+  const { pool, jobs, logger } = deps;
+  const job = jobs?.create(task.operation);
+  if (!jobs || !job) {
+    release();
+    throw new TrainerError("BUSY", "The node has as many jobs as it may; try again later.", { retryAfterSeconds: BUSY_RETRY_SECONDS });
+  }
+  const settled = new AbortController();
+  const { port1: heard, port2: told } = new MessageChannel();
+  heard.on("message", (progress: object) => jobs.update(job, { progress }));
+  heard.unref();
+  void pool
+    .run({ ...task, progress: told }, { signal: job.cancel.signal })
+    .then(
+      (answer) => jobs.update(job, { state: { status: "succeeded", answer, type: answerType } }),
+      (thrown: unknown) => {
+        const error = asTrainerError(thrown, "SERVER_ERROR");
+        if (error.status >= 500)
+          logger.warn({ job: job.id, code: error.code, message: error.message, internal: error.internal }, "job failed");
+        const body = { error: error.message, code: error.code, details: error.details };
+        jobs.update(job, { state: { status: "failed", error: body, httpStatus: error.status } });
+      },
+    )
+    .finally(() => {
+      settled.abort();
+      heard.close();
+      release();
+    });
+  return { id: job.id, settled: settled.signal, view: () => describeJob(job) };
+}

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../common/clock.ts";
+import { silentLogger } from "../common/logger.ts";
+import { systemRandom } from "../common/random.ts";
+import { createApp } from "./app.ts";
+import type { TrainerDeps } from "./deps.ts";
+import { createJobStore } from "./jobs/job-store.ts";
+import { createMetrics } from "./metrics.ts";
+import { createByteBudget } from "./pool/byte-budget.ts";
+import type { WorkerData } from "./pool/messages.ts";
+import { createPool } from "./pool/pool.ts";
+import { type RunningServer, startServer } from "./server.ts";
+
+export const BODY_BYTES_MAX = 200_000;
+const FALLBACK = { rows: 2, columns: 1, classes: 2, features: Float32Array.of(0, 1), labels: Int32Array.of(0, 1) };
+
+export interface Node {
+  url: string;
+  deps: TrainerDeps;
+  /** Where it may write. */
+  folder: string;
+  stop(): Promise<void>;
+}
+
+export async function startNode(
+  options: {
+    fallback?: boolean;
+    threads?: number;
+    queueMax?: number;
+    taskTimeoutMs?: number;
+    bytesBudget?: number;
+    state?: TrainerDeps["state"];
+    workerUrl?: URL;
+    bodyBytesMax?: number;
+    streamBytesMax?: number;
+    bodyIdleMs?: number;
+    blobBytesMax?: number;
+    recordBytesInMemory?: number;
+    datasetUris?: readonly string[];
+  } = {},
+): Promise<Node> {
+  const { threads = 2, queueMax = 16, taskTimeoutMs = 20_000, bytesBudget = 10_000_000 } = options;
+  const folder = mkdtempSync(join(tmpdir(), "trainer-node-test-"));
+  const blobFolder = join(folder, "blobs");
+  const workerData: WorkerData = {
+    fallback: options.fallback ? FALLBACK : undefined,
+    blobFolder,
+    tempFolder: folder,
+    recordBytesInMemory: options.recordBytesInMemory,
+    datasetUris: options.datasetUris,
+  };
+  const pool = createPool({
+    threads,
+    queueMax,
+    taskTimeoutMs,
+    workerHeapMb: 256,
+    workerData,
+    logger: silentLogger,
+    ...(options.workerUrl && { workerUrl: options.workerUrl }),
+  });
+  const budget = createByteBudget(bytesBudget);
+  const settings = {
+    version: "test",
+    auth: "loopback" as const,
+    bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
+    streamBytesMax: options.streamBytesMax,
+    bodyIdleMs: options.bodyIdleMs,
+    blobs: { folder: blobFolder, bytesMax: options.blobBytesMax ?? 10_000_000 },
+    bytesBudget,
+    queueMax,
+    threads,
+    taskTimeoutMs,
+    hasDefaultDataset: false,
+  };
+  const deps: TrainerDeps = {
+    pool,
+    budget,
+    jobs: createJobStore({ clock: systemClock, random: systemRandom, limits: { jobsMax: 4, answerBytesMax: 1_000_000, keepMs: 60_000 } }),
+    metrics: createMetrics({ pool, budget }),
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    settings,
+    state: options.state ?? (() => "ready"),
+  };
+  const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0, clock: systemClock });
+  await pool.warmUp();
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    deps,
+    folder,
+    stop: async () => {
+      await server.stop(0);
+      await pool.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

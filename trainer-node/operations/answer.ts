@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { Packr } from "msgpackr/index-no-eval";
+import { TrainerError } from "../errors.ts";
+import type { BodyType } from "./call-body.ts";
+
+/** What an operation answers: plain fields, and parameters as bytes until it is known how they travel. */
+export interface OperationAnswer {
+  readonly parameters?: Uint8Array<ArrayBuffer>;
+  readonly state?: Uint8Array<ArrayBuffer> | undefined;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** The bytes of an answer and, where the body has no room for its fields, the header that has them. */
+export interface WrittenAnswer {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly head: string | undefined;
+}
+
+/** Headers end at 16 KiB together; what does not fit is left out, and said so. */
+const HEAD_BYTES_MAX = 8192;
+/** A multiple of three, so that pieces of base64 join without padding. */
+const BASE64_PIECE_BYTES = 3 * 2 ** 18;
+
+export function writeAnswer(answer: OperationAnswer, type: BodyType): WrittenAnswer {
+  if (type === "json") return { body: writeJson(answer), head: undefined };
+  const { parameters, state, fields } = answer;
+  if (type === "msgpack") {
+    const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const value = { ...(parameters && { parameters: asBuffer(parameters) }), ...fields, ...(state && { state: asBuffer(state) }) };
+    return { body: Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(value)), head: undefined };
+  }
+  if (!parameters) throw new TrainerError("VALIDATION_ERROR", "This call has no parameters to answer with as octets; accept JSON.");
+  if (state) throw new TrainerError("VALIDATION_ERROR", "A strategy with state cannot answer as octets alone; accept JSON or MessagePack.");
+  return { body: parameters, head: headOf(fields) };
+}
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function headOf(fields: OperationAnswer["fields"]): string {
+  const text = asciiJson(fields);
+  if (text.length <= HEAD_BYTES_MAX) return text;
+  const { clients: _left, ...rest } = fields;
+  const shorter = asciiJson({ ...rest, warnings: ["clients were left out: they do not fit a header; accept JSON"] });
+  return shorter.length <= HEAD_BYTES_MAX ? shorter : "{}";
+}
+
+function asciiJson(value: object): string {
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** JSON whose base64 never is a string as a whole: an answer may be longer than the longest string. */
+function writeJson({ parameters, state, fields }: OperationAnswer): Uint8Array<ArrayBuffer> {
+  const rest = Buffer.from(JSON.stringify(fields).slice(1));
+  const parts = [
+    ...Object.entries({ parameters, state }).filter((entry): entry is [string, Uint8Array<ArrayBuffer>] => entry[1] !== undefined),
+  ];
+  const size = parts.reduce((sum, [name, bytes]) => sum + name.length + 6 + Math.ceil(bytes.byteLength / 3) * 4, 1 + rest.byteLength);
+  const body = Buffer.alloc(size);
+  let at = body.write("{", 0, "latin1");
+  for (const [name, bytes] of parts) {
+    at += body.write(`"${name}":"`, at, "latin1");
+    for (let start = 0; start < bytes.byteLength; start += BASE64_PIECE_BYTES) {
+      const piece = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.min(BASE64_PIECE_BYTES, bytes.byteLength - start));
+      at += body.write(piece.toString("base64"), at, "latin1");
+    }
+    at += body.write('",', at, "latin1");
+  }
+  // No field follows: the comma of the last part is one too many.
+  if (rest.byteLength === 1 && parts.length > 0) at--;
+  at += rest.copy(body, at);
+  return new Uint8Array(body.buffer, body.byteOffset, at);
+}

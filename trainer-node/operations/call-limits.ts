@@ -1,0 +1,6 @@
+export const JSON_DEPTH_MAX = 64;
+/** Most bytes of one client's parameters. */
+export const PART_BYTES_MAX = 2 ** 32 - 65_536;
+/** Most bytes of everything in a body that is not parameters: it becomes one JavaScript string. */
+export const REST_BYTES_MAX = 256 * 1024 * 1024;
+export const CLIENTS_MAX = 10_000;

@@ -1,0 +1,62 @@
+import { decodeParameters, type Format } from "../codec/parameters.ts";
+import { alignTo } from "../compute/clients/segments.ts";
+import { InputProblem } from "../compute/problem.ts";
+import { firstNonFinite, isFloat, type Tensor } from "../compute/tensor.ts";
+import { TrainerError } from "../errors.ts";
+import type { OpenRecords } from "../records/client-records.ts";
+
+/** One entry of `parameters_list`, taken in. */
+export class ClientEntry {
+  readonly format: Format;
+  /** Its place among the records; undefined when it has none, for `refused` says why. */
+  readonly record: number | undefined;
+  readonly refused: { tensor: string; element: number } | undefined;
+
+  constructor(format: Format, record: number | undefined, refused: ClientEntry["refused"]) {
+    this.format = format;
+    this.record = record;
+    this.refused = refused;
+  }
+}
+
+export interface ClientIntake {
+  /** Reads one client's container and keeps its tensors; the bytes are the caller's again afterwards. */
+  take(bytes: Uint8Array, index: number): ClientEntry;
+}
+
+/** Takes clients as they arrive: each is decoded, checked against the first and put among the records before the next is looked at. */
+export function createClientIntake(records: OpenRecords): ClientIntake {
+  let reference: number | undefined;
+  return {
+    take: (bytes, index) =>
+      naming(index, () => {
+        if (bytes.byteLength === 0) throw new InputProblem("VALIDATION_ERROR", "its parameters are empty");
+        const { format, tensors } = decodeParameters(bytes);
+        const refused = findNonFinite(tensors);
+        if (refused) return new ClientEntry(format, undefined, refused);
+        const aligned = reference === undefined ? tensors : alignTo(records.segments, tensors);
+        if (!Array.isArray(aligned)) {
+          throw new InputProblem(aligned.kind, `${aligned.message} as client ${reference} has it`, { tensor: aligned.tensor });
+        }
+        reference ??= index;
+        return new ClientEntry(format, records.add(aligned), undefined);
+      }),
+  };
+}
+
+function naming<Result>(client: number, work: () => Result): Result {
+  try {
+    return work();
+  } catch (thrown) {
+    if (!(thrown instanceof InputProblem || thrown instanceof TrainerError)) throw thrown;
+    throw new TrainerError(thrown.kind, `client ${client}: ${thrown.message}`, { details: { ...thrown.details, client }, cause: thrown });
+  }
+}
+
+function findNonFinite(tensors: readonly Tensor[]): { tensor: string; element: number } | undefined {
+  for (const tensor of tensors) {
+    const element = isFloat(tensor) ? firstNonFinite(tensor.data) : -1;
+    if (element >= 0) return { tensor: tensor.name, element };
+  }
+  return undefined;
+}

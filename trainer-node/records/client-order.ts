@@ -1,0 +1,30 @@
+import type { OpenRecords } from "./client-records.ts";
+
+/**
+ * Float sums depend on their order, and every voter must get the same bytes whatever order the results reached it in. So clients are
+ * ordered by what they sent: by the first numbers of their tensors, which almost always differ, else by the SHA-256 of all, then by the
+ * numbers that came with them. Two that are equal in all of that cannot be told apart by a sum either.
+ */
+export function clientOrder(records: OpenRecords, clients: readonly number[], numbersOf: (client: number) => readonly number[]): number[] {
+  const digests = new Map<number, string>();
+  const digestOf = (client: number): string => {
+    const digest = digests.get(client) ?? records.digest(client);
+    digests.set(client, digest);
+    return digest;
+  };
+  return clients.toSorted((left, right) => {
+    const byPrefix = compareNumbers(records.prefix(left), records.prefix(right));
+    if (byPrefix !== 0) return byPrefix;
+    const [leftDigest, rightDigest] = [digestOf(left), digestOf(right)];
+    if (leftDigest !== rightDigest) return leftDigest < rightDigest ? -1 : 1;
+    return compareNumbers(numbersOf(left), numbersOf(right));
+  });
+}
+
+function compareNumbers(left: readonly number[], right: readonly number[]): number {
+  for (const [index, number] of left.entries()) {
+    const other = right[index] ?? 0;
+    if (number !== other) return number - other;
+  }
+  return 0;
+}

@@ -1,0 +1,74 @@
+import { TrainerError } from "../errors.ts";
+import type { ByteBuffer } from "./byte-buffer.ts";
+
+/** Standard base64 (RFC 4648 §4, padding required) decoded as it arrives. The first wrong character is an error with its offset. */
+export interface Base64Stream {
+  /** Some of the text, as ASCII bytes. */
+  write(text: Uint8Array): void;
+  end(): void;
+}
+
+const [PADDING, MINUS, UNDERSCORE] = [0x3d, 0x2d, 0x5f];
+/** A piece at a time: a string is made of each, and strings have an end. */
+const PIECE_CHARACTERS = 2 ** 20;
+
+export function createBase64Stream(target: ByteBuffer, field: string): Base64Stream {
+  /** Up to four characters that wait: an unfinished group, or one with padding that must be the last. */
+  let held = Buffer.alloc(0);
+  let offset = 0;
+
+  const decode = (group: Uint8Array, last: boolean): void => {
+    const text = Buffer.from(group.buffer, group.byteOffset, group.byteLength);
+    const padding = last ? paddingOf(text) : 0;
+    const expected = (text.byteLength / 4) * 3 - padding;
+    const room = target.room(expected + 2);
+    const written = Buffer.from(room.buffer, room.byteOffset, room.byteLength).write(text.toString("latin1"), "base64");
+    // The decoder skips what it does not know, and takes the URL-safe alphabet too: either shows here.
+    if (written !== expected || text.includes(MINUS) || text.includes(UNDERSCORE)) refuse(field, offset, text, padding);
+    target.advance(expected);
+    offset += text.byteLength;
+  };
+  const writePiece = (text: Buffer): void => {
+    // First the group that waits, so that the rest is decoded where it lies.
+    const missing = held.byteLength === 0 ? 0 : Math.min(4 - held.byteLength, text.byteLength);
+    if (missing > 0) held = Buffer.concat([held, text.subarray(0, missing)]);
+    if (missing === text.byteLength) return;
+    if (held.byteLength > 0) decode(held, false);
+    // Whole groups but the last one, which may be the end.
+    const whole = missing + Math.floor((text.byteLength - missing - 1) / 4) * 4;
+    if (whole > missing) decode(text.subarray(missing, whole), false);
+    held = Buffer.from(text.subarray(whole));
+  };
+  return {
+    write: (text) => {
+      for (let at = 0; at < text.byteLength; at += PIECE_CHARACTERS) {
+        const size = Math.min(PIECE_CHARACTERS, text.byteLength - at);
+        writePiece(Buffer.from(text.buffer, text.byteOffset + at, size));
+      }
+    },
+    end: () => {
+      if (held.byteLength === 0) return;
+      if (held.byteLength % 4 !== 0) refuse(field, offset, held, 0);
+      decode(held, true);
+      held = Buffer.alloc(0);
+    },
+  };
+}
+
+function paddingOf(text: Buffer): number {
+  if (text.at(-1) !== PADDING) return 0;
+  return text.at(-2) === PADDING ? 2 : 1;
+}
+
+function refuse(field: string, offset: number, text: Buffer, padding: number): never {
+  const characters = text.toString("latin1");
+  const wrong = characters.search(/[^A-Za-z0-9+/]/);
+  const place = wrong >= 0 && wrong < characters.length - padding ? offset + wrong : offset + characters.length;
+  const what =
+    wrong >= 0 && wrong < characters.length - padding
+      ? `a character outside the standard alphabet at offset ${place}`
+      : text.byteLength % 4 === 0
+        ? "an incomplete last group"
+        : "a length that is not a multiple of four (padding is required)";
+  throw new TrainerError("INVALID_BASE64", `${field} is not base64: it has ${what}`, { details: { field, offset: place } });
+}

@@ -1,0 +1,51 @@
+import { TrainerError } from "../errors.ts";
+
+/** An array that grows by doubling, up to a limit. Made once and filled again and again, it allocates for the largest only. */
+export interface ByteBuffer {
+  /** Room for so many more bytes; the caller writes there and then says how many by `advance`. */
+  room(bytes: number): Uint8Array<ArrayBuffer>;
+  advance(bytes: number): void;
+  append(bytes: Uint8Array): void;
+  /** What was written; good until the buffer is cleared. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  clear(): void;
+}
+
+const START_BYTES = 4096;
+
+export function createByteBuffer(limitBytes: number): ByteBuffer {
+  let whole = new Uint8Array(Math.min(START_BYTES, limitBytes));
+  let used = 0;
+  const room = (bytes: number): Uint8Array<ArrayBuffer> => {
+    const needed = used + bytes;
+    if (needed > limitBytes) {
+      throw new TrainerError("PAYLOAD_TOO_LARGE", `One part of the body has ${needed} bytes or more; at most ${limitBytes} are taken.`, {
+        details: { limit_bytes: limitBytes, size_bytes: needed },
+      });
+    }
+    if (needed > whole.byteLength) {
+      const larger = new Uint8Array(Math.min(limitBytes, Math.max(needed, whole.byteLength * 2)));
+      larger.set(whole.subarray(0, used));
+      whole = larger;
+    }
+    return whole.subarray(used, needed);
+  };
+  return {
+    room,
+    advance: (bytes) => {
+      used += bytes;
+    },
+    append: (bytes) => {
+      const target = room(bytes.byteLength);
+      // Not `set`: what comes from a ring is in shared memory, which `set` copies a word at a time.
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).copy(target);
+      used += bytes.byteLength;
+    },
+    get bytes() {
+      return whole.subarray(0, used);
+    },
+    clear: () => {
+      used = 0;
+    },
+  };
+}
