@@ -91,3 +91,11 @@ test("a call that cost more than it held does not take from the next one", async
   expect(await codeOf(book.reserve("org", 10n))).toBe(10n);
   expect(state.asked[1]).toMatchObject({ need: 70n });
 });
+
+test("what is recalled is not spent any more, not even by the next call", async () => {
+  const { book, state } = open({ available: 1000n });
+  for (let call = 0; call < 10; call++) book.settle("org", await book.reserve("org", 10n), 0n);
+  state.available = 0n;
+  book.recall("org");
+  expect(await codeOf(book.reserve("org", 10n))).toBe("QUOTA_EXCEEDED");
+});

@@ -54,9 +54,11 @@ export class LeaseBook {
     });
   }
 
-  /** Nothing is kept in advance any more; the next call asks. */
+  /** What is free goes back at once, and is told with the next message; the next call asks. */
   recall(organizationId: string): void {
-    this.#entries.get(organizationId)?.account.forgetDemand();
+    const account = this.#entries.get(organizationId)?.account;
+    account?.forgetDemand();
+    account?.release(this.#deps.clock.monotonicMs());
   }
 
   settle(organizationId: string, held: Held, cost: bigint): void {

@@ -217,7 +217,8 @@ export class FakeControl {
     if (this.refuseReserve) throw this.refuseReserve;
     const known = this.leases.get(organizationId) ?? { granted: 0n, settled: 0n, released: 0n };
     const lease = { ...known, released };
-    const available = this.balance - (lease.granted - lease.settled - lease.released);
+    const outstanding = lease.granted - lease.settled - lease.released;
+    const available = this.balance - (outstanding > 0n ? outstanding : 0n);
     const amount = available <= 0n ? 0n : want < available ? want : available;
     if (need > 0n) this.reserved.push({ organizationId, worstCase: need } as ReserveRequest);
     this.leases.set(organizationId, { ...lease, granted: lease.granted + amount });
