@@ -10,7 +10,8 @@ export interface LeaseBookDeps {
   readonly edgeId: string;
 }
 
-const LEASE_MS = 1000;
+/** Longer than a control plane takes that has much to do: who waits for credit would only be refused. */
+const LEASE_MS = 3000;
 
 interface Waiting {
   readonly worstCase: bigint;
