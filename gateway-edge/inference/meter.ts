@@ -63,6 +63,8 @@ export interface Meter {
 const PROGRESS_DELTAS = 32;
 const PROGRESS_MS = 250;
 
+const END_USER_CHARACTERS_MAX = 256;
+
 /** The status that logs show for a client that left; it never goes over a wire. */
 const CLIENT_LEFT_STATUS = 499;
 
@@ -121,7 +123,7 @@ class CallMeter implements Meter {
       apiKeyName: keyName,
       maskedKey,
       userId,
-      endUser: job.endUser,
+      endUser: endUserOf(job),
       model: job.model,
       type: job.operation,
       stream: job.stream,
@@ -247,6 +249,11 @@ class CallMeter implements Meter {
   }
 }
 
+/** A label for the log, not a place to keep things: a row has to fit into a message. */
+function endUserOf({ endUser }: Job<unknown>): string | undefined {
+  return endUser?.slice(0, END_USER_CHARACTERS_MAX);
+}
+
 function rounded(milliseconds: number | undefined): number | undefined {
   return milliseconds === undefined ? undefined : Math.round(milliseconds);
 }
@@ -278,7 +285,7 @@ export function identityOf(
     apiKeyName: caller.keyName,
     maskedKey: caller.maskedKey,
     userId: caller.userId,
-    endUser: job.endUser,
+    endUser: endUserOf(job),
     // The name asked for, also when it was an alias; after a fallback the group that answered.
     model: served?.attempt.isFallback ? served.attempt.group : job.model,
     deploymentId: deployment?.id ?? "",
