@@ -216,3 +216,24 @@ test("a sound may be asked for under an Idempotency-Key: the same bytes again, p
   expect((await upload()).status).toBe(200);
   expect((await upload()).headers.get("idempotent-replayed")).toBe("true");
 });
+
+test("embeddings: the same text is the same vector of length one, near to texts that share its words; moderations flag what is named", async () => {
+  const embed = async (input: unknown, more: object = {}) => {
+    const response = await edge.post("/v1/embeddings", { model: "echo", input, ...more }, auth);
+    return (await response.json()) as { data: { embedding: number[] }[]; usage: { prompt_tokens: number } };
+  };
+  const { data, usage } = await embed(["a red cat", "a red dog", "quantum flux"]);
+  const [cat = [], dog = [], other = []] = data.map(({ embedding }) => embedding);
+  const dot = (left: number[], right: number[]) => left.reduce((sum, value, index) => sum + value * (right[index] ?? 0), 0);
+  expect(usage.prompt_tokens).toBe(8);
+  expect(lastLog()).toMatchObject({ usage: { input: 8n, output: 0n } });
+  expect(dot(cat, cat)).toBeCloseTo(1, 4);
+  expect(dot(cat, dog)).toBeGreaterThan(dot(cat, other) + 0.3);
+  expect((await embed("a red cat")).data[0]?.embedding).toEqual(cat);
+  expect((await embed("x", { dimensions: 256 })).data[0]?.embedding).toHaveLength(256);
+  expect((await embed([[1, 2], [3]])).data).toHaveLength(2);
+  const response = await edge.post("/moderations", { model: "echo", input: ["a kind word", "so much violence"] }, auth);
+  const { results } = (await response.json()) as { results: { flagged: boolean; categories: Record<string, boolean> }[] };
+  expect(results.map(({ flagged }) => flagged)).toEqual([false, true]);
+  expect(Object.keys(results[1]?.categories ?? {})).toHaveLength(13);
+});

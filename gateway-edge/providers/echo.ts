@@ -1,6 +1,7 @@
 import { messageText, splitTokens } from "./echo/tokens.ts";
 import { asFields } from "./json-fields.ts";
 import { openAiChatBody, readOpenAiAnswer, readOpenAiError, readOpenAiStream } from "./openai-compatible.ts";
+import { readOpenAiEmbeddings } from "./openai-compatible-vectors.ts";
 import type { Fields, FormCall, Provider, UpstreamRequest } from "./provider.ts";
 import { readMediaUsage } from "./shared/media-usage.ts";
 import { readRerankAnswer } from "./shared/rerank-answer.ts";
@@ -34,6 +35,16 @@ export const echo: Provider = {
   rerank: {
     buildRequest: ({ query, documents, topN }) => jsonTo("rerank", { query, documents, top_n: topN }),
     readAnswer: readRerankAnswer,
+  },
+  embeddings: {
+    supportedParams: () => ["dimensions", "user"],
+    takesTokens: true,
+    buildRequest: ({ input, dimensions }) => jsonTo("embeddings", { input, ...(dimensions === undefined ? {} : { dimensions }) }),
+    readAnswer: readOpenAiEmbeddings,
+  },
+  moderations: {
+    buildRequest: ({ body }) => jsonTo("moderations", body),
+    readAnswer: (body) => asFields(body),
   },
   readError: readOpenAiError,
   counter: {

@@ -1,6 +1,7 @@
-import { asCount, asFields, asList, asText, brokenOff, malformed, parseEvent } from "./json-fields.ts";
+import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "./json-fields.ts";
 import { type LimitField, openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./openai-compatible.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
+import { readOpenAiEmbeddings } from "./openai-compatible-vectors.ts";
 import { formOf, imagesOf, type OpenAiDoor, rerankOf, speechOf } from "./openai-media.ts";
 import { readOpenAiUsage } from "./openai-usage.ts";
 import type {
@@ -152,26 +153,8 @@ function embeddingsOf(spec: OpenAiSpec): EmbeddingsAdapter {
       const fields = { ...others, input, encoding_format: "float", ...wanted };
       return jsonRequest(spec, { target, operation: "embeddings", fields: spec.shapeEmbeddings?.(fields) ?? fields });
     },
-    readAnswer: (body) => {
-      const answer = asFields(body);
-      const rows = asList(answer["data"]).map(asFields);
-      if (rows.length === 0) throw malformed("an answer without vectors");
-      const ordered = rows.every((row) => typeof row["index"] === "number")
-        ? rows.toSorted((left, right) => (left["index"] as number) - (right["index"] as number))
-        : rows;
-      const usage = asFields(answer["usage"]);
-      const promptTokens = asCount(usage["prompt_tokens"]) || asCount(usage["total_tokens"]);
-      const reported = { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 };
-      return { vectors: ordered.map(({ embedding }) => readVector(embedding)), usage: promptTokens > 0 ? reported : undefined };
-    },
+    readAnswer: readOpenAiEmbeddings,
   };
-}
-
-function readVector(value: unknown): readonly number[] {
-  if (Array.isArray(value) && value.every((each) => typeof each === "number")) return value;
-  if (typeof value !== "string") throw malformed("a vector that is not a list of numbers");
-  const bytes = Buffer.from(value, "base64");
-  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, index) => bytes.readFloatLE(index * 4));
 }
 
 function moderationsOf(spec: OpenAiSpec): ModerationsAdapter {

@@ -1,9 +1,10 @@
 import type { UpstreamRequest, UpstreamResponse } from "../provider.ts";
-import { splitTokens } from "./tokens.ts";
+import { messageText, splitTokens } from "./tokens.ts";
+import { embed, moderate } from "./vectors.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The built-in provider's sound, images and ranking: deterministic, with true usage, in OpenAI's and Cohere's words. */
+/** The built-in provider's sound, images, ranking, vectors and verdicts: deterministic, with true usage, in OpenAI's and Cohere's words. */
 export async function answerMedia(operation: string, request: UpstreamRequest): Promise<UpstreamResponse | undefined> {
   switch (operation) {
     case "audio/speech":
@@ -19,6 +20,10 @@ export async function answerMedia(operation: string, request: UpstreamRequest): 
     }
     case "rerank":
       return ranking(await jsonOf(request));
+    case "embeddings":
+      return embeddings(await jsonOf(request));
+    case "moderations":
+      return verdicts(await jsonOf(request));
     default:
       return undefined;
   }
@@ -129,12 +134,25 @@ function images(body: Json, kind: string): UpstreamResponse {
     total_tokens: input + made * TOKENS_PER_IMAGE,
   });
   if (body["stream"] !== true) {
-    return json({ created: 0, data: Array.from({ length: count }, () => ({ b64_json: PIXEL })), usage: usage(count) });
+    return json({ data: Array.from({ length: count }, () => ({ b64_json: PIXEL })), usage: usage(count) });
   }
   const partial = Array.from({ length: Number(body["partial_images"] ?? 0) }, (_, index) =>
     event({ type: `${kind}.partial_image`, b64_json: PIXEL, partial_image_index: index }),
   );
   return respond("text/event-stream", [...partial, event({ type: `${kind}.completed`, b64_json: PIXEL, usage: usage(1) })]);
+}
+
+function embeddings(body: Json): UpstreamResponse {
+  const { vectors, tokens } = embed(body["input"] as readonly string[], (body["dimensions"] as number | undefined) ?? undefined);
+  const data = vectors.map((embedding, index) => ({ object: "embedding", index, embedding }));
+  return json({ object: "list", data, usage: { prompt_tokens: tokens, total_tokens: tokens } });
+}
+
+function verdicts(body: Json): UpstreamResponse {
+  const input = body["input"];
+  const isParts = Array.isArray(input) && input.some((part) => typeof part !== "string");
+  const texts = typeof input === "string" ? [input] : isParts ? [messageText({ content: input })] : (input as readonly string[]);
+  return json({ id: "modr-echo", results: moderate(texts) });
 }
 
 /** By how many words of the question a document has. */
