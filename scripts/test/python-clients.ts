@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 /** What the client tests speak with; the versions are part of what is proven. */
 const CLIENTS = { openai: "3.49.0", "langchain-openai": "1.7.3", litellm: "1.83.0" };
-/** Writes and reads the npy files that the trainer must understand. */
-const PACKAGES = { ...CLIENTS, numpy: "2.2.6" };
+/** numpy writes and reads the files that the trainer must understand; the others test and build the package of sdk/python. */
+const PACKAGES = { ...CLIENTS, numpy: "2.2.6", pytest: "9.2.0", setuptools: "84.2.1" };
 /** By their metadata: to import them all takes seconds. */
 const PROOF = `from importlib.metadata import version
 for name, wanted in ${JSON.stringify(PACKAGES)}.items(): assert version(name) == wanted, name`;
@@ -20,7 +20,7 @@ export async function preparePython(root: string): Promise<string | undefined> {
   const python = join(folder, "bin/python");
   if (await works(python)) return python;
   try {
-    console.log("making .cache/python with the clients of the tests and numpy, once");
+    console.log("making .cache/python with the clients of the tests, numpy and pytest, once");
     await run("python3", ["-m", "venv", "--clear", folder], { timeout: 120_000 });
     const packages = Object.entries(PACKAGES).map(([name, version]) => `${name}==${version}`);
     await run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", ...packages], { timeout: 300_000 });

@@ -1,0 +1,136 @@
+"""From what a function returned to the bytes of an answer. What cannot be written is the function's mistake, and is said so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .base64_text import encode_base64
+from .errors import ParticipantError
+from .results import AggregateResult, EvaluateResult, TrainResult
+from .safetensors import looks_like_safetensors
+
+# Headers end at 16 KiB together.
+_HEAD_BYTES_MAX = 8192
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The document's shape first, and other fields beside it."""
+
+    parameters: memoryview | None
+    state: memoryview | None
+    fields: dict[str, Any]
+
+
+def answer_of(operation: str, returned: Any, *, duration_ms: float, warnings: list[str]) -> Answer:
+    answer = {"train": _trained, "evaluate": _evaluated, "aggregate": _aggregated}[operation](returned)
+    metrics = {**(answer.fields.pop("metrics", None) or {}), "duration_ms": round(duration_ms, 3)}
+    fields = {name: value for name, value in answer.fields.items() if value is not None}
+    if answer.parameters is not None:
+        fields["sha256"] = hashlib.sha256(answer.parameters).hexdigest()
+        if looks_like_safetensors(answer.parameters):
+            fields["format"] = "safetensors"
+    return Answer(answer.parameters, answer.state, {**fields, "metrics": metrics, "warnings": warnings})
+
+
+def write_json(answer: Answer) -> list[bytes]:
+    """In pieces, so that a large model is not copied once more to stand among its fields."""
+    pieces = [b"{"]
+    for name, data in (("parameters", answer.parameters), ("state", answer.state)):
+        if data is not None:
+            pieces += [b'"' + name.encode() + b'":"', encode_base64(data), b'",']
+    return [*pieces, _dumped(answer.fields)[1:]]
+
+
+def write_octets(answer: Answer) -> tuple[list[bytes], str]:
+    """The parameters as they are, and the header with the other fields."""
+    if answer.parameters is None or answer.state is not None:
+        raise ParticipantError("VALIDATION_ERROR", "This answer is not parameters alone, so it cannot be octets; accept JSON.")
+    head = _dumped(answer.fields)
+    if len(head) > _HEAD_BYTES_MAX:
+        told = {"sha256": answer.fields["sha256"], "warnings": ["the other fields do not fit a header; accept JSON"]}
+        head = _dumped(told)
+    return [bytes(answer.parameters)], head.decode("ascii")
+
+
+def _trained(returned: Any) -> Answer:
+    result = returned if isinstance(returned, TrainResult) else TrainResult(returned)
+    fields = {"num_samples": _samples(result.num_samples), "metrics": _object(result.metrics)}
+    return Answer(_octets(result.parameters, "train"), None, fields)
+
+
+def _evaluated(returned: Any) -> Answer:
+    result = returned if isinstance(returned, EvaluateResult) else EvaluateResult(returned)
+    fields = {
+        "accuracy": _accuracy(result.accuracy),
+        "num_samples": _samples(result.num_samples),
+        "metrics": _object(result.metrics),
+    }
+    return Answer(None, None, fields)
+
+
+def _aggregated(returned: Any) -> Answer:
+    result = returned if isinstance(returned, AggregateResult) else AggregateResult(returned)
+    state = None if result.state is None else _octets(result.state, "aggregate")
+    clients = None if result.clients is None else [_object(client) for client in result.clients]
+    return Answer(_octets(result.parameters, "aggregate"), state, {"metrics": _object(result.metrics), "clients": clients})
+
+
+def _octets(value: Any, operation: str) -> memoryview:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise _wrong(f"The {operation} function must return bytes and returned {type(value).__name__}.")
+    view = memoryview(value)
+    return view.cast("B") if view.c_contiguous and view.nbytes > 0 else memoryview(bytes(value))
+
+
+def _accuracy(value: Any) -> float:
+    # Scalars of numpy and torch are numbers too, though no Python float.
+    if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
+        raise _wrong(f"The evaluate function must return a number and returned {type(value).__name__}.")
+    try:
+        accuracy = float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise _wrong(f"The evaluate function returned a {type(value).__name__} that is not one number.") from None
+    if not math.isfinite(accuracy):
+        raise _wrong("The evaluate function returned NaN or infinity.")
+    return accuracy
+
+
+def _samples(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
+        raise _wrong("num_samples must be a whole number from 0.")
+    return int(value.__index__())
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise _wrong(f"metrics and clients must be dictionaries, not {type(value).__name__}.")
+    return dict(value)
+
+
+def _dumped(fields: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(fields, allow_nan=False, separators=(",", ":"), default=_plain).encode("ascii")
+    except (TypeError, ValueError, RecursionError):
+        raise _wrong("What the function returned beside its result cannot be written as JSON (NaN, or an object of its own).") from None
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of numpy or torch as the Python number it holds."""
+    item = getattr(value, "item", None)
+    if not callable(item):
+        raise TypeError(type(value).__name__)
+    return item()
+
+
+def _wrong(message: str) -> ParticipantError:
+    return ParticipantError("FUNCTION_ERROR", message)

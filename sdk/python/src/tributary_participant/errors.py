@@ -1,0 +1,70 @@
+"""What a call can end with, and its HTTP status: the one place where the two meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# The kinds of the trainer node. `code` is the kind itself but where a pair names another.
+_ANSWERS: Mapping[str, tuple[int, str | None]] = {
+    "MALFORMED_REQUEST": (400, "VALIDATION_ERROR"),
+    "MALFORMED_JSON": (400, "VALIDATION_ERROR"),
+    "UNAUTHORIZED": (401, None),
+    "FORBIDDEN": (403, None),
+    "NOT_FOUND": (404, None),
+    "DATASET_NOT_FOUND": (404, None),
+    "BLOB_NOT_FOUND": (404, None),
+    "METHOD_NOT_ALLOWED": (405, None),
+    "BODY_TIMEOUT": (408, "TIMEOUT"),
+    "ROUND_CLOSED": (409, None),
+    "BASE_MISMATCH": (409, None),
+    "PAYLOAD_TOO_LARGE": (413, None),
+    "UNSUPPORTED_PARAMETERS": (415, None),
+    "VALIDATION_ERROR": (422, None),
+    "INVALID_BASE64": (422, None),
+    "SHAPE_MISMATCH": (422, None),
+    "DTYPE_MISMATCH": (422, None),
+    "NON_FINITE": (422, None),
+    "EMPTY_LIST": (422, None),
+    "EMPTY_DATASET": (422, None),
+    "DATASET_REQUIRED": (422, None),
+    "TOO_FEW_CLIENTS": (422, None),
+    "SERVER_ERROR": (500, None),
+    "FUNCTION_ERROR": (500, None),
+    "NOT_REGISTERED": (501, None),
+    "BUSY": (503, None),
+    "DRAINING": (503, None),
+    "TIMEOUT": (504, None),
+}
+
+
+class ParticipantError(Exception):
+    """An answer that is not 200. A registered function may raise one too: its kind decides the status the caller sees."""
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
+        if kind not in _ANSWERS:
+            raise ValueError(f"{kind!r} is no kind of error; known are {', '.join(_ANSWERS)}")
+        super().__init__(message)
+        self.kind = kind
+        self.message = str(message)
+        self.details = details
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def status(self) -> int:
+        return _ANSWERS[self.kind][0]
+
+    @property
+    def code(self) -> str:
+        return _ANSWERS[self.kind][1] or self.kind
+
+
+class CallCancelled(BaseException):
+    """Raised inside a function whose caller has left or whose time is over. Not an Exception, so that `except Exception` lets it pass."""

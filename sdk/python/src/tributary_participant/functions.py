@@ -1,0 +1,61 @@
+"""The registered functions, and how each wants to be called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .errors import ParticipantError
+
+OPERATIONS = ("train", "evaluate", "aggregate")
+_ARGUMENTS = {"train": 2, "evaluate": 2, "aggregate": 1}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Registered:
+    call: Callable[..., Any]
+    takes_context: bool
+
+
+class Functions:
+    def __init__(self) -> None:
+        self._registered: dict[str, Registered] = {}
+
+    def register(self, operation: str, function: Function) -> Function:
+        """Gives the function back, so that it can be used as a decorator. Registered again, the newer one counts, as in a notebook."""
+        if not callable(function):
+            raise TypeError(f"register_{operation} takes a function, not {type(function).__name__}")
+        self._registered[operation] = Registered(function, _takes_context(operation, function))
+        return function
+
+    def find(self, operation: str) -> Registered:
+        found = self._registered.get(operation)
+        if found is None:
+            message = f"No {operation} function is registered here."
+            raise ParticipantError("NOT_REGISTERED", message, details={"operation": operation, "registered": self.names})
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        return [operation for operation in OPERATIONS if operation in self._registered]
+
+
+def _takes_context(operation: str, function: Callable[..., Any]) -> bool:
+    """Found out when it is registered: a wrong signature should fail the program at its start, not the first round."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        # Built in native code, without a signature to look at.
+        return False
+    wanted = "context" in signature.parameters
+    keywords = {"context": None} if wanted else {}
+    try:
+        signature.bind(*[None] * _ARGUMENTS[operation], **keywords)
+    except TypeError as problem:
+        arguments = "(parameters_list)" if operation == "aggregate" else "(parameters, dataset)"
+        raise TypeError(f"a function for {operation} is called with {arguments} and, where it has it, context=...: {problem}") from None
+    return wanted

@@ -1,0 +1,278 @@
+"""HTTP: one request after the other on one connection, and every answer of this package."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import socket
+import time
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+
+from .access import refuse_strangers, refuse_web_pages
+from .answer import write_json, write_octets
+from .body import has_body, read_body, refuse_torn_headers
+from .call_fields import operation_of
+from .errors import ParticipantError
+from .json_text import parse_object
+from .metrics import CONTENT_TYPE
+from .octets import read_octets
+from .routes import CALLS, OPEN_PAGES, allowed_methods, name_in_metrics, route_of
+from .slots import Reservation
+from .timed_call import ClientLeft
+
+if TYPE_CHECKING:
+    from .server import ParticipantServer
+
+_JSON = "application/json"
+_OCTETS = "application/octet-stream"
+_REQUEST_LINE_BYTES_MAX = 65_536
+_WRITE_BYTES = 1024 * 1024
+# How long a caller whose body was refused may go on sending it before the line is cut; cut at once, it would lose the answer.
+_LINGER_SECONDS = 10.0
+_LINGER_BYTES = 65_536
+_LEFT_STATUS = 499
+_SANE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_logger = logging.getLogger("tributary_participant")
+
+
+class ParticipantHandler(BaseHTTPRequestHandler):
+    server: ParticipantServer
+    protocol_version = "HTTP/1.1"
+    # Headers and body are two writes; held back, the second would wait for the other side.
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        self._forget()
+        self._idle_seconds = self.server.node.settings.body_idle_ms / 1000
+        super().setup()
+        self.connection.settimeout(self._idle_seconds)
+
+    def handle_one_request(self) -> None:
+        self._forget()
+        try:
+            self.raw_requestline = self.rfile.readline(_REQUEST_LINE_BYTES_MAX + 1)
+            if len(self.raw_requestline) > _REQUEST_LINE_BYTES_MAX:
+                self.command = ""
+                self.send_error(414)
+            elif not self.raw_requestline:
+                self.close_connection = True
+            elif self.parse_request():
+                self._serve()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def handle_expect_100(self) -> bool:
+        """Said by read_body instead, so that a body which is refused is never sent."""
+        return True
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the base class finds wrong with a request line or its headers, in our words instead of a page of HTML."""
+        self._unread = True
+        # Of a line that could not be read nothing is known, and the base class would answer it without a status.
+        self.request_version = self.protocol_version
+        self._send_json(
+            int(code), {"error": message or "The request cannot be read.", "code": "VALIDATION_ERROR", "request_id": self._request_id}
+        )
+
+    def log_message(self, format: str, *args: Any) -> None:
+        _logger.debug(format, *args)
+
+    def _forget(self) -> None:
+        self._request_id = f"req_{secrets.token_hex(12)}"
+        self._status = _LEFT_STATUS
+        self._unread = False
+
+    def _serve(self) -> None:
+        started = time.monotonic()
+        given = self.headers.get("x-request-id", "")
+        if _SANE_ID.fullmatch(given):
+            self._request_id = given
+        route = route_of(self.path)
+        self._unread = has_body(self.headers)
+        try:
+            refuse_torn_headers(self.headers)
+            self._route(route)
+        except ParticipantError as problem:
+            self._send_problem(problem)
+        except ClientLeft:
+            self.close_connection = True
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception:
+            _logger.exception("request %s failed", self._request_id)
+            self._send_problem(ParticipantError("SERVER_ERROR", "Something went wrong on our side."))
+        finally:
+            seconds = time.monotonic() - started
+            self.server.node.metrics.count_call(route=name_in_metrics(route), status=self._status, seconds=seconds)
+            _logger.info("%s %s %s %d %.0f ms", self._request_id, self.command, name_in_metrics(route), self._status, seconds * 1000)
+
+    def _route(self, route: str) -> None:
+        node = self.server.node
+        if route not in OPEN_PAGES:
+            # A probe of an orchestrator comes from another address, and learns nothing there.
+            refuse_strangers(node.settings, address=str(self.client_address[0]), headers=self.headers)
+        methods = allowed_methods(route)
+        if self.command not in methods:
+            self._refuse_method(methods)
+        elif route in CALLS:
+            refuse_web_pages(self.headers)
+            with node.counted():
+                self._call(CALLS[route])
+        elif route == "/health":
+            self._send_json(200, {"status": "ok"})
+        elif route == "/ready":
+            state = node.state()
+            self._send_json(200 if state == "ready" else 503, {"status": state})
+        elif route == "/v1/info":
+            self._send_json(200, node.describe())
+        else:
+            self._send(200, [node.metrics.text().encode()], {"Content-Type": CONTENT_TYPE})
+
+    def _refuse_method(self, methods: tuple[str, ...]) -> None:
+        allow = ", ".join(sorted(("OPTIONS", *methods)))
+        if self.command == "OPTIONS":
+            self._send(204, [], {"Allow": allow})
+            return
+        message = f"{self.command[:20]} is not allowed here; use {' or '.join(methods)}."
+        self._send_problem(ParticipantError("METHOD_NOT_ALLOWED", message, details={"allow": allow}), {"Allow": allow})
+
+    def _call(self, name: str) -> None:
+        node = self.server.node
+        node.refuse_draining()
+        if name != "call":
+            node.functions.find(name)
+        body_type = _body_type(self.headers)
+        reservation = Reservation(node.budget)
+        try:
+            fields = self._read_fields(name, body_type, reservation)
+            operation = operation_of(fields) if name == "call" else name
+            as_octets = self._wants_octets()
+            if as_octets and operation == "evaluate":
+                raise ParticipantError("VALIDATION_ERROR", "This call has no parameters to answer with as octets; accept JSON.")
+            answer = node.run_call(operation, fields, request_id=self._request_id, reservation=reservation, has_left=self._has_left)
+        finally:
+            reservation.release()
+        if as_octets:
+            pieces, head = write_octets(answer)
+            headers = {"Content-Type": _OCTETS, "X-Result": head}
+        else:
+            pieces, headers = write_json(answer), {"Content-Type": _JSON}
+        node.metrics.count_bytes("out", sum(map(len, pieces)))
+        self._send(200, pieces, headers)
+
+    def _read_fields(self, name: str, body_type: str, reservation: Reservation) -> dict[str, Any]:
+        body = read_body(
+            self.rfile,
+            self.headers,
+            bytes_max=self.server.node.settings.body_bytes_max,
+            reservation=reservation,
+            send_continue=self._send_continue,
+        )
+        self._unread = False
+        self.server.node.metrics.count_bytes("in", len(body))
+        if body_type == _OCTETS:
+            return read_octets(body, operation=name, config=self.headers.get("x-train-config"))
+        return parse_object(body)
+
+    def _wants_octets(self) -> bool:
+        for accepted in self.headers.get("accept", "").split(","):
+            media_type = _media_type(accepted)
+            if media_type in (_JSON, _OCTETS):
+                return media_type == _OCTETS
+        return False
+
+    def _has_left(self) -> bool:
+        """Whether the caller has closed the connection while it waits for its answer."""
+        self.connection.settimeout(0)
+        try:
+            return len(self.connection.recv(1, socket.MSG_PEEK)) == 0
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self.connection.settimeout(self._idle_seconds)
+
+    def _send_continue(self) -> None:
+        self.send_response_only(100)
+        self.end_headers()
+
+    def _send_problem(self, problem: ParticipantError, headers: dict[str, str] | None = None) -> None:
+        if problem.status >= 500:
+            _logger.warning("%s %s: %s", self._request_id, problem.code, problem.message)
+        body: dict[str, Any] = {"error": problem.message, "code": problem.code}
+        if problem.details is not None and _is_json(problem.details):
+            body["details"] = dict(problem.details)
+        extra = dict(headers or {})
+        if problem.retry_after_seconds is not None:
+            extra["Retry-After"] = str(problem.retry_after_seconds)
+        if problem.status == 401:
+            extra["WWW-Authenticate"] = "Bearer"
+        self._send_json(problem.status, {**body, "request_id": self._request_id}, extra)
+
+    def _send_json(self, status: int, value: dict[str, Any], headers: dict[str, str] | None = None) -> None:
+        text = json.dumps(value, separators=(",", ":"))
+        self._send(status, [text.encode("ascii")], {"Content-Type": _JSON, **(headers or {})})
+
+    def _send(self, status: int, pieces: list[bytes], headers: dict[str, str]) -> None:
+        if self._unread:
+            self.close_connection = True
+        self.send_response_only(status)
+        self.send_header("Date", self.date_time_string())
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("x-request-id", self._request_id)
+        if status != 204:
+            self.send_header("Content-Length", str(sum(map(len, pieces))))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            for piece in pieces:
+                # Each write has the whole time of a standstill: a large answer on a slow line is no standstill.
+                for at in range(0, len(piece), _WRITE_BYTES):
+                    self.wfile.write(memoryview(piece)[at : at + _WRITE_BYTES])
+        self._status = status
+        if self._unread:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Reads on for a while what nobody wants: a connection closed on unread bytes takes the answer with it."""
+        until = time.monotonic() + _LINGER_SECONDS
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+            while (left := until - time.monotonic()) > 0:
+                self.connection.settimeout(left)
+                if not self.connection.recv(_LINGER_BYTES):
+                    return
+        except OSError:
+            return
+
+
+def _body_type(headers: Any) -> str:
+    """As JSON whatever the type says, unless it is one of those that cannot be."""
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        message = f"Content-Encoding {encoding[:50]} is not read here; send the body as it is."
+        raise ParticipantError("UNSUPPORTED_PARAMETERS", message)
+    media_type = _media_type(headers.get("content-type", ""))
+    if media_type.startswith("multipart/") or media_type.endswith("msgpack"):
+        message = f"A body of {media_type[:50]} is not read here; send JSON or octets."
+        raise ParticipantError("UNSUPPORTED_PARAMETERS", message, details={"body_types": [_JSON, _OCTETS]})
+    return _OCTETS if media_type == _OCTETS else _JSON
+
+
+def _is_json(value: Any) -> bool:
+    """A function's own details may be anything; what JSON does not have must not spoil the answer."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _media_type(value: str) -> str:
+    return value.partition(";")[0].strip().lower()

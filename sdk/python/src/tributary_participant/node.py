@@ -1,0 +1,155 @@
+"""One participant while it runs: its functions, its limits, and the calls that are on their way."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .answer import Answer, answer_of
+from .call_fields import CLIENTS_MAX, read_call
+from .errors import ParticipantError
+from .functions import OPERATIONS, Functions
+from .json_text import DEPTH_MAX
+from .metrics import Metrics
+from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
+from .settings import Settings
+from .slots import ByteBudget, Reservation, Slots
+from .timed_call import Patience, TimedCall
+from .version import VERSION
+
+_DRAINING_RETRY_SECONDS = 10
+_STUCK_SECONDS = 2.0
+
+
+class Node:
+    def __init__(self, functions: Functions, settings: Settings) -> None:
+        self.functions = functions
+        self.settings = settings
+        self.budget = ByteBudget(settings.bytes_budget)
+        self.draining = threading.Event()
+        self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
+        self._default_dataset = _load_dataset(settings.dataset_path)
+        # When each function that nobody waits for any more was given up.
+        self._overdue: dict[TimedCall, float] = {}
+        self._in_flight = 0
+        self._lock = threading.Lock()
+        self.metrics = Metrics(
+            {
+                "trainer_queue_size": ("Calls waiting for a thread.", lambda: self._slots.load()[1]),
+                "trainer_running": ("Calls that have a thread.", lambda: self._slots.load()[0]),
+                "trainer_held_bytes": ("Bytes of bodies arriving, queued or running.", lambda: self.budget.held),
+                "trainer_overdue": ("Functions that go on although nobody waits for them.", lambda: len(self._overdue)),
+            }
+        )
+
+    def refuse_draining(self) -> None:
+        if self.draining.is_set():
+            message = "The participant is stopping; ask another or try again later."
+            raise ParticipantError("DRAINING", message, retry_after_seconds=_DRAINING_RETRY_SECONDS)
+
+    def run_call(
+        self, operation: str, fields: dict[str, Any], *, request_id: str, reservation: Reservation, has_left: Callable[[], bool]
+    ) -> Answer:
+        """From checked fields to the answer; raises what the caller or the function did wrong, TIMEOUT and ClientLeft."""
+        function = self.functions.find(operation)
+        cancelled = threading.Event()
+        call = read_call(
+            operation,
+            fields,
+            default_dataset=self._default_dataset,
+            takes_context=function.takes_context,
+            request_id=request_id,
+            cancelled=cancelled,
+        )
+        keywords = {"context": call.context} if function.takes_context else {}
+        patience = Patience(timeout_ms=self.settings.task_timeout_ms, has_left=has_left, cancelled=cancelled)
+        self._slots.take(patience.wait)
+        started = time.monotonic()
+        work = TimedCall(lambda: function.call(*call.arguments, **keywords), name=f"{operation} {request_id}")
+        try:
+            returned = work.run(patience)
+        finally:
+            self._after(work, reservation)
+        return answer_of(operation, returned, duration_ms=(time.monotonic() - started) * 1000, warnings=call.warnings)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Around a call from its body to the last byte of its answer, so that an orderly stop can wait for it."""
+        with self._lock:
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+
+    def calls_in_flight(self) -> int:
+        return self._in_flight
+
+    def state(self) -> str:
+        if self.draining.is_set():
+            return "draining"
+        # Only a restart helps a participant whose threads all are in native code that does not end; Python code has ended by then.
+        with self._lock:
+            stuck = sum(time.monotonic() - since > _STUCK_SECONDS for since in self._overdue.values())
+        return "stuck" if stuck >= self.settings.threads else "ready"
+
+    def describe(self) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "version": VERSION,
+            "kernel": "python",
+            "operations": [*OPERATIONS, "call"],
+            "registered": self.functions.names,
+            "formats": list(settings.formats),
+            "body_types": ["application/json", "application/octet-stream"],
+            "tasks": [],
+            "strategies": [],
+            "datasets": [],
+            "default_dataset": self._default_dataset is not None,
+            "limits": {
+                "body_bytes": settings.body_bytes_max,
+                "aggregate_body_bytes": settings.body_bytes_max,
+                "held_bytes": settings.bytes_budget,
+                "queue": settings.queue_max,
+                "threads": settings.threads,
+                "task_timeout_ms": settings.task_timeout_ms,
+                "json_depth": DEPTH_MAX,
+                "clients": CLIENTS_MAX,
+                "tensors": TENSORS_MAX,
+                "tensor_elements": ELEMENTS_MAX,
+                "tensor_name_bytes": NAME_BYTES_MAX,
+            },
+        }
+
+    def _after(self, work: TimedCall, reservation: Reservation) -> None:
+        """Gives back what the call held; where its function goes on, only once that has ended, so that the limits stay true."""
+        if work.has_ended:
+            self._slots.give_back()
+            return
+        held = reservation.move()
+        with self._lock:
+            self._overdue[work] = time.monotonic()
+
+        def wait_for_the_end() -> None:
+            work.end()
+            with self._lock:
+                del self._overdue[work]
+            held.release()
+            self._slots.give_back()
+
+        threading.Thread(target=wait_for_the_end, name="overdue", daemon=True).start()
+
+
+def _load_dataset(path: str | None) -> Any:
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as problem:
+        raise ValueError(f"dataset_path: {path} cannot be used: {problem}") from problem

@@ -1,0 +1,54 @@
+"""safetensors and numpy arrays. numpy is needed by these functions only, and imported when one is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .safetensors import Octets, Tensor, dump, load
+
+if TYPE_CHECKING:
+    import numpy
+
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+    "BOOL": "|b1",
+}
+_NAMES = {code: dtype for dtype, code in _TYPES.items()}
+
+
+def load_numpy(data: Octets) -> dict[str, numpy.ndarray[Any, Any]]:
+    """Arrays that may be written to, by name. BF16, which numpy does not have, becomes float32."""
+    import numpy
+
+    arrays = {}
+    for name, tensor in load(data).items():
+        if tensor.dtype == "BF16":
+            raw = numpy.frombuffer(tensor.data, "<u2").astype("<u4") << 16
+            arrays[name] = raw.view("<f4").reshape(tensor.shape)
+        else:
+            arrays[name] = numpy.frombuffer(tensor.data, _TYPES[tensor.dtype]).reshape(tensor.shape).copy()
+    return arrays
+
+
+def dump_numpy(arrays: Mapping[str, numpy.ndarray[Any, Any]]) -> bytes:
+    import numpy
+
+    tensors = {}
+    for name, value in arrays.items():
+        given = numpy.asarray(value)
+        code = given.dtype.newbyteorder("<").str
+        if code not in _NAMES:
+            raise ValueError(f'array "{name}" is of {given.dtype}, which safetensors does not have')
+        tensors[name] = Tensor(_NAMES[code], given.shape, numpy.ascontiguousarray(given, code).tobytes())
+    return dump(tensors)

@@ -1,0 +1,85 @@
+"""The registration interface of the document: register_train, register_evaluate, register_aggregate, run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .functions import Function, Functions
+from .node import Node
+from .server import RunningParticipant
+from .settings import read_settings
+
+
+class Participant:
+    """One set of functions. A program that serves one uses the functions of the package instead, which have a participant of their own."""
+
+    def __init__(self) -> None:
+        self._functions = Functions()
+
+    def register_train(self, func: Function) -> Function:
+        """`func(parameters, dataset)` returns parameters, or a TrainResult. `parameters` is bytes, or None to begin afresh."""
+        return self._functions.register("train", func)
+
+    def register_evaluate(self, func: Function) -> Function:
+        """`func(parameters, dataset)` returns an accuracy, or an EvaluateResult."""
+        return self._functions.register("evaluate", func)
+
+    def register_aggregate(self, func: Function) -> Function:
+        """`func(parameters_list)` returns parameters, or an AggregateResult."""
+        return self._functions.register("aggregate", func)
+
+    def start(self, **settings: Any) -> RunningParticipant:
+        """Serves in the background, for notebooks and tests. The settings are those of `Settings`."""
+        if not self._functions.names:
+            raise RuntimeError("nothing is registered: call register_train, register_evaluate or register_aggregate first")
+        return RunningParticipant(Node(self._functions, read_settings(os.environ, settings)))
+
+    def run(self, **settings: Any) -> None:
+        """Serves until the process is told to stop (SIGINT or SIGTERM), and then lets running calls end."""
+        _log_to_stderr()
+        stopping = threading.Event()
+        with _signals_set(stopping):
+            running = self.start(**settings)
+            print(f"participant: ready on {running.url}", file=sys.stderr, flush=True)
+            try:
+                # In pieces: on some systems a wait without an end does not see signals.
+                while not stopping.wait(0.5):
+                    pass
+            finally:
+                running.stop()
+
+
+@contextmanager
+def _signals_set(stopping: threading.Event) -> Iterator[None]:
+    """Outside the main thread signals belong to somebody else, and only the end of the process stops `run`."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stopping.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _log_to_stderr() -> None:
+    """Unless the program has set up logging of its own."""
+    logger = logging.getLogger("tributary_participant")
+    if not logger.hasHandlers():
+        logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO").upper(), format="%(asctime)s %(levelname)s %(message)s")
+
+
+_default = Participant()
+register_train: Callable[[Function], Function] = _default.register_train
+register_evaluate: Callable[[Function], Function] = _default.register_evaluate
+register_aggregate: Callable[[Function], Function] = _default.register_aggregate
+start = _default.start
+run = _default.run

@@ -1,0 +1,99 @@
+"""Every limit of a participant, with the names and defaults of the trainer node; `/v1/info` shows them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_MIB = 1024 * 1024
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    host: str = "127.0.0.1"
+    port: int = 5000
+    """0 takes a free one."""
+    auth: str = "loopback"
+    """Without a token. "loopback": other machines are refused. "none": whoever reaches the port may call."""
+    token: str | None = None
+    """Where set, every call must carry it, as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`."""
+    threads: int = os.cpu_count() or 1
+    queue_max: int = 64
+    body_bytes_max: int = 512 * _MIB
+    bytes_budget: int = 1024 * _MIB
+    """Of all bodies that arrive, wait or are worked on."""
+    body_idle_ms: int = 60_000
+    task_timeout_ms: int = _HOUR_MS
+    connections_max: int = 512
+    stop_grace_ms: int = 10_000
+    dataset_path: str | None = None
+    """A JSON file, handed to functions where a request has no dataset."""
+    formats: tuple[str, ...] = ("safetensors",)
+    """What the registered functions read and write; said in `/v1/info`, where coordinators look."""
+
+    def __post_init__(self) -> None:
+        problems = _problems_of(self)
+        if problems:
+            raise ValueError("; ".join(problems))
+
+
+def read_settings(environment: Mapping[str, str], given: Mapping[str, Any]) -> Settings:
+    """What the program says, else what the environment says, else the default. All problems at once."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for variable, (name, read) in _VARIABLES.items():
+        text = environment.get(variable)
+        if text is None or text == "" or name in given:
+            continue
+        try:
+            values[name] = read(text)
+        except ValueError:
+            problems.append(f"{variable}: {text[:50]!r} is not a whole number")
+    if problems:
+        raise ValueError("; ".join(problems))
+    return Settings(**{**values, **given})
+
+
+_VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "HOST": ("host", str),
+    "TRAINER_PORT": ("port", int),
+    "TRAINER_AUTH": ("auth", str),
+    "TRAINER_TOKEN": ("token", str),
+    "TRAINER_THREADS": ("threads", int),
+    "TRAINER_QUEUE_MAX": ("queue_max", int),
+    "TRAINER_BODY_BYTES_MAX": ("body_bytes_max", int),
+    "TRAINER_BYTES_BUDGET": ("bytes_budget", int),
+    "TRAINER_BODY_IDLE_MS": ("body_idle_ms", int),
+    "TRAINER_TASK_TIMEOUT_MS": ("task_timeout_ms", int),
+    "DATASET_PATH": ("dataset_path", str),
+}
+
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "port": (0, 65_535),
+    "threads": (1, 1024),
+    "queue_max": (0, 100_000),
+    "body_bytes_max": (1024, 16 * 1024 * _MIB),
+    "bytes_budget": (1024, 2**53 - 1),
+    "body_idle_ms": (100, _HOUR_MS),
+    "task_timeout_ms": (1, 2**31 - 1),
+    "connections_max": (1, 100_000),
+    "stop_grace_ms": (0, _HOUR_MS),
+}
+
+
+def _problems_of(settings: Settings) -> list[str]:
+    problems = []
+    for name, (least, most) in _RANGES.items():
+        value = getattr(settings, name)
+        if type(value) is not int or not least <= value <= most:
+            problems.append(f"{name}: must be a whole number from {least} to {most}, not {value!r}")
+    if settings.auth not in ("loopback", "none"):
+        problems.append(f'auth: must be "loopback" or "none", not {settings.auth!r}')
+    if settings.token is not None and len(settings.token) < 16:
+        problems.append("token: must have 16 characters or more")
+    if not problems and settings.bytes_budget < settings.body_bytes_max:
+        problems.append("bytes_budget: must be at least body_bytes_max, or the largest body could never be taken")
+    return problems

@@ -1,0 +1,114 @@
+"""Runs a function in a thread of its own, for as long as its caller waits and no longer."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .errors import CallCancelled, ParticipantError
+
+_POLL_SECONDS = 0.1
+_GRACE_SECONDS = 0.5
+_AGAIN_SECONDS = 5.0
+_MESSAGE_CHARACTERS_MAX = 2000
+_logger = logging.getLogger("tributary_participant")
+
+
+class ClientLeft(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Patience:
+    """How long a call may take and whether its caller is still there."""
+
+    def __init__(self, *, timeout_ms: int, has_left: Callable[[], bool], cancelled: threading.Event) -> None:
+        self._timeout_ms = timeout_ms
+        self._deadline = time.monotonic() + timeout_ms / 1000
+        self._has_left = has_left
+        self._cancelled = cancelled
+
+    def wait(self, done: threading.Event) -> None:
+        """Returns when `done` is set; raises TIMEOUT or ClientLeft when that took too long for someone."""
+        while not done.wait(max(0.0, min(_POLL_SECONDS, self._deadline - time.monotonic()))):
+            if time.monotonic() >= self._deadline:
+                self._cancelled.set()
+                message = f"The work was not done within {self._timeout_ms} ms."
+                raise ParticipantError("TIMEOUT", message, details={"timeout_ms": self._timeout_ms})
+            if self._has_left():
+                self._cancelled.set()
+                raise ClientLeft
+
+
+class TimedCall:
+    """One call of one function. A new thread for each: whatever a stopped function leaves behind in its thread ends with it."""
+
+    def __init__(self, function: Callable[[], Any], *, name: str) -> None:
+        self._function = function
+        self._done = threading.Event()
+        self._result: Any = None
+        self._failure: ParticipantError | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def run(self, patience: Patience) -> Any:
+        """The function's result, or what it failed with as an answer."""
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._done.set()
+            raise ParticipantError("BUSY", "The machine gives no more threads; try again later.", retry_after_seconds=2) from None
+        patience.wait(self._done)
+        if self._failure is not None:
+            raise self._failure
+        return self._result
+
+    @property
+    def has_ended(self) -> bool:
+        return self._done.is_set()
+
+    def end(self) -> None:
+        """Returns when the thread has ended, having told it to where it has not. A native call cannot be stopped, only awaited."""
+        # A function that looks at `context.cancelled` gets to end by itself.
+        self._thread.join(_GRACE_SECONDS)
+        while self._thread.is_alive():
+            if not self._done.is_set():
+                self._interrupt()
+            self._thread.join(_AGAIN_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            try:
+                self._result = self._function()
+            except ParticipantError as failure:
+                self._failure = failure
+            except CallCancelled:
+                raise
+            except BaseException as failure:  # also SystemExit: a function does not end the server
+                _logger.warning("the function of %s failed", self._thread.name, exc_info=True)
+                self._failure = ParticipantError("FUNCTION_ERROR", f"The function failed: {_described(failure)}")
+        except CallCancelled:
+            # Nobody reads the outcome of a call that was given up.
+            self._failure = ParticipantError("FUNCTION_ERROR", "The function was stopped.")
+        self._done.set()
+
+    def _interrupt(self) -> None:
+        ident = self._thread.ident
+        if ident is None:
+            return
+        try:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(CallCancelled))
+        except AttributeError:
+            # Not CPython: the function sees `context.cancelled`, or is awaited.
+            _logger.debug("this Python cannot stop a thread")
+
+
+def _described(failure: BaseException) -> str:
+    """Type and message, never the stack; that is in the log."""
+    try:
+        text = str(failure)
+    except Exception:
+        text = "(its message cannot be read)"
+    return f"{type(failure).__name__}: {text[:_MESSAGE_CHARACTERS_MAX]}" if text else type(failure).__name__

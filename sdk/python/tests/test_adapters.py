@@ -1,0 +1,67 @@
+"""numpy and torch adapters: the same tensors, in arrays that may be written to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from test_safetensors import REAL, REAL_VALUES
+
+from tributary_participant.numpy_tensors import dump_numpy, load_numpy
+from tributary_participant.safetensors import load
+
+np = pytest.importorskip("numpy")
+
+
+def test_numpy_arrays_have_the_values_and_may_be_written_to() -> None:
+    arrays = load_numpy(REAL)
+    for name, (dtype, shape, values) in REAL_VALUES.items():
+        assert arrays[name].shape == shape
+        assert arrays[name].ravel().tolist() == values
+        if dtype != "BF16":
+            assert arrays[name].dtype.itemsize == len(load(REAL)[name].data) // max(1, len(values)) or len(values) == 0
+        arrays[name][...] = 0
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", ">f4", ">i8"])
+def test_numpy_arrays_come_back_whatever_their_dtype_order_and_strides(dtype: str) -> None:
+    array = np.arange(24).reshape(4, 6).astype(dtype)[::2, ::-1].T
+    back = load_numpy(dump_numpy({"a": array, "scalar": array[0, 0]}))
+    assert np.array_equal(back["a"], array)
+    assert back["a"].dtype == array.dtype.newbyteorder("<")
+    assert back["scalar"].shape == ()
+
+
+@pytest.mark.parametrize("array", [np.array([object()]), np.array(["a"]), np.array([1j]), np.array(["2020-01-01"], "M8[D]")])
+def test_arrays_that_are_no_numbers_are_refused(array: object) -> None:
+    with pytest.raises(ValueError, match="safetensors does not have"):
+        dump_numpy({"a": array})
+
+
+def test_the_package_needs_neither_numpy_nor_torch() -> None:
+    """Imported, and used, by a Python in which both fail to load."""
+    program = """
+import sys
+sys.modules["numpy"] = sys.modules["torch"] = None
+import tributary_participant, tributary_participant.numpy_tensors, tributary_participant.torch_tensors
+from tributary_participant.safetensors import Tensor, dump, load
+assert load(dump({"a": Tensor.of([1.5])}))["a"].values() == [1.5]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env={"PYTHONPATH": ":".join(filter(None, sys.path))})
+
+
+def test_torch_tensors_come_back() -> None:
+    torch = pytest.importorskip("torch")
+    from tributary_participant.torch_tensors import dump_torch, load_torch
+
+    tensors = load_torch(REAL)
+    assert {name: (tuple(value.shape), value.flatten().tolist()) for name, value in tensors.items()} == {
+        name: (shape, values) for name, (_, shape, values) in REAL_VALUES.items()
+    }
+    assert load(dump_torch(tensors)).keys() == REAL_VALUES.keys()
+    turned = torch.arange(6.0).reshape(2, 3).t().requires_grad_()
+    assert torch.equal(load_torch(dump_torch({"a": turned}))["a"], turned)
+    tensors["weight"][0, 0] = 9
+    with pytest.raises(ValueError, match="safetensors does not have"):
+        dump_torch({"a": torch.zeros(1, dtype=torch.complex64)})
