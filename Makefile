@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-training bench-money demo-batch clean
+.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-training bench-money demo-batch ledger-verify ledger-replay verify-receipt clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,15 @@ demo-batch: generate ## a batch of 5,000 requests while its edges are killed: co
 
 bench-training: generate ## ratios of the training participant, Flower from PyPI beside it
 	node scripts/bench-training.ts
+
+ledger-verify: generate ## re-read the books of a running system (URL, ADMIN_TOKEN or MASTER_KEY)
+	@node scripts/admin-ledger.ts verify
+
+ledger-replay: generate ## its balances at AS_OF from entries alone, and the difference WITH_PRICES of another time
+	@node scripts/admin-ledger.ts replay $(if $(AS_OF),--as-of $(AS_OF)) $(if $(WITH_PRICES),--with-prices $(WITH_PRICES))
+
+verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KEYS=tributary-receipts.json
+	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
 
 clean: ## remove what make built (never data/)
 	rm -rf node_modules proto/gen .cache

@@ -15,6 +15,29 @@ function bigintAsLiteral(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? JSON.rawJSON(value.toString()) : value;
 }
 
+/** JSON.parse as it is since its reviver is told the text of a number; TypeScript does not know yet. */
+const parseWithSource = JSON.parse as (
+  text: string,
+  reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+) => unknown;
+
+/** JSON.parse that reads every whole number as a bigint, exactly as it is written. */
+export function fromJson(text: string): unknown {
+  return parseWithSource(text, (_key, value, { source }) =>
+    typeof value === "number" && source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value,
+  );
+}
+
+/** The one way to write a value: names in order, no spaces. What is signed is signed in this form, so that any reader can make it again. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => bigintAsLiteral("", inOrder(inner)));
+}
+
+function inOrder(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
 /**
  * How deep the brackets of a JSON text go, without parsing it: JSON.parse takes 200,000 nested arrays that
  * nothing after it survives. Stops early once the depth is above `limit`.

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError, countSetting, flagSetting, portSetting, readConfig } from "../common/config.ts";
+import type { StripeSettings } from "./payments/stripe.ts";
 
 const shape = {
   CONTROL_PORT: portSetting(4100),
@@ -41,6 +42,11 @@ const shape = {
   /** Unset: allowed outside production. */
   ALLOW_PRIVATE_UPSTREAMS: z.enum(["true", "false", "1", "0"]).optional(),
   ALLOW_UNPRICED_MODELS: flagSetting(false),
+  ALLOW_PRIVATE_WEBHOOKS: flagSetting(false),
+  STRIPE_SECRET_KEY: z.string().optional(),
+  STRIPE_WEBHOOK_SECRET: z.string().optional(),
+  STRIPE_API_BASE: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
+  BUDGET_MODE: z.enum(["enforce", "shadow"]).default("enforce"),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
   NODE_ENV: z.string().optional(),
 };
@@ -65,6 +71,12 @@ export interface ControlConfig {
   allowPrivateUpstreams: boolean;
   /** A model without a price is served, and costs nothing. */
   allowUnpricedModels: boolean;
+  /** Organisations may have webhooks on the operator's own network, and without TLS. */
+  allowPrivateWebhooks: boolean;
+  /** Absent: there are no card payments. */
+  stripe: StripeSettings | undefined;
+  /** Shadow: a budget that is used up is logged, and nobody is refused. */
+  budgetMode: "enforce" | "shadow";
   logLevel: string;
   production: boolean;
 }
@@ -92,6 +104,9 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     allowPrivateUpstreams:
       settings.ALLOW_PRIVATE_UPSTREAMS === undefined ? !production : ["true", "1"].includes(settings.ALLOW_PRIVATE_UPSTREAMS),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
+    allowPrivateWebhooks: settings.ALLOW_PRIVATE_WEBHOOKS,
+    stripe: stripeSettings(settings),
+    budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,
     production,
   };
@@ -104,6 +119,20 @@ export function withFileMasterKey(config: ControlConfig, masterKey: string | und
     throw new ConfigError(["MASTER_KEY: must be set in production, here or as general_settings.master_key; nothing is made up there"]);
   }
   return { ...config, masterKey: found };
+}
+
+function stripeSettings(settings: {
+  STRIPE_SECRET_KEY?: string | undefined;
+  STRIPE_WEBHOOK_SECRET?: string | undefined;
+  STRIPE_API_BASE?: string | undefined;
+}): StripeSettings | undefined {
+  const { STRIPE_SECRET_KEY: secretKey, STRIPE_WEBHOOK_SECRET: webhookSecret, STRIPE_API_BASE: apiBase } = settings;
+  if (secretKey === undefined && webhookSecret === undefined) return undefined;
+  // With one of them alone people could pay and never get their credits.
+  if (secretKey === undefined || webhookSecret === undefined) {
+    throw new ConfigError(["STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET: set both for card payments, or none"]);
+  }
+  return { secretKey, webhookSecret, apiBase };
 }
 
 function refuseMadeUpSecrets(settings: { [name: string]: unknown }): void {

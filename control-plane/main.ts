@@ -9,6 +9,7 @@ import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
 import { createPasswords } from "./crypto/passwords.ts";
+import { createReceiptSigner } from "./crypto/receipt-signer.ts";
 import { loadRootSecret } from "./crypto/root-secret.ts";
 import { deriveSecrets } from "./crypto/secrets.ts";
 import { createTokens } from "./crypto/tokens.ts";
@@ -18,10 +19,13 @@ import { FeedHub } from "./feed/hub.ts";
 import { GatewayConfigFile } from "./gateway-config/config-file.ts";
 import { startJobs } from "./jobs/jobs.ts";
 import { createMailer } from "./mail/mailer.ts";
+import type { Payments } from "./payments/payments.ts";
+import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { migrate } from "./stores/migrations/migrate.ts";
 import type { Store } from "./stores/store.ts";
+import { createWebhookSender } from "./webhooks/send-webhook.ts";
 
 const FAILURES_WINDOW_MS = 5 * 60 * 1000;
 
@@ -41,7 +45,12 @@ await runMain("tributary control-plane", async () => {
   });
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
   const secrets = deriveSecrets(loadRootSecret({ given: config.rootSecret, folder: resolve(config.dataFolder), random }), random);
-  const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy });
+  const reservations = new Reservations({
+    reader: store,
+    clock,
+    policy: config.creditPolicy,
+    budgets: { mode: config.budgetMode, logger },
+  });
   const deps: ControlDeps = {
     config,
     store,
@@ -51,7 +60,10 @@ await runMain("tributary control-plane", async () => {
     secrets,
     passwords: createPasswords(random),
     tokens: createTokens(secrets.jwtKey, clock),
+    receipts: createReceiptSigner(secrets.receiptSeed),
     mailer: createMailer({ ...config.mail, logger }),
+    sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
+    payments: await openPayments(config),
     reservations,
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations }),
     settler: new Settler({ store, reservations, clock, logger }),
@@ -64,6 +76,7 @@ await runMain("tributary control-plane", async () => {
     },
   };
   const firstRun = await bootstrap(deps);
+  await publishReceiptKey(store, deps.receipts, clock.now());
   await deps.feed.start();
   const server = await startServer(deps, await masterKeyOf(deps));
   const stopJobs = startJobs(deps);
@@ -81,6 +94,12 @@ await runMain("tributary control-plane", async () => {
   if (firstRun) report({ type: "first-run", ...firstRun });
   report({ type: "ready", port: server.port });
 });
+
+async function openPayments({ stripe, publicUrl }: ControlConfig): Promise<Payments | undefined> {
+  if (!stripe) return undefined;
+  const { createStripePayments } = await import("./payments/stripe.ts");
+  return createStripePayments(stripe, { clock, publicUrl });
+}
 
 // The other adapter's driver is not even loaded.
 async function openStore(config: ControlConfig): Promise<Store> {

@@ -11,9 +11,11 @@ import { IdentityServiceService } from "../proto/gen/tributary/identity/v1/ident
 import { KeysServiceService } from "../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts";
 import { OrganizationsServiceService } from "../proto/gen/tributary/organizations/v1/organizations.ts";
+import { ProofServiceService } from "../proto/gen/tributary/proof/v1/proof.ts";
 import { RecordsServiceService } from "../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../proto/gen/tributary/teams/v1/teams.ts";
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
+import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { accessHandlers, type MasterKey } from "./services/access.ts";
 import { auditHandlers } from "./services/audit.ts";
 import { catalogHandlers } from "./services/catalog.ts";
@@ -22,12 +24,27 @@ import { identityHandlers } from "./services/identity.ts";
 import { keysHandlers } from "./services/keys.ts";
 import { ledgerHandlers } from "./services/ledger.ts";
 import { organizationsHandlers } from "./services/organizations.ts";
+import { proofHandlers } from "./services/proof.ts";
 import { recordsHandlers } from "./services/records.ts";
 import { teamsHandlers } from "./services/teams.ts";
 import { usageHandlers } from "./services/usage.ts";
+import { webhooksHandlers } from "./services/webhooks.ts";
 
 const PROTO_FOLDER = join(import.meta.dirname, "..", "proto");
-const SERVICES = ["access", "audit", "catalog", "identity", "keys", "ledger", "organizations", "records", "teams", "usage"];
+const SERVICES = [
+  "access",
+  "audit",
+  "catalog",
+  "identity",
+  "keys",
+  "ledger",
+  "organizations",
+  "proof",
+  "records",
+  "teams",
+  "usage",
+  "webhooks",
+];
 const STOP_GRACE_MS = 10_000;
 
 export interface RunningServer {
@@ -46,9 +63,11 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addService(server, KeysServiceService, keysHandlers(deps), logger);
   addService(server, LedgerServiceService, ledgerHandlers(deps), logger);
   addService(server, OrganizationsServiceService, organizationsHandlers(deps), logger);
+  addService(server, ProofServiceService, proofHandlers(deps), logger);
   addService(server, RecordsServiceService, recordsHandlers(deps), logger);
   addService(server, TeamsServiceService, teamsHandlers(deps), logger);
   addService(server, UsageServiceService, usageHandlers(deps), logger);
+  addService(server, WebhooksServiceService, webhooksHandlers(deps), logger);
   addReflection(server);
   const health = new HealthImplementation({ "": "SERVING" });
   health.addToServer(server);

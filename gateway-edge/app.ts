@@ -11,6 +11,8 @@ import { openApiDocument } from "./openapi.ts";
 import { DOCS_CONTENT_POLICY, docsPage } from "./platform/docs-page.ts";
 import { type HealthParts, healthRoutes } from "./platform/health.ts";
 import { messagesDescription, platformOperations } from "./platform/operations.ts";
+import { PAYMENT_EVENTS_PATH, paymentEventsDescription, paymentEventsHandler } from "./platform/payment-events.ts";
+import { receiptKeyOperations } from "./platform/receipts.ts";
 import type { OperationDescription } from "./schemas/operation-description.ts";
 
 /** What the inference half brings. */
@@ -47,12 +49,14 @@ function configure(app: Express, { config }: EdgeDeps): void {
 
 function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   const router = Router({ caseSensitive: true });
-  const operations = platformOperations(deps);
+  const operations = [...platformOperations(deps), ...receiptKeyOperations(deps)];
   router.use("/api", noStore);
   router.post("/api/gw/messages", parts.messagesHandler);
   router.all("/api/gw/messages", allowOnly(["POST"]));
+  router.post(PAYMENT_EVENTS_PATH, paymentEventsHandler(deps));
+  router.all(PAYMENT_EVENTS_PATH, allowOnly(["POST"]));
   router.use(operationRouter(operations, deps));
-  router.use(documentRoutes([...operations, messagesDescription, ...parts.inferenceOperations]));
+  router.use(documentRoutes([...operations, messagesDescription, paymentEventsDescription, ...parts.inferenceOperations]));
   return router;
 }
 

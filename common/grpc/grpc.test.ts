@@ -32,6 +32,8 @@ async function withService<T>(
     createPurchase: crash,
     listPurchases: refuse,
     listEntries: refuse,
+    getReceipt: refuse,
+    receivePaymentEvent: refuse,
     grantCredits: refuse,
     verifyLedger: refuse,
   };

@@ -1,6 +1,8 @@
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import type { Clock } from "../../common/clock.ts";
+import { silentLogger } from "../../common/logger.ts";
+import type { Budget, BudgetUse } from "../domain/budget-records.ts";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { Account, ApiKey, Lease, RateLimits, Team } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
@@ -22,13 +24,20 @@ interface World {
   balance: bigint;
   team?: Partial<Team>;
   key?: Partial<ApiKey>;
-  organization?: RateLimits;
-  user?: RateLimits;
+  organization?: RateLimits & Budget;
+  user?: RateLimits & Budget;
   model?: RateLimits;
   spend?: bigint;
   leases?: Lease[];
+  budgetUses?: BudgetUse[];
   policy?: "document" | "strict";
+  shadow?: string[];
 }
+
+const shadowOf = (log: string[] | undefined) =>
+  log
+    ? { budgets: { mode: "shadow" as const, logger: { ...silentLogger, warn: (facts: object) => void log.push(JSON.stringify(facts)) } } }
+    : {};
 
 function open(world: World) {
   let now = 0;
@@ -44,8 +53,13 @@ function open(world: World) {
     keyUses: { id: "key_1", spend: world.spend ?? 0n, lastUsedAt: 0 },
   };
   const read = async (collection: string) => records[collection];
-  const reader = { get: read, find: read, scan: () => Readable.from(world.leases ?? []) } as unknown as Reader;
-  const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document" });
+  const reader = {
+    get: read,
+    find: read,
+    getMany: async () => world.budgetUses ?? [],
+    scan: () => Readable.from(world.leases ?? []),
+  } as unknown as Reader;
+  const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document", ...shadowOf(world.shadow) });
   let calls = 0;
   return {
     reservations,
@@ -217,4 +231,65 @@ test("while a lease is on its way into the store, calls do not find its credit",
   expect((await world.reserve(50n)).reserved).toBe(10n);
   done();
   expect((await world.reserve(50n)).reserved).toBe(50n);
+});
+
+describe("budgets", () => {
+  const DAY_MS = 24 * 3_600_000;
+
+  test.each([
+    ["team", "team"],
+    ["organization", "organization"],
+    ["user", "user"],
+  ] as const)("of the %s: holds what is left for all its calls together, and then names whose it is", async (kind, field) => {
+    const id = { team: "team_1", organization: "org_1", user: "7" }[kind];
+    const budgetUses = [{ id: `${kind}:${id}`, period: "daily" as const, startsAt: 0, spend: 4n }];
+    const world = { balance: 100n, [field]: { maxBudget: 10n, budgetPeriod: "daily" }, budgetUses };
+    const { reserve, reservations } = open(world);
+    const first = await reserve(5n);
+    expect(first.reserved).toBe(5n);
+    // One is left, and the call gets it.
+    expect((await reserve(5n)).reserved).toBe(1n);
+    await expect(reserve(1n)).rejects.toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      message: expect.stringContaining(`The ${kind}'s daily budget is used up`),
+    });
+    // What costs nothing passes, and what is given back can be had again.
+    expect((await reserve(0n)).reserved).toBe(0n);
+    reservations.release(first.callId);
+    expect((await reserve(9n)).reserved).toBe(5n);
+  });
+
+  test("starts again with its period", async () => {
+    const budgetUses = [{ id: "team:team_1", period: "daily" as const, startsAt: 0, spend: 10n }];
+    const { reserve, pass } = open({ balance: 100n, team: { maxBudget: 10n, budgetPeriod: "daily" }, budgetUses });
+    await expect(reserve(1n)).rejects.toMatchObject({ message: expect.stringContaining("1970-01-02T00:00:00.000Z") });
+    pass(DAY_MS);
+    expect((await reserve(20n)).reserved).toBe(10n);
+  });
+
+  test("of several the tightest holds", async () => {
+    const { reserve } = open({ balance: 100n, key: { maxBudget: 30n }, team: { maxBudget: 20n }, organization: { maxBudget: 25n } });
+    expect((await reserve(50n)).reserved).toBe(20n);
+    await expect(reserve(1n)).rejects.toMatchObject({ message: expect.stringContaining("The team's budget") });
+  });
+
+  test("a key's budget with a period is held against the period, not against all it ever spent", async () => {
+    const key = { maxBudget: 10n, budgetPeriod: "daily" as const };
+    const { reserve } = open({
+      balance: 100n,
+      spend: 1_000n,
+      key,
+      budgetUses: [{ id: "key:key_1", period: "daily", startsAt: 0, spend: 3n }],
+    });
+    expect((await reserve(50n)).reserved).toBe(7n);
+  });
+
+  test("in shadow mode they are evaluated and logged, and hold nobody back", async () => {
+    const shadow: string[] = [];
+    const { reserve } = open({ balance: 100n, team: { maxBudget: 10n }, shadow });
+    expect((await reserve(50n)).reserved).toBe(50n);
+    expect(shadow.map((line) => JSON.parse(line))).toEqual([
+      { kind: "team", id: "team_1", maxBudget: "10", spend: "0", held: "0", wanted: "50" },
+    ]);
+  });
 });

@@ -1,11 +1,15 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, type RateState } from "../../common/errors.ts";
+import { silentLogger } from "../../common/logger.ts";
+import type { Budget, BudgetKind } from "../domain/budget-records.ts";
+import { budgetName, spentOf } from "../domain/budgets.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { RateLimits, Team } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
+import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { RateLimiter, type RateSubject } from "./rate-limiter.ts";
 
 export interface ReserveInput {
@@ -24,6 +28,7 @@ export interface ReserveInput {
 interface Reservation extends ReserveInput {
   amount: bigint;
   subjects: readonly RateSubject[];
+  budgets: readonly string[];
   expiresAt: number;
 }
 
@@ -40,30 +45,32 @@ export class Reservations {
   readonly #policy: "document" | "strict";
   readonly #byCall = new Map<string, Reservation>();
   readonly #byOrganization = new Map<string, bigint>();
-  readonly #byKey = new Map<string, bigint>();
+  readonly #budgets: BudgetLimiter;
   readonly #rates: RateLimiter;
   /** Leases on their way into the store. They do not stand in each other's way: the store takes them one after the other. */
   readonly #leasing = new Map<string, bigint>();
   /** Grows whenever a reservation is given back: a balance read before that is stale. */
   #releases = 0;
 
-  constructor(options: { reader: Reader; clock: Clock; policy: "document" | "strict" }) {
+  constructor(options: { reader: Reader; clock: Clock; policy: "document" | "strict"; budgets?: Pick<BudgetOptions, "mode" | "logger"> }) {
     this.#reader = options.reader;
     this.#clock = options.clock;
     this.#policy = options.policy;
     this.#rates = new RateLimiter(options.clock);
+    this.#budgets = new BudgetLimiter({ clock: options.clock, mode: "enforce", logger: silentLogger, ...options.budgets });
   }
 
   /** Sets a call's worst case aside, or all that is left where the policy allows; refuses with the document's codes. */
   async reserve(input: ReserveInput): Promise<{ reserved: bigint; rate: RateState }> {
-    const { team, subjects, maxBudget, balance, spend } = await this.#read(input);
+    const { team, subjects, budgets, balance } = await this.#read(input);
     // From here on nothing waits: what is checked is what is set aside, and a refusal of one takes nothing from another.
     refuseBlocked(team);
     // The same call again (a lost answer): what it held before is replaced, not doubled.
     this.release(input.callId);
     const rate = this.#rates.check(subjects, input.tokens);
-    const amount = input.worstCase > 0n ? this.#affordable(input, { balance, spend, maxBudget }) : 0n;
-    this.#hold({ ...input, amount, subjects, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
+    const amount = input.worstCase > 0n ? this.#affordable(input, { balance, budgets }) : 0n;
+    const names = budgets.map(({ kind, id }) => budgetName(kind, id));
+    this.#hold({ ...input, amount, subjects, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
     return { reserved: amount, rate };
   }
 
@@ -72,9 +79,9 @@ export class Reservations {
     if (!reservation) return;
     this.#byCall.delete(callId);
     this.#releases++;
-    const { organizationId, keyId, amount, subjects } = reservation;
+    const { organizationId, budgets, amount, subjects } = reservation;
     add(this.#byOrganization, organizationId, -amount);
-    add(this.#byKey, keyId, -amount);
+    this.#budgets.end(budgets, amount);
     this.#rates.end(subjects);
   }
 
@@ -110,16 +117,26 @@ export class Reservations {
       releases = this.#releases;
       credit = await this.#readCredit(input);
     }
-    return { ...subjects, ...credit };
+    return { team: subjects.team, subjects: subjects.subjects, balance: credit.balance, budgets: credit.budgetsOf(subjects.budgets) };
   }
 
-  async #readCredit({ organizationId, keyId }: ReserveInput) {
-    const [account, use, leased] = await Promise.all([
+  async #readCredit(input: ReserveInput) {
+    const { organizationId, keyId } = input;
+    const [account, use, leased, uses] = await Promise.all([
       this.#reader.get("accounts", organizationAccount(organizationId)),
       this.#reader.get("keyUses", keyId),
       leasedOf(this.#reader, organizationId, this.#clock.now()),
+      this.#reader.getMany("budgetUses", budgetNames(input)),
     ]);
-    return { balance: (account?.balance ?? 0n) - leased, spend: use?.spend ?? 0n };
+    const known = new Map(uses.flatMap((each) => (each ? [[each.id, each] as const] : [])));
+    const budgetsOf = (budgets: readonly Omit<BudgetState, "spend">[]): BudgetState[] =>
+      budgets.map((each) => {
+        // A key's budget without a period is held against all that the key ever spent.
+        const isTotal = each.kind === "key" && each.budget.budgetPeriod === undefined;
+        const spent = spentOf(known.get(budgetName(each.kind, each.id)), this.#clock.now());
+        return { ...each, spend: isTotal ? (use?.spend ?? 0n) : spent };
+      });
+    return { balance: (account?.balance ?? 0n) - leased, budgetsOf };
   }
 
   async #readSubjects({ keyId, teamId, organizationId, userId, model: modelName }: ReserveInput) {
@@ -137,10 +154,16 @@ export class Reservations {
       ...(userId === undefined ? [] : [subject("user", String(userId), user)]),
       subject("model", modelName, model),
     ];
-    return { team, subjects, maxBudget: key?.maxBudget };
+    const budgets = [
+      budget("key", keyId, key),
+      budget("team", teamId, team),
+      budget("organization", organizationId, organization),
+      ...(userId === undefined ? [] : [budget("user", String(userId), user)]),
+    ];
+    return { team, subjects, budgets };
   }
 
-  #affordable(input: ReserveInput, state: { balance: bigint; spend: bigint; maxBudget: bigint | undefined }): bigint {
+  #affordable(input: ReserveInput, state: { balance: bigint; budgets: readonly BudgetState[] }): bigint {
     const available = state.balance - this.#takenOf(input.organizationId);
     if (available <= 0n) {
       throw new AppError("QUOTA_EXCEEDED", "The organization has no credits left. Buy credits to go on.", {
@@ -150,13 +173,7 @@ export class Reservations {
     if (this.#policy === "strict" && input.worstCase > available) {
       throw new AppError("QUOTA_EXCEEDED", "The call could cost more than the credits that are left. Buy credits or lower max_tokens.");
     }
-    let amount = input.worstCase < available ? input.worstCase : available;
-    if (state.maxBudget !== undefined) {
-      const left = state.maxBudget - state.spend - (this.#byKey.get(input.keyId) ?? 0n);
-      if (left <= 0n) throw new AppError("QUOTA_EXCEEDED", "The key's budget is used up. Raise its maxBudget or use another key.");
-      if (left < amount) amount = left;
-    }
-    return amount;
+    return this.#budgets.affordable(input.worstCase < available ? input.worstCase : available, state.budgets);
   }
 
   #takenOf(organizationId: string): bigint {
@@ -164,10 +181,10 @@ export class Reservations {
   }
 
   #hold(reservation: Reservation): void {
-    const { callId, organizationId, keyId, amount, subjects, tokens } = reservation;
+    const { callId, organizationId, budgets, amount, subjects, tokens } = reservation;
     this.#byCall.set(callId, reservation);
     add(this.#byOrganization, organizationId, amount);
-    add(this.#byKey, keyId, amount);
+    this.#budgets.begin(budgets, amount);
     this.#rates.begin(subjects, tokens);
   }
 }
@@ -180,6 +197,15 @@ function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
 
 function subject(kind: RateSubject["kind"], id: string, record: RateLimits | undefined): RateSubject {
   return { kind, id, limits: rateLimitsOf(record ?? {}) };
+}
+
+function budget(kind: BudgetKind, id: string, record: Budget | undefined): Omit<BudgetState, "spend"> {
+  return { kind, id, budget: record ?? {} };
+}
+
+function budgetNames({ keyId, teamId, organizationId, userId }: ReserveInput): string[] {
+  const names = [budgetName("key", keyId), budgetName("team", teamId), budgetName("organization", organizationId)];
+  return userId === undefined ? names : [...names, budgetName("user", userId)];
 }
 
 function refuseBlocked(team: Team | undefined): void {

@@ -11,6 +11,8 @@ export interface Secrets {
   /** Throws when the text was not sealed with this secret, or was changed. */
   open(sealed: string): Buffer;
   readonly jwtKey: Uint8Array;
+  /** Of the key that signs receipts. */
+  readonly receiptSeed: Uint8Array;
 }
 
 const NONCE_BYTES = 12;
@@ -35,5 +37,6 @@ export function deriveSecrets(root: Uint8Array, random: Random): Secrets {
       return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
     },
     jwtKey,
+    receiptSeed: derive("receipt"),
   };
 }

@@ -34,10 +34,7 @@ export function postTransfer(books: Books, transfer: Transfer, now: number): Led
   if (transfer.amount <= 0n) throw new Error(`a transfer must move more than nothing, not ${transfer.amount}`);
   if (transfer.from === transfer.to) throw new Error("a transfer needs two accounts");
   const seq = books.head.seq + 1;
-  move(books, transfer.from, -transfer.amount, { seq, now });
-  move(books, transfer.to, transfer.amount, { seq, now });
-  const organization = requireAccount(books, organizationAccount(transfer.organizationId));
-  books.accounts.set(organization.id, tally(organization, transfer));
+  const organization = applyTransfer(books.accounts, transfer, { seq, now });
   const entry: Omit<LedgerEntry, "hash"> = {
     id: seq,
     reference: transfer.reference,
@@ -53,6 +50,19 @@ export function postTransfer(books: Books, transfer: Transfer, now: number): Led
   const chained = entryHash(books.head.hash, entry);
   books.head = { id: "head", seq, hash: chained };
   return { ...entry, hash: chained };
+}
+
+/** Moves the amount between the two accounts, which must be there. Gives the organisation's, as it is then. */
+export function applyTransfer(
+  accounts: Map<string, Account>,
+  transfer: Pick<Transfer, "type" | "organizationId" | "from" | "to" | "amount">,
+  at: { seq: number; now: number },
+): Account {
+  move(accounts, transfer.from, -transfer.amount, at);
+  move(accounts, transfer.to, transfer.amount, at);
+  const organization = tally(requireAccount(accounts, organizationAccount(transfer.organizationId)), transfer);
+  accounts.set(organization.id, organization);
+  return organization;
 }
 
 /** The chain: SHA-256 over the previous hash and every field of the entry, in this order. */
@@ -78,19 +88,19 @@ export function signedAmount(entry: LedgerEntry): bigint {
   return entry.to === organizationAccount(entry.organizationId) ? entry.amount : -entry.amount;
 }
 
-function move(books: Books, id: string, amount: bigint, at: { seq: number; now: number }): void {
-  const account = requireAccount(books, id);
-  books.accounts.set(id, { ...account, balance: account.balance + amount, seq: at.seq, updatedAt: at.now });
+function move(accounts: Map<string, Account>, id: string, amount: bigint, at: { seq: number; now: number }): void {
+  const account = requireAccount(accounts, id);
+  accounts.set(id, { ...account, balance: account.balance + amount, seq: at.seq, updatedAt: at.now });
 }
 
-function requireAccount(books: Books, id: string): Account {
-  const account = books.accounts.get(id);
+function requireAccount(accounts: ReadonlyMap<string, Account>, id: string): Account {
+  const account = accounts.get(id);
   if (!account) throw new Error(`the books do not hold account ${id}`);
   return account;
 }
 
 // Totals by kind, for the quota page; the balance itself never depends on them.
-function tally(account: Account, transfer: Transfer): Account {
+function tally(account: Account, transfer: Pick<Transfer, "type" | "to" | "amount">): Account {
   const signed = transfer.to === account.id ? transfer.amount : -transfer.amount;
   switch (transfer.type) {
     case "purchase":

@@ -1,6 +1,8 @@
 // What the control plane keeps. Times are milliseconds since 1970, money is bigint nano-USD, an absent field is absent
 // (never null): both stores keep exactly what is written here.
 
+import type { Budget } from "./budget-records.ts";
+
 /** What one subject may do at most, all its calls together; absent = no limit. */
 export interface RateLimits {
   /** Requests per minute. */
@@ -12,7 +14,7 @@ export interface RateLimits {
 
 export type Role = "owner" | "admin" | "member";
 
-export interface User extends RateLimits {
+export interface User extends RateLimits, Budget {
   id: number;
   email: string;
   name: string;
@@ -34,7 +36,7 @@ export interface Session {
   revokedAt?: number;
 }
 
-export interface Organization extends RateLimits {
+export interface Organization extends RateLimits, Budget {
   id: string;
   name: string;
   ownerId: number;
@@ -53,7 +55,7 @@ export interface OrganizationMember {
   joinedAt: number;
 }
 
-export interface Team extends RateLimits {
+export interface Team extends RateLimits, Budget {
   id: string;
   name: string;
   /** For the uniqueness of names whatever their case. */
@@ -91,7 +93,7 @@ export interface Invitation {
   expiresAt: number;
 }
 
-export interface ApiKey extends RateLimits {
+export interface ApiKey extends RateLimits, Budget {
   id: string;
   /** HMAC of the secret's SHA-256; what is looked up, and all that is kept of the secret. */
   hash: string;
@@ -104,7 +106,6 @@ export interface ApiKey extends RateLimits {
   organizationId: string;
   models?: readonly string[];
   guardrails?: readonly string[];
-  maxBudget?: bigint;
   expiresAt?: number;
   createdBy: number;
   createdAt: number;
@@ -188,6 +189,8 @@ export interface Account {
   granted: bigint;
   rewarded: bigint;
   used: bigint;
+  /** Its owner is told when the balance falls below this; absent: nobody asked, or he was told already. */
+  lowAt?: bigint;
 }
 
 export type EntryType = "purchase" | "grant" | "usage" | "reward" | "adjustment" | "refund";
@@ -223,7 +226,12 @@ export interface Purchase {
   amount: bigint;
   method: "card" | "manual" | "test";
   status: "pending" | "completed" | "failed" | "refunded";
+  /** Of the payment provider: the checkout. */
   reference?: string;
+  /** Where it can be paid, by card. */
+  checkoutUrl?: string;
+  /** Once it is paid by card. */
+  paymentId?: string;
   createdBy: number;
   createdAt: number;
   completedAt?: number;

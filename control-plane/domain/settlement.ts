@@ -54,6 +54,6 @@ export function addRollups(left: Rollup, right: Counts): Rollup {
   };
 }
 
-function bucketOf({ createdAt }: UsageRow): number {
+export function bucketOf({ createdAt }: Pick<UsageRow, "createdAt">): number {
   return Math.floor(createdAt / ROLLUP_MS) * ROLLUP_MS;
 }

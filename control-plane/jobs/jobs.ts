@@ -1,24 +1,25 @@
 import type { ControlDeps } from "../services/deps.ts";
-import { removeContents } from "../services/record-content.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
+import { Deliverer } from "../webhooks/deliver.ts";
+import { expandNotices } from "../webhooks/expand-notices.ts";
 import { appendChange } from "../writes/feed.ts";
-import { removeExpiredRecords } from "../writes/records.ts";
+import { removeOldRecords } from "./remove-records.ts";
 
-type Deps = Pick<ControlDeps, "store" | "clock" | "logger" | "reservations" | "config" | "gateway">;
+type Deps = Pick<
+  ControlDeps,
+  "store" | "clock" | "random" | "logger" | "reservations" | "config" | "gateway" | "secrets" | "mailer" | "sendWebhook"
+>;
 
 /** A piece of housekeeping: called again and again, safe to miss, safe to run on several control planes at once. */
 type Job = (now: number, deps: Deps) => Promise<void>;
 
 const BATCH = 500;
-/** Records are larger than other rows, and have others below them. */
-const EXPIRED_BATCH = 50;
-/** Longer than any upload lasts: bytes come before the record that owns them. */
-const UNOWNED_MS = 2 * 3_600_000;
 
 /** The only timers of the control plane. Returns the way to stop them. */
 export function startJobs(deps: Deps): () => Promise<void> {
   const stop = new AbortController();
+  const deliverer = new Deliverer(deps);
   const loops = [
     every(1000, announcePrices(deps.clock.now()), deps, stop.signal),
     every(60_000, removeExpired, deps, stop.signal),
@@ -33,10 +34,20 @@ export function startJobs(deps: Deps): () => Promise<void> {
       stop.signal,
     ),
     every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
+    every(
+      1000,
+      async function deliver() {
+        await expandNotices(deps);
+        await deliverer.begin();
+      },
+      deps,
+      stop.signal,
+    ),
   ];
   return async () => {
     stop.abort();
     await Promise.all(loops);
+    await deliverer.idle();
   };
 }
 
@@ -66,28 +77,15 @@ function announcePrices(startedAt: number): Job {
   };
 }
 
+const EXPIRING = ["sessions", "idempotency", "passwordResets", "paidWork", "leases", "payments", "paymentEvents", "deliveries"] as const;
+
 const removeExpired: Job = async (now, { store }) => {
-  for (const collection of ["sessions", "idempotency", "passwordResets", "paidWork", "leases"] as const) {
+  for (const collection of EXPIRING) {
     await removeWhile(store, collection, async () => {
       const expired = await collect(store.scan(collection, { index: "byExpiry", before: now, limit: BATCH }));
       return expired.map(({ id }) => id);
     });
   }
-};
-
-/** What teams kept for a time that is over, and bytes that no record owns. */
-const removeOldRecords: Job = async (now, { store }) => {
-  for (;;) {
-    const expired = await collect(store.scan("records", { index: "byExpiry", before: now, limit: EXPIRED_BATCH }));
-    const ids = expired.map(({ id }) => id);
-    if (ids.length > 0) await store.transaction((tx) => removeExpiredRecords(tx, ids, now));
-    if (ids.length < EXPIRED_BATCH) break;
-  }
-  const unowned = await collect(store.scan("contents", { index: "byUnowned", before: now - UNOWNED_MS, limit: BATCH }));
-  await removeContents(
-    { store },
-    unowned.map(({ id }) => id),
-  );
 };
 
 /** Keeps the newest rows: an edge that was away for longer is told to resync. */
@@ -102,7 +100,7 @@ const pruneFeed: Job = async (_now, { store, config }) => {
 // In small transactions, so that housekeeping never holds up a settlement for long.
 async function removeWhile(
   store: Store,
-  collection: "sessions" | "idempotency" | "passwordResets" | "paidWork" | "leases" | "feed",
+  collection: (typeof EXPIRING)[number] | "feed",
   next: () => Promise<(string | number)[]>,
 ): Promise<void> {
   for (;;) {

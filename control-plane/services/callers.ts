@@ -1,7 +1,8 @@
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Budget } from "../domain/budget-records.ts";
 import { higher } from "../domain/permissions.ts";
 import { hasLimit } from "../domain/rate-limits.ts";
-import type { ApiKey, Team } from "../domain/records.ts";
+import type { ApiKey, RateLimits, Team } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
@@ -79,13 +80,17 @@ async function callerMessage(
     isAdmin: false,
     role: higher(organization?.role, member?.role) ?? "member",
     guardrails: [...new Set([...(team.guardrails ?? []), ...(key.guardrails ?? [])])],
-    isLimited: key.maxBudget !== undefined || hasLimit(key) || (await isLimited(reader, { team, userId: key.createdBy })),
+    isLimited: isBounded(key) || (await isLimited(reader, { team, userId: key.createdBy })),
   };
 }
 
 /** Whether somebody has to be asked before each call: credit can be leased ahead, a limit of a few calls cannot. */
 async function isLimited(reader: Reader, { team, userId }: { team: Team; userId: number }): Promise<boolean> {
-  if (hasLimit(team)) return true;
+  if (isBounded(team)) return true;
   const [organization, user] = await Promise.all([reader.get("organizations", team.organizationId), reader.get("users", userId)]);
-  return hasLimit(organization ?? {}) || hasLimit(user ?? {});
+  return isBounded(organization ?? {}) || isBounded(user ?? {});
+}
+
+function isBounded(record: RateLimits & Budget): boolean {
+  return record.maxBudget !== undefined || hasLimit(record);
 }

@@ -6,6 +6,7 @@ import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { Settler } from "../credit/settler.ts";
 import type { Passwords } from "../crypto/passwords.ts";
+import type { ReceiptSigner } from "../crypto/receipt-signer.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Tokens } from "../crypto/tokens.ts";
 import type { Throttle } from "../domain/throttle.ts";
@@ -13,7 +14,9 @@ import type { Edges } from "../feed/edges.ts";
 import type { FeedHub } from "../feed/hub.ts";
 import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import type { Mailer } from "../mail/mailer.ts";
+import type { Payments } from "../payments/payments.ts";
 import type { Store } from "../stores/store.ts";
+import type { SendWebhook } from "../webhooks/send-webhook.ts";
 
 /** What the services work with; main.ts assembles it, once. */
 export interface ControlDeps {
@@ -25,7 +28,11 @@ export interface ControlDeps {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly tokens: Tokens;
+  readonly receipts: ReceiptSigner;
   readonly mailer: Mailer;
+  readonly sendWebhook: SendWebhook;
+  /** Absent: there are no card payments. */
+  readonly payments: Payments | undefined;
   readonly reservations: Reservations;
   readonly leases: Leases;
   readonly settler: Settler;

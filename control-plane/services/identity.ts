@@ -14,7 +14,7 @@ import type { Session, User } from "../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../writes/accounts.ts";
 import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
-import { date, organizationMessage, teamMessage, userMessage } from "./messages.ts";
+import { date, organizationMessage, teamMessage, userMessage, userWithBudget } from "./messages.ts";
 import { usersHandlers } from "./users.ts";
 import { replayOf, write } from "./write.ts";
 
@@ -64,7 +64,7 @@ const signUp =
       await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id });
       return {
         user: userMessage(user),
-        organization: await organizationMessage(tx, organization, { role: "owner", activeId: organization.id }),
+        organization: await organizationMessage(tx, organization, { role: "owner", activeId: organization.id, now: deps.clock.now() }),
         team: await teamMessage(tx, team, now),
         ...(await signFor(deps, session)),
       };
@@ -115,8 +115,12 @@ const getMe =
     const organization = await deps.store.get("organizations", actor.organizationId);
     if (!organization) throw new AppError("NOT_FOUND", "The organization is gone.");
     return {
-      user: userMessage(actor.user),
-      organization: await organizationMessage(deps.store, organization, { role: actor.organizationRole, activeId: organization.id }),
+      user: await userWithBudget(deps.store, actor.user, deps.clock.now()),
+      organization: await organizationMessage(deps.store, organization, {
+        role: actor.organizationRole,
+        activeId: organization.id,
+        now: deps.clock.now(),
+      }),
     };
   };
 

@@ -11,11 +11,15 @@ import {
   RotateKeyResponse,
   UpdateKeyResponse,
 } from "../../proto/gen/tributary/keys/v1/keys.ts";
+import type { Budget } from "../domain/budget-records.ts";
+import { withBudget } from "../domain/budgets.ts";
 import type { ApiKey, Team } from "../domain/records.ts";
 import { readPage } from "../stores/page.ts";
-import type { Reader } from "../stores/store.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
+import { followBudget } from "../writes/budgets.ts";
 import { appendChange } from "../writes/feed.ts";
-import { deleteKey } from "../writes/keys.ts";
+import { deleteKey, keyFacts } from "../writes/keys.ts";
+import { notify } from "../writes/notices.ts";
 import { type Actor, requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { keyMessage, keyStatus, metaOf, pageOf } from "./messages.ts";
@@ -77,6 +81,8 @@ const createKey =
         request.limits,
       );
       await tx.insert("keys", key);
+      await followKeyBudget(tx, { before: {}, after: key }, now);
+      await notify(tx, { organizationId: key.organizationId, type: "key.created", data: { apiKey: keyFacts(key) } }, now);
       await audit({
         action: "key.create",
         target: key.id,
@@ -95,6 +101,7 @@ const updateKey =
       const key = await requireKey(deps, tx, actor, request.reference);
       const updated = withLimits({ ...key, name: request.name ?? key.name }, request.limits);
       await tx.put("keys", updated);
+      await followKeyBudget(tx, { before: key, after: updated }, now);
       await appendChange(tx, { kind: "key", subject: key.id }, now);
       await audit({ action: "key.update", target: key.id, organizationId: key.organizationId, details: { name: updated.name } });
       return { apiKey: await keyMessage(tx, updated, now) };
@@ -180,14 +187,19 @@ async function keyFilter(
     (search === undefined || key.name.toLowerCase().includes(search) || key.maskedKey.toLowerCase().includes(search) || key.id === search);
 }
 
+async function followKeyBudget(tx: Transaction, { before, after }: { before: Budget; after: ApiKey }, now: number): Promise<void> {
+  await followBudget(tx, { kind: "key", id: after.id, organizationIds: [after.organizationId] }, { before, after }, now);
+}
+
 function withLimits(key: ApiKey, limits: KeyLimits | undefined): ApiKey {
   if (!limits) return key;
-  const { rpm, tpm, maxParallelRequests, maxBudget } = limits;
+  const { rpm, tpm, maxParallelRequests } = limits;
   const lists = { models: limits.models?.names, guardrails: limits.guardrails?.names };
-  const given = { ...lists, rpm, tpm, maxParallelRequests, maxBudget, expiresAt: limits.expiresAt?.getTime() };
-  const changed: ApiKey = { ...key, ...defined(given) };
+  const given = { ...lists, rpm, tpm, maxParallelRequests, expiresAt: limits.expiresAt?.getTime() };
   const clear = new Set(limits.clear);
+  const budget = { maxBudget: limits.maxBudget, period: limits.budgetPeriod, clear: clear.has("maxBudget") };
+  const changed: ApiKey = withBudget({ ...key, ...defined(given) }, budget);
   return Object.fromEntries(Object.entries(changed).filter(([name]) => !CLEARABLE.has(name) || !clear.has(name))) as unknown as ApiKey;
 }
 
-const CLEARABLE: ReadonlySet<string> = new Set(["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"]);
+const CLEARABLE: ReadonlySet<string> = new Set(["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "expiresAt"]);

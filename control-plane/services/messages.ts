@@ -1,10 +1,13 @@
 // Domain records as messages: the records that more than one service answers with.
 
+import type { Budget as BudgetMessage } from "../../proto/gen/tributary/budgets/v1/budgets.ts";
 import type { User as UserMessage } from "../../proto/gen/tributary/identity/v1/identity.ts";
 import type { ApiKey as ApiKeyMessage } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import type { Organization as OrganizationMessage } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
 import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
 import type { TeamMember as TeamMemberMessage, Team as TeamMessage } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import type { Budget, BudgetKind } from "../domain/budget-records.ts";
+import { budgetName, periodEnd, spentOf } from "../domain/budgets.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { ApiKey, Organization, Role, Team, User } from "../domain/records.ts";
@@ -30,6 +33,20 @@ export function metaOf(page: PageNumber, total: number): PageMeta {
   return { page: page.page, pageSize: page.pageSize, total, totalPages: Math.ceil(total / page.pageSize) };
 }
 
+/** A budget with what is spent of it; undefined where there is none. */
+async function budgetMessage(
+  reader: Reader,
+  { kind, id, record, now }: { kind: BudgetKind; id: string | number; record: Budget; now: number },
+): Promise<BudgetMessage | undefined> {
+  const { maxBudget, budgetPeriod } = record;
+  if (maxBudget === undefined) return undefined;
+  const isTotal = kind === "key" && budgetPeriod === undefined;
+  const spend = isTotal
+    ? ((await reader.get("keyUses", id))?.spend ?? 0n)
+    : spentOf(await reader.get("budgetUses", budgetName(kind, id)), now);
+  return { maxBudget, period: budgetPeriod, spend, resetsAt: optionalDate(periodEnd(budgetPeriod, now)) };
+}
+
 export function userMessage(user: User): UserMessage {
   return {
     id: BigInt(user.id),
@@ -43,12 +60,17 @@ export function userMessage(user: User): UserMessage {
   };
 }
 
+export async function userWithBudget(reader: Reader, user: User, now: number): Promise<UserMessage> {
+  return { ...userMessage(user), budget: await budgetMessage(reader, { kind: "user", id: user.id, record: user, now }) };
+}
+
 export async function organizationMessage(
   reader: Reader,
   organization: Organization,
-  view: { role: Role; activeId: string },
+  view: { role: Role; activeId: string; now: number },
 ): Promise<OrganizationMessage> {
-  const [account, memberCount, teamCount] = await Promise.all([
+  const [budget, account, memberCount, teamCount] = await Promise.all([
+    budgetMessage(reader, { kind: "organization", id: organization.id, record: organization, now: view.now }),
     reader.get("accounts", organizationAccount(organization.id)),
     reader.count("organizationMembers", { index: "byOrganization", equals: [organization.id] }),
     reader.count("teams", { index: "byOrganization", equals: [organization.id] }),
@@ -69,11 +91,13 @@ export async function organizationMessage(
     createdAt: date(organization.createdAt),
     updatedAt: date(organization.updatedAt),
     limits: rateLimitsOf(organization),
+    budget,
   };
 }
 
 export async function teamMessage(reader: Reader, team: Team, now: number, known?: ReadonlyMap<string, bigint>): Promise<TeamMessage> {
-  const [memberCount, keyCount, spends] = await Promise.all([
+  const [budget, memberCount, keyCount, spends] = await Promise.all([
+    budgetMessage(reader, { kind: "team", id: team.id, record: team, now }),
     reader.count("teamMembers", { index: "byTeam", equals: [team.id] }),
     reader.count("keys", { index: "byTeam", equals: [team.id] }),
     known ?? teamSpends(reader, team.organizationId, now),
@@ -93,6 +117,7 @@ export async function teamMessage(reader: Reader, team: Team, now: number, known
     rpm: team.rpm,
     tpm: team.tpm,
     maxParallelRequests: team.maxParallelRequests,
+    budget,
     spend: spends.get(team.id) ?? 0n,
     createdAt: date(team.createdAt),
     updatedAt: date(team.updatedAt),
@@ -115,7 +140,11 @@ export function keyStatus(key: ApiKey, team: Team | undefined, now: number): "ac
 }
 
 export async function keyMessage(reader: Reader, key: ApiKey, now: number): Promise<ApiKeyMessage> {
-  const [team, use] = await Promise.all([reader.get("teams", key.teamId), reader.get("keyUses", key.id)]);
+  const [team, use, budget] = await Promise.all([
+    reader.get("teams", key.teamId),
+    reader.get("keyUses", key.id),
+    budgetMessage(reader, { kind: "key", id: key.id, record: key, now }),
+  ]);
   return {
     id: key.id,
     token: key.hash,
@@ -131,6 +160,7 @@ export async function keyMessage(reader: Reader, key: ApiKey, now: number): Prom
     tpm: key.tpm,
     maxParallelRequests: key.maxParallelRequests,
     maxBudget: key.maxBudget,
+    budget,
     spend: use?.spend ?? 0n,
     createdBy: BigInt(key.createdBy),
     createdAt: date(key.createdAt),

@@ -10,13 +10,16 @@ import {
   type UpdateTeamRequest,
   UpdateTeamResponse,
 } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import { budgetOf, withBudget } from "../domain/budgets.ts";
+import { manages } from "../domain/permissions.ts";
 import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { Team } from "../domain/records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { insertTeam } from "../writes/accounts.ts";
+import { followBudget } from "../writes/budgets.ts";
 import { appendChange } from "../writes/feed.ts";
-import { requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
+import { type Actor, requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { inviteToTeam, removeFromTeam } from "./members.ts";
 import { keyMessage, memberMessages, metaOf, pageOf, teamMessage, teamSpends } from "./messages.ts";
@@ -92,14 +95,18 @@ const updateTeam =
       const { team } = await requireManagedTeam(tx, actor, request.id);
       const name = request.name ?? team.name;
       if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
-      const updated = { ...withTeamLimits(team, request), name, nameKey: name.toLowerCase(), updatedAt: now };
+      if (request.budget) await requireBudgetManager(tx, actor, team);
+      const limited = withBudget(withTeamLimits(team, request), request.budget);
+      const updated: Team = { ...limited, name, nameKey: name.toLowerCase(), updatedAt: now };
       await tx.put("teams", updated);
+      const subject = { kind: "team", id: team.id, organizationIds: [team.organizationId] } as const;
+      await followBudget(tx, subject, { before: team, after: updated }, now);
       await appendChange(tx, { kind: "team", subject: team.id }, now);
       await audit({
         action: "team.update",
         target: team.id,
         organizationId: team.organizationId,
-        details: { name, models: updated.models, guardrails: updated.guardrails, ...rateLimitsOf(updated) },
+        details: { name, models: updated.models, guardrails: updated.guardrails, ...rateLimitsOf(updated), ...budgetOf(updated) },
       });
       return { team: await teamMessage(tx, updated, now) };
     });
@@ -146,6 +153,12 @@ const setTeamBlock =
       return { team: await teamMessage(tx, updated, now) };
     });
   };
+
+/** A team's budget is the organisation's to give: whoever manages only the team does not raise it. */
+async function requireBudgetManager(reader: Reader, actor: Actor, team: Team): Promise<void> {
+  const membership = await reader.get("organizationMembers", `${team.organizationId}/${actor.user.id}`);
+  if (!manages(membership?.role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change a team's budget.");
+}
 
 async function refuseTakenName(reader: Reader, organizationId: string, name: string): Promise<void> {
   if (await reader.find("teams", "byName", [organizationId, name.toLowerCase()])) {

@@ -44,6 +44,15 @@ export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogF
   };
 }
 
+/** One call that the actor may see; another tenant's and a missing one are the same 404. */
+export async function requireRow(deps: Pick<ControlDeps, "store" | "edges">, actor: Actor, id: string): Promise<UsageRow> {
+  await deps.edges.caughtUp();
+  const row = await deps.store.get("usage", id);
+  const visible = await visibleTeamIds(deps.store, actor);
+  if (row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId))) return row;
+  throw new AppError("NOT_FOUND", "There is no such call in the log.");
+}
+
 /** Rows, newest first, that match; `after` continues behind a row seen before. */
 export async function* matchingRows(reader: Reader, query: UsageQuery, after?: { createdAt: number; id: string }): AsyncIterable<UsageRow> {
   const range: Range<"usage"> = { ...rowRange(query), reverse: true };

@@ -7,11 +7,12 @@ import type { Reader } from "../stores/store.ts";
 import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
-import { visibleTeamIds } from "./standing.ts";
 import { usageMessage } from "./usage-messages.ts";
-import { matchingRows, matchingSums, prepareQuery, type UsageQuery } from "./usage-query.ts";
+import { matchingRows, matchingSums, prepareQuery, requireRow, type UsageQuery } from "./usage-query.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
+/** Well below the largest message: callers choose what their rows hold. */
+const EXPORT_PAGE_BYTES_MAX = 2 * 1024 * 1024;
 const NO_TOTALS: Totals = { requests: 0n, tokens: 0n, cost: 0n };
 
 export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageServiceService> {
@@ -23,25 +24,23 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
       const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
       const skip = after ? 0 : (page.page - 1) * page.pageSize;
-      const rows = await takeRows(matchingRows(deps.store, query, after), skip, page.pageSize + 1);
-      const shown = rows.slice(0, page.pageSize);
+      const { rows: shown, isMore } = await takeRows(matchingRows(deps.store, query, after), {
+        skip,
+        limit: page.pageSize,
+        bytesMax: request.export ? EXPORT_PAGE_BYTES_MAX : Number.POSITIVE_INFINITY,
+      });
       const totals = request.export ? NO_TOTALS : await sumUp(deps.store, query);
       return {
         logs: shown.map(usageMessage),
         meta: metaOf(page, Number(totals.requests)),
-        nextCursor: rows.length > page.pageSize ? writeCursor(shown.at(-1)) : undefined,
+        nextCursor: isMore ? writeCursor(shown.at(-1)) : undefined,
         totals,
       };
     },
 
     async getLog(request, context) {
       const actor = await requireActor(deps, context);
-      await deps.edges.caughtUp();
-      const row = await deps.store.get("usage", request.id);
-      const visible = await visibleTeamIds(deps.store, actor);
-      const mine = row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId));
-      if (!mine) throw new AppError("NOT_FOUND", "There is no such call in the log.");
-      return { log: usageMessage(row) };
+      return { log: usageMessage(await requireRow(deps, actor, request.id)) };
     },
 
     async getUsage(request, context) {
@@ -63,15 +62,30 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
   };
 }
 
-async function takeRows(rows: AsyncIterable<UsageRow>, skip: number, limit: number): Promise<UsageRow[]> {
+/** As many as wanted, or as fit, and whether there are more. */
+async function takeRows(
+  rows: AsyncIterable<UsageRow>,
+  { skip, limit, bytesMax }: { skip: number; limit: number; bytesMax: number },
+): Promise<{ rows: UsageRow[]; isMore: boolean }> {
   const taken: UsageRow[] = [];
-  let seen = 0;
+  let [seen, bytes] = [0, 0];
   for await (const row of rows) {
     if (seen++ < skip) continue;
+    bytes += bytesAtMost(row);
+    const isFull = taken.length === limit || (bytes > bytesMax && taken.length > 0);
+    if (isFull) return { rows: taken, isMore: true };
     taken.push(row);
-    if (taken.length === limit) break;
   }
-  return taken;
+  return { rows: taken, isMore: false };
+}
+
+const ROW_NUMBERS_BYTES = 256;
+/** Of UTF-8, for each character of JavaScript's. */
+const BYTES_PER_CHARACTER = 3;
+
+function bytesAtMost(row: UsageRow): number {
+  const texts = [...Object.values(row), ...row.tags].filter((value) => typeof value === "string");
+  return ROW_NUMBERS_BYTES + texts.reduce((sum, text) => sum + text.length * BYTES_PER_CHARACTER + BYTES_PER_CHARACTER, 0);
 }
 
 async function sumUp(reader: Reader, query: UsageQuery): Promise<Totals> {

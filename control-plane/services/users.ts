@@ -1,16 +1,18 @@
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { DeleteUserResponse, type IdentityServiceService, UpdateUserResponse } from "../../proto/gen/tributary/identity/v1/identity.ts";
+import { budgetName, budgetOf, withBudget } from "../domain/budgets.ts";
 import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { User } from "../domain/records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { endSessions } from "../writes/accounts.ts";
+import { followBudget } from "../writes/budgets.ts";
 import { appendChange } from "../writes/feed.ts";
 import { deleteKey } from "../writes/keys.ts";
 import { requireAdmin } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
-import { metaOf, pageOf, userMessage } from "./messages.ts";
+import { metaOf, pageOf, userWithBudget } from "./messages.ts";
 import { write } from "./write.ts";
 
 type UsersHandlers = Pick<ServiceHandlers<typeof IdentityServiceService>, "listUsers" | "getUser" | "updateUser" | "deleteUser">;
@@ -26,12 +28,13 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         ...page,
         ...(search ? { where: (user: User) => user.email.includes(search) || user.name.toLowerCase().includes(search) } : {}),
       });
-      return { users: records.map(userMessage), meta: metaOf(page, total) };
+      const now = deps.clock.now();
+      return { users: await Promise.all(records.map((user) => userWithBudget(deps.store, user, now))), meta: metaOf(page, total) };
     },
 
     async getUser(request, context) {
       await requireAdmin(deps, context);
-      return { user: userMessage(await requireUser(deps.store, request.id)) };
+      return { user: await userWithBudget(deps.store, await requireUser(deps.store, request.id), deps.clock.now()) };
     },
 
     async updateUser(request, context) {
@@ -40,16 +43,17 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         const user = await requireUser(tx, request.id);
         const role = request.role === "admin" || request.role === "user" ? request.role : user.role;
         if (user.role === "admin" && role !== "admin") await refuseLastAdmin(tx);
-        const updated = withRateLimits({ ...user, role, name: request.name ?? user.name }, request.limits);
+        const updated = withBudget(withRateLimits({ ...user, role, name: request.name ?? user.name }, request.limits), request.budget);
         await tx.put("users", updated);
+        await followUserBudget(tx, { before: user, after: updated }, now);
         await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
         await audit({
           action: "user.update",
           target: String(user.id),
           organizationId: user.organizationId,
-          details: { role, name: updated.name, ...rateLimitsOf(updated) },
+          details: { role, name: updated.name, ...rateLimitsOf(updated), ...budgetOf(updated) },
         });
-        return { user: userMessage(updated) };
+        return { user: await userWithBudget(tx, updated, now) };
       });
     },
 
@@ -66,12 +70,19 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         for (const member of memberships) await tx.remove("organizationMembers", member.id);
         // The organisation and its ledger stay: money is never deleted with a person.
         await tx.remove("users", user.id);
+        await tx.remove("budgetUses", budgetName("user", user.id));
         await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
         await audit({ action: "user.delete", target: String(user.id), organizationId: user.organizationId });
         return {};
       });
     },
   };
+}
+
+async function followUserBudget(tx: Transaction, { before, after }: { before: User; after: User }, now: number): Promise<void> {
+  const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [after.id] }));
+  const organizationIds = memberships.map(({ organizationId }) => organizationId);
+  await followBudget(tx, { kind: "user", id: after.id, organizationIds }, { before, after }, now);
 }
 
 async function requireUser(reader: Reader, id: bigint): Promise<User> {

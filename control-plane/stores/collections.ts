@@ -1,4 +1,7 @@
+import type { BudgetUse } from "../domain/budget-records.ts";
+import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
+import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 
 /** The type of each collection's records. */
 export interface Records {
@@ -30,6 +33,12 @@ export interface Records {
   records: records.TeamRecord;
   contents: records.RecordContent;
   paidWork: records.PaidWork;
+  payments: Payment;
+  paymentEvents: PaymentEventRow;
+  budgetUses: BudgetUse;
+  webhooks: Webhook;
+  notices: Notice;
+  deliveries: Delivery;
 }
 
 export type CollectionName = keyof Records;
@@ -97,6 +106,16 @@ export const INDEXES = {
   },
   contents: { byUnowned: { fields: ["unownedAt"] } },
   paidWork: { byExpiry: { fields: ["expiresAt"] } },
+  payments: { byExpiry: { fields: ["expiresAt"] } },
+  paymentEvents: { byExpiry: { fields: ["expiresAt"] } },
+  budgetUses: {},
+  webhooks: { byOrganization: { fields: ["organizationId", "createdAt"] } },
+  notices: {},
+  deliveries: {
+    byWebhook: { fields: ["webhookId", "createdAt"] },
+    byDue: { fields: ["dueAt"] },
+    byExpiry: { fields: ["expiresAt"] },
+  },
 } as const satisfies Definitions;
 
 export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;

@@ -1,10 +1,19 @@
+import { budgetName } from "../domain/budgets.ts";
 import type { ApiKey } from "../domain/records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { appendChange } from "./feed.ts";
+import { notify } from "./notices.ts";
 
 /** Takes a key away for good; every edge hears of it. What it used stays in the logs. */
 export async function deleteKey(tx: Transaction, key: ApiKey, now: number): Promise<void> {
   await tx.remove("keys", key.id);
   await tx.remove("keyUses", key.id);
+  await tx.remove("budgetUses", budgetName("key", key.id));
   await appendChange(tx, { kind: "key", subject: key.id }, now);
+  await notify(tx, { organizationId: key.organizationId, type: "key.removed", data: { apiKey: keyFacts(key) } }, now);
+}
+
+/** What may be told of a key to whoever listens. */
+export function keyFacts({ id, name, maskedKey, teamId, createdBy }: ApiKey) {
+  return { id, name, maskedKey, teamId, createdBy };
 }

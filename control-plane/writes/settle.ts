@@ -3,7 +3,9 @@ import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/
 import { addRollups, countsOf, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
+import { addToBudgets } from "./budgets.ts";
 import { closeBooks, openBooks } from "./ledger.ts";
+import { watchThresholds } from "./low-balance.ts";
 import { followBalances } from "./team-blocks.ts";
 
 export interface SettleOutcome {
@@ -21,7 +23,7 @@ const REVENUE = "revenue";
 const PAID_WORK_MS = 7 * 24 * 3_600_000;
 
 /**
- * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, what the keys used, balances, and, where a
+ * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, what keys and budgets used, balances, and, where a
  * balance fell below zero, the block of the organisation's teams with its feed row. Idempotent by call id, so a batch may be
  * repeated, split or reordered. What is known is filtered out first: a duplicate key would abort a whole MongoDB transaction.
  */
@@ -38,9 +40,11 @@ export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], no
   const { entries, settledRows } = postUsage(books, fresh, now);
   tx.insertNew("ledger", entries);
   tx.insertNew("usage", settledRows);
+  await watchThresholds(tx, books, organizations, now);
   if (entries.length > 0) await closeBooks(tx, books);
   await addToRollups(tx, settledRows);
   await addToKeys(tx, settledRows);
+  await addToBudgets(tx, settledRows);
 
   // Only the teams of an organisation whose balance fell below zero here, or stands there, can need a block.
   const negative = new Map<string, bigint>();

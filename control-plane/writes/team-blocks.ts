@@ -1,7 +1,9 @@
+import { toUsdString } from "../../common/money.ts";
 import { followBalance } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { appendChange } from "./feed.ts";
+import { notify } from "./notices.ts";
 
 /** Blocks or unblocks every team of each organisation as its new balance says, in the transaction that moved the balance. */
 export async function followBalances(tx: Transaction, balances: ReadonlyMap<string, bigint>, now: number): Promise<void> {
@@ -14,6 +16,9 @@ export async function followBalances(tx: Transaction, balances: ReadonlyMap<stri
       await tx.put("teams", next);
       changed = true;
     }
-    if (changed) await appendChange(tx, { kind: "organization", subject: organizationId }, now);
+    if (!changed) continue;
+    await appendChange(tx, { kind: "organization", subject: organizationId }, now);
+    const data = { balance, balanceUsd: toUsdString(balance) };
+    await notify(tx, { organizationId, type: balance < 0n ? "balance.blocked" : "balance.unblocked", data }, now);
   }
 }

@@ -7,6 +7,7 @@ import { IdentityServiceService } from "../../proto/gen/tributary/identity/v1/id
 import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { OrganizationsServiceService } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import { ProofServiceService } from "../../proto/gen/tributary/proof/v1/proof.ts";
 import {
   type GetContentRequest,
   type GetContentResponse,
@@ -16,6 +17,7 @@ import {
 } from "../../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import { WebhooksServiceService } from "../../proto/gen/tributary/webhooks/v1/webhooks.ts";
 
 /** Every service of the control plane, over one channel. */
 export interface ControlPlane {
@@ -26,9 +28,11 @@ export interface ControlPlane {
   readonly keys: ServiceClient<typeof KeysServiceService>;
   readonly ledger: ServiceClient<typeof LedgerServiceService>;
   readonly organizations: ServiceClient<typeof OrganizationsServiceService>;
+  readonly proof: ServiceClient<typeof ProofServiceService>;
   readonly records: RecordsClient;
   readonly teams: ServiceClient<typeof TeamsServiceService>;
   readonly usage: ServiceClient<typeof UsageServiceService>;
+  readonly webhooks: ServiceClient<typeof WebhooksServiceService>;
   watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
   close(): void;
 }
@@ -48,6 +52,7 @@ export function connectControlPlane(address: string): ControlPlane {
     keys: channel.service(KeysServiceService),
     ledger: channel.service(LedgerServiceService),
     organizations: channel.service(OrganizationsServiceService),
+    proof: channel.service(ProofServiceService),
     records: {
       ...channel.service(RecordsServiceService),
       putContent: (messages, options) => channel.upload(RecordsServiceService.putContent, messages, options),
@@ -55,6 +60,7 @@ export function connectControlPlane(address: string): ControlPlane {
     },
     teams: channel.service(TeamsServiceService),
     usage: channel.service(UsageServiceService),
+    webhooks: channel.service(WebhooksServiceService),
     watch: (request, options) => channel.stream(AccessServiceService.watch, request, options),
     close: () => channel.close(),
   };

@@ -158,12 +158,6 @@ export class FakeControl {
     for (const watch of this.watches) watch.push(message);
   }
 
-  /** Credit is gone: what edges hold in advance comes back. */
-  takeCredit(organizationId = "org_1"): void {
-    this.balance = 0n;
-    for (const watch of this.watches) watch.push({ revision: this.revision, flush: 1n, recall: organizationId });
-  }
-
   heartbeat(): void {
     for (const watch of this.watches) watch.push({ revision: this.revision });
   }

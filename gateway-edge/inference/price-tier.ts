@@ -1,4 +1,5 @@
 import type { PriceTier } from "../../common/model-data/price-tiers.ts";
+import { ratesAt } from "../../common/token-cost.ts";
 import type { Prices } from "./price.ts";
 
 /** Prices that rise with the length of the input. */
@@ -18,8 +19,7 @@ const REACH_PERCENT = 150;
 
 /** What is billed: the highest tier that the input exceeds holds for the whole call. */
 export function pricesAt(prices: TieredPrices, inputTokens: number): Prices {
-  const reached = (prices.tiers?.tiers ?? []).filter(({ aboveInputTokens }) => inputTokens > aboveInputTokens);
-  return reached.reduce<Prices>((found, tier) => ({ ...withoutCached(found), ...tier }), prices);
+  return ratesAt<Prices>(prices, prices.tiers?.tiers ?? [], inputTokens);
 }
 
 /** What is reserved: of every class the dearest price of all tiers that so much input can reach. */
@@ -41,9 +41,4 @@ function dearer(left: Prices, right: WireTier): Prices {
 
 function highest(left: bigint, right: bigint): bigint {
   return left > right ? left : right;
-}
-
-/** A tier's classes are its own: what it does not price costs what its own input does. */
-function withoutCached({ cachedInput: _cached, cacheWrite: _write, ...prices }: Prices): Prices {
-  return prices;
 }

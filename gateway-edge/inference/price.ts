@@ -1,4 +1,5 @@
-import { type NanoUsd, nanoUsd, PRICE_UNITS } from "../../common/money.ts";
+import { type NanoUsd, PRICE_UNITS } from "../../common/money.ts";
+import { roundedUp, unroundedTokenCost } from "../../common/token-cost.ts";
 import type { Amounts, MeasuredUnit } from "../providers/provider.ts";
 import { NO_USAGE, type Usage } from "./usage.ts";
 
@@ -25,7 +26,7 @@ export interface Most {
 
 /** What a call costs: the one function that prices reservation and settlement alike. Rounded up once, at the end. */
 export function cost(usage: Usage, prices: Prices): NanoUsd {
-  return nanoUsd((unrounded(usage, prices) + PRICE_UNITS - 1n) / PRICE_UNITS);
+  return roundedUp(unrounded(usage, prices));
 }
 
 /** The most a call can cost: whatever classes its input and its output turn out to be in. */
@@ -57,12 +58,5 @@ export function unrounded(usage: Usage, prices: Prices): bigint {
     const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };
     return BigInt(input) * prices.input + BigInt(output) * prices.output;
   }
-  return (
-    BigInt(usage.input) * prices.input +
-    BigInt(usage.cachedInput) * (prices.cachedInput ?? prices.input) +
-    BigInt(usage.cacheWrite) * (prices.cacheWrite ?? prices.input) +
-    BigInt(usage.audioInput) * (prices.audioInput ?? prices.input) +
-    BigInt(usage.output + usage.reasoning) * prices.output +
-    BigInt(usage.audioOutput) * (prices.audioOutput ?? prices.output)
-  );
+  return unroundedTokenCost(usage, prices);
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Request, Response } from "express";
 import { AppError } from "../../common/errors.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
+import { secretSha256 } from "../../common/key-shape.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import { requestIdOf } from "./request-id.ts";
 
@@ -13,13 +14,18 @@ const BEARER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+) *$/i;
  * control plane decides, in the same call that does the work.
  */
 export function bearerToken(request: IncomingMessage): string {
-  const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
-  if (carriers.length === 0) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
-  if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
-  const header = request.headers.authorization ?? "";
+  const header = authorizationOf(request);
   const token = header.length <= TOKEN_BYTES_MAX + 16 ? BEARER.exec(header)?.[1] : undefined;
   if (token === undefined || token.length > TOKEN_BYTES_MAX) throw unauthorized("The token is not valid; log in again.");
   return token;
+}
+
+const MASTER_KEY = /^bearer +(sk-[^\s]{13,253}) *$/i;
+
+/** The same where an operator may come with the master key instead: of a secret only its hash leaves the edge. */
+export function operatorToken(request: IncomingMessage): string {
+  const secret = MASTER_KEY.exec(authorizationOf(request))?.[1];
+  return secret === undefined ? bearerToken(request) : `key-sha256 ${secretSha256(secret).toString("hex")}`;
 }
 
 /** Who and what every call to the control plane is made for. */
@@ -31,6 +37,13 @@ export function callMetadata(request: Request, response: Response, token?: strin
 export async function requireAdmin(control: ControlPlane, options: CallOptions): Promise<void> {
   const { user } = await control.identity.getMe({}, options);
   if (user?.role !== "admin") throw new AppError("FORBIDDEN", "Only a platform admin may do this.");
+}
+
+function authorizationOf(request: IncomingMessage): string {
+  const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
+  if (carriers.length === 0) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
+  if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
+  return request.headers.authorization ?? "";
 }
 
 function unauthorized(message: string): AppError {

@@ -5,7 +5,7 @@ import type { CallOptions } from "../../common/grpc/client.ts";
 import { toJson } from "../../common/json.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { HttpMethod, OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
-import { bearerToken, callMetadata, requireAdmin } from "./authenticate-user.ts";
+import { bearerToken, callMetadata, operatorToken, requireAdmin } from "./authenticate-user.ts";
 import { idempotencyHash, idempotencyKey } from "./idempotency.ts";
 import { parseJson, readBody, requireJsonType } from "./read-body.ts";
 import { sendTextStream, TextStream } from "./text-stream.ts";
@@ -13,7 +13,7 @@ import { validate } from "./validate.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
-export const DEADLINE_MS = { read: 5000, write: 5000, password: 15_000, export: 60_000, verify: 120_000 } as const;
+export const DEADLINE_MS = { read: 5000, write: 5000, checkout: 20_000, password: 15_000, export: 60_000, verify: 300_000 } as const;
 
 /** What a handler may do besides reading its input. */
 export interface OperationCall {
@@ -32,6 +32,8 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   summary: string;
   tag: string;
   auth: "none" | "user" | "admin";
+  /** An admin's operation that the master key opens too. */
+  masterKey?: true;
   body?: Body;
   query?: Query;
   params?: Params;
@@ -48,6 +50,7 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
 
 export interface Operation extends OperationDescription {
   readonly auth: "none" | "user" | "admin";
+  readonly masterKey: boolean;
   readonly status: number;
   readonly idempotent: boolean;
   readonly handler: (input: { body: unknown; query: unknown; params: unknown }, call: OperationCall) => Promise<unknown>;
@@ -62,6 +65,7 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
     summary: spec.summary,
     tags: [spec.tag],
     auth: spec.auth,
+    masterKey: spec.masterKey ?? false,
     body: spec.body,
     query: spec.query,
     params: spec.params,
@@ -96,7 +100,7 @@ async function serve(entry: Operation, exchange: Exchange): Promise<void> {
   response.locals["route"] = entry.path;
   response.statusCode = entry.status;
   // Authentication comes before validation: whoever is not logged in learns nothing about bodies.
-  const token = entry.auth === "none" ? undefined : bearerToken(request);
+  const token = entry.auth === "none" ? undefined : entry.masterKey ? operatorToken(request) : bearerToken(request);
   const call = new RequestCall(exchange, token);
   const input = await readInput(entry, request, call).catch((problem: unknown) =>
     refuseInput(entry, { call, problem, deps: exchange.deps }),

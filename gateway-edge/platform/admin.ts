@@ -1,9 +1,10 @@
 import type { EdgeDeps } from "../deps.ts";
-import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.ts";
+import { type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/admin.ts";
-import { grantAnswer, grantBody, verifyLedgerAnswer } from "../schemas/billing.ts";
+import { grantAnswer, grantBody } from "../schemas/billing.ts";
 import { idParams, searchQuery, userIdParams } from "../schemas/fields.ts";
 import { organizationAnswer, organizationLimitsBody, teamAnswer } from "../schemas/teams.ts";
+import { budgetChange } from "./budgets.ts";
 import {
   money,
   presentAuditEntry,
@@ -29,7 +30,6 @@ export function adminOperations(deps: EdgeDeps): Operation[] {
     grantCredits(deps),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
-    verifyLedger(deps),
     listAudit(deps),
   ];
 }
@@ -70,7 +70,7 @@ const updateUser = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/users/:id",
-    summary: "Change a user's name, platform role or rate limits; null takes a limit away",
+    summary: "Change a user's name, platform role, rate limits or budget; null takes one away",
     tag,
     auth,
     params: userIdParams,
@@ -78,7 +78,7 @@ const updateUser = ({ control }: EdgeDeps) =>
     status: 200,
     answer: schemas.userAnswer,
     handler: async ({ params, body }, call) => {
-      const request = { id: params.id, name: body.name, role: body.role, limits: limitsChange(body) };
+      const request = { id: params.id, name: body.name, role: body.role, limits: limitsChange(body), budget: budgetChange(body) };
       const { user } = await control.identity.updateUser(request, call.write());
       return { user: presentUser(sent(user, "user")) };
     },
@@ -104,7 +104,7 @@ const setOrganizationLimits = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/organizations/:id",
-    summary: "Change the rate limits of an organisation; null takes a limit away",
+    summary: "Change the rate limits or the budget of an organisation; null takes one away",
     tag,
     auth,
     params: idParams,
@@ -112,7 +112,7 @@ const setOrganizationLimits = ({ control }: EdgeDeps) =>
     status: 200,
     answer: organizationAnswer,
     handler: async ({ params, body }, call) => {
-      const request = { id: params.id, limits: limitsChange(body) };
+      const request = { id: params.id, limits: limitsChange(body), budget: budgetChange(body) };
       const { organization } = await control.organizations.setOrganizationLimits(request, call.write());
       return { organization: presentOrganization(sent(organization, "organization")) };
     },
@@ -149,21 +149,6 @@ const setTeamBlock = ({ control }: EdgeDeps, { path, blocked }: { path: string; 
     handler: async ({ params, body }, call) => {
       const { team } = await control.teams.setTeamBlock({ id: params.id, blocked, reason: body.reason }, call.write());
       return { team: presentTeam(sent(team, "team")) };
-    },
-  });
-
-const verifyLedger = ({ control }: EdgeDeps) =>
-  operation({
-    method: "get",
-    path: "/api/admin/ledger/verify",
-    summary: "Add the whole ledger up again and check its chain",
-    tag,
-    auth,
-    status: 200,
-    answer: verifyLedgerAnswer,
-    handler: async (_input, call) => {
-      const { ok, entries, sum, lastSeq, hash, firstBad } = await control.ledger.verifyLedger({}, call.read(DEADLINE_MS.verify));
-      return { ok, entries, sum, lastSeq, hash, firstBad: firstBad ? { seq: firstBad.seq, reason: firstBad.reason } : null };
     },
   });
 

@@ -1,13 +1,13 @@
 import type { EdgeDeps } from "../deps.ts";
-import { type Operation, operation } from "../middleware/operation.ts";
+import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/billing.ts";
-import { pageQuery } from "../schemas/fields.ts";
+import { idParams, pageQuery } from "../schemas/fields.ts";
 import { money, presentLedgerEntry, presentList, presentPurchase, presentQuota, sent } from "./present.ts";
 
 const tag = "Credits";
 
 export function billingOperations(deps: EdgeDeps): Operation[] {
-  return [getBalance(deps), getQuota(deps), purchase(deps), listPurchases(deps), listEntries(deps)];
+  return [getBalance(deps), getQuota(deps), purchase(deps), listPurchases(deps), getReceipt(deps), listEntries(deps)];
 }
 
 const getBalance = ({ control }: EdgeDeps) =>
@@ -44,14 +44,14 @@ const purchase = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/credits/purchase",
-    summary: "Buy credits for the active organisation; unblocks its teams",
+    summary: "Buy credits for the active organisation; unblocks its teams. By card: pay at its checkoutUrl",
     tag,
     auth: "user",
     body: schemas.purchaseBody,
     status: 201,
     answer: schemas.purchaseAnswer,
     handler: async ({ body }, call) => {
-      const made = await control.ledger.createPurchase(body, call.write());
+      const made = await control.ledger.createPurchase(body, call.write(DEADLINE_MS.checkout));
       return { purchase: presentPurchase(sent(made.purchase, "purchase")), ...money("balance", made.balance) };
     },
   });
@@ -69,6 +69,39 @@ const listPurchases = ({ control }: EdgeDeps) =>
     handler: async ({ query }, call) => {
       const { purchases, meta } = await control.ledger.listPurchases({ page: query }, call.read());
       return presentList(purchases, meta, presentPurchase);
+    },
+  });
+
+const getReceipt = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/credits/purchases/:id/receipt",
+    summary: "The receipt of a purchase that is paid, with what was refunded since",
+    tag,
+    auth: "user",
+    params: idParams,
+    status: 200,
+    answer: schemas.receiptAnswer,
+    handler: async ({ params }, call) => {
+      const { receipt } = await control.ledger.getReceipt({ purchaseId: params.id }, call.read());
+      const { purchase, organizationName, returned, entries } = sent(receipt, "receipt");
+      const { id, organizationId, amount, method, status, reference, completedAt } = presentPurchase(sent(purchase, "purchase"));
+      return {
+        receipt: {
+          purchaseId: id,
+          organization: { id: organizationId, name: organizationName },
+          description: "Credits",
+          ...money("amount", amount),
+          ...money("returned", returned),
+          ...money("net", amount - returned),
+          currency: "USD" as const,
+          method,
+          status,
+          reference,
+          paidAt: sent(completedAt ?? undefined, "completedAt"),
+          entries: entries.map(presentLedgerEntry),
+        },
+      };
     },
   });
 

@@ -17,7 +17,15 @@ export const samples = {
   organization: Organization.fromPartial({ id: "org_1", name: "O", ownerId: 7n, balance: -1_500_000_000n, createdAt: at, updatedAt: at }),
   team: Team.fromPartial({ id: "team_1", name: "T", organizationId: "org_1", status: "active", spend: 1n, createdAt: at, updatedAt: at }),
   member: TeamMember.fromPartial({ memberId: "7", userId: 7n, email: "a@example.com", role: "owner", status: "active", invitedAt: at }),
-  apiKey: ApiKey.fromPartial({ id: "key_1", name: "K", teamId: "team_1", teamName: "T", maxBudget: 2_000_000_000n, createdAt: at }),
+  apiKey: ApiKey.fromPartial({
+    id: "key_1",
+    name: "K",
+    teamId: "team_1",
+    teamName: "T",
+    maxBudget: 2_000_000_000n,
+    budget: { maxBudget: 2_000_000_000n },
+    createdAt: at,
+  }),
   model: Model.fromPartial({ id: "model_1", name: "echo", providerId: "prov_1", providerName: "echo", createdAt: at, updatedAt: at }),
   provider: Provider.fromPartial({ id: "prov_1", name: "echo", kind: "echo", status: "up" }),
   quota: Quota.fromPartial({ organizationId: "org_1", balance: 9_007_199_254_740_993n, updatedAt: at }),
@@ -64,7 +72,7 @@ export function fakeControlPlane(answers: Readonly<Record<string, Answer>>): { c
         },
       },
     );
-  const services = ["access", "audit", "catalog", "identity", "keys", "ledger", "organizations", "teams", "usage"];
+  const services = ["access", "audit", "catalog", "identity", "keys", "ledger", "organizations", "proof", "teams", "usage", "webhooks"];
   return { control: Object.fromEntries(services.map((name) => [name, serviceOf(name)])) as unknown as ControlPlane, calls };
 }
 

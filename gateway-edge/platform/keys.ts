@@ -2,6 +2,7 @@ import type { KeyLimits } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/keys.ts";
+import { periodOf } from "./budgets.ts";
 import { presentApiKey, presentList, sent } from "./present.ts";
 
 const tag = "API keys";
@@ -108,6 +109,7 @@ function toLimits(body: schemas.KeyLimitFields): KeyLimits {
     tpm: body.tpm ?? undefined,
     maxParallelRequests: body.maxParallelRequests ?? undefined,
     maxBudget: typeof body.maxBudget === "number" ? BigInt(body.maxBudget) : undefined,
+    budgetPeriod: periodOf(body.budgetPeriod),
     expiresAt: body.expiresAt ? new Date(body.expiresAt) : undefined,
     clear: LIMIT_NAMES.filter((name) => body[name] === null),
   };

@@ -4,13 +4,16 @@ import type { Operation } from "../middleware/operation.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
 import { adminOperations } from "./admin.ts";
 import { adminCatalogOperations } from "./admin-catalog.ts";
+import { adminLedgerOperations } from "./admin-ledger.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
 import { keyOperations } from "./keys.ts";
 import { organizationOperations } from "./organizations.ts";
+import { receiptOperations } from "./receipts.ts";
 import { teamOperations } from "./teams.ts";
 import { usageOperations } from "./usage.ts";
+import { webhookOperations } from "./webhooks.ts";
 
 /** Every /api operation of the platform, in the order of the documentation. */
 export function platformOperations(deps: EdgeDeps): Operation[] {
@@ -21,8 +24,11 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...keyOperations(deps),
     ...billingOperations(deps),
     ...usageOperations(deps),
+    ...webhookOperations(deps),
+    ...receiptOperations(deps),
     ...catalogOperations(deps),
     ...adminOperations(deps),
+    ...adminLedgerOperations(deps),
     ...adminCatalogLists(deps),
     ...adminCatalogOperations(deps),
   ];

@@ -2,6 +2,7 @@ import type { EdgeDeps } from "../deps.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import { pageQuery } from "../schemas/fields.ts";
 import * as schemas from "../schemas/teams.ts";
+import { budgetChange } from "./budgets.ts";
 import { presentList, presentOrganization, sent } from "./present.ts";
 
 const tag = "Organisations";
@@ -45,6 +46,7 @@ const updateOrganization = ({ control }: EdgeDeps) =>
         lowBalanceThreshold: typeof threshold === "number" ? BigInt(threshold) : undefined,
         clearLowBalanceThreshold: threshold === null,
         activate: body.active === true,
+        budget: budgetChange(body),
       };
       const { organization } = await control.organizations.updateOrganization(request, call.write());
       return { organization: presentOrganization(sent(organization, "organization")) };

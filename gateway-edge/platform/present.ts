@@ -10,6 +10,7 @@ import type { Organization } from "../../proto/gen/tributary/organizations/v1/or
 import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
 import type { Team, TeamMember } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import type * as records from "../schemas/records.ts";
+import { presentBudget } from "./budgets.ts";
 import { presentLimits } from "./rate-limits.ts";
 
 // A control-plane message as the record that leaves: absent becomes null, money gets its decimal sibling.
@@ -44,6 +45,7 @@ export function presentUser(user: User): z.infer<typeof records.userRecord> {
     role,
     organizationId,
     ...presentLimits(user.limits),
+    ...presentBudget(user.budget),
     createdAt: sent(user.createdAt, "createdAt"),
     lastLoginAt: user.lastLoginAt ?? null,
   };
@@ -64,6 +66,7 @@ export function presentOrganization(organization: Organization): z.infer<typeof 
     teamCount,
     lowBalanceThreshold: organization.lowBalanceThreshold ?? null,
     ...presentLimits(organization.limits),
+    ...presentBudget(organization.budget),
     createdAt: sent(organization.createdAt, "createdAt"),
     updatedAt: sent(organization.updatedAt, "updatedAt"),
   };
@@ -83,6 +86,7 @@ export function presentTeam(team: Team): z.infer<typeof records.teamRecord> {
     models: team.models?.names ?? null,
     guardrails: team.guardrails?.names ?? null,
     ...presentLimits(team),
+    ...presentBudget(team.budget),
     ...money("spend", team.spend),
     createdAt: sent(team.createdAt, "createdAt"),
     updatedAt: sent(team.updatedAt, "updatedAt"),
@@ -118,8 +122,7 @@ export function presentApiKey(key: ApiKey): z.infer<typeof records.apiKeyRecord>
     models: key.models?.names ?? null,
     guardrails: key.guardrails?.names ?? null,
     ...presentLimits(key),
-    maxBudget: key.maxBudget ?? null,
-    maxBudgetUsd: key.maxBudget === undefined ? null : toUsdString(key.maxBudget),
+    ...presentBudget(key.budget),
     ...money("spend", key.spend),
     createdBy,
     createdAt: sent(key.createdAt, "createdAt"),

@@ -2,6 +2,7 @@ import type { EdgeDeps } from "../deps.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import { idParams, searchQuery } from "../schemas/fields.ts";
 import * as schemas from "../schemas/teams.ts";
+import { budgetChange } from "./budgets.ts";
 import { presentApiKey, presentList, presentTeam, presentTeamMember, sent } from "./present.ts";
 import { limitsChange, limitsOf } from "./rate-limits.ts";
 
@@ -69,7 +70,7 @@ const updateTeam = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/gw/teams/:id",
-    summary: "Rename a team or change its models and limits; null takes a limit away",
+    summary: "Rename a team or change its models, limits and budget; null takes one away",
     tag,
     auth: "user",
     params: idParams,
@@ -83,6 +84,7 @@ const updateTeam = ({ control }: EdgeDeps) =>
         models: body.models ? { names: body.models } : undefined,
         guardrails: body.guardrails ? { names: body.guardrails } : undefined,
         ...limitsOf(body),
+        budget: budgetChange(body),
         clear: [...(["models", "guardrails"] as const).filter((list) => body[list] === null), ...(limitsChange(body)?.clear ?? [])],
       };
       const { team } = await control.teams.updateTeam(request, call.write());

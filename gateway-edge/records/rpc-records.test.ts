@@ -8,10 +8,36 @@ import { openTestStore } from "../../control-plane/stores/test-store.ts";
 import { RecordsServiceService } from "../../proto/gen/tributary/records/v1/records.ts";
 import { fakeClock } from "../access/clock-fixture.ts";
 import { connectControlPlane } from "../clients/control-plane.ts";
-import { BLOCKED, OWNER, recordsContract } from "./records-contract.ts";
+import { BLOCKED, OWNER, type RecordsUnderTest, recordsContract } from "./records-contract.ts";
 import { createRpcRecords } from "./rpc-records.ts";
 
-recordsContract("the control plane, over a socket and in a real store", async () => {
+recordsContract("the control plane, over a socket and in a real store", open);
+
+test("a content that is refused at its beginning is not sent to its end", async () => {
+  const { records, close } = await open();
+  let sent = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (; sent < 400; sent++) yield Buffer.alloc(256 * 1024);
+  }
+  await expect(records.putContent("team_1", "not/an/id", endless())).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+  expect(sent).toBeLessThan(400);
+  await close();
+});
+
+test("a reader that stops in the middle of a content ends it, and the next one reads it whole", async () => {
+  const { records, close } = await open();
+  async function* large(): AsyncGenerator<Uint8Array> {
+    for (let piece = 0; piece < 80; piece++) yield Buffer.alloc(256 * 1024, piece);
+  }
+  await records.putContent("team_1", "file_1", large());
+  for await (const _ of (await records.getContent("team_1", "file_1")) ?? []) break;
+  let bytes = 0;
+  for await (const chunk of (await records.getContent("team_1", "file_1")) ?? []) bytes += chunk.length;
+  expect(bytes).toBe(80 * 256 * 1024);
+  await close();
+});
+
+async function open(): Promise<RecordsUnderTest> {
   const clock = fakeClock();
   const { store, close } = openTestStore();
   await addKeys(store);
@@ -29,7 +55,7 @@ recordsContract("the control plane, over a socket and in a real store", async ()
       await close();
     },
   };
-});
+}
 
 async function addKeys(store: Store): Promise<void> {
   await store.transaction(async (tx) => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budgetFields } from "./budgets.ts";
 import { id, name, paging, plainText } from "./fields.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 import { auditEntryRecord, listOf, userRecord } from "./records.ts";
@@ -6,8 +7,8 @@ import { auditEntryRecord, listOf, userRecord } from "./records.ts";
 export const listUsersAnswer = listOf(userRecord);
 export const userAnswer = z.object({ user: userRecord });
 export const updateUserBody = z
-  .object({ name: name.optional(), role: z.enum(["user", "admin"]).optional(), ...rateLimitFields })
-  .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role or a limit" });
+  .object({ name: name.optional(), role: z.enum(["user", "admin"]).optional(), ...rateLimitFields, ...budgetFields })
+  .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role, a limit or a budget" });
 export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigint() });
 
 export const blockTeamBody = z.object({ reason: plainText(500).optional() });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { amountFields, paging, plainText, readAmount } from "./fields.ts";
-import { balanceFields, ledgerEntryRecord, listOf, purchaseRecord, quotaRecord } from "./records.ts";
+import { balanceFields, ledgerEntryRecord, listOf, money, purchaseRecord, quotaRecord } from "./records.ts";
 
 export const balanceAnswer = z.object({
   ...balanceFields,
@@ -19,6 +19,24 @@ export const purchaseBody = z
 export const purchaseAnswer = z.object({ purchase: purchaseRecord, ...balanceFields });
 export const listPurchasesAnswer = listOf(purchaseRecord);
 
+const receiptRecord = z
+  .object({
+    purchaseId: z.string(),
+    organization: z.object({ id: z.string(), name: z.string() }),
+    description: z.string(),
+    /** What was paid, what of it was taken back by refunds and lost disputes, and the difference. */
+    ...money("amount", "returned", "net"),
+    currency: z.literal("USD"),
+    method: z.string(),
+    status: z.string(),
+    reference: z.string().nullable(),
+    paidAt: z.date(),
+    /** Every movement of credit that belongs to it, oldest first. */
+    entries: z.array(ledgerEntryRecord),
+  })
+  .meta({ id: "PurchaseReceipt" });
+export const receiptAnswer = z.object({ receipt: receiptRecord });
+
 export const listEntriesQuery = z.object({
   ...paging,
   type: z.enum(["purchase", "grant", "usage", "reward", "adjustment", "refund"]).optional(),
@@ -31,12 +49,3 @@ export const grantBody = z.object({ ...amountFields("signed"), reference: plainT
   reference: body.reference,
 }));
 export const grantAnswer = z.object({ entry: ledgerEntryRecord, ...balanceFields });
-
-export const verifyLedgerAnswer = z.object({
-  ok: z.boolean(),
-  entries: z.bigint(),
-  sum: z.bigint(),
-  lastSeq: z.bigint(),
-  hash: z.string(),
-  firstBad: z.object({ seq: z.bigint(), reason: z.string() }).nullable(),
-});

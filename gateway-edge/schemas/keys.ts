@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { guardrailNames, id, instant, name, nanoAmount, paging, plainText, search } from "./fields.ts";
+import { budgetFields } from "./budgets.ts";
+import { guardrailNames, id, instant, name, paging, plainText, search } from "./fields.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 import { apiKeyRecord, listOf } from "./records.ts";
 
@@ -11,7 +12,7 @@ const limits = {
   models: z.array(plainText(200)).max(MODELS_MAX).nullish(),
   guardrails: guardrailNames.nullish(),
   ...rateLimitFields,
-  maxBudget: nanoAmount.nullish(),
+  ...budgetFields,
   expiresAt: instant.nullish(),
 };
 export type KeyLimitFields = z.output<z.ZodObject<typeof limits>>;

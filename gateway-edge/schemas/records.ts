@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budgetRecord } from "./budgets.ts";
 import { rateLimitRecord } from "./rate-limits.ts";
 
 // The records of the platform API as they leave: bigint and Date here, integer literals and ISO 8601 on the wire.
@@ -9,7 +10,7 @@ const int64 = z.bigint();
 type MoneyShape<Name extends string> = { [Field in Name]: z.ZodBigInt } & { [Field in `${Name}Usd`]: z.ZodString };
 
 /** Nano-USD under its name and, beside it, the exact decimal string of USD. */
-function money<Name extends string>(...names: Name[]): MoneyShape<Name> {
+export function money<Name extends string>(...names: Name[]): MoneyShape<Name> {
   return Object.fromEntries(names.flatMap((name) => [[name, int64] as const, [`${name}Usd`, z.string()] as const])) as MoneyShape<Name>;
 }
 
@@ -25,6 +26,7 @@ export const userRecord = z
     role: z.string(),
     organizationId: z.string(),
     ...rateLimitRecord,
+    ...budgetRecord,
     createdAt: timestamp,
     lastLoginAt: timestamp.nullable(),
   })
@@ -44,6 +46,7 @@ export const organizationRecord = z
     teamCount: z.int(),
     lowBalanceThreshold: int64.nullable(),
     ...rateLimitRecord,
+    ...budgetRecord,
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -62,6 +65,7 @@ export const teamRecord = z
     models: z.array(z.string()).nullable(),
     guardrails: z.array(z.string()).nullable(),
     ...rateLimitRecord,
+    ...budgetRecord,
     ...money("spend"),
     createdAt: timestamp,
     updatedAt: timestamp,
@@ -95,8 +99,7 @@ export const apiKeyRecord = z
     models: z.array(z.string()).nullable(),
     guardrails: z.array(z.string()).nullable(),
     ...rateLimitRecord,
-    maxBudget: int64.nullable(),
-    maxBudgetUsd: z.string().nullable(),
+    ...budgetRecord,
     ...money("spend"),
     createdBy: int64,
     createdAt: timestamp,

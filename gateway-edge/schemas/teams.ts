@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { budgetFields } from "./budgets.ts";
 import { email, guardrailNames, id, name, nanoAmount, plainText, teamRole, timeZone } from "./fields.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 import { listOf, organizationRecord, teamDetailRecord, teamMemberRecord, teamRecord } from "./records.ts";
@@ -11,6 +12,7 @@ export const updateTeamBody = z.object({
   models: z.array(plainText(200)).max(200).nullish(),
   guardrails: guardrailNames.nullish(),
   ...rateLimitFields,
+  ...budgetFields,
 });
 export const teamAnswer = z.object({ team: teamRecord });
 export const teamDetailAnswer = z.object({ team: teamDetailRecord });
@@ -39,9 +41,10 @@ export const updateOrganizationBody = z.object({
   name: name.optional(),
   timezone: timeZone.optional(),
   lowBalanceThreshold: nanoAmount.nullish(),
+  ...budgetFields,
   /** True makes it the active organisation of the session. */
   active: z.boolean().optional(),
 });
 /** Platform admins only. */
-export const organizationLimitsBody = z.object(rateLimitFields);
+export const organizationLimitsBody = z.object({ ...rateLimitFields, ...budgetFields });
 export const organizationAnswer = z.object({ organization: organizationRecord });

@@ -19,6 +19,8 @@ export interface Things {
   userId: string;
   modelId: string;
   providerId: string;
+  purchaseId: string;
+  webhookId: string;
 }
 
 export interface Example {
@@ -122,9 +124,16 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "get /api/quota": none(),
   "post /api/credits/purchase": none(() => ({ amount: 1_000_000, method: "test" })),
   "get /api/credits/purchases": none(),
+  "get /api/credits/purchases/:id/receipt": byId("purchaseId"),
   "get /api/credits/ledger": none(),
+  "get /api/gw/webhooks": none(),
+  "post /api/gw/webhooks": none(() => ({ url: "https://hooks.example.org/in", events: ["balance.low"] })),
+  "delete /api/gw/webhooks/:id": byId("webhookId"),
+  "post /api/gw/webhooks/:id/test": byId("webhookId"),
+  "get /api/gw/webhooks/:id/deliveries": byId("webhookId"),
   "get /api/gw/logs": logFilters,
   "get /api/gw/logs/:id": byId("logId"),
+  "get /api/gw/logs/:id/receipt": byId("logId"),
   "get /api/gw/usage": logFilters,
   "get /api/models": none(),
   "get /api/providers": none(),
@@ -137,6 +146,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/admin/teams/:id/block": byId("teamId", () => ({ reason: "a reason" })),
   "post /api/admin/teams/:id/unblock": byId("teamId", () => ({})),
   "get /api/admin/ledger/verify": none(),
+  "get /api/admin/ledger/replay": none(),
   "get /api/admin/audit": {
     example: () => ({}),
     ids: [{ place: "query", field: "organizationId", kinds: ["organizationId"] }],
@@ -174,7 +184,16 @@ export function missing(kind: keyof Things): string {
 }
 
 const NOBODYS_KEY = mintSecret(systemRandom);
-const PREFIX = { organizationId: "org", teamId: "team", keyId: "key", logId: "call", modelId: "model", providerId: "prov" } as const;
+const PREFIX = {
+  organizationId: "org",
+  teamId: "team",
+  keyId: "key",
+  logId: "call",
+  modelId: "model",
+  providerId: "prov",
+  purchaseId: "pur",
+  webhookId: "wh",
+} as const;
 
 /** A tenant with a member, an invitation, a key, a priced call and so a log entry. */
 export async function furnishedTenant(
@@ -201,6 +220,11 @@ export async function furnishedTenant(
     body: { name: fresh(options.name), provider: providerId, inferenceModelId: "echo" },
   });
   const me = await call(url, "GET", "/api/auth/me", { token: tenant.token });
+  const purchases = await call(url, "GET", "/api/credits/purchases", { token: tenant.token });
+  const webhook = await call(url, "POST", "/api/gw/webhooks", {
+    token: tenant.token,
+    body: { url: `https://hooks.example.org/${options.name}`, events: ["key.created"] },
+  });
   return {
     tenant,
     guest,
@@ -216,6 +240,8 @@ export async function furnishedTenant(
       userId: String(tenant.userId),
       modelId: model.body.model.id,
       providerId,
+      purchaseId: purchases.body.data[0].id,
+      webhookId: webhook.body.webhook.id,
     },
     names: [tenant.email, guest.email, invited, me.body.organization.name, me.body.user.name],
   };

@@ -253,6 +253,9 @@ describe("ledger and audit", () => {
       lastSeq: answer.body.entries,
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       firstBad: null,
+      accounts: expect.any(Number),
+      usageRows: expect.any(Number),
+      rollups: expect.any(Number),
     });
     await call(system.url, "POST", "/api/credits/purchase", { token: tenant.token, body: { amount: 5 } });
     const after = await ask("GET", "/api/admin/ledger/verify");
@@ -266,6 +269,8 @@ describe("ledger and audit", () => {
     const [token, teamId] = [owner.token, owner.teamId];
     const provider = await ask("POST", "/api/admin/providers", { body: { name: "Audited", kind: "echo" } });
     const model = await ask("POST", "/api/admin/models", { body: { name: "audited", provider: "Audited", inferenceModelId: "echo" } });
+    const hook = { url: "https://hooks.example.org/", events: ["balance.low"] };
+    const webhook = await ask("POST", "/api/gw/webhooks", { token, body: hook });
     const writes: [string, string, string, object | undefined, string][] = [
       ["user.signup", "POST", "/api/auth/signup", { email: "audit@example.org", password: "long enough" }, ""],
       ["session.open", "POST", "/api/auth/token", { email: owner.email, password: owner.password }, ""],
@@ -280,6 +285,9 @@ describe("ledger and audit", () => {
       ["key.rotate", "POST", "/api/api-keys/rotate", { apiKey: owner.keyId }, token],
       ["key.remove", "POST", "/api/api-keys/remove", { apiKey: owner.keyId }, token],
       ["credits.purchase", "POST", "/api/credits/purchase", { amount: 5 }, token],
+      ["webhook.create", "POST", "/api/gw/webhooks", hook, token],
+      ["webhook.test", "POST", `/api/gw/webhooks/${webhook.body.webhook.id}/test`, undefined, token],
+      ["webhook.delete", "DELETE", `/api/gw/webhooks/${webhook.body.webhook.id}`, undefined, token],
       ["organization.limits", "PATCH", `/api/admin/organizations/${owner.organizationId}`, { tpm: 1000 }, admin],
       ["credits.grant", "POST", `/api/admin/organizations/${owner.organizationId}/credits`, { amount: 5 }, admin],
       ["team.block", "POST", `/api/admin/teams/${teamId}/block`, {}, admin],
@@ -307,7 +315,7 @@ describe("ledger and audit", () => {
     }
     // Every write of the table is one of those above, but for the aliases and the reset, whose token is in a mail.
     const done = new Set(
-      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov)_\w+|\/\d+/g, "/:id")}`),
+      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh)_\w+|\/\d+/g, "/:id")}`),
     );
     const left = operations
       .filter(({ method }) => method !== "get")

@@ -82,6 +82,8 @@ describe("purchases", () => {
     expectError(await buy({ amount: 1, method: "manual" }), 403, "FORBIDDEN");
     expectError(await buy({ amount: 1, method: "card" }), 400, "VALIDATION_ERROR", "method");
     expectError(await buy({ amount: 1, method: "gold" }), 400, "VALIDATION_ERROR", "method");
+    const event = { body: { id: "evt_1" }, headers: { "stripe-signature": "t=1,v1=00" } };
+    expectError(await ask("POST", "/api/webhooks/payments/stripe", event), 400, "VALIDATION_ERROR");
     const manual = await buy({ amount: 3, method: "manual" }, admin);
     expect([manual.status, manual.body.purchase.method]).toEqual([201, "manual"]);
   });

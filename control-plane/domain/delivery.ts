@@ -1,0 +1,37 @@
+import type { Delivery } from "./webhook-records.ts";
+
+export type AttemptOutcome = { kind: "answered"; status: number } | { kind: "failed"; reason: string };
+
+const FIRST_DELAY_MS = 5000;
+const DELAY_MS_MAX = 4 * 3_600_000;
+/** After this nobody tries any more. */
+const GIVE_UP_MS = 24 * 3_600_000;
+const GONE = 410;
+
+/** The delivery after an attempt: done, to be tried again later, or given up. `chance` is from 0 to 1, so that many do not come at once. */
+export function afterAttempt(delivery: Delivery, outcome: AttemptOutcome, { now, chance }: { now: number; chance: number }): Delivery {
+  const { dueAt: _due, error: _error, httpStatus: _status, ...rest } = delivery;
+  const tried = {
+    ...rest,
+    attempts: delivery.attempts + 1,
+    ...(outcome.kind === "answered" ? { httpStatus: outcome.status } : {}),
+  };
+  if (outcome.kind === "answered" && isSuccess(outcome.status)) return { ...tried, status: "delivered", deliveredAt: now };
+  const error = outcome.kind === "answered" ? refusal(outcome.status) : outcome.reason;
+  const dueAt = now + retryDelayMs(tried.attempts, chance);
+  const isGone = outcome.kind === "answered" && outcome.status === GONE;
+  if (isGone || dueAt > delivery.createdAt + GIVE_UP_MS) return { ...tried, status: "failed", error };
+  return { ...tried, status: "pending", error, dueAt };
+}
+
+/** 5 s, 20 s, 80 s, ... up to four hours, each up to a fifth longer. */
+export function retryDelayMs(attempts: number, chance: number): number {
+  const base = Math.min(FIRST_DELAY_MS * 4 ** (attempts - 1), DELAY_MS_MAX);
+  return Math.round(base * (1 + chance / 5));
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+function refusal(status: number): string {
+  return status >= 300 && status < 400 ? `answered ${status}; redirects are not followed` : `answered ${status}`;
+}

@@ -1,0 +1,25 @@
+import { removeContents } from "../services/record-content.ts";
+import { collect } from "../stores/page.ts";
+import type { Store } from "../stores/store.ts";
+import { removeExpiredRecords } from "../writes/records.ts";
+
+/** Records are larger than other rows, and have others below them. */
+const EXPIRED_BATCH = 50;
+const UNOWNED_BATCH = 500;
+/** Longer than any upload lasts: bytes come before the record that owns them. */
+export const UNOWNED_MS = 2 * 3_600_000;
+
+/** What teams kept for a time that is over, and bytes that no record owns. */
+export async function removeOldRecords(now: number, { store }: { store: Store }): Promise<void> {
+  for (;;) {
+    const expired = await collect(store.scan("records", { index: "byExpiry", before: now, limit: EXPIRED_BATCH }));
+    const ids = expired.map(({ id }) => id);
+    if (ids.length > 0) await store.transaction((tx) => removeExpiredRecords(tx, ids, now));
+    if (ids.length < EXPIRED_BATCH) break;
+  }
+  const unowned = await collect(store.scan("contents", { index: "byUnowned", before: now - UNOWNED_MS, limit: UNOWNED_BATCH }));
+  await removeContents(
+    { store },
+    unowned.map(({ id }) => id),
+  );
+}

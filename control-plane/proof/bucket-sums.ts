@@ -1,0 +1,101 @@
+import type { Rollup, UsageRow } from "../domain/records.ts";
+import { addRollups, bucketOf, countsOf, ROLLUP_MS, rollupKey, rollupOf } from "../domain/settlement.ts";
+import type { Reader } from "../stores/store.ts";
+import { inPages } from "./pages.ts";
+
+/** All roll-ups of one organisation and one quarter of an hour, by their ids. */
+export interface BucketSums {
+  readonly organizationId: string;
+  readonly bucketAt: number;
+  readonly sums: ReadonlyMap<string, Rollup>;
+}
+
+export type Bucket = Pick<BucketSums, "organizationId" | "bucketAt">;
+
+interface ScanOptions {
+  /** Absent: every organisation. */
+  readonly organizationId?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Roll-ups made again from the rows, bucket by bucket in the order of the index. `onPage` sees every row on the way. */
+export async function* rebuiltSums(
+  reader: Reader,
+  options: ScanOptions & { readonly onPage?: (rows: readonly UsageRow[]) => Promise<void> },
+): AsyncGenerator<BucketSums> {
+  let open: { bucket: Bucket; rows: RowSums } | undefined;
+  for await (const page of inPages(reader, "usage", { range: scope(options), signal: options.signal })) {
+    await options.onPage?.(page);
+    for (const row of page) {
+      const bucket = { organizationId: row.organizationId, bucketAt: bucketOf(row) };
+      if (open && !isSame(open.bucket, bucket)) {
+        yield { ...open.bucket, sums: open.rows.end() };
+        open = undefined;
+      }
+      open ??= { bucket, rows: new RowSums() };
+      open.rows.add(row);
+    }
+  }
+  if (open) yield { ...open.bucket, sums: open.rows.end() };
+}
+
+export async function* storedSums(reader: Reader, options: ScanOptions): AsyncGenerator<BucketSums> {
+  let open: { bucket: Bucket; sums: Map<string, Rollup> } | undefined;
+  for await (const page of inPages(reader, "rollups", { range: scope(options), signal: options.signal })) {
+    for (const rollup of page) {
+      if (open && !isSame(open.bucket, rollup)) {
+        yield { ...open.bucket, sums: open.sums };
+        open = undefined;
+      }
+      open ??= { bucket: { organizationId: rollup.organizationId, bucketAt: rollup.bucketAt }, sums: new Map() };
+      open.sums.set(rollup.id, rollup);
+    }
+  }
+  if (open) yield { ...open.bucket, sums: open.sums };
+}
+
+/** One bucket alone, from its rows. */
+export async function rebuiltBucket(
+  reader: Reader,
+  { organizationId, bucketAt }: Bucket,
+  signal: AbortSignal,
+): Promise<Map<string, Rollup>> {
+  const rows = new RowSums();
+  const range = { index: "byOrganization", equals: [organizationId], from: bucketAt, before: bucketAt + ROLLUP_MS } as const;
+  for await (const page of inPages(reader, "usage", { range, signal })) for (const row of page) rows.add(row);
+  return rows.end();
+}
+
+export async function storedBucket(
+  reader: Reader,
+  { organizationId, bucketAt }: Bucket,
+  signal: AbortSignal,
+): Promise<Map<string, Rollup>> {
+  const sums = new Map<string, Rollup>();
+  const range = { index: "byOrganization", equals: [organizationId], from: bucketAt, before: bucketAt + 1 } as const;
+  for await (const page of inPages(reader, "rollups", { range, signal })) for (const rollup of page) sums.set(rollup.id, rollup);
+  return sums;
+}
+
+export function isSame(left: Bucket, right: Bucket): boolean {
+  return left.organizationId === right.organizationId && left.bucketAt === right.bucketAt;
+}
+
+function scope({ organizationId }: ScanOptions): { index: "byOrganization"; equals?: readonly string[] } {
+  return { index: "byOrganization", ...(organizationId === undefined ? {} : { equals: [organizationId] }) };
+}
+
+/** Adds rows up exactly as a settlement does; the hash that is a roll-up's id is made once for each, not for each row. */
+class RowSums {
+  readonly #byKey = new Map<string, Rollup>();
+
+  add(row: UsageRow): void {
+    const key = rollupKey(row);
+    const sum = this.#byKey.get(key);
+    this.#byKey.set(key, sum ? addRollups(sum, countsOf(row)) : rollupOf(row));
+  }
+
+  end(): Map<string, Rollup> {
+    return new Map([...this.#byKey.values()].map((sum) => [sum.id, sum]));
+  }
+}

@@ -1,0 +1,72 @@
+import { priceAt } from "../domain/pricing.ts";
+import type { Price, UsageRow } from "../domain/records.ts";
+import { costAt, type TokenPrice } from "../domain/token-price.ts";
+import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
+import { collect } from "../stores/page.ts";
+import type { Reader } from "../stores/store.ts";
+
+/** The prices that calls were charged by, for one piece of work: remembers what it looked up, one entry for each model. */
+export class PriceBook {
+  readonly #reader: Reader;
+  readonly #gateway: Pick<GatewayConfig, "deployments">;
+  readonly #versions = new Map<string, Promise<readonly Price[]>>();
+  readonly #modelIds = new Map<string, Promise<string | undefined>>();
+
+  constructor(reader: Reader, gateway: Pick<GatewayConfig, "deployments">) {
+    this.#reader = reader;
+    this.#gateway = gateway;
+  }
+
+  /** The price that the row names; undefined where it is not kept, or is not what the call was charged by. */
+  async priceOf(row: UsageRow): Promise<TokenPrice | undefined> {
+    if (row.priceVersion > 0) return this.#versionOf(row);
+    // Versions of the file are not kept: its price of today counts if it is the one the call was charged by.
+    const price = this.#gateway.deployments.find(({ id }) => id === row.deploymentId)?.price;
+    return price && row.cost > 0n && costAt(row, price) === row.cost ? price : undefined;
+  }
+
+  /**
+   * What the call comes to with the price in force at another time. Undefined where that cannot be known exactly: the row's own price
+   * must give the row's own cost first.
+   */
+  async costWithPricesAt(row: UsageRow, at: number): Promise<bigint | undefined> {
+    if (row.usage.total === 0 && row.cost === 0n) return 0n;
+    const own = row.priceVersion > 0 ? await this.#versionOf(row) : undefined;
+    if (!own || costAt(row, own) !== row.cost) return undefined;
+    const then = priceAt(await this.#versionsOf(own.modelId), at);
+    return then && costAt(row, then);
+  }
+
+  async #versionOf(row: UsageRow): Promise<Price | undefined> {
+    for (const modelId of await this.#modelsOf(row)) {
+      const price = (await this.#versionsOf(modelId)).find(({ version }) => version === row.priceVersion);
+      if (price && fits(row, price)) return price;
+    }
+    return undefined;
+  }
+
+  /** A model of the store is its own deployment; a file's deployment takes the price of the admin's model of its name. */
+  async #modelsOf(row: UsageRow): Promise<string[]> {
+    const configured = this.#gateway.deployments.find(({ id }) => id === row.deploymentId);
+    const named = await Promise.all([configured?.modelName, row.model].map((name) => name && this.#modelId(name)));
+    return [row.deploymentId, ...named].flatMap((id) => id || []);
+  }
+
+  #versionsOf(modelId: string): Promise<readonly Price[]> {
+    const known = this.#versions.get(modelId) ?? collect(this.#reader.scan("prices", { index: "byModel", equals: [modelId] }));
+    this.#versions.set(modelId, known);
+    return known;
+  }
+
+  #modelId(name: string): Promise<string | undefined> {
+    const known = this.#modelIds.get(name) ?? this.#reader.find("models", "byName", [name]).then((model) => model?.id);
+    this.#modelIds.set(name, known);
+    return known;
+  }
+}
+
+/** Whether the call can have been charged by this price: models are renamed, and numbers of versions are no more than numbers. */
+function fits(row: UsageRow, price: Price): boolean {
+  const cost = costAt(row, price);
+  return cost === undefined ? price.modelId === row.deploymentId : row.cost === 0n || cost === row.cost;
+}

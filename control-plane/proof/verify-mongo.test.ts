@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/helpers/mongod.ts";
+import { checkLedger } from "../services/verify-ledger.ts";
+import { openMongoStore } from "../stores/mongo/store.ts";
+import type { Store } from "../stores/store.ts";
+import { DAY, fillBooks, plant, QUARTER, reportedCall, settle } from "./books-fixture.ts";
+import { checkRollups } from "./check-rollups.ts";
+import { replayBalance } from "./replay.ts";
+
+// What the other store keeps comes back field by field, in the order it was written: hashes and sums made again from it must hold.
+
+const signal = new AbortController().signal;
+const folder = mkdtempSync(join(tmpdir(), "tributary-proof-"));
+let set: ReplicaSet | undefined;
+let store: Store | undefined;
+
+beforeAll(async () => {
+  if (!(await requireMongod())) return;
+  set = await startReplicaSet({ folder });
+  store = await openMongoStore({ uri: set.uri, database: "proof" });
+  await fillBooks(store);
+  const more = Array.from({ length: 700 }, (_, index) =>
+    reportedCall(`call_more_${index}`, BigInt(index), {
+      createdAt: DAY + (index % 7) * QUARTER,
+      userId: 7,
+      endUser: "ä",
+      firstTokenMs: 3,
+      tags: ["a", "b"],
+      organizationId: `org_${1 + (index % 2)}`,
+    }),
+  );
+  await settle(store, more);
+}, 60_000);
+afterAll(async () => {
+  await store?.close();
+  await set?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("MongoDB: books of many pages verify, replay to the stored balance, and a planted change is named", async () => {
+  if (!store) return;
+  expect(await checkLedger(store, signal)).toMatchObject({ ok: true, firstBad: undefined, usageRows: 705n });
+  for (const organizationId of ["org_1", "org_2"]) {
+    const stored = (await store.get("accounts", `org:${organizationId}`))?.balance;
+    expect((await replayBalance(store, { organizationId, asOf: DAY, signal })).balance).toBe(stored);
+    expect((await checkRollups(store, { organizationId, signal })).difference).toBeUndefined();
+  }
+  await plant(store, "usage", "call_more_650", { endUser: "a" });
+  expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "content", record: "call call_more_650" });
+  await plant(store, "usage", "call_more_650", { endUser: "ä", cost: 1n });
+  expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "usage" });
+});

@@ -1,0 +1,79 @@
+import { newId } from "../../common/ids.ts";
+import { manages } from "../domain/permissions.ts";
+import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
+import type { ControlDeps } from "../services/deps.ts";
+import { collect } from "../stores/page.ts";
+import type { Reader } from "../stores/store.ts";
+
+type Deps = Pick<ControlDeps, "store" | "clock" | "random">;
+
+const BATCH = 100;
+/** How long what became of a message can be looked up. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+/** Makes of everything that happened one delivery for each who wants to know. A notice goes in the transaction in which they come. */
+export async function expandNotices(deps: Deps): Promise<void> {
+  for (;;) {
+    const waiting = await collect(deps.store.scan("notices", { limit: BATCH }));
+    if (waiting.length === 0) return;
+    await deps.store.transaction(async (tx) => {
+      // Read again: another control plane may have been here.
+      for (const notice of await tx.getMany(
+        "notices",
+        waiting.map(({ id }) => id),
+      )) {
+        if (!notice) continue;
+        for (const delivery of await deliveriesOf(deps, tx, notice)) await tx.insert("deliveries", delivery);
+        await tx.remove("notices", notice.id);
+      }
+    });
+    if (waiting.length < BATCH) return;
+  }
+}
+
+/** A message to a webhook, due at once. `data` is JSON. */
+export function webhookDelivery(deps: Deps, webhook: Webhook, message: { type: Delivery["type"]; data: string; at: number }): Delivery {
+  const { type, data, at } = message;
+  // Put together from text: what was parsed and written again could lose digits of an amount.
+  const body = `{"type":"${type}","timestamp":"${new Date(at).toISOString()}","data":${data}}`;
+  return { ...draft(deps, webhook.organizationId), type, webhookId: webhook.id, body };
+}
+
+async function deliveriesOf(deps: Deps, reader: Reader, notice: Notice): Promise<Delivery[]> {
+  const { organizationId, type } = notice;
+  const webhooks = await collect(reader.scan("webhooks", { index: "byOrganization", equals: [organizationId] }));
+  // Nobody is told of what happened before he asked.
+  const told = webhooks
+    .filter(({ events, createdAt }) => events.includes(type) && createdAt <= notice.at)
+    .map((webhook) => webhookDelivery(deps, webhook, notice));
+  return type === "balance.low" ? [...told, ...(await lowBalanceMails(deps, reader, notice))] : told;
+}
+
+async function lowBalanceMails(deps: Deps, reader: Reader, { organizationId, data }: Notice): Promise<Delivery[]> {
+  const organization = await reader.get("organizations", organizationId);
+  const members = await collect(reader.scan("organizationMembers", { index: "byOrganization", equals: [organizationId] }));
+  const users = await reader.getMany(
+    "users",
+    members.filter(({ role }) => manages(role)).map(({ userId }) => userId),
+  );
+  const { balanceUsd, thresholdUsd } = JSON.parse(data) as { balanceUsd: string; thresholdUsd: string };
+  const name = organization?.name ?? organizationId;
+  const subject = `The credits of ${name} are running low`;
+  const body = `The balance of ${name} is ${balanceUsd} USD and has fallen below ${thresholdUsd} USD. Below zero its teams are blocked until credits are bought.`;
+  return users.flatMap((user) =>
+    user ? [{ ...draft(deps, organizationId), type: "balance.low" as const, mailTo: user.email, subject, body }] : [],
+  );
+}
+
+function draft(deps: Deps, organizationId: string) {
+  const now = deps.clock.now();
+  return {
+    id: newId("msg", deps),
+    organizationId,
+    status: "pending" as const,
+    attempts: 0,
+    createdAt: now,
+    dueAt: now,
+    expiresAt: now + KEPT_MS,
+  };
+}

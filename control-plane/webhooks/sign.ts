@@ -1,0 +1,17 @@
+import { createHmac } from "node:crypto";
+import type { Random } from "../../common/random.ts";
+
+const PREFIX = "whsec_";
+const SECRET_BYTES = 32;
+
+export function mintWebhookSecret(random: Random): string {
+  return PREFIX + random.bytes(SECRET_BYTES).toString("base64");
+}
+
+/** The headers of Standard Webhooks: who has the secret can tell that the message is ours, whole and of now. */
+export function signedHeaders(message: { id: string; body: string; secret: string; now: number }): Record<string, string> {
+  const timestamp = String(Math.floor(message.now / 1000));
+  const key = Buffer.from(message.secret.slice(PREFIX.length), "base64");
+  const signature = createHmac("sha256", key).update(`${message.id}.${timestamp}.${message.body}`).digest("base64");
+  return { "webhook-id": message.id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+}

@@ -1,0 +1,66 @@
+import { organizationAccount } from "../domain/ledger.ts";
+import { collect } from "../stores/page.ts";
+import { openTestStore } from "../stores/test-store.ts";
+import { post } from "./ledger.ts";
+import { withThreshold } from "./low-balance.ts";
+
+const { store, close } = openTestStore();
+afterAll(close);
+
+let entries = 0;
+const account = organizationAccount("org_1");
+/** Credits in (above zero) or out; what whoever listens is told of it. */
+async function move(amount: bigint): Promise<string[]> {
+  const before = (await store.get("counters", "notices"))?.value ?? 0;
+  const [from, to] = amount > 0n ? ["grants", account] : [account, "grants"];
+  const transfer = { type: "grant", organizationId: "org_1", from, to, amount: amount > 0n ? amount : -amount } as const;
+  await store.transaction((tx) => post(tx, { ...transfer, reference: `grant_${entries++}` }, 1000));
+  const notices = await collect(store.scan("notices", { from: before + 1 }));
+  return notices.map(({ type }) => type);
+}
+
+beforeAll(() =>
+  store.transaction(async (tx) => {
+    const organization = { id: "org_1", name: "o", ownerId: 1, timezone: "UTC", createdAt: 1, updatedAt: 1, lowBalanceThreshold: 100n };
+    await tx.insert("organizations", organization);
+    await tx.insert("teams", { id: "team_1", name: "t", nameKey: "t", organizationId: "org_1", createdAt: 1, updatedAt: 1 });
+  }),
+);
+
+test("a balance that falls below its threshold is told of once, and again only after credits lifted it above", async () => {
+  expect(await move(150n)).toEqual([]);
+  expect(await move(-50n)).toEqual([]);
+  expect(await move(-1n)).toEqual(["balance.low"]);
+  expect(await move(-9n)).toEqual([]);
+  // Credits that do not lift it above do not make it fall again.
+  expect(await move(5n)).toEqual([]);
+  expect(await move(-20n)).toEqual([]);
+  expect(await move(100n)).toEqual([]);
+  expect(await move(-100n)).toEqual(["balance.low"]);
+});
+
+test("below zero the block is told of, and above it again its end", async () => {
+  await move(200n);
+  expect(await move(-500n)).toEqual(["balance.low", "balance.blocked"]);
+  expect(await move(-1n)).toEqual([]);
+  expect(await move(1_000n)).toEqual(["balance.unblocked"]);
+});
+
+test("what is told has the balance and the threshold, exact", async () => {
+  const told = (await collect(store.scan("notices"))).find(({ type }) => type === "balance.low");
+  expect(JSON.parse(told?.data ?? "")).toEqual({
+    organizationId: "org_1",
+    balance: 99,
+    balanceUsd: "0.000000099",
+    threshold: 100,
+    thresholdUsd: "0.0000001",
+  });
+});
+
+test("a threshold above the balance waits until credits come in", async () => {
+  const stored = await store.get("accounts", account);
+  if (!stored) throw new Error("no account");
+  expect(withThreshold(stored, stored.balance + 1n).lowAt).toBeUndefined();
+  expect(withThreshold(stored, stored.balance).lowAt).toBe(stored.balance);
+  expect(withThreshold({ ...stored, lowAt: 1n }, undefined).lowAt).toBeUndefined();
+});
