@@ -70,8 +70,7 @@ function open(world: World) {
       account.balance -= cost;
       reservations.release(callId);
     },
-    reserve: (worstCase: bigint, tokens = 1) => {
-      const callId = `call_${calls++}`;
+    reserve: (worstCase: bigint, tokens = 1, callId = `call_${calls++}`) => {
       return reservations
         .reserve({ callId, keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7, model: "m", worstCase, tokens })
         .then(({ reserved, rate }) => ({ callId, reserved, rate }));
@@ -130,6 +129,15 @@ test("a reservation that nobody settles is given back after its time, once", asy
   await world.reserve(10n);
   world.pass(15 * 60_000 + 1);
   expect([world.reservations.expire(), world.reservations.expire(), world.reservations.reservedOf("org_1")]).toEqual([1, 0, 0n]);
+});
+
+test("a call that is asked for again and refused keeps what it was given the first time", async () => {
+  const world = open({ balance: 10n });
+  const { callId } = await world.reserve(4n);
+  const leased = world.reservations.keepFree("org_1", 10n);
+  await expect(world.reserve(4n, 1, callId)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  leased();
+  expect(world.reservations.reservedOf("org_1")).toBe(4n);
 });
 
 test("requests, tokens and parallel calls of a key are limited, and the refusal says when to come back", async () => {

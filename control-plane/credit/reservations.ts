@@ -66,12 +66,19 @@ export class Reservations {
     // From here on nothing waits: what is checked is what is set aside, and a refusal of one takes nothing from another.
     refuseBlocked(team);
     // The same call again (a lost answer): what it held before is replaced, not doubled.
+    const before = this.#byCall.get(input.callId);
     this.release(input.callId);
-    const rate = this.#rates.check(subjects, input.tokens);
-    const amount = input.worstCase > 0n ? this.#affordable(input, { balance, budgets }) : 0n;
-    const names = budgets.map(({ kind, id }) => budgetName(kind, id));
-    this.#hold({ ...input, amount, subjects, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
-    return { reserved: amount, rate };
+    try {
+      const rate = this.#rates.check(subjects, input.tokens);
+      const amount = input.worstCase > 0n ? this.#affordable(input, { balance, budgets }) : 0n;
+      const names = budgets.map(({ kind, id }) => budgetName(kind, id));
+      this.#hold({ ...input, amount, subjects, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
+      return { reserved: amount, rate };
+    } catch (refused) {
+      // The call may be running: what it was given stays its own.
+      if (before) this.#hold(before);
+      throw refused;
+    }
   }
 
   release(callId: string): void {

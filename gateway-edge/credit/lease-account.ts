@@ -17,6 +17,8 @@ export interface Held {
 /** Calls in the demand window below which nothing is kept in advance: an organisation that calls now and then has its credit free. */
 const BUSY_CALLS = 4;
 const WINDOW_MS = 500;
+/** Far longer than the control plane keeps a lease that it hears no more of: as long as it does, its sums have to be known here. */
+const FORGET_MS = 600_000;
 
 /**
  * One organisation's lease at this edge: arithmetic in memory, so that a call in steady state asks nobody. Free is what was granted
@@ -114,9 +116,17 @@ export class LeaseAccount {
     return this.#held === 0n && this.free(nowMs) === 0n && this.target(nowMs) === 0n;
   }
 
-  /** Long enough after its end that everything given back was told, or came back by itself. */
+  /** Whether calls may still be made under it. */
+  isUsable(nowMs: number): boolean {
+    return nowMs < this.#validUntilMs;
+  }
+
+  /**
+   * Long enough after its end that the control plane has taken it back for certain. Forgotten earlier, the sums of a lease that is
+   * renewed would start again from nothing here, and what was spent of it could be spent once more.
+   */
   isOver(nowMs: number): boolean {
-    return this.isIdle(nowMs) && nowMs >= this.#validUntilMs;
+    return this.isIdle(nowMs) && nowMs >= this.#validUntilMs + FORGET_MS;
   }
 }
 

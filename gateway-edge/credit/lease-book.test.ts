@@ -53,6 +53,19 @@ test("a call now and then takes what it needs and no more, and all the rest goes
   expect(book.returns()).toEqual([]);
 });
 
+test("what was spent and given back of a lease is remembered as long as the control plane may renew it: nothing is spent twice", async () => {
+  const { book, clock, state } = open();
+  book.settle("org", await book.reserve("org", 500n), 20n);
+  book.returns();
+  // Over at this edge, and still alive at the control plane.
+  await clock.advance(50_000);
+  book.renew(15_000);
+  await book.reserve("org", 100n);
+  expect(state.asked.at(-1)).toMatchObject({ need: 100n, generation: 1n, released: 480n });
+  expect(book.hasExcess()).toBe(false);
+  expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
+});
+
 test("near the end the first gets its worst case, the next what is left, the others nothing", async () => {
   const { book } = open({ available: 150n });
   const calls = [100n, 100n, 100n].map((worstCase) => codeOf(book.reserve("org", worstCase)));

@@ -72,7 +72,8 @@ export class LeaseBook {
     const returns: LeaseReturn[] = [];
     for (const { account, waiting } of this.#entries.values()) {
       if (waiting.length === 0) account.release(nowMs);
-      if (account.generation > 0n) {
+      // One that ran out is not told any more: hearing of it, the control plane would keep it alive.
+      if (account.generation > 0n && account.isUsable(nowMs)) {
         returns.push({ organizationId: account.organizationId, generation: account.generation, released: account.released });
       }
     }

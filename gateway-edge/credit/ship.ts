@@ -74,7 +74,8 @@ export class Shipper {
   async #shipAll(): Promise<void> {
     for (let batch = this.#take(); batch.length > 0 || this.#tellReturns; batch = this.#take()) {
       this.#tellReturns = false;
-      await this.#ship(batch);
+      // What the ledger did not take stays unacknowledged: the next process brings it.
+      if (!(await this.#ship(batch))) return;
       const last = batch.at(-1);
       if (last) this.#deps.journal.acknowledge(last.sequence);
       for (const { log } of batch) this.#deps.settled(log.callId);
@@ -99,26 +100,28 @@ export class Shipper {
     return batch;
   }
 
-  async #ship(batch: readonly Settlement[]): Promise<void> {
+  /** Whether the ledger has all of it, or refused it for good; false: it was stopped before. */
+  async #ship(batch: readonly Settlement[]): Promise<boolean> {
     for (let delayMs = BACK_OFF_MS; ; delayMs = Math.min(delayMs * 2, BACK_OFF_MS_MAX)) {
       const failure = await this.#settle(batch);
-      if (failure === undefined) return;
+      if (failure === undefined) return true;
       if (!isTransient(failure)) return this.#oneByOne(batch, failure);
-      if (this.#stopped) return;
+      if (this.#stopped) return false;
       await this.#deps.clock.sleep(delayMs);
     }
   }
 
   /** One refused settlement refuses its batch: asked one by one each gets its own answer, and the call id makes that harmless. */
-  async #oneByOne(batch: readonly Settlement[], failure: AppError): Promise<void> {
+  async #oneByOne(batch: readonly Settlement[], failure: AppError): Promise<boolean> {
     const [only] = batch;
     if (only && batch.length === 1) {
       const { callId, cost } = only.log;
       // Refused for what it says: asking again changes nothing. This is money lost or counted twice, so it is loud.
       this.#deps.logger.error({ callId, code: failure.code, cost: cost.toString(), reason: failure.message }, "a settlement was refused");
-      return;
+      return true;
     }
-    for (const settlement of batch) await this.#ship([settlement]);
+    for (const settlement of batch) if (!(await this.#ship([settlement]))) return false;
+    return true;
   }
 
   async #settle(batch: readonly Settlement[]): Promise<AppError | undefined> {

@@ -1,0 +1,53 @@
+const ANYWHERE = [
+  "write of a header",
+  "write of intent",
+  "write of progress",
+  "write of final",
+  "write of acknowledged",
+  "create",
+  "remove",
+] as const;
+
+/** Where an edge may die: at what it does to its disk, at its messages, at the moments of a call. */
+export const EDGE_POINTS = [
+  ...ANYWHERE,
+  "lease is sent",
+  "lease has arrived",
+  "lease is answered",
+  "settle is sent",
+  "settle has arrived",
+  "settle is answered",
+  "reserveMany has arrived",
+  "a call is admitted",
+  "a first piece is delivered",
+  "a call is at its end",
+  "a last byte is sent",
+] as const;
+
+/** Where the power may fail at an edge that syncs. */
+export const POWER_POINTS = [...ANYWHERE, "datasync", "sync-folder", "a last byte is sent", "settle is answered"] as const;
+
+export const CONTROL_POINTS = ["before commit", "after commit"] as const;
+
+/** Every fault that a whole run must have made at least once: one that never happens proves nothing. */
+export const ALL_FAULTS: readonly string[] = [
+  ...EDGE_POINTS.map((point) => `kill at ${point}`),
+  ...POWER_POINTS.map((point) => `power at ${point}`),
+  ...CONTROL_POINTS.map((point) => `kill at ${point}`),
+  "fail at datasync",
+  "kill of an edge",
+  "power cut at an edge",
+  "SIGTERM of an edge",
+  "SIGSTOP of an edge",
+  "kill of the control plane",
+  "SIGSTOP of the control plane",
+  "an edge is cut off",
+  "a disk is full",
+  "a commit fails",
+  "a commit succeeds and seems to fail",
+  "a settlement after its lease",
+  "settle arrives twice",
+  "settle loses a message",
+  "lease arrives twice",
+  "lease loses a message",
+];

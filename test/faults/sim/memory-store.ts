@@ -1,0 +1,142 @@
+import { AppError } from "../../../common/errors.ts";
+import {
+  type CollectionName,
+  type IndexName,
+  type IndexValue,
+  indexesOf,
+  indexValues,
+  type Records,
+} from "../../../control-plane/stores/collections.ts";
+import { Overlay, type Write } from "../../../control-plane/stores/overlay.ts";
+import type { Range, Reader, Store, Transaction } from "../../../control-plane/stores/store.ts";
+import { WriteQueue } from "../../../control-plane/stores/write-queue.ts";
+
+type AnyRecord = { id: IndexValue };
+
+/** What is committed: it survives every control plane. */
+export class Tables implements Reader {
+  readonly #records = new Map<CollectionName, Map<IndexValue, AnyRecord>>();
+
+  of(collection: CollectionName): Map<IndexValue, AnyRecord> {
+    const known = this.#records.get(collection);
+    if (known) return known;
+    const records = new Map<IndexValue, AnyRecord>();
+    this.#records.set(collection, records);
+    return records;
+  }
+
+  async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
+    return this.of(collection).get(id) as Records[Name] | undefined;
+  }
+
+  async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
+    const records = this.of(collection);
+    return ids.map((id) => records.get(id) as Records[Name] | undefined);
+  }
+
+  async find<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name] | undefined> {
+    const definition = indexesOf(collection)[index] ?? { fields: [] };
+    for (const record of this.of(collection).values()) {
+      const found = indexValues(record, definition);
+      if (found?.every((value, position) => value === values[position])) return record as Records[Name];
+    }
+    return undefined;
+  }
+
+  /** Through an empty overlay's eyes it would be the same; here every range is sorted afresh, which is enough for a few hundred records. */
+  async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
+    yield* this.all(collection, range);
+  }
+
+  all<Name extends CollectionName>(
+    collection: Name,
+    { index, equals = [], from, before, reverse, skip = 0, limit }: Range<Name> = {},
+  ): Records[Name][] {
+    const fields = index ? (indexesOf(collection)[index]?.fields ?? []) : [];
+    const found: { position: IndexValue[]; record: AnyRecord }[] = [];
+    for (const record of this.of(collection).values()) {
+      const values = indexValues(record, { fields });
+      if (!values) continue;
+      const position = [...values, record.id];
+      const next = position[equals.length];
+      const isIn =
+        equals.every((value, place) => position[place] === value) &&
+        (from === undefined || (next !== undefined && next >= from)) &&
+        (before === undefined || (next !== undefined && next < before));
+      if (isIn) found.push({ position, record });
+    }
+    const direction = reverse ? -1 : 1;
+    found.sort((left, right) => direction * compare(left.position, right.position));
+    return found.slice(skip, limit === undefined ? undefined : skip + limit).map(({ record }) => record as Records[Name]);
+  }
+
+  async count<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): Promise<number> {
+    return this.all(collection, range).length;
+  }
+}
+
+export interface MemoryStoreOptions {
+  readonly tables: Tables;
+  /** What stands between a transaction's work and its commit; what it throws is what the caller sees. Undefined: no fault. */
+  readonly commit: (writes: readonly Write[], apply: () => void) => Promise<void>;
+  /** A planted bug may look through other glasses at what is committed, or write with another hand. */
+  readonly reader?: (tables: Tables) => Reader;
+  readonly apply?: (tables: Tables, writes: readonly Write[]) => void;
+}
+
+/** One control plane's way to what is committed: the product's own overlay over maps. Ends with its process. */
+export function memoryStore({ tables, commit, reader = (same) => same, apply = applyWrites }: MemoryStoreOptions): Store {
+  const queue = new WriteQueue();
+  const base = reader(tables);
+  return {
+    get: (collection, id) => base.get(collection, id),
+    getMany: (collection, ids) => base.getMany(collection, ids),
+    find: (collection, index, values) => base.find(collection, index, values),
+    scan: (collection, range) => base.scan(collection, range),
+    count: (collection, range) => base.count(collection, range),
+    transaction: <T>(work: (tx: Transaction) => Promise<T>) =>
+      queue.run(async () => {
+        const overlay = new Overlay(base);
+        const result = await work(overlay);
+        const { writes } = overlay;
+        await commit(writes, () => apply(tables, writes));
+        return result;
+      }),
+    onFeed: () => () => {},
+    blobs: NO_BLOBS,
+    ping: async () => {},
+    close: () => queue.idle(),
+  };
+}
+
+/** All of it or, when something that was said to be new is there, nothing. */
+function applyWrites(tables: Tables, writes: readonly Write[]): void {
+  const taken = writes.find(({ collection, id, before }) => !before && tables.of(collection).has(id));
+  if (taken) throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${taken.collection}.id is taken` });
+  putWrites(tables, writes);
+}
+
+export function putWrites(tables: Tables, writes: readonly Write[]): void {
+  for (const { collection, id, after } of writes) {
+    if (after) tables.of(collection).set(id, after);
+    else tables.of(collection).delete(id);
+  }
+}
+
+const NO_BLOBS: Store["blobs"] = {
+  put: () => Promise.reject(new Error("the simulation has no blobs")),
+  get: async () => undefined,
+  remove: async () => {},
+};
+
+function compare(left: readonly IndexValue[], right: readonly IndexValue[]): number {
+  for (let place = 0; place < left.length; place++) {
+    const [a, b] = [left[place] as IndexValue, right[place] as IndexValue];
+    if (a !== b) return a < b ? -1 : 1;
+  }
+  return 0;
+}

@@ -1,0 +1,149 @@
+import type { Disk, DiskFile } from "../../../common/disk.ts";
+import type { Account, Lease } from "../../../control-plane/domain/records.ts";
+import type { CollectionName } from "../../../control-plane/stores/collections.ts";
+import type { Write } from "../../../control-plane/stores/overlay.ts";
+import type { Reader } from "../../../control-plane/stores/store.ts";
+import { LeaseAccount } from "../../../gateway-edge/credit/lease-account.ts";
+import type { SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { putWrites, type Tables } from "./memory-store.ts";
+import type { Mutant } from "./mutant.ts";
+import type { Invariant } from "./oracle.ts";
+
+export interface PlantedBug extends Mutant {
+  readonly name: string;
+  /** What must notice it. */
+  readonly caughtBy: Invariant;
+}
+
+/** Twelve ways to lose or make up money. The simulation has to catch each by the invariant that it breaks, or it proves nothing. */
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  { name: "a sync is skipped", caughtBy: "I17", disk: (disk) => withFiles(disk, (file) => ({ ...file, datasync: async () => {} })) },
+  {
+    name: "a settlement is not looked up before it is written",
+    caughtBy: "I3",
+    reader: (tables) => overReader(tables, { getMany: blindFor(tables, "usage") }),
+    apply: putWrites,
+  },
+  {
+    name: "a batch counts as settled although its answer never came",
+    caughtBy: "I17",
+    access: (access) => ({ ...access, settle: (request, options) => access.settle(request, options).catch(() => NOTHING_SETTLED) }),
+  },
+  { name: "the journal of the process before is not read", caughtBy: "I17", disk: (disk) => over(disk, { list: () => [] }) },
+  {
+    name: "what the upstream sent is noted, not what was delivered",
+    caughtBy: "I16",
+    credit: (credit) =>
+      over(credit, { progress: (told) => credit.progress({ ...told, usage: { ...told.usage, output: told.usage.output + 64 } }) }),
+  },
+  {
+    name: "the last byte does not wait for the journal",
+    caughtBy: "I17",
+    credit: (credit) => over(credit, { settle: async (log) => void credit.settle(log).catch(() => {}) }),
+  },
+  {
+    name: "a lease never runs out",
+    caughtBy: "I8",
+    apply: (tables, writes) => applyAs(tables, writes, "leases", (lease: Lease) => ({ ...lease, expiresAt: Number.MAX_SAFE_INTEGER })),
+  },
+  { name: "what running calls hold counts as free", caughtBy: "I6", patch: countHeldAsFree },
+  {
+    name: "the leases of other edges are not counted",
+    caughtBy: "I6",
+    reader: (tables) =>
+      overReader(tables, {
+        scan: (collection, range) =>
+          collection === "leases" && range?.index === "byOrganization" ? NOTHING : tables.scan(collection, range),
+      }),
+  },
+  {
+    name: "a balance is a floating point number",
+    caughtBy: "I1",
+    apply: (tables, writes) =>
+      applyAs(tables, writes, "accounts", (account: Account) => ({ ...account, balance: BigInt(Number(account.balance)) })),
+  },
+  {
+    name: "a settlement after its lease is dropped",
+    caughtBy: "I17",
+    handlers: (handlers, tables, now) => ({
+      ...handlers,
+      settle: (request, context) => handlers.settle(withoutLate(request, tables, now()), context),
+    }),
+  },
+  {
+    name: "what is given back is added up at every repetition",
+    caughtBy: "I6",
+    handlers: (handlers) => {
+      const sums = new Map<string, bigint>();
+      return { ...handlers, settle: (request, context) => handlers.settle(addedUp(request, sums), context) };
+    },
+  },
+];
+
+const NOTHING_SETTLED = { settled: 0n, repeatedBefore: 0n };
+const NOTHING = { async *[Symbol.asyncIterator]() {} };
+
+/** An object of a class with some of its methods replaced. */
+function over<T extends object>(object: T, replaced: Partial<T>): T {
+  return new Proxy(object, {
+    get: (target, name) => {
+      const value = Reflect.get(name in replaced ? replaced : target, name) as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+function withFiles(disk: Disk, change: (file: DiskFile) => DiskFile): Disk {
+  return over(disk, { create: (path) => change(disk.create(path)), append: (path) => change(disk.append(path)) });
+}
+
+function overReader(tables: Tables, replaced: Partial<Reader>): Reader {
+  return over<Reader>(tables, replaced);
+}
+
+function blindFor(tables: Tables, blind: CollectionName): Reader["getMany"] {
+  return async (collection, ids) => (collection === blind ? ids.map(() => undefined) : tables.getMany(collection, ids));
+}
+
+function applyAs<R extends { id: string }>(
+  tables: Tables,
+  writes: readonly Write[],
+  collection: CollectionName,
+  change: (record: R) => R,
+): void {
+  putWrites(
+    tables,
+    writes.map((write) =>
+      write.collection === collection && write.after ? { ...write, after: change(write.after as unknown as R) } : write,
+    ),
+  );
+}
+
+function countHeldAsFree(): () => void {
+  const { left } = LeaseAccount.prototype;
+  LeaseAccount.prototype.left = function (nowMs) {
+    return left.call(this, nowMs) + this.held;
+  };
+  return () => {
+    LeaseAccount.prototype.left = left;
+  };
+}
+
+function withoutLate(request: SettleRequest, tables: Tables, now: number): SettleRequest {
+  const isLate = ({ log, leaseGeneration }: SettleRequest["settlements"][number]) => {
+    if (leaseGeneration === 0n) return false;
+    const lease = tables.of("leases").get(`${request.edgeId}/${log?.organizationId}`) as Lease | undefined;
+    return lease === undefined || BigInt(lease.generation) !== leaseGeneration || lease.expiresAt <= now;
+  };
+  return { ...request, settlements: request.settlements.filter((settlement) => !isLate(settlement)) };
+}
+
+function addedUp(request: SettleRequest, sums: Map<string, bigint>): SettleRequest {
+  const returns = request.returns.map((each) => {
+    const name = `${request.edgeId} ${each.organizationId} ${each.generation}`;
+    const released = (sums.get(name) ?? 0n) + each.released;
+    sums.set(name, released);
+    return { ...each, released };
+  });
+  return { ...request, returns };
+}

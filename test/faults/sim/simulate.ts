@@ -1,0 +1,82 @@
+import type { Team } from "../../../control-plane/domain/records.ts";
+import { teamOf } from "./call-record.ts";
+import { ControlCore } from "./control-core.ts";
+import { EdgeSlot } from "./edge-slot.ts";
+import type { Mutant } from "./mutant.ts";
+import { makePeace, strike } from "./nemesis.ts";
+import { judge, judgeReturns, type Violation } from "./oracle.ts";
+import { planOf } from "./plan.ts";
+import { playCall } from "./play-call.ts";
+import { World } from "./world.ts";
+
+export interface Outcome {
+  readonly seed: number;
+  /** Of everything that happened, in its order. */
+  readonly hash: string;
+  readonly events: number;
+  readonly violations: readonly Violation[];
+  readonly hits: ReadonlyMap<string, number>;
+  readonly calls: number;
+  readonly admitted: number;
+  readonly cut: number;
+  readonly lines: readonly string[];
+}
+
+/** Long enough for calls to end, for batches to be tried again and for leases to be given back. */
+const ENDING_MS = 25_000;
+/** Longer than a lease lives. */
+const EXPIRY_MS = 62_000;
+
+/** Plays one seed from its first call until everything is quiet, and holds the books against what was seen. */
+export async function simulate(seed: number, options: { mutant?: Mutant; trace?: boolean } = {}): Promise<Outcome> {
+  const undo = options.mutant?.patch?.();
+  try {
+    return await play(new World(planOf(seed), options));
+  } finally {
+    undo?.();
+  }
+}
+
+async function play(world: World): Promise<Outcome> {
+  const { plan, time } = world;
+  world.control = new ControlCore(world);
+  await fund(world);
+  plan.edges.forEach((sync, index) => void world.slots.push(new EdgeSlot(world, { name: `edge-${index}`, sync })));
+  await Promise.all(world.slots.map((slot) => slot.start()));
+  plan.calls.forEach((call, index) => void time.after(call.atMs, () => playCall(world, call, index)));
+  for (const fault of plan.faults) time.after(fault.atMs, () => strike(world, fault));
+  await time.advance(plan.lastMs + 5000);
+  makePeace(world);
+  // Whoever is away longest comes back after a minute and a half.
+  for (let waited = 0; waited < 4 && world.slots.some(({ life }) => !life); waited++) await time.advance(ENDING_MS);
+  await time.advance(ENDING_MS);
+  const early = judgeReturns(world);
+  await time.advance(EXPIRY_MS);
+  const violations = [...early, ...(await judge(world))];
+  const calls = [...world.calls.values()];
+  return {
+    seed: plan.seed,
+    hash: world.hash(),
+    events: world.events,
+    violations,
+    hits: world.hits,
+    calls: calls.length,
+    admitted: calls.filter(({ admitted }) => admitted).length,
+    cut: calls.filter(({ cutBy, admitted }) => admitted && cutBy !== undefined).length,
+    lines: world.lines ?? [],
+  };
+}
+
+/** Each organisation has one team and what it bought first. */
+async function fund(world: World): Promise<void> {
+  const { control, plan, time } = world;
+  for (const { id, credit } of plan.organizations) {
+    const team: Team = { id: teamOf(id), name: id, nameKey: id, organizationId: id, createdAt: 1, updatedAt: 1 };
+    world.tables.of("teams").set(team.id, team);
+    world.calm = true;
+    const bought = control?.buy(id, credit, `pur_first_${id}`);
+    await time.advance(10);
+    await bought;
+    world.calm = false;
+  }
+}
