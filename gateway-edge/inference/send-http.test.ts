@@ -111,6 +111,35 @@ test("a reader that stops frees the connection too", async () => {
   await until(() => closed);
 });
 
+test("a reader that stops at the last event leaves the connection to the next call, unless more comes than an end", async () => {
+  const sockets = new Set<unknown>();
+  const { url } = await serve(async (request, response) => {
+    sockets.add(request.socket);
+    response.write("last event");
+    await sleep(20);
+    response.end(request.headers["x-own"] === "long" ? Buffer.alloc(1024 * 1024) : "\n");
+  });
+  for (const kind of ["short", "short", "long", "short"]) {
+    for await (const _chunk of (await send(post(url, { headers: { "x-own": kind } }), open())).body) break;
+    await sleep(60);
+  }
+  expect(sockets.size).toBe(2);
+});
+
+test("a call that waits for a connection ends with its client", async () => {
+  const { url } = await serve((_request, response) => void response.write("a"));
+  const single = createHttpSend({ signers, connectionsMax: 1 });
+  const first = new AbortController();
+  await single(post(url), first.signal);
+  const second = new AbortController();
+  const waiting = single(post(url), second.signal);
+  second.abort();
+  await expect(waiting).rejects.toMatchObject({ name: "AbortError" });
+  first.abort();
+  const { body } = await single(post(url), open());
+  expect(Buffer.from((await body[Symbol.asyncIterator]().next()).value ?? "").toString()).toBe("a");
+});
+
 test("a reset in the middle is an error with a code, and so is a closed port and an unknown name", async () => {
   const { url, server } = await serve((_request, response) => {
     response.write("half", () => response.socket?.resetAndDestroy());

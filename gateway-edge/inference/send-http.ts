@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
 import { AppError } from "../../common/errors.ts";
-import type { Send, Signing, UpstreamRequest, UpstreamResponse } from "../providers/provider.ts";
+import type { Send, Signing, UpstreamRequest } from "../providers/provider.ts";
+import { HttpExchange } from "./http-exchange.ts";
 
 type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;
 
@@ -36,91 +37,48 @@ export function createHttpSend(options: HttpSendOptions): Send {
   });
   return async (unsigned, signal) => {
     signal.throwIfAborted();
-    const request = await signed(unsigned, signers);
-    const life = new CallLife(signal, totalMs);
-    try {
-      const response = await agent.request(dispatchOf(request, life.signal));
-      return { status: response.statusCode, headers: flatten(response.headers), body: pulled(response.body, life) };
-    } catch (thrown) {
-      life.end();
-      throw thrown;
-    }
+    const request = unsigned.signing === undefined ? unsigned : await signed(unsigned, unsigned.signing, signers);
+    // Signing waits: the client may have left meanwhile.
+    signal.throwIfAborted();
+    const options = dispatchOf(request);
+    const exchange = new HttpExchange(signal, { totalMs, upload: options.body });
+    agent.dispatch(options, exchange);
+    return exchange.response;
   };
 }
 
-async function signed(request: UpstreamRequest, signers: HttpSendOptions["signers"]): Promise<UpstreamRequest> {
-  const { signing } = request;
-  if (signing === undefined) return request;
+async function signed(request: UpstreamRequest, signing: Signing, signers: HttpSendOptions["signers"]): Promise<UpstreamRequest> {
   return signing.type === "google" ? await signers.google(request, signing) : await signers.aws(request, signing);
 }
 
 /** The method, address, headers and body that the adapter built, and nothing of the client's own request. */
-function dispatchOf(
-  { method = "POST", url, headers, body }: UpstreamRequest,
-  signal: AbortSignal,
-): { origin: string; path: string } & Dispatcher.RequestOptions {
+function dispatchOf({ method = "POST", url, headers, body }: UpstreamRequest): Dispatcher.DispatchOptions {
+  const { origin, path } = addressOf(url);
+  const content = method === "GET" ? null : typeof body === "string" ? body : Readable.from(body, { objectMode: false });
+  // Asked for plainly: compressed answers would have to be unpacked, and a stream of them comes in lumps.
+  return { origin, path, method, headers: { ...headers, "accept-encoding": "identity" }, body: content };
+}
+
+interface Address {
+  readonly origin: string;
+  readonly path: string;
+}
+
+const ADDRESSES_MAX = 1024;
+/** Deployments have few addresses, and each call would read its own again. */
+const addresses = new Map<string, Address>();
+
+function addressOf(url: string): Address {
+  const known = addresses.get(url);
+  if (known) return known;
   const { origin, pathname, search, protocol, username, password } = new URL(url);
   if ((protocol !== "https:" && protocol !== "http:") || username !== "" || password !== "") {
     throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", {
       internal: `an address of the kind ${protocol} or with a user`,
     });
   }
-  const content = method === "GET" ? null : typeof body === "string" ? body : Readable.from(body, { objectMode: false });
-  // Asked for plainly: compressed answers would have to be unpacked, and a stream of them comes in lumps.
-  return { origin, path: `${pathname}${search}`, method, headers: { ...headers, "accept-encoding": "identity" }, body: content, signal };
-}
-
-/** One call from its start to its last byte; whatever ends it also lets go of the client's signal and of the timer. */
-class CallLife {
-  readonly #abort = new AbortController();
-  readonly #client: AbortSignal;
-  readonly #timer: NodeJS.Timeout;
-  readonly #onClientAbort = () => {
-    this.end();
-    this.#abort.abort(this.#client.reason);
-  };
-
-  constructor(client: AbortSignal, totalMs: number) {
-    this.#client = client;
-    client.addEventListener("abort", this.#onClientAbort, { once: true });
-    this.#timer = setTimeout(() => this.#abort.abort(new CallTooLong(totalMs)), totalMs);
-    this.#timer.unref();
-    // Signing waits: the client may have left meanwhile.
-    if (client.aborted) this.#onClientAbort();
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#client.removeEventListener("abort", this.#onClientAbort);
-  }
-}
-
-class CallTooLong extends Error {
-  readonly code = "ETIMEDOUT";
-
-  constructor(totalMs: number) {
-    super(`the call took longer than ${totalMs} ms`);
-  }
-}
-
-/** Bytes as they are asked for. Whoever stops asking, or an abort, destroys the rest and with it the connection. */
-async function* pulled(body: Dispatcher.ResponseData["body"], life: CallLife): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of body) yield chunk as Uint8Array;
-  } finally {
-    life.end();
-    body.destroy();
-  }
-}
-
-function flatten(headers: Dispatcher.ResponseData["headers"]): UpstreamResponse["headers"] {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value]],
-    ),
-  );
+  if (addresses.size >= ADDRESSES_MAX) addresses.clear();
+  const address = { origin, path: `${pathname}${search}` };
+  addresses.set(url, address);
+  return address;
 }

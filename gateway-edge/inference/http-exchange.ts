@@ -1,0 +1,158 @@
+import { type Readable, Stream } from "node:stream";
+import type { Dispatcher } from "undici";
+import type { UpstreamResponse } from "../providers/provider.ts";
+
+type Controller = Dispatcher.DispatchController;
+type Next = IteratorResult<Uint8Array, undefined>;
+
+/** Bytes that wait for a reader; above it the upstream is not read on. */
+const WAITING_BYTES_MAX = 64 * 1024;
+/** What may still come once nobody reads on: the end of a stream after its last event. To wait for it saves the connection. */
+const REST_MS_MAX = 200;
+const REST_BYTES_MAX = 16 * 1024;
+
+const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
+
+/** Made once: a stack trace for each would cost more than the rest of it. */
+const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError" });
+
+/**
+ * One call on undici's dispatcher, from its start to its last byte, and its body as it is pulled. In place of undici's `request`, which
+ * makes a stream of Node of every answer: that costs more than all the rest we do with it.
+ */
+export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<Uint8Array, undefined> {
+  readonly #client: AbortSignal;
+  readonly #upload: Readable | undefined;
+  #timer: NodeJS.Timeout;
+  readonly #response = Promise.withResolvers<UpstreamResponse>();
+  #controller: Controller | undefined;
+  #chunks: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #reader: { resolve(next: Next): void; reject(error: unknown): void } | undefined;
+  #state: "open" | "unwanted" | "ended" | "failed" = "open";
+  #error: unknown;
+  readonly #onClientAbort = () => this.#abort(this.#client.reason);
+
+  constructor(client: AbortSignal, { totalMs, upload }: { totalMs: number; upload: unknown }) {
+    this.#client = client;
+    this.#upload = upload instanceof Stream ? (upload as Readable) : undefined;
+    this.#timer = setTimeout(() => this.#abort(new CallTooLong(totalMs)), totalMs).unref();
+    client.addEventListener("abort", this.#onClientAbort, { once: true });
+  }
+
+  /** Rejects with the error of the network, or the reason of the abort. */
+  get response(): Promise<UpstreamResponse> {
+    return this.#response.promise;
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller;
+    // It waited for a connection, and nobody waits for it any more.
+    if (this.#state === "failed") controller.abort(this.#error as Error);
+  }
+
+  onResponseStart(_controller: Controller, status: number, headers: Record<string, string | string[] | undefined>): void {
+    // Early hints and the like: the answer follows.
+    if (status < 200) return;
+    this.#response.resolve({ status, headers: flatten(headers), body: this });
+  }
+
+  onResponseData(controller: Controller, chunk: Uint8Array): void {
+    const reader = this.#reader;
+    if (reader) {
+      this.#reader = undefined;
+      reader.resolve({ done: false, value: chunk });
+      return;
+    }
+    this.#waitingBytes += chunk.length;
+    if (this.#state === "unwanted") {
+      if (this.#waitingBytes > REST_BYTES_MAX) this.#abort(UNWANTED);
+      return;
+    }
+    this.#chunks.push(chunk);
+    if (this.#waitingBytes > WAITING_BYTES_MAX) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#end("ended");
+    this.#reader?.resolve({ done: true, value: undefined });
+  }
+
+  onResponseError(_controller: Controller | null, error: Error): void {
+    this.#fail(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Next> {
+    if (this.#chunks.length > 0) return Promise.resolve({ done: false, value: this.#take() });
+    if (this.#state === "failed") return Promise.reject(this.#error);
+    if (this.#state !== "open") return DONE;
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+
+  /** Nobody reads on. An abort ends it at once; without one the connection has a moment to come to its end and be used again. */
+  return(): Promise<Next> {
+    if (this.#state !== "open") return DONE;
+    this.#state = "unwanted";
+    this.#take();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#abort(UNWANTED), REST_MS_MAX).unref();
+    return DONE;
+  }
+
+  /** All that waits, as one piece: whoever is behind catches up in one step. */
+  #take(): Uint8Array {
+    const [first, ...others] = this.#chunks;
+    const taken = first && others.length === 0 ? first : Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    this.#waitingBytes = 0;
+    if (this.#controller?.paused) this.#controller.resume();
+    return taken;
+  }
+
+  #abort(reason: unknown): void {
+    if (this.#state === "ended" || this.#state === "failed") return;
+    this.#fail(reason);
+    this.#controller?.abort(reason as Error);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === "ended" || this.#state === "failed") return;
+    this.#end("failed");
+    this.#error = error;
+    // What waits is not wanted any more either.
+    this.#chunks = [];
+    this.#upload?.on("error", () => {}).destroy();
+    this.#response.reject(error);
+    this.#reader?.reject(error);
+  }
+
+  /** Lets go of the client's signal and of the timer. */
+  #end(state: "ended" | "failed"): void {
+    this.#state = state;
+    clearTimeout(this.#timer);
+    this.#client.removeEventListener("abort", this.#onClientAbort);
+  }
+}
+
+class CallTooLong extends Error {
+  readonly code = "ETIMEDOUT";
+
+  constructor(totalMs: number) {
+    super(`the call took longer than ${totalMs} ms`);
+  }
+}
+
+function flatten(headers: Record<string, string | string[] | undefined>): UpstreamResponse["headers"] {
+  const flat: Record<string, string> = {};
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return flat;
+}
