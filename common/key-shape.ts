@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Random } from "./random.ts";
 
@@ -35,7 +35,7 @@ export function maskKey(secret: string): string {
 
 /** What leaves the edge in place of a secret. */
 export function secretSha256(secret: string): Buffer {
-  return createHash("sha256").update(secret, "utf8").digest();
+  return hash("sha256", secret, "buffer");
 }
 
 function checksum(body: string): string {

@@ -39,7 +39,7 @@ const STALE_ATTEMPTS = 3;
 /** What this edge knows of keys: a cache that the control plane keeps true by telling every change. */
 export interface Mirror {
   /** The caller behind the SHA-256 of a key; undefined when there is none. Throws UNAVAILABLE when nobody can say. */
-  findCaller(sha256: Buffer): Promise<Caller | undefined>;
+  findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
   /** The control plane is heard: it lives, and this has changed. */
   hear(changes: readonly Change[]): void;
   /** Changes may have been missed. */
@@ -70,13 +70,13 @@ class KeyMirror implements Mirror {
     this.#recent = createRecentChanges(this.#limits.recentChangesMax);
   }
 
-  async findCaller(sha256: Buffer): Promise<Caller | undefined> {
+  findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined> {
     const hash = sha256.toString("base64");
     // Without a sign of life the answers kept are worth nothing: a key may have been removed meanwhile.
     const known = this.isAlive() ? this.#callers.get(hash) : undefined;
-    if (!known && this.#isKnownUnknown(hash)) return undefined;
-    const caller = known ?? (await (this.#underWay.get(hash) ?? this.#ask(hash, sha256)));
-    return caller && isExpired(caller, this.#deps.clock) ? undefined : caller;
+    if (known) return this.#unexpired(known);
+    if (this.#isKnownUnknown(hash)) return undefined;
+    return (this.#underWay.get(hash) ?? this.#ask(hash, sha256)).then((caller) => this.#unexpired(caller));
   }
 
   hear(changes: readonly Change[]): void {
@@ -101,6 +101,10 @@ class KeyMirror implements Mirror {
 
   size(): number {
     return this.#callers.size;
+  }
+
+  #unexpired(caller: Caller | undefined): Caller | undefined {
+    return caller && isExpired(caller, this.#deps.clock) ? undefined : caller;
   }
 
   #isKnownUnknown(hash: string): boolean {

@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, type RequestHandler, Router } from "express";
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import { AppError } from "../../common/errors.ts";
 import { newId } from "../../common/ids.ts";
 import type { Logger } from "../../common/logger.ts";
@@ -25,11 +25,14 @@ export interface Gate {
 export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate: Gate): Router {
   const router = Router({ caseSensitive: true });
   const allPaths = [...new Set(routes.flatMap(({ paths }) => paths))];
-  router.all(allPaths, nameCall(deps));
+  router.all(allPaths, (request, response, next) => {
+    nameCall(deps, request, response);
+    next();
+  });
   for (const [paths, methods] of methodsByPaths(routes)) router.all(paths, refuseOtherMethods(methods));
   router.all(allPaths, gate.authenticate);
   for (const { method, paths, handler } of routes) for (const path of paths) router[method](path, nameRoute(path), handler);
-  router.use(logFailure(deps.logger), gate.onError);
+  router.use(...errorHandlers(deps, gate));
   return router;
 }
 
@@ -47,15 +50,16 @@ function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], method
 }
 
 /** Every answer, also a refusal, tells which request and which call it belongs to. */
-function nameCall({ clock, random }: EdgeDeps): RequestHandler {
-  return (request, response, next) => {
-    assignRequestId(request, response, { clock, random });
-    const callId = newId("call", { clock, random });
-    response.locals["callId"] = callId;
-    response.locals["route"] = "refused";
-    response.setHeader("x-gw-call-id", callId);
-    next();
-  };
+export function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
+  assignRequestId(request, response, deps);
+  const callId = newId("call", deps);
+  response.locals["callId"] = callId;
+  response.locals["route"] = "refused";
+  response.setHeader("x-gw-call-id", callId);
+}
+
+export function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHandler[] {
+  return [logFailure(logger), onError];
 }
 
 function nameRoute(path: string): RequestHandler {

@@ -1,9 +1,10 @@
-import { type RequestHandler, Router } from "express";
+import type { RequestListener } from "node:http";
+import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { EdgeRuns } from "../assistants/edge-runs.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { Inference } from "../inference/create.ts";
 import { anthropicErrorHandler } from "../middleware/anthropic-error.ts";
-import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
+import { type AuthProfile, authenticateKey, keyAuthentication } from "../middleware/authenticate-key.ts";
 import { gatewayErrorHandler } from "../middleware/gateway-error.ts";
 import type { Worker } from "../records/worker.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
@@ -15,7 +16,8 @@ import { chatCompletionsHandler } from "./chat-completions.ts";
 import { completionsHandler } from "./completions.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { describeFilesAndBatches, filesAndBatches } from "./files-and-batches.ts";
-import { type GatedRoute, gatedRouter } from "./gate.ts";
+import { errorHandlers, type Gate, type GatedRoute, gatedRouter, nameCall } from "./gate.ts";
+import { hotDoor } from "./hot-door.ts";
 import { imageEditsHandler, imagesHandler } from "./images.ts";
 import {
   IMAGE_EDITS_PATHS,
@@ -65,17 +67,11 @@ export interface RouteParts {
 
 /** Every inference path: what is called all day first, in a table of its own, so that it pays for no other path. */
 export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): Router {
-  const { inference, authProfile } = parts;
+  const { inference } = parts;
   const calls = callDeps(deps, inference);
-  const gate = { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler };
-  const hot: readonly GatedRoute[] = [
-    { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
-    { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
-    { method: "post", paths: EMBEDDINGS_PATHS, handler: embeddingsHandler(calls) },
-    { method: "post", paths: MODERATIONS_PATHS, handler: moderationsHandler(calls) },
-  ];
+  const gate = gateOf(parts);
   const router = Router({ caseSensitive: true });
-  router.use(gatedRouter(deps, hot, gate));
+  router.use(gatedRouter(deps, hotRoutes(calls), gate));
   router.use(
     gatedRouter(deps, [...mediaRoutes(calls), ...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], gate),
   );
@@ -84,6 +80,32 @@ export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
+}
+
+/** The way in front of an app that has the routes above: what is called all day does not go through express. */
+export function inferenceDoor(deps: EdgeDeps, { inference, authProfile }: RouteParts, app: RequestListener): RequestListener {
+  // An edge that is open to web pages says so with every answer, which is express's work.
+  if (deps.config.corsOrigins.length > 0) return app;
+  const door = {
+    routes: hotRoutes(callDeps(deps, inference)),
+    name: (request: Request, response: Response) => nameCall(deps, request, response),
+    authenticate: keyAuthentication(authProfile, inference),
+    onError: errorHandlers(deps, gateOf({ inference, authProfile })),
+  };
+  return hotDoor(door, app);
+}
+
+function gateOf({ inference, authProfile }: Pick<RouteParts, "inference" | "authProfile">): Gate {
+  return { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler };
+}
+
+function hotRoutes(calls: CallDeps): GatedRoute[] {
+  return [
+    { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
+    { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
+    { method: "post", paths: EMBEDDINGS_PATHS, handler: embeddingsHandler(calls) },
+    { method: "post", paths: MODERATIONS_PATHS, handler: moderationsHandler(calls) },
+  ];
 }
 
 function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inference, worker, runs }: RouteParts): AssistantsDeps {

@@ -24,7 +24,7 @@ export interface Inference {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
   /** How many tokens a request has, by the provider's own word; undefined where the provider does not say. */
   countRemotely(count: RemoteCountInput): Promise<RemoteCounted | undefined>;
-  findCaller(sha256: Buffer): Promise<Caller | undefined>;
+  findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
   isMasterKey(sha256: Buffer): boolean;
   /** Providers' own APIs under our keys. */
   readonly passThrough: PassThrough;

@@ -66,3 +66,25 @@ test("a body that is not JSON is refused without a word of it: it may hold a pas
     expect(String(refusal(text))).not.toMatch(/3cret/);
   }
 });
+
+test("a body that breaks off is an error, also when the sender had left before it was read", async () => {
+  const outcomes: Promise<unknown>[] = [];
+  const cut = createServer((request) => {
+    const readLater = request.headers["x-late"] === undefined ? undefined : once(request, "close");
+    outcomes.push((readLater ?? Promise.resolve()).then(() => readBody(request, LIMIT)).catch((error: unknown) => error));
+  });
+  await once(cut.listen(0, "127.0.0.1"), "listening");
+  for (const headers of [{}, { "x-late": "1" }]) {
+    const { port } = cut.address() as AddressInfo;
+    const request = httpRequest({ port, host: "127.0.0.1", method: "POST", headers: { ...headers, "content-length": 100 } });
+    request.on("error", () => {});
+    request.write("half");
+    await once(cut, "request");
+    request.destroy();
+  }
+  expect(await Promise.all(outcomes)).toEqual([
+    expect.objectContaining({ code: expect.any(String) }),
+    expect.objectContaining({ code: expect.any(String) }),
+  ]);
+  cut.close();
+});
