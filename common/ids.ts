@@ -2,32 +2,39 @@ import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
 const CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz";
+/** Two digits at a time: ids are made for every call. */
+const PAIRS = Array.from({ length: 1024 }, (_, value) => CROCKFORD.charAt(value >>> 5) + CROCKFORD.charAt(value & 31));
 const TIME_DIGITS = 9;
+/** A multiple of five: five bytes are eight digits. */
 const RANDOM_BYTES = 15;
 
 /** `prefix_` + 9 digits of time (so that ids sort by age) + 120 random bits. */
 export function newId(prefix: string, source: { clock: Clock; random: Random }): string {
-  let time = source.clock.now();
-  let head = "";
-  for (let digit = 0; digit < TIME_DIGITS; digit++) {
-    head = CROCKFORD.charAt(time % 32) + head;
-    time = Math.floor(time / 32);
-  }
-  return `${prefix}_${head}${base32(source.random.bytes(RANDOM_BYTES))}`;
+  return `${prefix}_${timeDigits(source.clock.now())}${base32(source.random.bytes(RANDOM_BYTES))}`;
+}
+
+let lastTime = { ms: Number.NaN, digits: "" };
+
+function timeDigits(ms: number): string {
+  // Calls of one millisecond share it.
+  if (lastTime.ms === ms) return lastTime.digits;
+  let digits = "";
+  for (let rest = ms; digits.length < TIME_DIGITS; rest = Math.floor(rest / 32)) digits = CROCKFORD.charAt(rest % 32) + digits;
+  lastTime = { ms, digits };
+  return digits;
 }
 
 function base32(bytes: Uint8Array): string {
   let text = "";
-  let buffer = 0;
-  let bits = 0;
-  for (const byte of bytes) {
-    buffer = (buffer << 8) | byte;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      text += CROCKFORD.charAt((buffer >>> bits) & 31);
-    }
-    buffer &= (1 << bits) - 1;
+  for (let at = 0; at < bytes.length; at += 5) {
+    const third = bytes[at + 2] as number;
+    text += pairs(((bytes[at] as number) << 12) | ((bytes[at + 1] as number) << 4) | (third >>> 4));
+    text += pairs(((third & 15) << 16) | ((bytes[at + 3] as number) << 8) | (bytes[at + 4] as number));
   }
   return text;
+}
+
+/** 20 bits as four digits. */
+function pairs(bits: number): string {
+  return `${PAIRS[bits >>> 10]}${PAIRS[bits & 1023]}`;
 }

@@ -57,11 +57,13 @@ export function jsonDepthExceeds(text: string, limit: number): boolean {
 const [QUOTE, BACKSLASH] = [34, 92];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125];
 
+/** Where the string that began before `start` ends: from quote to quote, which is much faster than by characters. */
 function stringEnd(text: string, start: number): number {
-  for (let index = start; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === BACKSLASH) index++;
-    else if (code === QUOTE) return index;
+  for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let run = quote;
+    while (run > start && text.charCodeAt(run - 1) === BACKSLASH) run--;
+    // An even number of backslashes before it: they escape each other.
+    if ((quote - run) % 2 === 0) return quote;
   }
   return text.length;
 }

@@ -11,6 +11,8 @@ export function chosenGuardrails(
   known: ReadonlyMap<string, Guardrail>,
   { caller, request }: { caller: Pick<Caller, "guardrails">; request: Fields | undefined },
 ): Guardrail[] {
+  // Where there are none, nearly every call has none.
+  if (known.size === 0 && caller.guardrails.length === 0 && request?.["guardrails"] === undefined) return [];
   const asked = namesIn(request?.["guardrails"]);
   const names = new Set([...caller.guardrails, ...asked]);
   if (names.size === 0 && known.size === 0) return [];

@@ -97,24 +97,29 @@ export function pathModelOf(request: Request): string | undefined {
 export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): Promise<void> {
   const { request, response, callId, caller, rawBody, pathModel, endpoint, job, routing } = exchange;
   const key = idempotencyKey(request);
-  const idempotent = await beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
+  const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
+  const idempotent = begun instanceof Promise ? await begun : begun;
   if (idempotent.answer) return replay(response, idempotent.answer);
-  const writer = new SseWriter(response, deps.clock, exchange.wire.keepAlive);
-  // A provider may think for long before its first token. The status waits for it, but not so long that a proxy on the way gives up.
-  const cancel = job.stream ? deps.clock.after(SILENCE_MS_MAX, () => writer.open()) : () => {};
+  const newWriter = () => new SseWriter(response, deps.clock, exchange.wire.keepAlive);
+  // A whole answer needs none; where only the upstream's answer tells that it is a stream, it is made then.
+  const early = job.stream ? newWriter() : undefined;
   try {
-    const signal = clientLeft(response);
-    const call = { callId, endpoint, caller, job, routing, signal, errorStatus: exchange.errors.status };
-    const result = await deps.run(call).finally(cancel);
+    const call = { callId, endpoint, caller, job, routing, signal: clientLeft(response), errorStatus: exchange.errors.status };
+    const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
     if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
-    else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer });
-    else await sendStream(deps, { exchange, result, idempotent, writer });
+    else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer: early ?? newWriter() });
+    else await sendStream(deps, { exchange, result, idempotent, writer: early ?? newWriter() });
   } catch (thrown) {
-    if (!writer.isOpen) throw thrown;
-    await endWithError(deps, { exchange, writer, thrown, wire: undefined });
+    if (!early?.isOpen) throw thrown;
+    await endWithError(deps, { exchange, writer: early, thrown, wire: undefined });
   } finally {
     await idempotent.close();
   }
+}
+
+/** A provider may think for long before its first token. The status waits for it, but not so long that a proxy on the way gives up. */
+function openInTime<Result>({ clock }: CallDeps, writer: SseWriter, result: Promise<Result>): Promise<Result> {
+  return result.finally(clock.after(SILENCE_MS_MAX, () => writer.open()));
 }
 
 /** What a request says about where it may go. */

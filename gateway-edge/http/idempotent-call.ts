@@ -15,9 +15,9 @@ export interface IdempotentCall {
   /** Adds to what will be stored. */
   record(bytes: string | Uint8Array): void;
   /** Stores what was recorded; before the client's last byte, so that its next try finds it. */
-  keep(headers: Readonly<Record<string, string>>, contentType: string): Promise<void>;
+  keep(headers: Readonly<Record<string, string>>, contentType: string): void | Promise<void>;
   /** Frees the key, unless an answer was kept: the same call may be tried again. */
-  close(): Promise<void>;
+  close(): void | Promise<void>;
 }
 
 const DEADLINE_MS = 2000;
@@ -34,16 +34,19 @@ export interface IdempotentInput {
 }
 
 /** Throws IDEMPOTENCY_CONFLICT when the key was used with another body, or its call is still running. */
-export async function beginIdempotentCall(deps: IdempotentDeps, input: IdempotentInput): Promise<IdempotentCall> {
-  if (input.key === undefined) return NOT_IDEMPOTENT;
-  const owner = { keyId: input.keyId, idempotencyKey: input.key, callId: input.callId };
+export function beginIdempotentCall(deps: IdempotentDeps, input: IdempotentInput): IdempotentCall | Promise<IdempotentCall> {
+  return input.key === undefined ? NOT_IDEMPOTENT : beginUnder(deps, input.key, input);
+}
+
+async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentInput): Promise<IdempotentCall> {
+  const owner = { keyId: input.keyId, idempotencyKey: key, callId: input.callId };
   const hash = createHash("sha256").update(input.body);
   if (input.pathModel !== undefined) hash.update(`\n${input.pathModel}`);
   const { answer } = await deps.access.beginIdempotentCall({ ...owner, bodySha256: hash.digest() }, { deadlineMs: DEADLINE_MS });
   return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, owner);
 }
 
-const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, keep: async () => {}, close: async () => {} };
+const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, keep: () => {}, close: () => {} };
 
 function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: string; callId: string }): IdempotentCall {
   let recorded: (string | Uint8Array)[] | undefined = [];

@@ -9,15 +9,22 @@ import type { Usage } from "./usage.ts";
 
 /** The layer that answers a repeated question with the answer it had. What is kept is what the upstream said, before any guardrail. */
 export function cachedRun(deps: CachedRunDeps, run: Run): Run {
-  return async (call) => {
+  return (call) => {
     const keeping = keepingOf(deps, call);
     if (!keeping || (!keeping.controls.read && !keeping.controls.write)) return run(call);
-    if (keeping.face.items) return runItems({ ...deps, run }, call, keeping);
-    const key = keeping.keyOf(keeping.face.request);
-    const entry = await keeping.find(key);
-    if (entry) return answerFromCache(deps, call, { key, entry });
-    return keeping.controls.write ? runAndKeep(run, call, { key, keeping }) : run(call);
+    return keeping.face.items ? runItems({ ...deps, run }, call, keeping) : findOrRun(deps, run, { call, keeping });
   };
+}
+
+async function findOrRun<Answer>(
+  deps: CachedRunDeps,
+  run: Run,
+  { call, keeping }: { call: LayeredCall<Answer>; keeping: Keeping<Answer> },
+): Promise<InferenceResult<Answer>> {
+  const key = keeping.keyOf(keeping.face.request);
+  const entry = await keeping.find(key);
+  if (entry) return answerFromCache(deps, call, { key, entry });
+  return keeping.controls.write ? runAndKeep(run, call, { key, keeping }) : run(call);
 }
 
 async function runAndKeep<Answer>(

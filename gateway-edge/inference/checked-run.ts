@@ -8,6 +8,7 @@ import type { ChatAnswer, Fields } from "../providers/provider.ts";
 import { isFields } from "./faces/message-texts.ts";
 import type { Bill } from "./meter.ts";
 import type { LayeredCall, Run } from "./run.ts";
+import type { InferenceResult } from "./run-inference.ts";
 
 export interface CheckedRunDeps {
   readonly clock: Clock;
@@ -21,34 +22,43 @@ export interface CheckedRunDeps {
  * its own: both were spent, so both are paid and both are in the log.
  */
 export function checkedRun(deps: CheckedRunDeps, run: Run): Run {
-  return async (call) => {
+  return (call) => {
     const check = answerCheck(deps, call);
-    if (!check) return run(call);
-    let spent: Bill | undefined;
-    const checked: typeof call = {
-      ...call,
-      review: async (answer, bill) => {
-        const problem = check(answer);
-        if (problem !== undefined) {
-          spent = bill;
-          throw invalid(problem);
-        }
-        return call.review ? call.review(answer, bill) : answer;
-      },
-    };
-    try {
-      return await run(checked);
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== "JSON_SCHEMA_VALIDATION" || call.signal.aborted) throw error;
-    }
-    const first = spent;
-    const tags = [...call.job.tags, `retry-of:${call.callId}`];
-    const again = await run({ ...checked, callId: newId("call", deps), job: { ...call.job, tags } });
-    return again.type === "answer" && first ? { ...again, bill: { ...again.bill, cost: nanoUsd(first.cost + again.bill.cost) } } : again;
+    return check ? runChecked(deps, run, { call, check }) : run(call);
   };
 }
 
-function answerCheck<Answer>(deps: CheckedRunDeps, { job }: LayeredCall<Answer>): ((answer: Answer) => string | undefined) | undefined {
+type Check<Answer> = (answer: Answer) => string | undefined;
+
+async function runChecked<Answer>(
+  deps: CheckedRunDeps,
+  run: Run,
+  { call, check }: { call: LayeredCall<Answer>; check: Check<Answer> },
+): Promise<InferenceResult<Answer>> {
+  let spent: Bill | undefined;
+  const checked: typeof call = {
+    ...call,
+    review: async (answer, bill) => {
+      const problem = check(answer);
+      if (problem !== undefined) {
+        spent = bill;
+        throw invalid(problem);
+      }
+      return call.review ? call.review(answer, bill) : answer;
+    },
+  };
+  try {
+    return await run(checked);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "JSON_SCHEMA_VALIDATION" || call.signal.aborted) throw error;
+  }
+  const first = spent;
+  const tags = [...call.job.tags, `retry-of:${call.callId}`];
+  const again = await run({ ...checked, callId: newId("call", deps), job: { ...call.job, tags } });
+  return again.type === "answer" && first ? { ...again, bill: { ...again.bill, cost: nanoUsd(first.cost + again.bill.cost) } } : again;
+}
+
+function answerCheck<Answer>(deps: CheckedRunDeps, { job }: LayeredCall<Answer>): Check<Answer> | undefined {
   if (job.operation !== "chat" || job.stream) return undefined;
   const format = job.face?.().request["response_format"];
   const asked = isFields(format) && format["type"] === "json_schema" && isFields(format["json_schema"]) ? format["json_schema"] : undefined;

@@ -39,7 +39,7 @@ const ALWAYS = new Set(["max_tokens", "max_completion_tokens"]);
 
 /** A body with only what the model understands; refuses the rest by name, or leaves it out where that is allowed. */
 export function keepSupported<Body extends Fields>(body: Body, supported: readonly string[], dropParams: boolean): Body {
-  const understood = new Set(supported);
+  const understood = setOf(supported);
   const lacking = Object.keys(body).filter((name) => KNOWN.has(name) && !ALWAYS.has(name) && !understood.has(name));
   const refused = lacking.filter((name) => !isNeutral(name, body[name]));
   if (refused.length > 0 && !dropParams) {
@@ -49,6 +49,15 @@ export function keepSupported<Body extends Fields>(body: Body, supported: readon
   }
   if (lacking.length === 0) return body;
   return Object.fromEntries(Object.entries(body).filter(([name]) => !lacking.includes(name))) as Body;
+}
+
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+/** Adapters keep one list for each family of models. */
+function setOf(names: readonly string[]): ReadonlySet<string> {
+  const known = sets.get(names) ?? new Set(names);
+  sets.set(names, known);
+  return known;
 }
 
 // Asking for one choice, or for no penalty, asks for nothing.

@@ -146,7 +146,8 @@ class RunningCall<Answer> {
     const { job, signal, routing } = this.#call;
     for (;;) {
       signal.throwIfAborted();
-      const attempt = await this.#meter.outside(this.#route.next(signal));
+      const next = this.#route.next(signal);
+      const attempt = next instanceof Promise ? await this.#meter.outside(next) : next;
       if (!attempt) throw this.#exhausted();
       const dropParams = routing.dropParams ?? this.#deps.dropParams();
       const opened = await this.#meter.outside(openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams }));

@@ -6,8 +6,9 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** The Idempotency-Key of a request, undefined without one. */
 export function idempotencyKey(request: IncomingMessage): string | undefined {
-  const given = request.headersDistinct["idempotency-key"];
-  if (given === undefined) return undefined;
+  // Node takes all headers apart again to tell repeated ones: not for the many requests without one.
+  if (request.headers["idempotency-key"] === undefined) return undefined;
+  const given = request.headersDistinct["idempotency-key"] ?? [];
   const [key] = given;
   if (given.length === 1 && key !== undefined && KEY.test(key)) return key;
   const message = "must be sent once, as 1 to 255 visible ASCII characters";

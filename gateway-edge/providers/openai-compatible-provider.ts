@@ -182,13 +182,29 @@ interface JsonCall {
 }
 
 function jsonRequest(spec: OpenAiSpec, { target, operation, fields }: JsonCall): UpstreamRequest {
-  const { url, headers } = spec.locate(target, PATHS[operation]);
+  const { url, headers } = locatedJson(spec, target, operation);
   const extra = asFields(target.params["extra_body"]);
   return {
     url,
-    headers: { ...headers, "content-type": "application/json" },
+    headers,
     body: JSON.stringify({ ...fields, ...extra, model: target.inferenceModelId }),
   };
+}
+
+type Located = ReturnType<OpenAiSpec["locate"]>;
+
+const located = new WeakMap<ProviderTarget, Map<OpenAiSpec, Partial<Record<Operation, Located>>>>();
+
+/** The same for every call of a deployment, so worked out once. */
+function locatedJson(spec: OpenAiSpec, target: ProviderTarget, operation: Operation): Located {
+  const bySpec = located.get(target) ?? new Map<OpenAiSpec, Partial<Record<Operation, Located>>>();
+  const byOperation = bySpec.get(spec) ?? {};
+  const known = byOperation[operation];
+  if (known) return known;
+  const { url, headers } = spec.locate(target, PATHS[operation]);
+  const found = { url, headers: { ...headers, "content-type": "application/json" } };
+  located.set(target, bySpec.set(spec, { ...byOperation, [operation]: found }));
+  return found;
 }
 
 function familyOf(families: readonly ModelFamily[], model: string): ModelFamily | undefined {

@@ -70,7 +70,7 @@ export interface RouteRun {
    * The next attempt, after the back-off where one is due; undefined when nothing more is allowed, then `lastError` says why. The
    * deployment counts as busy from here on. Rejects when the signal is aborted during the back-off, and the run is over.
    */
-  next(signal?: AbortSignal): Promise<Attempt | undefined>;
+  next(signal?: AbortSignal): Attempt | Promise<Attempt | undefined>;
   failed(attempt: Attempt, error: AppError, how: FailedAttempt): void;
   succeeded(attempt: Attempt, answer: AnswerFacts): void;
   /** The client left. Neither good nor bad for the deployment; the run is over. */

@@ -79,11 +79,17 @@ export class Run implements RouteRun {
     return this.#lastError;
   }
 
-  async next(signal?: AbortSignal): Promise<Attempt | undefined> {
+  next(signal?: AbortSignal): Attempt | Promise<Attempt | undefined> {
     assert(this.#open === undefined, "an attempt must end before the next one begins");
-    while (!this.#over) {
-      const stage = this.#stage ?? this.#enter();
-      if (!stage) break;
+    const stage = this.#over ? undefined : (this.#stage ?? this.#enter());
+    // Nearly every call needs one attempt, and nobody waits for that.
+    const target = stage && !stage.failure ? this.#first(stage) : undefined;
+    this.#stage = stage;
+    return stage && target ? this.#begin(stage, target) : this.#nextAfter(stage, signal);
+  }
+
+  async #nextAfter(failed: Stage | undefined, signal: AbortSignal | undefined): Promise<Attempt | undefined> {
+    for (let stage = failed; stage; stage = this.#over ? undefined : this.#enter()) {
       this.#stage = stage;
       const target = stage.failure ? await this.#again(stage, stage.failure, signal) : this.#first(stage);
       if (target) return this.#begin(stage, target);

@@ -2,13 +2,14 @@ import type { ChatAdapter, ChatAnswer, ChatBody, ChatCall, Fields, Provider } fr
 import type { ChatRequest } from "../../schemas/chat.ts";
 import { chatFace } from "../faces/chat.ts";
 import { readEvents } from "../framing.ts";
-import type { Job, JobWork } from "../job.ts";
+import type { Job, JobFace, JobWork } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 
 export function chatJob(request: ChatRequest): Job<ChatAnswer> {
   const body = bodyOf(request);
   const stream = request.stream === true;
+  let face: JobFace<ChatAnswer> | undefined;
   const callOf = (maxOutputTokens: number, kept: ChatBody = body): ChatCall => ({ body: kept, stream, maxOutputTokens });
   return {
     operation: "chat",
@@ -34,7 +35,11 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
       const adapter = chatOf(provider);
       return adapter.readStream(readEvents(adapter.framing, bytes), callOf(0));
     },
-    face: () => chatFace(request, (changed) => chatJob(changed as ChatRequest)),
+    // Several layers look at it, one after the other.
+    face: () => {
+      face ??= chatFace(request, (changed) => chatJob(changed as ChatRequest));
+      return face;
+    },
   };
 }
 
@@ -44,10 +49,12 @@ function chatOf(provider: Provider): ChatAdapter {
 }
 
 function bodyOf(request: ChatRequest): ChatBody {
+  const fields = providerFields(request);
   // An empty list of tools is a 400 at most providers and means the same as none.
-  const isEmptyTools = ([name, value]: [string, unknown]) =>
-    (name === "tools" || name === "functions") && (value as unknown[]).length === 0;
-  return Object.fromEntries(Object.entries(providerFields(request)).filter((field) => !isEmptyTools(field))) as unknown as ChatBody;
+  const isEmptyTools = (name: string) => (name === "tools" || name === "functions") && (fields[name] as unknown[]).length === 0;
+  const names = Object.keys(fields);
+  if (!names.some(isEmptyTools)) return fields as unknown as ChatBody;
+  return Object.fromEntries(names.filter((name) => !isEmptyTools(name)).map((name) => [name, fields[name]])) as unknown as ChatBody;
 }
 
 function toolTokens(body: ChatBody, counter: { countText(text: string): number }): number {

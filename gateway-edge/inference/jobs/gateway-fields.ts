@@ -21,8 +21,10 @@ export const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
 
 /** The fields of a request that are for the provider: no gateway fields, no nulls. */
 export function providerFields(request: Fields): Fields {
-  const isSent = ([name, value]: [string, unknown]) => !GATEWAY_FIELDS.has(name) && value !== undefined && value !== null;
-  return Object.fromEntries(Object.entries(request).filter(isSent));
+  const isSent = (name: string) => !GATEWAY_FIELDS.has(name) && request[name] !== undefined && request[name] !== null;
+  // Most requests have none of them.
+  if (Object.keys(request).every(isSent)) return request;
+  return Object.fromEntries(Object.entries(request).filter(([name]) => isSent(name)));
 }
 
 /** What the operator set as the deployment's own default, in LiteLLM's way: beside its address and key. */
@@ -37,9 +39,15 @@ const DEFAULTABLE = [
   "response_format",
 ];
 
+const defaults = new WeakMap<Fields, Fields>();
+
 export function defaultsOf(params: Fields): Fields {
+  const known = defaults.get(params);
+  if (known) return known;
   const isSet = (name: string) => params[name] !== undefined && params[name] !== null;
-  return Object.fromEntries(DEFAULTABLE.filter(isSet).map((name) => [name, params[name]]));
+  const found = Object.fromEntries(DEFAULTABLE.filter(isSet).map((name) => [name, params[name]]));
+  defaults.set(params, found);
+  return found;
 }
 
 /** LiteLLM's way to label calls: metadata.tags. */
