@@ -7,7 +7,7 @@ import { createEdgeRuns } from "./assistants/edge-runs.ts";
 import { connectControlPlane } from "./clients/control-plane.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
-import { inferenceDoor, inferenceOperations, inferenceRoutes, platformMessagesHandler } from "./http/routes.ts";
+import { inferenceOperations, inferenceRoutes, platformMessagesHandler } from "./http/routes.ts";
 import { createInference } from "./inference/create.ts";
 import { listen } from "./listen.ts";
 import { addCallFigures, createMetrics } from "./platform/metrics.ts";
@@ -29,16 +29,15 @@ await runMain("tributary edge", async () => {
   let stopping = false;
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
-    const routeParts = { inference, worker, runs, authProfile };
     const app = createApp(deps, {
-      inferenceRoutes: inferenceRoutes(deps, routeParts),
+      inferenceRoutes: inferenceRoutes(deps, { inference, worker, runs, authProfile }),
       inferenceOperations,
       messagesHandler: platformMessagesHandler(deps, { inference }),
       isMasterKey: (sha256) => inference.isMasterKey(sha256),
       ready: () => !stopping && inference.ready(),
       metrics,
     });
-    return listen(inferenceDoor(deps, routeParts, app), { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe });
+    return listen(app, { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe });
   };
   const listeners = [await open(config.authProfile, config.port)];
   if (config.hostedPort !== undefined) listeners.push(await open("hosted", config.hostedPort));

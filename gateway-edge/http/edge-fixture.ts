@@ -41,7 +41,7 @@ import { requestId } from "../middleware/request-id.ts";
 import { createMemoryRecords } from "../records/memory-records.ts";
 import type { Worker } from "../records/worker.ts";
 import { startWork } from "../work.ts";
-import { inferenceDoor, inferenceRoutes, platformMessagesHandler } from "./routes.ts";
+import { inferenceRoutes, platformMessagesHandler } from "./routes.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
 export const USER_TOKEN = "user.token.x";
@@ -310,13 +310,12 @@ export async function startEdge(control = new FakeControl(), parts: InferencePar
   const servers: Server[] = [];
   const open = async (authProfile: "gateway" | "hosted") => {
     const app = express();
-    const routeParts = { inference, worker, runs, authProfile };
-    app.use(inferenceRoutes(deps, routeParts));
+    app.use(inferenceRoutes(deps, { inference, worker, runs, authProfile }));
     app.use(requestId(deps));
     app.post("/api/gw/messages", platformMessagesHandler(deps, { inference }));
     app.use("/api", platformErrorHandler(silentLogger));
     app.use(gatewayNotFound, gatewayErrorHandler);
-    const server = createServer(inferenceDoor(deps, routeParts, app));
+    const server = createServer(app);
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -50,7 +50,7 @@ function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], method
 }
 
 /** Every answer, also a refusal, tells which request and which call it belongs to. */
-export function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
+function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
   assignRequestId(request, response, deps);
   const callId = newId("call", deps);
   response.locals["callId"] = callId;
@@ -58,7 +58,7 @@ export function nameCall(deps: EdgeDeps, request: Request, response: Response): 
   response.setHeader("x-gw-call-id", callId);
 }
 
-export function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHandler[] {
+function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHandler[] {
   return [logFailure(logger), onError];
 }
 

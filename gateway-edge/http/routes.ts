@@ -1,10 +1,9 @@
-import type { RequestListener } from "node:http";
-import { type Request, type RequestHandler, type Response, Router } from "express";
+import { type RequestHandler, Router } from "express";
 import type { EdgeRuns } from "../assistants/edge-runs.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { Inference } from "../inference/create.ts";
 import { anthropicErrorHandler } from "../middleware/anthropic-error.ts";
-import { type AuthProfile, authenticateKey, keyAuthentication } from "../middleware/authenticate-key.ts";
+import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
 import { gatewayErrorHandler } from "../middleware/gateway-error.ts";
 import type { Worker } from "../records/worker.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
@@ -16,8 +15,7 @@ import { chatCompletionsHandler } from "./chat-completions.ts";
 import { completionsHandler } from "./completions.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { describeFilesAndBatches, filesAndBatches } from "./files-and-batches.ts";
-import { errorHandlers, type Gate, type GatedRoute, gatedRouter, nameCall } from "./gate.ts";
-import { hotDoor } from "./hot-door.ts";
+import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
 import { imageEditsHandler, imagesHandler } from "./images.ts";
 import {
   IMAGE_EDITS_PATHS,
@@ -80,19 +78,6 @@ export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
-}
-
-/** The way in front of an app that has the routes above: what is called all day does not go through express. */
-export function inferenceDoor(deps: EdgeDeps, { inference, authProfile }: RouteParts, app: RequestListener): RequestListener {
-  // An edge that is open to web pages says so with every answer, which is express's work.
-  if (deps.config.corsOrigins.length > 0) return app;
-  const door = {
-    routes: hotRoutes(callDeps(deps, inference)),
-    name: (request: Request, response: Response) => nameCall(deps, request, response),
-    authenticate: keyAuthentication(authProfile, inference),
-    onError: errorHandlers(deps, gateOf({ inference, authProfile })),
-  };
-  return hotDoor(door, app);
 }
 
 function gateOf({ inference, authProfile }: Pick<RouteParts, "inference" | "authProfile">): Gate {

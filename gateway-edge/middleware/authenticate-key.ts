@@ -32,7 +32,7 @@ export function authenticateKey(profile: AuthProfile, directory: KeyDirectory): 
 }
 
 /** Who sent a request; at once where this edge knows the key, as it nearly always does. */
-export function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (request: IncomingMessage) => Caller | Promise<Caller> {
+function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (request: IncomingMessage) => Caller | Promise<Caller> {
   const known = (caller: Caller | undefined): Caller => {
     if (caller === undefined) throw invalidKey(profile);
     return caller;
