@@ -231,7 +231,7 @@ describe("requests that are refused", () => {
     ["no epochs", "/train", { dataset: ROWS, config: { epochs: 0 } }, 422, "VALIDATION_ERROR"],
     ["epochs without end", "/train", { dataset: ROWS, config: { epochs: 1001 } }, 422, "VALIDATION_ERROR"],
     ["a learning rate of 0", "/train", { dataset: ROWS, config: { lr: 0 } }, 422, "VALIDATION_ERROR"],
-    ["privacy we do not give", "/train", { dataset: ROWS, config: { noise_multiplier: 1 } }, 422, "VALIDATION_ERROR"],
+    ["noise without a bound on the update", "/train", { dataset: ROWS, config: { noise_multiplier: 1 } }, 422, "VALIDATION_ERROR"],
     ["an unknown format", "/train", { dataset: ROWS, format: "onnx" }, 422, "VALIDATION_ERROR"],
     ["no list", "/aggregate", {}, 422, "VALIDATION_ERROR"],
     ["an empty list", "/aggregate", { parameters_list: [] }, 422, "EMPTY_LIST"],

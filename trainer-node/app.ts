@@ -1,13 +1,14 @@
 import express, { type Express } from "express";
 import type { TrainerDeps } from "./deps.ts";
 import { TrainerError } from "./errors.ts";
+import { refuseStrangers } from "./http/access.ts";
 import { blobRoutes } from "./http/blobs.ts";
 import { callRoutes } from "./http/calls.ts";
 import { errorResponse } from "./http/error-response.ts";
 import { healthRoutes, infoRoutes } from "./http/info.ts";
 import { jobRoutes } from "./http/jobs.ts";
-import { loopbackOnly } from "./http/loopback-only.ts";
 import { observe } from "./http/observe.ts";
+import { roundRoutes } from "./http/rounds.ts";
 import { OPERATION_NAMES } from "./pool/messages.ts";
 
 const KNOWN_ROUTES = new Set([
@@ -26,10 +27,11 @@ export function createApp(deps: TrainerDeps): Express {
   app.use(observe(deps, KNOWN_ROUTES));
   // Before the guard: a probe of an orchestrator comes from another address, and learns nothing here.
   app.use(healthRoutes(deps));
-  app.use(loopbackOnly(deps.settings.auth));
+  app.use(refuseStrangers(deps.settings));
   app.use(callRoutes(deps));
   app.use(jobRoutes(deps));
   app.use(blobRoutes(deps));
+  app.use(roundRoutes(deps));
   app.use(infoRoutes(deps));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);

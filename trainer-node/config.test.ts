@@ -10,7 +10,14 @@ describe("the trainer's configuration", () => {
   });
 
   test("every problem is told at once", () => {
-    const wrong = { TRAINER_PORT: "99999", TRAINER_THREADS: "0", TRAINER_QUEUE_MAX: "-1", LOG_LEVEL: "loud" };
+    const wrong = {
+      TRAINER_PORT: "99999",
+      TRAINER_TOKEN: "short",
+      TRAINER_BUILTINS: "maybe",
+      TRAINER_THREADS: "0",
+      TRAINER_QUEUE_MAX: "-1",
+      LOG_LEVEL: "loud",
+    };
     expect(() => readTrainerConfig(wrong)).toThrow(
       expect.objectContaining({ problems: Object.keys(wrong).map((name) => expect.stringContaining(name)) }),
     );

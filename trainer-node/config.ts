@@ -14,8 +14,14 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
     {
       TRAINER_PORT: portSetting(5000),
       HOST: z.string().default("127.0.0.1"),
-      /** "loopback": calls from other machines are refused, for this node cannot check keys. "none": anyone who reaches the port may call. */
+      /** Without a token. "loopback": calls from other machines are refused. "none": anyone who reaches the port may call. */
       TRAINER_AUTH: z.enum(["loopback", "none"]).default("loopback"),
+      /** Where set, every call must carry it, as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`. */
+      TRAINER_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
+      /** A module that registers functions (trainer-node/sdk.ts), as a path or file:// address. The threads load it. */
+      TRAINER_FUNCTIONS: z.string().min(1).optional(),
+      /** "off": what is not registered is answered 501, not by a built-in function. */
+      TRAINER_BUILTINS: z.enum(["on", "off"], "must be on or off").default("on"),
       /** A JSON file of rows or {x, y}, used when a request names no dataset. */
       DATASET_PATH: z.string().optional(),
       TRAINER_THREADS: countSetting(availableParallelism(), { min: 1, max: 1024 }),

@@ -1,16 +1,23 @@
 import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
+import type { FunctionName } from "./functions/registry.ts";
+import type { KeptAnswers } from "./idempotency/kept-answers.ts";
 import type { JobStore } from "./jobs/job-store.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ByteBudget } from "./pool/byte-budget.ts";
 import type { ComputePool } from "./pool/pool.ts";
+import type { ClosedRounds } from "./rounds/closed-rounds.ts";
 
 /** What the HTTP side needs; assembled by main.ts, and by tests. */
 export interface TrainerDeps {
   readonly pool: ComputePool;
   readonly budget: ByteBudget;
   readonly jobs?: JobStore | undefined;
+  readonly rounds: ClosedRounds;
+  readonly keptAnswers: KeptAnswers;
+  /** What the operator's module registered, once the threads have loaded it. */
+  readonly registered: () => readonly FunctionName[];
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -22,7 +29,12 @@ export interface TrainerDeps {
 
 export interface TrainerSettings {
   readonly version: string;
+  /** Without a token. */
   readonly auth: "loopback" | "none";
+  /** Where set, every call must carry it. */
+  readonly token?: string | undefined;
+  /** False: what nobody registered is answered 501. */
+  readonly builtins?: boolean | undefined;
   readonly bodyBytesMax: number;
   /** Of calls whose body is worked on while it arrives; as `bodyBytesMax` where absent. */
   readonly streamBytesMax?: number | undefined;

@@ -6,11 +6,14 @@ import { silentLogger } from "../common/logger.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
 import type { TrainerDeps } from "./deps.ts";
+import type { FunctionName } from "./functions/registry.ts";
+import { createKeptAnswers } from "./idempotency/kept-answers.ts";
 import { createJobStore } from "./jobs/job-store.ts";
 import { createMetrics } from "./metrics.ts";
 import { createByteBudget } from "./pool/byte-budget.ts";
 import type { WorkerData } from "./pool/messages.ts";
 import { createPool } from "./pool/pool.ts";
+import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { type RunningServer, startServer } from "./server.ts";
 
 export const BODY_BYTES_MAX = 200_000;
@@ -39,6 +42,9 @@ export async function startNode(
     blobBytesMax?: number;
     recordBytesInMemory?: number;
     datasetUris?: readonly string[];
+    functionsUrl?: string;
+    builtins?: boolean;
+    token?: string;
   } = {},
 ): Promise<Node> {
   const { threads = 2, queueMax = 16, taskTimeoutMs = 20_000, bytesBudget = 10_000_000 } = options;
@@ -50,6 +56,8 @@ export async function startNode(
     tempFolder: folder,
     recordBytesInMemory: options.recordBytesInMemory,
     datasetUris: options.datasetUris,
+    functionsUrl: options.functionsUrl,
+    builtins: options.builtins,
   };
   const pool = createPool({
     threads,
@@ -64,6 +72,8 @@ export async function startNode(
   const settings = {
     version: "test",
     auth: "loopback" as const,
+    token: options.token,
+    builtins: options.builtins,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     streamBytesMax: options.streamBytesMax,
     bodyIdleMs: options.bodyIdleMs,
@@ -74,10 +84,14 @@ export async function startNode(
     taskTimeoutMs,
     hasDefaultDataset: false,
   };
+  let registered: readonly FunctionName[] = [];
   const deps: TrainerDeps = {
     pool,
     budget,
     jobs: createJobStore({ clock: systemClock, random: systemRandom, limits: { jobsMax: 4, answerBytesMax: 1_000_000, keepMs: 60_000 } }),
+    rounds: createClosedRounds({ clock: systemClock }),
+    keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
+    registered: () => registered,
     metrics: createMetrics({ pool, budget }),
     clock: systemClock,
     random: systemRandom,
@@ -86,7 +100,7 @@ export async function startNode(
     state: options.state ?? (() => "ready"),
   };
   const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0, clock: systemClock });
-  await pool.warmUp();
+  registered = await pool.warmUp();
   return {
     url: `http://127.0.0.1:${server.port}`,
     deps,

@@ -7,6 +7,7 @@ import type { ByteReservation } from "../pool/byte-budget.ts";
 import { OPERATION_NAMES, type Operation } from "../pool/messages.ts";
 import type { ComputeAnswer } from "../pool/pool.ts";
 import { answerTypeOf, bodyTypeOf, CONTENT_TYPES } from "./body-types.ts";
+import { answerKnownJob, type IdempotentCall, idempotentCall } from "./idempotent-call.ts";
 import { onlyMethods } from "./methods.ts";
 import { type ReadBody, readBody } from "./read-body.ts";
 
@@ -29,22 +30,46 @@ export function callRoutes(deps: TrainerDeps): Router {
 function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
   return async (request, response) => {
     refuseDraining(deps);
+    const answerType = answerTypeOf(request.headers, bodyTypeOf(request.headers));
     const reservation = deps.budget.open();
+    const keyed = idempotentCall(request, operation, deps);
     let handedOn = false;
     try {
-      const answerType = answerTypeOf(request.headers, bodyTypeOf(request.headers));
-      const body = await readBody(request, response, bodyOptions(operation, deps, reservation));
-      if (wantsJob(request) && deps.jobs) {
+      const body = await readBody(request, response, { ...bodyOptions(operation, deps, reservation), onChunk: keyed?.hash });
+      if (keyed?.earlier) {
+        await answerAgain(response, body, { ...keyed, earlier: keyed.earlier }, deps);
+      } else if (wantsJob(request) && deps.jobs) {
         handedOn = true;
-        await answerJob(request, response, { operation, body, answerType, reservation }, deps);
-        return;
+        const id = await answerJob(request, response, { operation, body, answerType, reservation }, deps);
+        keyed?.finish({ type: "job", id });
+      } else {
+        // Who named a key may leave and ask again, so the work goes on.
+        const signal = keyed ? new AbortController().signal : clientLeft(response);
+        const answer = await runCall(request, { operation, body, answerType, signal }, deps);
+        keyed?.finish({ type: "answer", answer, answerType });
+        sendAnswer(response, answer, answerType, deps);
       }
-      const answer = await runCall(request, { operation, body, answerType, signal: clientLeft(response) }, deps);
-      sendAnswer(response, answer, answerType, deps);
+    } catch (thrown) {
+      keyed?.fail();
+      throw thrown;
     } finally {
       if (!handedOn) reservation.release();
     }
   };
+}
+
+/** The answer this key had before, once the body is known to be the same; nothing is worked on. */
+async function answerAgain(
+  response: Response,
+  body: ReadBody,
+  { earlier }: { earlier: NonNullable<IdempotentCall["earlier"]> },
+  deps: TrainerDeps,
+): Promise<void> {
+  deps.metrics.countBytes("in", await body.sendRest(AbortSignal.abort()));
+  const result = earlier();
+  response.setHeader("Idempotent-Replayed", "true");
+  if (result.type === "job") answerKnownJob(response, result.id, deps);
+  else sendAnswer(response, result.answer, result.answerType, deps);
 }
 
 interface CallInput {
@@ -64,7 +89,7 @@ async function runCall(request: Request, input: CallInput & { signal: AbortSigna
   return answer;
 }
 
-function taskOf(request: Request, { operation, body, answerType }: CallInput, { random }: TrainerDeps) {
+function taskOf(request: Request, { operation, body, answerType }: CallInput, { random, rounds }: TrainerDeps) {
   const config = request.get("x-train-config");
   const bodyType = bodyTypeOf(request.headers);
   return {
@@ -76,6 +101,8 @@ function taskOf(request: Request, { operation, body, answerType }: CallInput, { 
     answerType,
     config,
     seed: random.bytes(4).readUInt32LE(),
+    closedRounds: rounds.list(),
+    noiseKey: random.bytes(32),
   } as const;
 }
 
@@ -99,7 +126,7 @@ async function answerJob(
   response: Response,
   input: CallInput & { reservation: ByteReservation },
   deps: TrainerDeps,
-): Promise<void> {
+): Promise<string> {
   const job = startJob(
     { task: taskOf(request, input, deps), answerType: input.answerType, release: () => input.reservation.release() },
     deps,
@@ -107,6 +134,7 @@ async function answerJob(
   deps.metrics.countBytes("in", await input.body.sendRest(job.settled));
   response.status(202).setHeader("Location", `/v1/jobs/${job.id}`).setHeader("Preference-Applied", "respond-async");
   response.json(job.view());
+  return job.id;
 }
 
 function wantsJob(request: Request): boolean {
@@ -114,9 +142,11 @@ function wantsJob(request: Request): boolean {
   return preferred || request.query["async"] === "1";
 }
 
-function bodyOptions(operation: Operation, { settings }: TrainerDeps, reservation: ByteReservation) {
+function bodyOptions(operation: Operation, { settings, registered }: TrainerDeps, reservation: ByteReservation) {
   const { bodyBytesMax, streamBytesMax = bodyBytesMax, bodyIdleMs = BODY_IDLE_MS } = settings;
-  return { bodyBytesMax: STREAMED.has(operation) ? streamBytesMax : bodyBytesMax, idleMs: bodyIdleMs, reservation };
+  // A registered aggregate is given all clients at once.
+  const streamed = STREAMED.has(operation) && !registered().includes("aggregate");
+  return { bodyBytesMax: streamed ? streamBytesMax : bodyBytesMax, idleMs: bodyIdleMs, reservation };
 }
 
 function refuseDraining({ state }: TrainerDeps): void {

@@ -31,10 +31,10 @@ export function healthRoutes({ state }: TrainerDeps): Router {
 }
 
 /** `/v1/info` (what the node can do) and `/metrics`. */
-export function infoRoutes({ metrics, settings }: TrainerDeps): Router {
+export function infoRoutes({ metrics, settings, registered }: TrainerDeps): Router {
   const router = Router();
   get(router, "/v1/info", (_request, response) => {
-    response.json(describeNode(settings));
+    response.json(describeNode(settings, registered()));
   });
   get(router, "/metrics", async (_request, response) => {
     response.type(metrics.contentType).send(await metrics.text());
@@ -56,13 +56,17 @@ const TRAIN_SETTINGS = {
   momentum: "0 to below 1, default 0.9",
   mu: "weight of FedProx's proximal term, default 0",
   clip_norm: "greatest length of the update; 0 or absent is none",
+  noise_multiplier: "standard deviation of Gaussian noise on every number of the update, in units of clip_norm; default 0",
 };
 
-function describeNode(settings: TrainerDeps["settings"]): object {
+function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {
+  const { builtins = true } = settings;
   return {
     version: settings.version,
     kernel: createKernels(0).name,
-    operations: OPERATION_NAMES,
+    operations: builtins ? OPERATION_NAMES : [...registered, "call"],
+    registered,
+    builtins,
     formats: FORMATS,
     body_types: Object.values(CONTENT_TYPES),
     dtypes: DTYPES,

@@ -15,6 +15,8 @@ export interface BodyOptions {
   readonly bodyBytesMax: number;
   readonly idleMs: number;
   readonly reservation: ByteReservation;
+  /** Told of every piece as it comes. */
+  readonly onChunk?: ((chunk: Uint8Array) => void) | undefined;
 }
 
 /** The beginning of a body, which is all of it unless there is a ring. */
@@ -76,7 +78,7 @@ interface Chunks {
   next(): Promise<Buffer | undefined>;
 }
 
-function countedChunks(request: IncomingMessage, { bodyBytesMax, idleMs, reservation }: BodyOptions): Chunks {
+function countedChunks(request: IncomingMessage, { bodyBytesMax, idleMs, reservation, onChunk }: BodyOptions): Chunks {
   const iterator = (request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   let total = 0;
   return {
@@ -86,6 +88,7 @@ function countedChunks(request: IncomingMessage, { bodyBytesMax, idleMs, reserva
       total += value.byteLength;
       if (total > bodyBytesMax) throw tooLarge(bodyBytesMax, total);
       if (total <= STREAM_RESERVE_BYTES) reservation.grow(value.byteLength);
+      onChunk?.(value);
       return value;
     },
   };

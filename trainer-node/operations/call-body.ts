@@ -19,7 +19,7 @@ const LIST_FIELD = "parameters_list";
  */
 export function readCallBody(
   source: ByteSource,
-  call: { bodyType: BodyType; list: boolean; config: string | undefined; intake: ClientIntake },
+  call: { bodyType: BodyType; list: boolean; config: string | undefined; intake: ClientIntake<unknown> },
 ): Record<string, unknown> {
   const fields = readers[call.bodyType](source, call);
   for (const field of BYTE_FIELDS) {

@@ -19,10 +19,13 @@ export class ClientEntry {
   }
 }
 
-export interface ClientIntake {
-  /** Reads one client's container and keeps its tensors; the bytes are the caller's again afterwards. */
-  take(bytes: Uint8Array, index: number): ClientEntry;
+export interface ClientIntake<Entry = ClientEntry> {
+  /** Takes what it needs of one client's parameters; the bytes are the caller's again afterwards. */
+  take(bytes: Uint8Array, index: number): Entry;
 }
+
+/** For a registered aggregate: every client's bytes as they came, pickles too, for nobody here looks inside. */
+export const rawIntake: ClientIntake<Uint8Array> = { take: (bytes) => bytes.slice() };
 
 /** Takes clients as they arrive: each is decoded, checked against the first and put among the records before the next is looked at. */
 export function createClientIntake(records: OpenRecords): ClientIntake {

@@ -2,7 +2,7 @@ import { TrainerError } from "../errors.ts";
 import { createByteBuffer } from "../stream/byte-buffer.ts";
 import type { ByteSource } from "../stream/byte-source.ts";
 import { PART_BYTES_MAX } from "./call-limits.ts";
-import type { ClientEntry, ClientIntake } from "./client-intake.ts";
+import type { ClientIntake } from "./client-intake.ts";
 
 /**
  * The octet body of /aggregate: frames one after the other, each four bytes of header length (little-endian), a JSON header and the bytes
@@ -18,10 +18,10 @@ interface FrameHeader {
   readonly weight?: unknown;
 }
 
-export function readFrames(source: ByteSource, intake: ClientIntake): Record<string, unknown> {
+export function readFrames(source: ByteSource, intake: ClientIntake<unknown>): Record<string, unknown> {
   const reader = createReader(source);
   const buffer = createByteBuffer(PART_BYTES_MAX);
-  const entries: ClientEntry[] = [];
+  const entries: unknown[] = [];
   const headers: FrameHeader[] = [];
   const fields: Record<string, unknown> = {};
   for (;;) {

@@ -1,7 +1,7 @@
 import { decodeParameters, type Format } from "../codec/parameters.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { findTask } from "../compute/tasks/registry.ts";
-import type { Learner, Progress } from "../compute/tasks/task.ts";
+import type { Learner } from "../compute/tasks/task.ts";
 import type { Tensor } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import type { OpenRecords } from "../records/client-records.ts";
@@ -16,11 +16,18 @@ export interface OperationContext {
   /** For a caller who named none; chance is not made in workers. */
   readonly seed: number;
   readonly monotonicMs: () => number;
-  readonly onProgress: (progress: Progress) => void;
+  readonly onProgress: (progress: object) => void;
   /** Bytes that were put here before, by their hash. */
   readonly readBlob: (digest: string) => Uint8Array<ArrayBuffer>;
   readonly records: OpenRecords;
   readonly intake: ClientIntake;
+  /** Whether what nobody registered is done by the node itself. */
+  readonly builtins: boolean;
+  /** Aborts when the work is wanted no more; only registered functions that wait for something can see it. */
+  readonly signal: AbortSignal;
+  readonly closedRounds: ReadonlySet<string>;
+  /** What the noise of this call is made from. Nobody else knows it, for whoever does can take the noise away again. */
+  readonly noiseKey: Uint8Array;
 }
 
 /** The model a train or evaluate call starts from: the one sent, or a fresh one of the data's size. */

@@ -8,18 +8,15 @@ import { TrainerError } from "../errors.ts";
 import { CLIENTS_MAX } from "./call-limits.ts";
 import { ClientEntry } from "./client-intake.ts";
 
-const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be base64 text");
+export const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be base64 text");
 const entry = z.custom<ClientEntry>((value) => value instanceof ClientEntry, "must be base64 text");
 const seed = z.int().min(0).max(SEED_MAX);
 const format = z.enum(FORMATS, `must be one of: ${FORMATS.join(", ")}`);
-const digest = z.string().regex(/^[0-9a-fA-F]{64}$/, "must be a sha-256 in hex");
-const reference = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hex digits");
-const roundId = z.union([z.string(), z.number()]).nullish();
+export const digest = z.string().regex(/^[0-9a-fA-F]{64}$/, "must be a sha-256 in hex");
+export const reference = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hex digits");
+export const roundId = z.union([z.string(), z.number()]).nullish();
 
-/** A setting of the contract that would change the result and is not built yet: its neutral value passes, anything else is refused, not ignored. */
-const notOffered = z.literal(0, "is not offered by this node yet").nullish();
-
-const config = z.object({
+const settings = z.object({
   task: z.enum(TASK_NAMES as [string, ...string[]], `must be one of: ${TASK_NAMES.join(", ")}`).default("softmax"),
   epochs: z.int().min(1).max(1000).default(1),
   batch_size: z.int().min(1).max(100_000).default(10),
@@ -29,7 +26,8 @@ const config = z.object({
   momentum: z.number().min(0).lt(1).default(0.9),
   mu: z.number().min(0).max(1000).nullish(),
   clip_norm: z.number().min(0).nullish(),
-  noise_multiplier: notOffered,
+  /** Standard deviation of the noise on each number of the update, in units of clip_norm. */
+  noise_multiplier: z.number().min(0).max(1e6).nullish(),
   classes: z.int().min(2).max(10_000).optional(),
   hidden: z.array(z.int().min(1).max(8192)).min(1).max(8).optional(),
   filters: z.int().min(1).max(128).optional(),
@@ -40,6 +38,10 @@ const config = z.object({
     .optional(),
   dimensions: z.int().min(1).max(1024).optional(),
   context: z.int().min(1).max(256).optional(),
+});
+const config = settings.refine(({ noise_multiplier: noise, clip_norm: clip }) => !noise || (clip ?? 0) > 0, {
+  path: ["noise_multiplier"],
+  message: "needs a clip_norm above 0: without a bound on the update no noise hides it",
 });
 
 const participantRequest = z.object({
@@ -82,8 +84,13 @@ interface Parsed<Body> {
 
 export function parseParticipantRequest(value: object): Parsed<ParticipantRequest> {
   const body = parseWith(participantRequest, value, "body");
-  const settings = (value as { config?: unknown }).config;
-  return { body, warnings: [...unknownFields(value, participantRequest.shape, ""), ...unknownFields(settings, config.shape, "config.")] };
+  return {
+    body,
+    warnings: [
+      ...unknownFields(value, participantRequest.shape, ""),
+      ...unknownFields((value as { config?: unknown }).config, settings.shape, "config."),
+    ],
+  };
 }
 
 export function parseAggregateRequest(value: object): Parsed<AggregateRequest> {
@@ -100,7 +107,7 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   throw new TrainerError("VALIDATION_ERROR", summary, { details: { problems } });
 }
 
-function unknownFields(value: unknown, shape: object, prefix: string): string[] {
+export function unknownFields(value: unknown, shape: object, prefix: string): string[] {
   if (typeof value !== "object" || value === null) return [];
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(shape, key));
   return unknown.slice(0, 20).map((key) => `unknown field ignored: ${prefix}${key.slice(0, 100)}`);

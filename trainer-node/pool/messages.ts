@@ -2,6 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import type { ProblemDetails } from "../compute/problem.ts";
 import type { ErrorKind } from "../errors.ts";
+import type { FunctionName } from "../functions/registry.ts";
 import type { BodyType } from "../operations/call-body.ts";
 import type { RingMemory } from "../stream/ring.ts";
 
@@ -25,11 +26,17 @@ export type ComputeTask =
       readonly seed: number;
       /** Where progress is told, when somebody listens. */
       readonly progress?: MessagePort | undefined;
+      /** Where a function hears that its work is wanted no more; there is none where no function is registered. */
+      readonly cancel?: MessagePort | undefined;
+      readonly closedRounds?: readonly string[] | undefined;
+      /** Secret: what the noise of a private update is made from. */
+      readonly noiseKey?: Uint8Array | undefined;
     };
 
 /** What comes back. A failure is data, not an exception: error classes do not survive the way between threads. */
 export type ComputeResult =
   | { readonly type: "done"; readonly body: Uint8Array<ArrayBuffer>; readonly head?: string | undefined }
+  | { readonly type: "warm"; readonly registered: readonly FunctionName[] }
   | {
       readonly type: "failed";
       readonly kind: ErrorKind;
@@ -50,4 +57,8 @@ export interface WorkerData {
   readonly blobFolder?: string | undefined;
   /** Prefixes of `file://` addresses that datasets may be read from. */
   readonly datasetUris?: readonly string[] | undefined;
+  /** The operator's module of registered functions, as a URL. */
+  readonly functionsUrl?: string | undefined;
+  /** False: only what is registered is answered. */
+  readonly builtins?: boolean | undefined;
 }

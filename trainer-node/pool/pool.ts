@@ -1,14 +1,16 @@
+import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import type { Logger } from "../../common/logger.ts";
 import { TrainerError } from "../errors.ts";
+import type { FunctionName } from "../functions/registry.ts";
 import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 
 /** Threads that compute. One task has one thread; a task that ends its thread ends nobody else's. */
 export interface ComputePool {
   /** Throws BUSY when the queue is full and TIMEOUT when the task is over its time; ends the work when `signal` aborts. */
   run(task: Extract<ComputeTask, { type: "call" }>, options: { signal: AbortSignal }): Promise<ComputeAnswer>;
-  /** Settles when every thread has loaded its code and data. */
-  warmUp(): Promise<void>;
+  /** Settles when every thread has loaded its code and data, with the functions that the operator's module registered. */
+  warmUp(): Promise<readonly FunctionName[]>;
   load(): { running: number; queued: number };
   close(): Promise<void>;
 }
@@ -31,6 +33,8 @@ export interface PoolOptions {
 }
 
 const BUSY_RETRY_SECONDS = 2;
+/** What a registered function has between hearing that its work is wanted no more and the end of its thread. */
+const CANCEL_GRACE_MS = 500;
 
 export function createPool(options: PoolOptions): ComputePool {
   const { threads, queueMax, taskTimeoutMs, logger } = options;
@@ -58,20 +62,29 @@ export function createPool(options: PoolOptions): ComputePool {
       }
       inFlight++;
       const timeout = AbortSignal.timeout(taskTimeoutMs);
+      const unwanted = AbortSignal.any([signal, timeout]);
+      const cancel = options.workerData.functionsUrl === undefined ? atOnce(unwanted) : withGrace(unwanted);
       try {
-        const work: Promise<ComputeResult> = piscina.run(task, {
-          transferList: [task.body.buffer, ...(task.progress ? [task.progress] : [])],
-          signal: AbortSignal.any([signal, timeout]),
+        const work: Promise<ComputeResult> = piscina.run({ ...task, cancel: cancel.port } satisfies ComputeTask, {
+          transferList: [task.body.buffer, ...[task.progress, cancel.port].filter((port) => port !== undefined)],
+          signal: cancel.signal,
         });
-        return unwrap(await work);
+        const result = await work;
+        // A function that gave up in its grace has no say in how the call ends.
+        unwanted.throwIfAborted();
+        return unwrap(result);
       } catch (thrown) {
         throw explain(thrown, timeout, taskTimeoutMs);
       } finally {
+        cancel.close();
         inFlight--;
       }
     },
     warmUp: async () => {
-      await Promise.all(Array.from({ length: threads }, () => piscina.run({ type: "warm-up" } satisfies ComputeTask)));
+      const warm = Array.from({ length: threads }, (): Promise<ComputeResult> => piscina.run({ type: "warm-up" } satisfies ComputeTask));
+      const [first] = await Promise.all(warm);
+      if (first?.type === "failed") unwrap(first);
+      return first?.type === "warm" ? first.registered : [];
     },
     load: () => ({ running: Math.min(inFlight, threads), queued: Math.max(0, inFlight - threads) }),
     close: () => piscina.destroy(),
@@ -80,7 +93,41 @@ export function createPool(options: PoolOptions): ComputePool {
 
 function unwrap(result: ComputeResult): ComputeAnswer {
   if (result.type === "done") return { body: result.body, head: result.head };
+  if (result.type === "warm") throw new Error("a call was answered as a warm-up");
   throw new TrainerError(result.kind, result.message, { details: result.details, internal: result.internal });
+}
+
+interface Cancel {
+  /** Ends the thread. */
+  readonly signal: AbortSignal;
+  readonly port: MessagePort | undefined;
+  close(): void;
+}
+
+/** Built-in work does not wait for anything, so it could not hear. */
+function atOnce(signal: AbortSignal): Cancel {
+  return { signal, port: undefined, close: () => {} };
+}
+
+function withGrace(unwanted: AbortSignal): Cancel {
+  const ended = new AbortController();
+  const { port1: told, port2: port } = new MessageChannel();
+  let timer: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    told.postMessage("cancel");
+    timer = setTimeout(() => ended.abort(), CANCEL_GRACE_MS);
+  };
+  if (unwanted.aborted) tell();
+  else unwanted.addEventListener("abort", tell, { once: true });
+  return {
+    signal: ended.signal,
+    port,
+    close: () => {
+      unwanted.removeEventListener("abort", tell);
+      clearTimeout(timer);
+      told.close();
+    },
+  };
 }
 
 /** What a rejected task means. The worker itself reports failures as data, so what is left is an abort or a thread that ended. */
@@ -88,8 +135,10 @@ function explain(thrown: unknown, timeout: AbortSignal, taskTimeoutMs: number): 
   if (thrown instanceof TrainerError) return thrown;
   if (timeout.aborted)
     return new TrainerError("TIMEOUT", `The work was not done within ${taskTimeoutMs} ms.`, { details: { timeout_ms: taskTimeoutMs } });
-  const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "unknown error";
-  return new TrainerError("FUNCTION_ERROR", `The worker thread ended before the work was done: ${message}`, {
+  // By its fields: an error that ended a thread is put together again on this side, and is no native one any more.
+  const { name, message } = Object(thrown) as { name?: unknown; message?: unknown };
+  const shown = typeof message === "string" ? `${name}: ${message}` : "unknown error";
+  return new TrainerError("FUNCTION_ERROR", `The worker thread ended before the work was done: ${shown}`, {
     internal: String(thrown),
     cause: thrown,
   });

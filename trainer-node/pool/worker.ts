@@ -7,6 +7,8 @@ import type { Dataset } from "../compute/datasets/dataset.ts";
 import { parseDigits } from "../compute/datasets/digits.ts";
 import { createKernels } from "../compute/kernels/create-kernels.ts";
 import { asTrainerError } from "../errors.ts";
+import { loadFunctions } from "../functions/load-functions.ts";
+import type { FunctionName } from "../functions/registry.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
 import { runOperation } from "../operations/run.ts";
 import { createClientRecords } from "../records/client-records.ts";
@@ -14,24 +16,41 @@ import { joinedSource, wholeSource } from "../stream/byte-source.ts";
 import { BrokenBody, ringSource } from "../stream/ring.ts";
 import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 
+/** A function may throw a text of any length. */
+const MESSAGE_MAX = 4000;
 const RECORD_BYTES_IN_MEMORY = 64 * 1024 * 1024;
 
-const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris } = workerData as WorkerData;
+const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, functionsUrl, builtins } = workerData as WorkerData;
 let digits: Dataset | undefined;
+let loading: Promise<readonly FunctionName[]> | undefined;
 
 /** The one function the pool calls: everything that takes time on big numbers, from parsing the body to writing the answer, is in here. */
-export function runTask(task: ComputeTask): unknown {
-  if (task.type === "warm-up") {
-    loadDigits();
-    createKernels(0);
-    return moved({ type: "done", body: new Uint8Array(0) });
-  }
-  return moved(callResult(task));
+export async function runTask(task: ComputeTask): Promise<unknown> {
+  return moved(task.type === "warm-up" ? await warmUp() : await callResult(task));
 }
 
-function callResult(task: Extract<ComputeTask, { type: "call" }>): ComputeResult {
-  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes: recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY });
+async function warmUp(): Promise<ComputeResult> {
+  loadDigits();
+  createKernels(0);
   try {
+    return { type: "warm", registered: await functions() };
+  } catch (thrown) {
+    return failure(thrown);
+  }
+}
+
+/** A thread that takes the place of an ended one meets a call first. */
+function functions(): Promise<readonly FunctionName[]> {
+  loading ??= functionsUrl === undefined ? Promise.resolve([]) : loadFunctions(functionsUrl);
+  return loading;
+}
+
+async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise<ComputeResult> {
+  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes: recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY });
+  const cancelled = new AbortController();
+  task.cancel?.once("message", () => cancelled.abort());
+  try {
+    await functions();
     const source = joinedSource(wholeSource(task.body), ...(task.ring ? [ringSource(task.ring)] : []));
     const context = {
       data: { digits: loadDigits, fallback, uris: datasetUris ?? [] },
@@ -41,18 +60,27 @@ function callResult(task: Extract<ComputeTask, { type: "call" }>): ComputeResult
       readBlob: blobReader(blobFolder),
       records,
       intake: createClientIntake(records),
+      builtins: builtins ?? true,
+      signal: cancelled.signal,
+      closedRounds: new Set(task.closedRounds),
+      noiseKey: task.noiseKey ?? new Uint8Array(0),
     };
     const { operation, bodyType = "json", answerType = "json", config } = task;
-    return { type: "done", ...runOperation({ operation, bodyType, answerType, config }, source, context) };
+    return { type: "done", ...(await runOperation({ operation, bodyType, answerType, config }, source, context)) };
   } catch (thrown) {
-    if (thrown instanceof BrokenBody)
-      return { type: "failed", kind: "MALFORMED_JSON", message: thrown.message, details: undefined, internal: undefined };
-    const { kind, message, details, internal } = asTrainerError(thrown, "FUNCTION_ERROR");
-    return { type: "failed", kind, message, details, internal };
+    return failure(thrown);
   } finally {
     records.close();
     task.progress?.close();
+    task.cancel?.close();
   }
+}
+
+function failure(thrown: unknown): ComputeResult {
+  if (thrown instanceof BrokenBody)
+    return { type: "failed", kind: "MALFORMED_JSON", message: thrown.message, details: undefined, internal: undefined };
+  const { kind, message, details, internal } = asTrainerError(thrown, "FUNCTION_ERROR");
+  return { type: "failed", kind, message: message.slice(0, MESSAGE_MAX), details, internal };
 }
 
 function loadDigits(): Dataset {

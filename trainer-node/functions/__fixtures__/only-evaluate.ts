@@ -1,0 +1,3 @@
+import { registerEvaluate } from "../../sdk.ts";
+
+registerEvaluate(() => 0.5);

@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { SEED_MAX } from "../compute/random.ts";
+import { CLIENTS_MAX } from "../operations/call-limits.ts";
+import { bytes, digest, parseWith, reference, roundId, unknownFields } from "../operations/schemas.ts";
+
+/** A seed must be one for the answer to name it; every other setting is between the caller and the function. */
+const config = z
+  .looseObject({ seed: z.int().min(0).max(SEED_MAX).nullish() })
+  .nullish()
+  .transform((value) => value ?? {});
+
+const common = {
+  config,
+  format: z.string().max(100).nullish(),
+  round_id: roundId,
+  base_hash: digest.nullish(),
+  method: z.string().nullish(),
+};
+
+const datasetCall = z.object({
+  ...common,
+  parameters: bytes.nullish(),
+  parameters_ref: reference.nullish(),
+  dataset: z.unknown().optional(),
+});
+
+const aggregateCall = z.object({
+  ...common,
+  parameters_list: z.array(bytes, "must be a list of base64 texts").max(CLIENTS_MAX).nullish(),
+  parameters_refs: z.array(reference).max(CLIENTS_MAX).nullish(),
+  weights: z.array(z.number().min(0)).nullish(),
+  client_ids: z.array(z.string().max(1024)).nullish(),
+  strategy: z.looseObject({}).nullish(),
+  base: bytes.nullish(),
+  base_ref: reference.nullish(),
+  state: bytes.nullish(),
+  on_invalid: z.enum(["refuse", "drop"], "must be one of: refuse, drop").default("refuse"),
+});
+
+export type DatasetCall = z.infer<typeof datasetCall>;
+export type AggregateCall = z.infer<typeof aggregateCall>;
+
+export function parseDatasetCall(value: object): { body: DatasetCall; warnings: string[] } {
+  return { body: parseWith(datasetCall, value, "body"), warnings: unknownFields(value, datasetCall.shape, "") };
+}
+
+export function parseAggregateCall(value: object): { body: AggregateCall; warnings: string[] } {
+  return { body: parseWith(aggregateCall, value, "body"), warnings: unknownFields(value, aggregateCall.shape, "") };
+}

@@ -1,0 +1,74 @@
+import { TrainerError } from "../errors.ts";
+import { type OperationAnswer, sha256 } from "../operations/answer.ts";
+
+/** What the node adds to what the function says. */
+interface Around {
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly warnings: readonly string[];
+}
+
+/** A result is read field by field: a function in JavaScript may return anything. */
+export function readParameters(name: "train" | "aggregate", result: unknown, around: Around): OperationAnswer {
+  const { parameters, state, numSamples, metrics, clients } = asObject(result instanceof Uint8Array ? { parameters: result } : result);
+  if (!(parameters instanceof Uint8Array) || parameters.byteLength === 0) {
+    throw wrong(name, "a Uint8Array that is not empty, or an object with one as `parameters`", result);
+  }
+  if (state !== undefined && !(state instanceof Uint8Array)) throw wrong(name, "a Uint8Array as `state`", state);
+  if (clients !== undefined && !Array.isArray(clients)) throw wrong(name, "a list as `clients`", clients);
+  const bytes = owned(parameters);
+  return {
+    parameters: bytes,
+    ...(state && { state: owned(state) }),
+    fields: {
+      ...sharedFields(name, { numSamples, metrics }, around),
+      sha256: sha256(bytes),
+      ...(clients && { clients: plain(name, clients) as unknown[] }),
+      seed: around.seed,
+      warnings: around.warnings,
+    },
+  };
+}
+
+export function readAccuracy(result: unknown, around: Around): OperationAnswer {
+  const { accuracy, numSamples, metrics } = asObject(typeof result === "number" ? { accuracy: result } : result);
+  if (typeof accuracy !== "number" || !Number.isFinite(accuracy)) {
+    throw wrong("evaluate", "a finite number, or an object with one as `accuracy`", result);
+  }
+  return { fields: { accuracy, ...sharedFields("evaluate", { numSamples, metrics }, around), warnings: around.warnings } };
+}
+
+function sharedFields(name: string, given: { numSamples: unknown; metrics: unknown }, around: Around): object {
+  const { numSamples, metrics } = given;
+  if (numSamples !== undefined && (!Number.isSafeInteger(numSamples) || (numSamples as number) < 0))
+    throw wrong(name, "a whole number from 0 as `numSamples`", numSamples);
+  if (metrics !== undefined && (typeof metrics !== "object" || metrics === null || Array.isArray(metrics)))
+    throw wrong(name, "an object as `metrics`", metrics);
+  return {
+    ...(numSamples !== undefined && { num_samples: numSamples }),
+    metrics: { ...((metrics === undefined ? {} : plain(name, metrics)) as object), duration_ms: around.durationMs },
+  };
+}
+
+/** As JSON has it, so that what cannot be written is found here, with the function's name. */
+function plain(name: string, value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value));
+  } catch (cause) {
+    throw new TrainerError("FUNCTION_ERROR", `The function for ${name} returned what JSON cannot hold: ${String(cause).slice(0, 200)}`);
+  }
+}
+
+/** The bytes are moved to the main thread; what the function keeps, or a view of shared memory, must stay its own. */
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(bytes);
+}
+
+function asObject(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function wrong(name: string, wanted: string, found: unknown): TrainerError {
+  const kind = found === null ? "null" : Array.isArray(found) ? "a list" : typeof found;
+  return new TrainerError("FUNCTION_ERROR", `The function for ${name} must return ${wanted}; it returned ${kind}.`);
+}

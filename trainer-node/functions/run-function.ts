@@ -1,0 +1,101 @@
+import { labelledOf } from "../compute/datasets/rows.ts";
+import { InputProblem } from "../compute/problem.ts";
+import type { OperationAnswer } from "../operations/answer.ts";
+import { readDataset } from "../operations/dataset.ts";
+import { type OperationContext, refuseOtherBase } from "../operations/participant.ts";
+import { type AggregateCall, type DatasetCall, parseAggregateCall, parseDatasetCall } from "./function-fields.ts";
+import { readAccuracy, readParameters } from "./function-results.ts";
+import type { AggregateFunction, CallContext, DatasetContext, EvaluateFunction, TrainFunction } from "./function-types.ts";
+import { findFunction } from "./registry.ts";
+
+type Run = (fields: object, context: OperationContext) => Promise<OperationAnswer>;
+
+/** The registered function of that name as an operation; undefined where there is none, or where none can be registered. */
+export function functionRun(name: string): Run | undefined {
+  if (name === "train") return withFunction(findFunction(name), runTrain);
+  if (name === "evaluate") return withFunction(findFunction(name), runEvaluate);
+  if (name === "aggregate") return withFunction(findFunction(name), runAggregate);
+  return undefined;
+}
+
+function withFunction<Func>(func: Func | undefined, run: (func: Func, ...call: Parameters<Run>) => ReturnType<Run>): Run | undefined {
+  return func && ((fields, context) => run(func, fields, context));
+}
+
+async function runTrain(func: TrainFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {
+  const startedMs = context.monotonicMs();
+  const { body, warnings } = parseDatasetCall(fields);
+  const given = datasetContext(body, "train", context);
+  const result = await func(parametersOf(body, context), body.dataset, given);
+  return readParameters("train", result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
+}
+
+async function runEvaluate(func: EvaluateFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {
+  const startedMs = context.monotonicMs();
+  const { body, warnings } = parseDatasetCall(fields);
+  const given = datasetContext(body, "test", context);
+  const result = await func(parametersOf(body, context), body.dataset, given);
+  return readAccuracy(result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
+}
+
+async function runAggregate(func: AggregateFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {
+  const startedMs = context.monotonicMs();
+  const { body, warnings } = parseAggregateCall(fields);
+  const list = clientsOf(body, context);
+  const base = body.base ?? (body.base_ref ? readReference(body.base_ref, context) : undefined);
+  refuseOtherBase(body.base_hash, base);
+  const given = {
+    ...callContext(body, context),
+    weights: body.weights ?? undefined,
+    clientIds: body.client_ids ?? undefined,
+    strategy: body.strategy ?? undefined,
+    onInvalid: body.on_invalid,
+    base,
+    state: body.state ?? undefined,
+  };
+  const result = await func(list, given);
+  return readParameters("aggregate", result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
+}
+
+function datasetContext(body: DatasetCall, split: "train" | "test", context: OperationContext): DatasetContext {
+  const wish = { split, kind: "labelled", labels: "required" } as const;
+  return { ...callContext(body, context), rows: () => labelledOf(readDataset(body.dataset, wish, context.data)) };
+}
+
+function callContext(body: DatasetCall | AggregateCall, context: OperationContext): CallContext {
+  return {
+    config: body.config,
+    seed: body.config.seed ?? context.seed,
+    signal: context.signal,
+    roundId: body.round_id ?? undefined,
+    format: body.format ?? undefined,
+    progress: (value) => context.onProgress(value),
+  };
+}
+
+function parametersOf(body: DatasetCall, context: OperationContext): Uint8Array | undefined {
+  const bytes = body.parameters ?? (body.parameters_ref ? readReference(body.parameters_ref, context) : undefined);
+  refuseOtherBase(body.base_hash, bytes);
+  return bytes;
+}
+
+function clientsOf(body: AggregateCall, context: OperationContext): Uint8Array[] {
+  const { parameters_list: sent, parameters_refs: references } = body;
+  if (!sent && !references)
+    throw new InputProblem("VALIDATION_ERROR", "body.parameters_list: must be a list of base64 texts", { field: "parameters_list" });
+  const list = [...(sent ?? []), ...(references ?? []).map((reference) => readReference(reference, context))];
+  if (list.length === 0) throw new InputProblem("EMPTY_LIST", "parameters_list is empty");
+  const empty = list.findIndex((bytes) => bytes.byteLength === 0);
+  if (empty >= 0) throw new InputProblem("VALIDATION_ERROR", `client ${empty}: its parameters are empty`, { client: empty });
+  for (const [name, given] of Object.entries({ weights: body.weights, client_ids: body.client_ids })) {
+    if (given && given.length !== list.length)
+      throw new InputProblem("VALIDATION_ERROR", `${name} has ${given.length} entries and parameters_list has ${list.length}`, {
+        field: name,
+      });
+  }
+  return list;
+}
+
+function readReference(reference: string, context: OperationContext): Uint8Array {
+  return context.readBlob(reference.slice("sha256:".length));
+}

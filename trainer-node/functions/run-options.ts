@@ -1,0 +1,43 @@
+import { pathToFileURL } from "node:url";
+
+/** Settings of `run()`; what is left out comes from the environment, and then from the defaults. */
+export interface RunOptions {
+  /** The module the threads load; the program itself where absent. */
+  readonly functions?: string | URL;
+  readonly host?: string;
+  /** 0 takes a free one. */
+  readonly port?: number;
+  readonly token?: string;
+  readonly auth?: "loopback" | "none";
+  readonly threads?: number;
+  readonly queueMax?: number;
+  readonly taskTimeoutMs?: number;
+  /** "off": only what is registered is answered. */
+  readonly builtins?: "on" | "off";
+  readonly datasetPath?: string;
+}
+
+const VARIABLES: Readonly<Record<Exclude<keyof RunOptions, "functions">, string>> = {
+  host: "HOST",
+  port: "TRAINER_PORT",
+  token: "TRAINER_TOKEN",
+  auth: "TRAINER_AUTH",
+  threads: "TRAINER_THREADS",
+  queueMax: "TRAINER_QUEUE_MAX",
+  taskTimeoutMs: "TRAINER_TASK_TIMEOUT_MS",
+  builtins: "TRAINER_BUILTINS",
+  datasetPath: "DATASET_PATH",
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The options as the node's own settings, over those of the environment. */
+export function environmentOf(options: RunOptions, given: { environment: Environment; program: string | undefined }): Environment {
+  const { functions = given.program && pathToFileURL(given.program), ...rest } = options;
+  const set = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return {
+    ...given.environment,
+    ...(functions && { TRAINER_FUNCTIONS: String(functions) }),
+    ...Object.fromEntries(set.map(([name, value]) => [VARIABLES[name as keyof typeof VARIABLES], String(value)])),
+  };
+}

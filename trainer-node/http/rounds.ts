@@ -1,0 +1,33 @@
+import { type Request, Router } from "express";
+import type { TrainerDeps } from "../deps.ts";
+import { TrainerError } from "../errors.ts";
+import { onlyMethods } from "./methods.ts";
+
+const ID_CHARACTERS_MAX = 256;
+
+/** `POST /v1/rounds/{round_id}/close`: calls of that `round_id` are answered 409 ROUND_CLOSED from now on; `DELETE` takes it back. */
+export function roundRoutes({ rounds }: Pick<TrainerDeps, "rounds">): Router {
+  const router = Router();
+  const path = "/v1/rounds/:id/close";
+  router.post(path, (request, response) => {
+    const id = roundOf(request);
+    rounds.close(id);
+    response.json({ round_id: id, status: "closed" });
+  });
+  router.delete(path, (request, response) => {
+    const id = roundOf(request);
+    rounds.open(id);
+    response.json({ round_id: id, status: "open" });
+  });
+  router.all(path, onlyMethods("POST", "DELETE"));
+  return router;
+}
+
+function roundOf(request: Request): string {
+  const id = String(request.params["id"]);
+  if (id.length > ID_CHARACTERS_MAX)
+    throw new TrainerError("VALIDATION_ERROR", `a round_id has at most ${ID_CHARACTERS_MAX} characters here`, {
+      details: { field: "round_id" },
+    });
+  return id;
+}

@@ -1,0 +1,116 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { systemClock } from "../common/clock.ts";
+import { ConfigError } from "../common/config.ts";
+import { createLogger } from "../common/logger.ts";
+import { onShutdown, report, runMain } from "../common/process.ts";
+import { systemRandom } from "../common/random.ts";
+import { createApp } from "./app.ts";
+import { readTrainerConfig, type TrainerConfig } from "./config.ts";
+import { loadDefaultDataset } from "./default-dataset.ts";
+import type { TrainerDeps } from "./deps.ts";
+import type { FunctionName } from "./functions/registry.ts";
+import { createKeptAnswers } from "./idempotency/kept-answers.ts";
+import { createJobStore } from "./jobs/job-store.ts";
+import { createMetrics } from "./metrics.ts";
+import { createByteBudget } from "./pool/byte-budget.ts";
+import { type ComputePool, createPool } from "./pool/pool.ts";
+import { createClosedRounds } from "./rounds/closed-rounds.ts";
+import { startServer } from "./server.ts";
+
+const STOP_GRACE_MS = 10_000;
+const JOB_KEEP_MS = 3_600_000;
+const IDEMPOTENCY_KEYS_MAX = 10_000;
+
+/** A trainer node as a process of its own: assembled from its settings, served until it is told to stop. Settles once it is ready. */
+export async function serve(title: string, environment: Readonly<Record<string, string | undefined>>): Promise<void> {
+  await runMain(title, async () => {
+    const config = readTrainerConfig(environment);
+    const logger = createLogger("trainer", config.LOG_LEVEL);
+    const pool = createPool({
+      threads: config.TRAINER_THREADS,
+      queueMax: config.TRAINER_QUEUE_MAX,
+      taskTimeoutMs: config.TRAINER_TASK_TIMEOUT_MS,
+      workerHeapMb: config.TRAINER_WORKER_HEAP_MB,
+      workerData: workerDataOf(config),
+      logger,
+    });
+    const budget = createByteBudget(config.TRAINER_BYTES_BUDGET);
+    let state: ReturnType<TrainerDeps["state"]> = "warming";
+    let registered: readonly FunctionName[] = [];
+    const app = createApp({
+      pool,
+      budget,
+      jobs: createJobStore({
+        clock: systemClock,
+        random: systemRandom,
+        limits: { jobsMax: config.TRAINER_JOBS_MAX, answerBytesMax: config.TRAINER_BYTES_BUDGET / 2, keepMs: JOB_KEEP_MS },
+      }),
+      rounds: createClosedRounds({ clock: systemClock }),
+      keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: IDEMPOTENCY_KEYS_MAX, bytesMax: config.TRAINER_BYTES_BUDGET / 4 }),
+      registered: () => registered,
+      metrics: createMetrics({ pool, budget }),
+      clock: systemClock,
+      random: systemRandom,
+      logger,
+      settings: settingsOf(config),
+      state: () => state,
+    });
+    const server = await startServer(app, { host: config.HOST, port: config.TRAINER_PORT, clock: systemClock });
+    onShutdown(logger, async () => {
+      state = "draining";
+      await server.stop(STOP_GRACE_MS);
+      await pool.close();
+    });
+    registered = await warmUp(pool, config);
+    if (state === "warming") state = "ready";
+    logger.info({ port: server.port, host: config.HOST, threads: config.TRAINER_THREADS, registered }, "ready");
+    report({ type: "ready", port: server.port });
+  });
+}
+
+async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonly FunctionName[]> {
+  try {
+    return await pool.warmUp();
+  } catch (cause) {
+    if (config.TRAINER_FUNCTIONS === undefined) throw cause;
+    throw new ConfigError([`TRAINER_FUNCTIONS: ${config.TRAINER_FUNCTIONS}: ${cause instanceof Error ? cause.message : String(cause)}`]);
+  }
+}
+
+function workerDataOf(config: TrainerConfig) {
+  const { TRAINER_FUNCTIONS: functions } = config;
+  return {
+    fallback: loadDefaultDataset(config.DATASET_PATH),
+    tempFolder: config.TRAINER_TEMP_DIR,
+    recordBytesInMemory: config.TRAINER_RECORD_BYTES,
+    blobFolder: blobFolder(config),
+    datasetUris: config.TRAINER_DATASET_URIS,
+    functionsUrl: functions === undefined || functions.startsWith("file://") ? functions : pathToFileURL(resolve(functions)).href,
+    builtins: config.TRAINER_BUILTINS === "on",
+  };
+}
+
+function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
+  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string };
+  return {
+    version,
+    auth: config.TRAINER_AUTH,
+    token: config.TRAINER_TOKEN,
+    builtins: config.TRAINER_BUILTINS === "on",
+    bodyBytesMax: config.TRAINER_BODY_BYTES_MAX,
+    streamBytesMax: config.TRAINER_STREAM_BYTES_MAX,
+    bodyIdleMs: config.TRAINER_BODY_IDLE_MS,
+    blobs: { folder: blobFolder(config), bytesMax: config.TRAINER_BLOB_BYTES_MAX },
+    bytesBudget: config.TRAINER_BYTES_BUDGET,
+    queueMax: config.TRAINER_QUEUE_MAX,
+    threads: config.TRAINER_THREADS,
+    taskTimeoutMs: config.TRAINER_TASK_TIMEOUT_MS,
+    hasDefaultDataset: config.DATASET_PATH !== undefined,
+  };
+}
+
+function blobFolder(config: TrainerConfig): string {
+  return resolve(config.DATA_DIR, "trainer-blobs");
+}
