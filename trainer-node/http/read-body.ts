@@ -78,35 +78,58 @@ interface Chunks {
   next(): Promise<Buffer | undefined>;
 }
 
+/** Chunks as they are asked for, without a promise where one has come already: of a fast sender there are thousands a second. */
 function countedChunks(request: IncomingMessage, { bodyBytesMax, idleMs, reservation, onChunk }: BodyOptions): Chunks {
-  const iterator = (request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   let total = 0;
+  const arrived = arrivals(request, idleMs);
   return {
     next: async () => {
-      const { value, done } = await withinIdle(iterator.next(), idleMs);
-      if (done) return undefined;
-      total += value.byteLength;
+      let chunk = request.read() as Buffer | null;
+      while (chunk === null) {
+        if (request.readableEnded) return undefined;
+        await arrived();
+        chunk = request.read() as Buffer | null;
+      }
+      total += chunk.byteLength;
       if (total > bodyBytesMax) throw tooLarge(bodyBytesMax, total);
-      if (total <= STREAM_RESERVE_BYTES) reservation.grow(value.byteLength);
-      onChunk?.(value);
-      return value;
+      if (total <= STREAM_RESERVE_BYTES) reservation.grow(chunk.byteLength);
+      onChunk?.(chunk);
+      return chunk;
     },
   };
 }
 
-async function withinIdle<Result>(work: Promise<Result>, idleMs: number): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const idle = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TrainerError("BODY_TIMEOUT", `Nothing of the body came for ${idleMs} ms.`)), idleMs);
-  });
-  try {
-    return await Promise.race([work, idle]);
-  } finally {
+/** Waits until there is something to read, or the end; throws where the body breaks off or nothing comes for too long. */
+function arrivals(request: IncomingMessage, idleMs: number): () => Promise<void> {
+  let settle: { resolve: () => void; reject: (reason: Error) => void } | undefined;
+  let broken: Error | undefined;
+  const timer = setTimeout(
+    () => settle?.reject(new TrainerError("BODY_TIMEOUT", `Nothing of the body came for ${idleMs} ms.`)),
+    idleMs,
+  ).unref();
+  const wake = (): void => settle?.resolve();
+  const fail = (error: Error): void => {
+    broken ??= error;
+    settle?.reject(error);
+  };
+  request.on("readable", wake).on("end", wake).on("error", fail);
+  request.on("close", () => {
     clearTimeout(timer);
-  }
+    if (!request.readableEnded) fail(new Error("the body broke off"));
+  });
+  return async () => {
+    if (broken) throw broken;
+    timer.refresh();
+    await new Promise<void>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    settle = undefined;
+  };
 }
 
 function linger(request: IncomingMessage, thrown: unknown): never {
+  // While somebody listens for something to read, nothing flows.
+  request.removeAllListeners("readable");
   request.resume();
   setTimeout(() => {
     if (!request.complete) request.socket.destroy();

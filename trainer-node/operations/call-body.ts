@@ -33,14 +33,13 @@ type Call = Parameters<typeof readCallBody>[1];
 
 const readers: Readonly<Record<BodyType, (source: ByteSource, call: Call) => Record<string, unknown>>> = {
   json: (source, { intake }) => {
-    const clientBytes = createByteBuffer(PART_BYTES_MAX);
     return readJsonBody(source, {
       runFields: BYTE_FIELDS,
       runLists: new Set([LIST_FIELD]),
       depthMax: JSON_DEPTH_MAX,
       restBytesMax: REST_BYTES_MAX,
       openRun: ({ field, index }) => {
-        const target = index === undefined ? createByteBuffer(PART_BYTES_MAX) : clientBytes;
+        const target = index === undefined ? createByteBuffer(PART_BYTES_MAX) : intake.buffer;
         target.clear();
         const stream = createBase64Stream(target, index === undefined ? field : `${field}[${index}]`);
         return {

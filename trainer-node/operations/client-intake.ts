@@ -1,9 +1,14 @@
 import { decodeParameters, type Format } from "../codec/parameters.ts";
 import { alignTo } from "../compute/clients/segments.ts";
+import { createKernels } from "../compute/kernels/create-kernels.ts";
+import type { Kernels } from "../compute/kernels/kernels.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { firstNonFinite, isFloat, type Tensor } from "../compute/tensor.ts";
+import { type Floats, firstNonFinite, isFloat, type Tensor } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import type { OpenRecords } from "../records/client-records.ts";
+import { type ByteBuffer, createByteBuffer } from "../stream/byte-buffer.ts";
+import { createMemoryBuffer } from "../stream/memory-buffer.ts";
+import { PART_BYTES_MAX } from "./call-limits.ts";
 
 /** One entry of `parameters_list`, taken in. */
 export class ClientEntry {
@@ -20,22 +25,32 @@ export class ClientEntry {
 }
 
 export interface ClientIntake<Entry = ClientEntry> {
+  /** To read one client's container into, cleared before each: what is taken from there stays where it is. */
+  readonly buffer: ByteBuffer;
   /** Takes what it needs of one client's parameters; the bytes are the caller's again afterwards. */
   take(bytes: Uint8Array, index: number): Entry;
 }
 
 /** For a registered aggregate: every client's bytes as they came, pickles too, for nobody here looks inside. */
-export const rawIntake: ClientIntake<Uint8Array> = { take: (bytes) => bytes.slice() };
+export function createRawIntake(): ClientIntake<Uint8Array> {
+  return { buffer: createByteBuffer(PART_BYTES_MAX), take: (bytes) => bytes.slice() };
+}
 
 /** Takes clients as they arrive: each is decoded, checked against the first and put among the records before the next is looked at. */
 export function createClientIntake(records: OpenRecords): ClientIntake {
+  const kernels = createKernels(0, records.memory);
   let reference: number | undefined;
+  let buffer: ByteBuffer | undefined;
   return {
+    get buffer() {
+      buffer ??= createMemoryBuffer(records.memory, PART_BYTES_MAX);
+      return buffer;
+    },
     take: (bytes, index) =>
       naming(index, () => {
         if (bytes.byteLength === 0) throw new InputProblem("VALIDATION_ERROR", "its parameters are empty");
         const { format, tensors } = decodeParameters(bytes);
-        const refused = findNonFinite(tensors);
+        const refused = findNonFinite(tensors, kernels);
         if (refused) return new ClientEntry(format, undefined, refused);
         const aligned = reference === undefined ? tensors : alignTo(records.segments, tensors);
         if (!Array.isArray(aligned)) {
@@ -56,10 +71,15 @@ function naming<Result>(client: number, work: () => Result): Result {
   }
 }
 
-function findNonFinite(tensors: readonly Tensor[]): { tensor: string; element: number } | undefined {
+function findNonFinite(tensors: readonly Tensor[], kernels: Kernels): { tensor: string; element: number } | undefined {
   for (const tensor of tensors) {
-    const element = isFloat(tensor) ? firstNonFinite(tensor.data) : -1;
+    if (!isFloat(tensor) || knownFinite(tensor.data, kernels)) continue;
+    const element = firstNonFinite(tensor.data);
     if (element >= 0) return { tensor: tensor.name, element };
   }
   return undefined;
+}
+
+function knownFinite(data: Floats, kernels: Kernels): boolean {
+  return data instanceof Float32Array && data.buffer === kernels.memory.buffer && kernels.allFinite(data);
 }

@@ -1,7 +1,6 @@
 import { TrainerError } from "../errors.ts";
-import { createByteBuffer } from "../stream/byte-buffer.ts";
+import type { ByteBuffer } from "../stream/byte-buffer.ts";
 import type { ByteSource } from "../stream/byte-source.ts";
-import { PART_BYTES_MAX } from "./call-limits.ts";
 import type { ClientIntake } from "./client-intake.ts";
 
 /**
@@ -20,7 +19,7 @@ interface FrameHeader {
 
 export function readFrames(source: ByteSource, intake: ClientIntake<unknown>): Record<string, unknown> {
   const reader = createReader(source);
-  const buffer = createByteBuffer(PART_BYTES_MAX);
+  const { buffer } = intake;
   const entries: unknown[] = [];
   const headers: FrameHeader[] = [];
   const fields: Record<string, unknown> = {};
@@ -60,14 +59,14 @@ function parseHeader(bytes: Uint8Array): FrameHeader {
 }
 
 interface Reader {
-  take(bytes: number, buffer: ReturnType<typeof createByteBuffer>): Uint8Array;
-  take(bytes: number, buffer: ReturnType<typeof createByteBuffer>, end: "optional"): Uint8Array | undefined;
+  take(bytes: number, buffer: ByteBuffer): Uint8Array;
+  take(bytes: number, buffer: ByteBuffer, end: "optional"): Uint8Array | undefined;
 }
 
 /** Exactly so many bytes at a time; they are good until the next are taken. */
 function createReader(source: ByteSource): Reader {
   let left: Uint8Array = new Uint8Array(0);
-  const take = (bytes: number, buffer: ReturnType<typeof createByteBuffer>, end?: "optional"): Uint8Array | undefined => {
+  const take = (bytes: number, buffer: ByteBuffer, end?: "optional"): Uint8Array | undefined => {
     buffer.clear();
     let missing = bytes;
     while (missing > 0) {

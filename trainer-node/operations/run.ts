@@ -7,7 +7,7 @@ import type { ByteSource } from "../stream/byte-source.ts";
 import { aggregate } from "./aggregate.ts";
 import { type OperationAnswer, type WrittenAnswer, writeAnswer } from "./answer.ts";
 import { type BodyType, readCallBody } from "./call-body.ts";
-import { rawIntake } from "./client-intake.ts";
+import { createRawIntake } from "./client-intake.ts";
 import { evaluate } from "./evaluate.ts";
 import type { OperationContext } from "./participant.ts";
 import { predict } from "./predict.ts";
@@ -33,7 +33,7 @@ export async function runOperation(call: Call, body: ByteSource, context: Operat
   // Before the body is read: it may be long, and nobody would look at it.
   const known = operation === "call" ? undefined : findRun(operation, context);
   // Only an aggregate has a list, so what takes the list is known before the method is.
-  const intake = functionRun("aggregate") ? rawIntake : context.intake;
+  const intake = functionRun("aggregate") ? createRawIntake() : context.intake;
   const fields = readCallBody(body, { bodyType, config, list: operation === "aggregate", intake });
   refuseClosedRound(fields, context.closedRounds);
   const run = known ?? findRun(methodOf(fields), context);

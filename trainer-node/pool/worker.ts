@@ -6,6 +6,7 @@ import { blobReader } from "../blobs/blob-reader.ts";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import { parseDigits } from "../compute/datasets/digits.ts";
 import { createKernels } from "../compute/kernels/create-kernels.ts";
+import { createKernelMemory, type KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { asTrainerError } from "../errors.ts";
 import { loadFunctions } from "../functions/load-functions.ts";
 import type { FunctionName } from "../functions/registry.ts";
@@ -19,8 +20,12 @@ import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 /** A function may throw a text of any length. */
 const MESSAGE_MAX = 4000;
 const RECORD_BYTES_IN_MEMORY = 64 * 1024 * 1024;
+/** A thread keeps the memory it has had for the next call, unless a call needed more than its records and this. */
+const MEMORY_BYTES_BESIDE = 256 * 1024 * 1024;
 
 const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, functionsUrl, builtins } = workerData as WorkerData;
+const memoryBytes = recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY;
+let memory: KernelMemory | undefined;
 let digits: Dataset | undefined;
 let loading: Promise<readonly FunctionName[]> | undefined;
 
@@ -46,7 +51,8 @@ function functions(): Promise<readonly FunctionName[]> {
 }
 
 async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise<ComputeResult> {
-  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes: recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY });
+  memory ??= createKernelMemory();
+  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes, memory });
   const cancelled = new AbortController();
   task.cancel?.once("message", () => cancelled.abort());
   try {
@@ -71,6 +77,9 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
     return failure(thrown);
   } finally {
     records.close();
+    // The intake's own part too.
+    memory.release(0);
+    if (memory.buffer.byteLength > memoryBytes + MEMORY_BYTES_BESIDE) memory = undefined;
     task.progress?.close();
     task.cancel?.close();
   }

@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
-import { join } from "node:path";
 import { type ClientRecords, layoutOf, type Segment } from "../compute/clients/segments.ts";
+import { createKernelMemory, KERNEL_BYTES_MAX, type KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { isFloat, type Tensor } from "../compute/tensor.ts";
+import { createRecordFile } from "./record-file.ts";
 
 /** Clients' tensors while a call is worked on: the first ones in memory, up to a limit, the rest in a file that nobody else can read. */
 export interface OpenRecords extends ClientRecords {
-  /** The tensors in the order of the segments; the first client's tensors are the segments. Gives the client's number. */
+  /**
+   * The tensors in the order of the segments; the first client's tensors are the segments. Gives the client's number. Tensors that lie
+   * above the top of `memory` already are kept where they are, up to the last of them; others are copied.
+   */
   add(tensors: readonly Tensor[]): number;
   /** The first numbers of a client's tensors. */
   prefix(client: number): readonly number[];
@@ -18,40 +21,52 @@ export interface OpenRecords extends ClientRecords {
 
 const PREFIX_NUMBERS = 128;
 const DIGEST_STEP_BYTES = 2 ** 20;
+/** What is left free of all that can be addressed, beside room for one more client: the working rows of the largest call. */
+const SCRATCH_BYTES = 256 * 1024 * 1024;
 
-export function createClientRecords(options: { folder: string; memoryBytes: number }): OpenRecords {
-  const kept: (Uint8Array | undefined)[] = [];
+export interface RecordOptions {
+  readonly folder: string;
+  readonly memoryBytes: number;
+  /** One of the caller's, to be used again; given back as it was. */
+  readonly memory?: KernelMemory;
+}
+
+export function createClientRecords({ folder, memoryBytes, memory = createKernelMemory() }: RecordOptions): OpenRecords {
+  /** Addresses of the segments, by client; undefined for those in the file. */
+  const kept: (readonly number[] | undefined)[] = [];
   const prefixes: (readonly number[])[] = [];
+  const file = createRecordFile(folder);
+  const bottom = memory.top;
   let layout: { segments: readonly Segment[]; recordBytes: number } = { segments: [], recordBytes: 0 };
-  let heldBytes = 0;
-  let file: number | undefined;
+  let order = new Map<Segment, number>();
 
-  /** The file has no name any more once it is open: it is gone when the thread is, however that ends. */
-  const open = (): number => {
-    if (file !== undefined) return file;
-    // mkdtemp makes the folder 0700.
-    const folder = mkdtempSync(join(options.folder, "tributary-aggregate-"));
-    try {
-      file = openSync(join(folder, "records"), "wx+", 0o600);
-      return file;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+  const fits = (bytes: number): boolean =>
+    memory.top + bytes - bottom <= memoryBytes && memory.top + 2 * bytes + SCRATCH_BYTES <= KERNEL_BYTES_MAX;
+  const keep = (tensors: readonly Tensor[]): readonly number[] | undefined => {
+    const lying = tensors.every(({ data }) => data.buffer === memory.buffer && data.byteOffset >= memory.top);
+    if (lying) {
+      const end = tensors.reduce((most, { data }) => Math.max(most, data.byteOffset + data.byteLength), memory.top);
+      if (!fits(end - memory.top)) return undefined;
+      memory.reserve(end - memory.top);
+      return tensors.map(({ data }) => data.byteOffset);
     }
+    if (!fits(layout.recordBytes)) return undefined;
+    // Together first: some of them may lie where the record shall be.
+    const record = new Uint8Array(layout.recordBytes);
+    for (const [index, { offsetBytes }] of layout.segments.entries()) record.set(bytesOf(tensors[index] as Tensor), offsetBytes);
+    const at = memory.reserve(layout.recordBytes);
+    new Uint8Array(memory.buffer).set(record, at);
+    return layout.segments.map(({ offsetBytes }) => at + offsetBytes);
   };
-  const readAt = (client: number, offset: number, target: Uint8Array): void => {
-    const record = kept[client];
-    if (record) {
-      target.set(record.subarray(offset, offset + target.byteLength));
-      return;
-    }
-    let done = 0;
-    while (done < target.byteLength) {
-      const read = readSync(open(), target, done, target.byteLength - done, client * layout.recordBytes + offset + done);
-      if (read === 0) throw new Error("the file of the clients' tensors ended too soon");
-      done += read;
-    }
+  const place = (client: number, segment: Segment): number | undefined => kept[client]?.[order.get(segment) ?? 0];
+  const read = (client: number, segment: Segment, offset: number, target: Uint8Array): void => {
+    const at = place(client, segment);
+    if (at === undefined) file.read(client * layout.recordBytes + segment.offsetBytes + offset, target);
+    else target.set(new Uint8Array(memory.buffer, at + offset, target.byteLength));
   };
   return {
+    memory,
+    place,
     get count() {
       return kept.length;
     },
@@ -59,49 +74,43 @@ export function createClientRecords(options: { folder: string; memoryBytes: numb
       return layout.segments;
     },
     add: (tensors) => {
-      if (kept.length === 0) layout = layoutOf(tensors);
-      const client = kept.length;
-      const inMemory = heldBytes + layout.recordBytes <= options.memoryBytes;
-      const record = inMemory ? new Uint8Array(layout.recordBytes) : undefined;
-      for (const [index, { offsetBytes }] of layout.segments.entries()) {
-        const { data } = tensors[index] as Tensor;
-        const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-        if (record) record.set(bytes, offsetBytes);
-        else writeWhole(open(), bytes, client * layout.recordBytes + offsetBytes);
+      if (kept.length === 0) {
+        layout = layoutOf(tensors);
+        order = new Map(layout.segments.map((segment, index) => [segment, index]));
       }
-      if (record) heldBytes += layout.recordBytes;
-      else if (layout.recordBytes > 0) padEnd(open(), (client + 1) * layout.recordBytes);
-      kept.push(record);
+      const client = kept.length;
       prefixes.push(Array.from((tensors.find(isFloat)?.data ?? []).slice(0, PREFIX_NUMBERS)));
+      const places = keep(tensors);
+      if (!places) {
+        for (const [index, { offsetBytes }] of layout.segments.entries())
+          file.write(client * layout.recordBytes + offsetBytes, bytesOf(tensors[index] as Tensor));
+      }
+      kept.push(places);
       return client;
     },
-    read: (client, segment, start, target) => readAt(client, segment.offsetBytes + start * segment.elementBytes, target),
+    read: (client, segment, start, target) => read(client, segment, start * segment.elementBytes, target),
     prefix: (client) => prefixes[client] ?? [],
     digest: (client) => {
       const hash = createHash("sha256");
       const step = new Uint8Array(Math.min(DIGEST_STEP_BYTES, layout.recordBytes));
-      for (let offset = 0; offset < layout.recordBytes; offset += step.byteLength) {
-        const part = step.subarray(0, Math.min(step.byteLength, layout.recordBytes - offset));
-        readAt(client, offset, part);
-        hash.update(part);
+      for (const segment of layout.segments) {
+        const bytes = segment.length * segment.elementBytes;
+        for (let offset = 0; offset < bytes; offset += step.byteLength) {
+          const part = step.subarray(0, Math.min(step.byteLength, bytes - offset));
+          read(client, segment, offset, part);
+          hash.update(part);
+        }
       }
       return hash.digest("hex");
     },
     close: () => {
       kept.length = 0;
-      if (file !== undefined) closeSync(file);
-      file = undefined;
+      memory.release(bottom);
+      file.close();
     },
   };
 }
 
-function writeWhole(descriptor: number, bytes: Uint8Array, position: number): void {
-  let done = 0;
-  while (done < bytes.byteLength) done += writeSync(descriptor, bytes, done, bytes.byteLength - done, position + done);
-}
-
-/** The last segment may end before its record does; a byte at the end makes the record whole, zeros in between. */
-function padEnd(descriptor: number, end: number): void {
-  const last = new Uint8Array(1);
-  if (readSync(descriptor, last, 0, 1, end - 1) === 0) writeSync(descriptor, last, 0, 1, end - 1);
+function bytesOf({ data }: Tensor): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }

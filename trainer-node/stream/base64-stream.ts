@@ -17,26 +17,29 @@ export function createBase64Stream(target: ByteBuffer, field: string): Base64Str
   let held = Buffer.alloc(0);
   let offset = 0;
 
-  const decode = (group: Uint8Array, last: boolean): void => {
-    const text = Buffer.from(group.buffer, group.byteOffset, group.byteLength);
-    const padding = last ? paddingOf(text) : 0;
-    const expected = (text.byteLength / 4) * 3 - padding;
-    const room = target.room(expected + 2);
-    const written = Buffer.from(room.buffer, room.byteOffset, room.byteLength).write(text.toString("latin1"), "base64");
-    // The decoder skips what it does not know, and takes the URL-safe alphabet too: either shows here.
-    if (written !== expected || text.includes(MINUS) || text.includes(UNDERSCORE)) refuse(field, offset, text, padding);
-    target.advance(expected);
-    offset += text.byteLength;
+  const decode = (group: Uint8Array): void => {
+    if (!target.appendBase64(group)) refuse(field, offset, Buffer.from(group.buffer, group.byteOffset, group.byteLength), 0);
+    offset += group.byteLength;
+  };
+  const decodeLast = (group: Buffer): void => {
+    const padding = paddingOf(group);
+    if (padding === 0) {
+      decode(group);
+      return;
+    }
+    const bytes = Buffer.from(group.toString("latin1"), "base64");
+    if (bytes.byteLength !== 3 - padding || group.includes(MINUS) || group.includes(UNDERSCORE)) refuse(field, offset, group, padding);
+    target.append(bytes);
   };
   const writePiece = (text: Buffer): void => {
     // First the group that waits, so that the rest is decoded where it lies.
     const missing = held.byteLength === 0 ? 0 : Math.min(4 - held.byteLength, text.byteLength);
     if (missing > 0) held = Buffer.concat([held, text.subarray(0, missing)]);
     if (missing === text.byteLength) return;
-    if (held.byteLength > 0) decode(held, false);
+    if (held.byteLength > 0) decode(held);
     // Whole groups but the last one, which may be the end.
     const whole = missing + Math.floor((text.byteLength - missing - 1) / 4) * 4;
-    if (whole > missing) decode(text.subarray(missing, whole), false);
+    if (whole > missing) decode(text.subarray(missing, whole));
     held = Buffer.from(text.subarray(whole));
   };
   return {
@@ -49,7 +52,7 @@ export function createBase64Stream(target: ByteBuffer, field: string): Base64Str
     end: () => {
       if (held.byteLength === 0) return;
       if (held.byteLength % 4 !== 0) refuse(field, offset, held, 0);
-      decode(held, true);
+      decodeLast(held);
       held = Buffer.alloc(0);
     },
   };

@@ -1,3 +1,4 @@
+import type { KernelMemory } from "../kernels/kernel-memory.ts";
 import { ELEMENT_BYTES, type FloatType, type IntegerType, isFloat, sameShape, type Tensor } from "../tensor.ts";
 
 /** One tensor of a model as every client has it, and where its elements lie in a client's record. */
@@ -55,6 +56,10 @@ export function alignTo(
 export interface ClientRecords {
   readonly count: number;
   readonly segments: readonly Segment[];
+  /** Where the records that are in memory lie. */
+  readonly memory: KernelMemory;
+  /** The address of a segment's first element; undefined for a client whose record is on disk. */
+  place(client: number, segment: Segment): number | undefined;
   /** Fills `target` with the bytes of a segment's elements from `start` on. */
   read(client: number, segment: Segment, start: number, target: Uint8Array): void;
 }

@@ -1,9 +1,10 @@
 import { createKernels } from "../kernels/create-kernels.ts";
-import { type Kernels, padded } from "../kernels/kernels.ts";
+import { padded } from "../kernels/kernels.ts";
 import { networkOf } from "../kernels/sorting-network.ts";
 import type { Floats } from "../tensor.ts";
+import { type Block, GAP_ELEMENTS, isDouble, placedBlocks, readBlocks, type Setting } from "./blocks.ts";
 import type { Model } from "./model.ts";
-import type { ClientRecords, Segment } from "./segments.ts";
+import type { ClientRecords } from "./segments.ts";
 
 /**
  * The float tensors of many clients as one long vector each, worked on a block of columns at a time: memory is a few blocks and the
@@ -39,49 +40,25 @@ export interface Profile {
 /** `rows` hold one sorted block, `stride` elements from row to row; `out` has one place for each column. */
 export type SortedReduce = (rows: Floats, stride: number, out: Floats) => void;
 
-interface Block {
-  readonly segment: number;
-  readonly start: number;
-  readonly size: number;
-  /** One padded row for each client, then two spare ones for models. */
-  readonly rows: readonly Floats[];
-  readonly whole: Floats;
-  readonly stride: number;
-}
-
 /** Rows of one block together: about what a second-level cache holds, but never so little that reading from disk is all seeks. */
 const BLOCK_BYTES = 2 ** 20;
 const BLOCK_ELEMENTS = { min: 1024, max: 16_384 } as const;
-/** Between rows, so that they do not all fall on the same lines of a cache. */
-const GAP_ELEMENTS = 16;
-
+/** Columns at a time of a sum over rows that stay where they are: its float64 sums fit a first-level cache. */
+const SUM_ELEMENTS = 4096;
 export function createVectors(records: ClientRecords, order: readonly number[]): Vectors {
   const blockElements = Math.min(BLOCK_ELEMENTS.max, Math.max(BLOCK_ELEMENTS.min, padded(BLOCK_BYTES / 4 / Math.max(1, order.length))));
   const network = networkOf(order.length);
-  const kernels = createKernels((order.length + 5) * (blockElements + GAP_ELEMENTS) * 8 + network.byteLength + order.length * 8 + 4096);
+  const bytes = ((order.length + 5) * (blockElements + GAP_ELEMENTS) + 2 * SUM_ELEMENTS) * 8 + network.byteLength + 4096;
+  const kernels = createKernels(bytes, records.memory);
   const scratch = {
     rows: kernels.doubles((order.length + 2) * (blockElements + GAP_ELEMENTS)),
-    sum: kernels.doubles(blockElements),
-    out: kernels.doubles(blockElements),
+    sum: kernels.doubles(Math.max(blockElements, SUM_ELEMENTS)),
+    out: kernels.doubles(Math.max(blockElements, SUM_ELEMENTS)),
     network: kernels.words(network.length),
-    weights: kernels.doubles(order.length + 1),
+    pair: kernels.doubles(2),
   };
   scratch.network.set(network);
   return vectorsOver({ records, kernels, blockElements, scratch, segments: records.segments.filter((segment) => segment.float) }, order);
-}
-
-interface Setting {
-  readonly records: ClientRecords;
-  readonly kernels: Kernels;
-  readonly blockElements: number;
-  readonly scratch: {
-    readonly rows: Float64Array<ArrayBuffer>;
-    readonly sum: Float64Array<ArrayBuffer>;
-    readonly out: Float64Array<ArrayBuffer>;
-    readonly network: Int32Array<ArrayBuffer>;
-    readonly weights: Float64Array<ArrayBuffer>;
-  };
-  readonly segments: readonly Segment[];
 }
 
 function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
@@ -100,14 +77,23 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
       ),
     combine: (coefficients, { divisor, base, within = false }) => {
       const result = zeros();
-      const weights = scratch.weights.subarray(0, count + (base ? 1 : 0));
-      weights.set(coefficients.slice(0, count));
-      if (base) weights[count] = base.coefficient;
-      for (const block of blocks()) {
+      const weights = [...coefficients.slice(0, count), ...(base ? [base.coefficient] : [])];
+      const put = ({ segment, start, size }: Pick<Block, "segment" | "start" | "size">, out: Floats): void =>
+        (result[segment] as Floats).set(out.subarray(0, size), start);
+      for (const block of readBlocks(setting, order, isDouble)) {
         const { segment, start, size, rows } = block;
         if (base) load(rows[count] as Floats, base.model[segment] as Floats, start, size);
-        const out = combineBlock(setting, block, { weights, divisor, count, within });
-        (result[segment] as Floats).set(out.subarray(0, size), start);
+        put(block, combineDoubles(setting, block, { weights, divisor, count, within }));
+      }
+      for (const block of placedBlocks(setting, order, { elements: sumElements(setting, order), tails: "any" })) {
+        const { segment, start, size, places, spares } = block;
+        if (base) places[count] = load(spares[0], base.model[segment] as Floats, start, size).byteOffset;
+        // -0 is the one start that leaves every first term as it is, a negative zero too.
+        const sum = scratch.sum.subarray(0, padded(size)).fill(-0);
+        kernels.addRows(sum, places, weights);
+        const out = new Float32Array(scratch.out.buffer, scratch.out.byteOffset, padded(size));
+        kernels.divide(out, sum, divisor);
+        put(block, out);
       }
       return result;
     },
@@ -137,79 +123,68 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
     },
     distancesTo: (model) => againstModel(blocks(), model, count, kernels.squaredDistance),
     dots: (model) => againstModel(blocks(), model, count, kernels.dot),
-    profile: (origin, step) => {
-      const [squared, dots] = [new Float64Array(count), new Float64Array(count)];
-      let [stepSquared, originDot] = [0, 0];
-      for (const { segment, start, size, rows } of blocks()) {
-        const from = origin && load(rows[count] as Floats, origin[segment] as Floats, start, size);
-        const along = load(rows[count + 1] as Floats, step[segment] as Floats, start, size);
-        stepSquared += kernels.dot(along, along);
-        if (from) originDot += kernels.dot(from, along);
-        for (let client = 0; client < count; client++) {
-          const row = rows[client] as Floats;
-          squared[client] = (squared[client] as number) + (from ? kernels.squaredDistance(row, from) : kernels.dot(row, row));
-          dots[client] = (dots[client] as number) + kernels.dot(row, along);
-        }
-      }
-      return { squared, dots, stepSquared, originDot };
-    },
+    profile: (origin, step) => profileOf(setting, order, origin, step),
   };
 }
 
-/** Every block of every float tensor, its rows filled and their padding zero. The rows are the same memory each time. */
-function* readBlocks({ records, scratch, blockElements, segments }: Setting, order: readonly number[]): Generator<Block> {
-  for (const [index, segment] of segments.entries()) {
-    let room: BlockRoom | undefined;
-    for (let start = 0; start < segment.length; start += blockElements) {
-      const size = Math.min(blockElements, segment.length - start);
-      if (room?.size !== size) room = blockRoom(scratch.rows, { size, elementBytes: segment.elementBytes, rows: order.length + 2 });
-      for (let at = 0; at < order.length; at++) records.read(order[at] as number, segment, start, room.bytes[at] as Uint8Array);
-      yield { segment: index, start, ...room, whole: rowsTogether(room.rows[0] as Floats, order.length * room.stride) };
+function profileOf(setting: Setting, order: readonly number[], origin: Model | undefined, step: Model): Profile {
+  const { kernels, scratch } = setting;
+  const count = order.length;
+  const [squared, dots] = [new Float64Array(count), new Float64Array(count)];
+  let [stepSquared, originDot] = [0, 0];
+  const add = (client: number, square: number, dot: number): void => {
+    squared[client] = (squared[client] as number) + square;
+    dots[client] = (dots[client] as number) + dot;
+  };
+  const addModels = (from: Floats | undefined, along: Floats): void => {
+    stepSquared += kernels.dot(along, along);
+    if (from) originDot += kernels.dot(from, along);
+  };
+  for (const { segment, start, size, rows } of readBlocks(setting, order, isDouble)) {
+    const from = origin && load(rows[count] as Floats, origin[segment] as Floats, start, size);
+    const along = load(rows[count + 1] as Floats, step[segment] as Floats, start, size);
+    addModels(from, along);
+    for (const [client, row] of rows.slice(0, count).entries())
+      add(client, from ? kernels.squaredDistance(row, from) : kernels.dot(row, row), kernels.dot(row, along));
+  }
+  // Blocks of one size wherever the records lie, or the sums would differ in their last digits.
+  for (const { segment, start, size, places, spares } of placedBlocks(setting, order, {
+    elements: setting.blockElements,
+    tails: "zero",
+  })) {
+    const from = origin && load(spares[0], origin[segment] as Float32Array, start, size);
+    const along = load(spares[1], step[segment] as Float32Array, start, size);
+    addModels(from, along);
+    for (const [client, place] of places.entries()) {
+      kernels.squareAndDot(place, along, scratch.pair, from);
+      add(client, scratch.pair[0] as number, scratch.pair[1] as number);
     }
   }
+  return { squared, dots, stepSquared, originDot };
 }
 
-type BlockRoom = Pick<Block, "size" | "rows" | "stride"> & { readonly bytes: readonly Uint8Array[] };
-
-/** Views of the rows of one block size; made once and used for every block of it. */
-function blockRoom(memory: Float64Array<ArrayBuffer>, like: { size: number; elementBytes: number; rows: number }): BlockRoom {
-  const { size, elementBytes } = like;
-  const stride = padded(size) + GAP_ELEMENTS;
-  const places = Array.from({ length: like.rows }, (_, at) => memory.byteOffset + at * stride * elementBytes);
-  const rows = places.map(
-    (offset): Floats =>
-      elementBytes === 4 ? new Float32Array(memory.buffer, offset, padded(size)) : new Float64Array(memory.buffer, offset, padded(size)),
-  );
-  for (const row of rows) row.fill(0, size);
-  return { size, stride, rows, bytes: places.map((offset) => new Uint8Array(memory.buffer, offset, size * elementBytes)) };
+/** Reads from disk are of a whole block; the sums of a column are the same by either. */
+function sumElements({ records, blockElements, segments }: Setting, order: readonly number[]): number {
+  const [first] = segments;
+  const inMemory = first && order.every((client) => records.place(client, first) !== undefined);
+  return inMemory ? SUM_ELEMENTS : blockElements;
 }
 
-function combineBlock(
+function combineDoubles(
   { kernels, scratch }: Setting,
-  { rows, whole, stride }: Block,
-  { weights, divisor, count, within }: { weights: Float64Array; divisor: number; count: number; within: boolean },
+  { rows }: Block,
+  { weights, divisor, count, within }: { weights: readonly number[]; divisor: number; count: number; within: boolean },
 ): Floats {
   const first = rows[0] as Floats;
-  const out = outOf(scratch.out, first, first.length);
-  if (out instanceof Float32Array) {
-    kernels.combineRows(out, whole as Float32Array, stride, weights, divisor);
-    return out;
-  }
-  // -0 is the one start that leaves every first term as it is, a negative zero too.
+  const out = scratch.out.subarray(0, first.length);
   const sum = scratch.sum.subarray(0, first.length).fill(-0);
-  for (let row = 0; row < weights.length; row++) kernels.addScaled(sum, rows[row] as Floats, weights[row] as number);
+  for (const [row, weight] of weights.entries()) kernels.addScaled(sum, rows[row] as Floats, weight);
   kernels.divide(out, sum, divisor);
   if (within) keepWithin(out, rows.slice(0, count));
   return out;
 }
 
-function rowsTogether(first: Floats, length: number): Floats {
-  return first instanceof Float32Array
-    ? new Float32Array(first.buffer as ArrayBuffer, first.byteOffset, length)
-    : new Float64Array(first.buffer as ArrayBuffer, first.byteOffset, length);
-}
-
-function load(row: Floats, model: Floats, start: number, size: number): Floats {
+function load<Row extends Floats>(row: Row, model: Floats, start: number, size: number): Row {
   row.fill(0, size);
   row.set(model.subarray(start, start + size));
   return row;

@@ -82,7 +82,10 @@ export const f32 = {
   mul: binary(0x94),
 };
 
-export const f64 = { add: binary(0xa0) };
+export const f64 = {
+  add: binary(0xa0),
+  store: (at: Code, value: Code, offset = 0): Code => [...at, ...value, ...memory([0x39], offset)],
+};
 
 export const v128 = {
   load: (at: Code, offset = 0): Code => [...at, ...memory([SIMD, 0], offset)],
@@ -96,12 +99,35 @@ export const v128 = {
   /** -0 in both float64 lanes. */
   minusZeros: [SIMD, 12, ...[0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x80]] as Code,
   zero: [SIMD, 12, ...new Array(16).fill(0)] as Code,
+  constant: (bytes: readonly number[]): Code => [SIMD, 12, ...bytes],
   and: simdBinary(78),
+  or: simdBinary(80),
+  /** 1 where any bit is set. */
+  anyTrue: simdUnary(83),
   /** The upper eight bytes, moved down. */
   upperHalf: (value: Code): Code => [...value, ...value, SIMD, 13, ...Array.from({ length: 16 }, (_, index) => 8 + (index % 8))],
 };
 
+const simdShift =
+  (opcode: number) =>
+  (value: Code, bits: number): Code => [...value, ...i32.constant(bits), SIMD, ...unsigned(opcode)];
+
+export const i8x16 = {
+  /** The bytes of `table` that the bytes of `places` name; zero beyond the table. */
+  swizzle: simdBinary(14),
+  shuffle: (value: Code, places: readonly number[]): Code => [...value, ...value, SIMD, 13, ...places],
+  equal: simdBinary(35),
+  add: simdBinary(110),
+  shiftRight: simdShift(109),
+};
+
+export const i16x8 = { shiftLeft: simdShift(139), shiftRight: simdShift(141) };
+
+/** Products of eight pairs of int16, each two neighbours added. */
+export const i32x4 = { dot: simdBinary(186) };
+
 export const f32x4 = {
+  lane: (value: Code, lane: 0 | 1 | 2 | 3): Code => [...value, SIMD, 31, lane],
   splat: simdUnary(19),
   greater: simdBinary(68),
   add: simdBinary(0xe4),

@@ -88,32 +88,82 @@ describe("the kernels", () => {
     );
   });
 
-  test("rows combined column by column give the twin's bytes, and those of one sum after the other", () => {
+  test("rows added where they lie give the twin's bytes, and those of one sum after the other", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 40 }), fc.infiniteStream(finite), (count, length, stream) => {
-        const stride = Math.ceil(length / 8) * 8 + 16;
-        const values = [...stream.take(count * stride)];
-        const weights = values.slice(0, count).map((value) => value / 7);
-        const combined = (kernels: Kernels) => {
-          const given = kernels.doubles(count);
-          given.set(weights);
-          const out = kernels.floats(length);
-          kernels.combineRows(out, filled(kernels, values), stride, given, 3);
-          return out;
-        };
-        bothGive((kernels) => [combined(kernels)]);
+        const rows = Array.from({ length: count }, () => [...stream.take(length)]);
+        const weights = rows.map(([first = 1]) => first / 7);
+        const places = (kernels: Kernels) => rows.map((row) => filled(kernels, row).byteOffset);
         bothGive((kernels) => {
-          if (kernels.name === "js") return [combined(kernels)];
           const sum = kernels.doubles(length).fill(-0);
-          for (const [row, weight] of weights.entries())
-            kernels.addScaled(sum, filled(kernels, values.slice(row * stride, row * stride + length)), weight);
-          const out = kernels.floats(length);
-          kernels.divide(out, sum, 3);
-          return [out];
+          kernels.addRows(sum, places(kernels), weights);
+          return [sum];
+        });
+        bothGive((kernels) => {
+          const sum = kernels.doubles(length).fill(-0);
+          if (kernels.name === "js") kernels.addRows(sum, places(kernels), weights);
+          else for (const [row, weight] of weights.entries()) kernels.addScaled(sum, filled(kernels, rows[row] ?? []), weight);
+          return [sum];
         });
       }),
       { numRuns: 60 },
     );
+  });
+
+  test("square and product in one pass are those of two passes, with and without an origin", () => {
+    fc.assert(
+      fc.property(vectors(3), ([p = [], q = [], r = []]) => {
+        for (const withOrigin of [false, true]) {
+          bothGive((kernels) => {
+            const [x, y, origin, out] = [filled(kernels, p), filled(kernels, q), filled(kernels, r), kernels.doubles(2)];
+            kernels.squareAndDot(x.byteOffset, y, out, withOrigin ? origin : undefined);
+            expect(out[0]).toBe(withOrigin ? kernels.squaredDistance(x, origin) : kernels.dot(x, x));
+            expect(out[1]).toBe(kernels.dot(x, y));
+            return [out];
+          });
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("one NaN or infinity is found wherever it is", () => {
+    for (const kernels of [createKernels(BYTES), createPlainKernels(BYTES)]) {
+      for (const length of [1, 15, 16, 17, 100]) {
+        const x = filled(
+          kernels,
+          Array.from({ length }, (_, index) => (index % 3) * 3.4e38 - 3.4e38),
+        );
+        x.set(x.map((value) => (Number.isFinite(value) ? value : 1)));
+        expect(kernels.allFinite(x)).toBe(true);
+        for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+          for (let index = 0; index < length; index++) {
+            const before = x[index] as number;
+            x[index] = wrong;
+            expect(kernels.allFinite(x)).toBe(false);
+            x[index] = before;
+          }
+        }
+      }
+    }
+  });
+
+  test.each(["wasm-simd", "js"])("base64 gives back the bytes, and every other character is refused at every place (%s)", (name) => {
+    const alphabet = new Set(Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"));
+    const kernels = name === "js" ? createPlainKernels(BYTES) : createKernels(BYTES);
+    const [text, target] = [kernels.words(16), kernels.words(16)];
+    const characters = Buffer.from(text.buffer, text.byteOffset, 64);
+    const decoded = Buffer.from(target.buffer, target.byteOffset, 48);
+    const given = Buffer.from(Array.from({ length: 48 }, (_, index) => (index * 89 + 3) % 256)).toString("base64");
+    const differing: string[] = [];
+    for (let trial = 0; trial < 64 * 256; trial++) {
+      characters.write(given, "latin1");
+      characters[trial >> 8] = trial & 255;
+      const right = kernels.decodeBase64(target.byteOffset, text.byteOffset, 64);
+      const expected = alphabet.has(trial & 255);
+      if (right !== expected || (right && decoded.toString("base64") !== characters.toString("latin1"))) differing.push(String(trial));
+    }
+    expect(differing).toEqual([]);
   });
 
   test("gemm is the product, plain and transposed, for every remainder of its tiles", () => {

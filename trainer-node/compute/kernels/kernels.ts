@@ -1,3 +1,5 @@
+import type { KernelMemory } from "./kernel-memory.ts";
+
 /**
  * Arithmetic on arrays that the kernels themselves hand out. There are two of them, WASM SIMD and plain TypeScript, and they give the
  * same bytes: every sum has one order, no step is fused, and rounding is to float32 after each operation where the arrays are float32.
@@ -5,6 +7,7 @@
  */
 export interface Kernels {
   readonly name: "wasm-simd" | "js";
+  readonly memory: KernelMemory;
   /** Zeroed arrays in the kernels' own memory. Throws RangeError beyond the size the kernels were made with. */
   floats(count: number): Float32Array<ArrayBuffer>;
   doubles(count: number): Float64Array<ArrayBuffer>;
@@ -19,11 +22,17 @@ export interface Kernels {
   squaredDistance(x: Float32Array | Float64Array, y: Float32Array | Float64Array): number;
   /** out = sum / divisor, rounded to out's type. */
   divide(out: Float32Array | Float64Array, sum: Float64Array, divisor: number): void;
+  /** sum += Σ weight · row, row after row, in float64; rows are of float32, at these addresses of the kernels' memory. */
+  addRows(sum: Float64Array, rows: readonly number[], weights: readonly number[]): void;
+  /** Σ x² (Σ (x - origin)² where there is one) and Σ x·y into the first two of `out`, each summed as `dot` is; x is an address. */
+  squareAndDot(x: number, y: Float32Array, out: Float64Array, origin?: Float32Array): void;
+  /** Whether all are numbers; the array lies in the kernels' memory. */
+  allFinite(x: Float32Array): boolean;
   /**
-   * out = Σ weight · row / divisor, column by column in float64; the rows lie `stride` elements apart. The sum begins at -0, the one start
-   * that leaves every first term as it is, a negative zero too.
+   * Base64 without padding, a multiple of sixteen characters, from one address to another. False where a character is not of the standard
+   * alphabet; the bytes are of no use then. Up to four bytes behind the result are overwritten.
    */
-  combineRows(out: Float32Array, rows: Float32Array, stride: number, weights: Float64Array, divisor: number): void;
+  decodeBase64(target: number, text: number, characters: number): boolean;
   /** Sorts every column of rows that lie one after the other, by the comparators (pairs of row numbers, lower first) of a sorting network. */
   sortRows(rows: Float32Array | Float64Array, comparators: Int32Array, rowLength: number): void;
 

@@ -1,28 +1,34 @@
-import { type Kernels, padded } from "./kernels.ts";
+import { createAllocator, withSlack } from "./allocator.ts";
+import { createKernelMemory, type KernelMemory } from "./kernel-memory.ts";
+import type { Kernels } from "./kernels.ts";
 
 /** The reference: what each kernel means, element by element. Also the fallback where an engine has no SIMD. */
-export function createPlainKernels(bytes: number): Kernels {
-  let left = bytes;
-  const reserve = (size: number): ArrayBuffer => {
-    left -= size;
-    if (left < -65_536) throw new RangeError(`the kernels' memory of ${bytes} bytes is full`);
-    return new ArrayBuffer(size);
-  };
+export function createPlainKernels(bytes: number, given?: KernelMemory): Kernels {
+  const memory = given ?? createKernelMemory({ bytes: withSlack(bytes), bytesMax: withSlack(bytes) });
+  const { floats, doubles, words } = createAllocator(memory, bytes);
   return {
     name: "js",
-    floats: (count) => new Float32Array(reserve(padded(count) * 4), 0, count),
-    doubles: (count) => new Float64Array(reserve(padded(count) * 8), 0, count),
-    words: (count) => new Int32Array(reserve(padded(count) * 4), 0, count),
+    memory,
+    floats,
+    doubles,
+    words,
     addScaled: (sum, x, weight) => each(x, (value, index) => set(sum, index, at(sum, index) + weight * value)),
     dot: (x, y) => sumOf(x, (value, index) => value * at(y, index)),
     squaredDistance: (x, y) => sumOf(x, (value, index) => (value - at(y, index)) * (value - at(y, index))),
     divide: (out, sum, divisor) => each(out, (_value, index) => set(out, index, at(sum, index) / divisor)),
-    combineRows: (out, rows, stride, weights, divisor) =>
-      each(out, (_value, column) => {
-        let sum = -0;
-        for (let row = 0; row < weights.length; row++) sum += at(weights, row) * at(rows, row * stride + column);
-        set(out, column, sum / divisor);
-      }),
+    addRows: (sum, rows, weights) => {
+      for (const [row, place] of rows.entries()) {
+        const values = new Float32Array(memory.buffer, place, sum.length);
+        each(sum, (value, column) => set(sum, column, value + at(weights, row) * at(values, column)));
+      }
+    },
+    squareAndDot: (x, y, out, origin) => {
+      const values = new Float32Array(memory.buffer, x, y.length);
+      const square = (value: number, index: number): number => (value - (origin ? at(origin, index) : 0)) ** 2;
+      out.set([sumOf(values, square), sumOf(values, (value, index) => value * at(y, index))]);
+    },
+    allFinite: (x) => x.every(Number.isFinite),
+    decodeBase64: (target, text, characters) => decodeBase64(Buffer.from(memory.buffer), { target, text, characters }),
     sortRows: (rows, comparators, rowLength) => {
       for (let pair = 0; pair < comparators.length; pair += 2) {
         const [low, high] = [at(comparators, pair) * rowLength, at(comparators, pair + 1) * rowLength];
@@ -82,6 +88,13 @@ export function createPlainKernels(bytes: number): Kernels {
       });
     },
   };
+}
+
+function decodeBase64(memory: Buffer, { target, text, characters }: { target: number; text: number; characters: number }): boolean {
+  const given = memory.toString("latin1", text, text + characters);
+  if (!/^[A-Za-z0-9+/]*$/.test(given)) return false;
+  memory.write(given, target, "base64");
+  return true;
 }
 
 function sumOf(values: Numbers, term: (value: number, index: number) => number): number {

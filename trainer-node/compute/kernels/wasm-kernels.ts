@@ -1,9 +1,8 @@
+import { createAllocator, withSlack } from "./allocator.ts";
 import { assemble } from "./assembler.ts";
+import { createKernelMemory, type KernelMemory } from "./kernel-memory.ts";
 import { type Kernels, padded } from "./kernels.ts";
 import { KERNEL_SOURCE } from "./wasm-source.ts";
-
-const PAGE_BYTES = 65_536;
-const ALIGNMENT = 16;
 
 type Exports = Readonly<Record<string, (...values: number[]) => number>>;
 
@@ -18,21 +17,20 @@ function compiledModule(): WebAssembly.Module | "none" {
   return compiled;
 }
 
-/** Kernels over a memory of their own, freed as a whole when nobody holds them. */
-export function createWasmKernels(bytes: number): Kernels | undefined {
+/** Kernels over a memory of their own, freed as a whole when nobody holds them, or over one that is given. */
+export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels | undefined {
   const module = compiledModule();
   if (module === "none") return undefined;
-  // A little more than asked: each array begins at a multiple of the alignment.
-  const pages = Math.ceil((bytes + PAGE_BYTES) / PAGE_BYTES);
-  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
-  const { exports } = new WebAssembly.Instance(module, { host: { memory } });
+  const memory = given ?? createKernelMemory({ bytes: withSlack(bytes), bytesMax: withSlack(bytes) });
+  const { exports } = new WebAssembly.Instance(module, { host: { memory: memory.memory } });
   const run = exports as unknown as Exports;
-  const allocate = createAllocator(memory.buffer.byteLength);
+  const { floats, doubles, words } = createAllocator(memory, bytes);
   return {
     name: "wasm-simd",
-    floats: (count) => new Float32Array(memory.buffer, allocate(padded(count) * 4), count),
-    doubles: (count) => new Float64Array(memory.buffer, allocate(padded(count) * 8), count),
-    words: (count) => new Int32Array(memory.buffer, allocate(padded(count) * 4), count),
+    memory,
+    floats,
+    doubles,
+    words,
     addScaled: (sum, x, weight) => {
       run[x instanceof Float32Array ? "addScaledFloats" : "addScaledDoubles"]?.(sum.byteOffset, x.byteOffset, padded(x.length), weight);
     },
@@ -44,10 +42,16 @@ export function createWasmKernels(bytes: number): Kernels | undefined {
       if (out instanceof Float32Array) run["divideToFloats"]?.(out.byteOffset, sum.byteOffset, padded(out.length), divisor);
       else for (let index = 0; index < out.length; index++) out[index] = (sum[index] as number) / divisor;
     },
-    combineRows: (out, rows, stride, weights, divisor) => {
-      const end = weights.byteOffset + weights.byteLength;
-      run["combineFloats"]?.(out.byteOffset, rows.byteOffset, stride * 4, padded(out.length) * 4, weights.byteOffset, end, divisor);
+    addRows: (sum, rows, weights) => addRows(run, sum, rows, weights),
+    squareAndDot: (x, y, out, origin) => {
+      const name = origin ? "distanceAndDot" : "squareAndDot";
+      run[name]?.(x, origin?.byteOffset ?? 0, y.byteOffset, padded(y.length), out.byteOffset);
     },
+    allFinite: (x) => {
+      const whole = x.length - (x.length % 16);
+      return run["zeroTimes"]?.(x.byteOffset, x.byteOffset + whole * 4) === 0 && x.subarray(whole).every(Number.isFinite);
+    },
+    decodeBase64: (target, text, characters) => run["decodeBase64"]?.(target, text, text + characters) === 0,
     sortRows: (rows, comparators, rowLength) => {
       const name = rows instanceof Float32Array ? "sortFloats" : "sortDoubles";
       const end = comparators.byteOffset + comparators.byteLength;
@@ -74,12 +78,25 @@ export function createWasmKernels(bytes: number): Kernels | undefined {
   };
 }
 
-function createAllocator(bytesMax: number): (bytes: number) => number {
-  let used = 0;
-  return (bytes) => {
-    const at = Math.ceil(used / ALIGNMENT) * ALIGNMENT;
-    if (at + bytes > bytesMax) throw new RangeError(`the kernels' memory of ${bytesMax} bytes is full`);
-    used = at + bytes;
-    return at;
-  };
+/** By fours, then what is left; written out, for this is called for every block of a model. */
+function addRows(run: Exports, sum: Float64Array, rows: readonly number[], weights: readonly number[]): void {
+  const [to, bytes] = [sum.byteOffset, padded(sum.length) * 4];
+  const row = (at: number): number => rows[at] as number;
+  const weight = (at: number): number => weights[at] as number;
+  let at = 0;
+  for (; at + 4 <= rows.length; at += 4)
+    run["addRows4"]?.(
+      to,
+      bytes,
+      row(at),
+      row(at + 1),
+      row(at + 2),
+      row(at + 3),
+      weight(at),
+      weight(at + 1),
+      weight(at + 2),
+      weight(at + 3),
+    );
+  for (; at + 2 <= rows.length; at += 2) run["addRows2"]?.(to, bytes, row(at), row(at + 1), weight(at), weight(at + 1));
+  if (at < rows.length) run["addRows1"]?.(to, bytes, row(at), weight(at));
 }

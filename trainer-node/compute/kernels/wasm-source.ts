@@ -1,4 +1,5 @@
 import { type Code, defineFunction, type FunctionSource, f32, f32x4, f64, f64x2, i32, type Local, loopWhile, v128 } from "./assembler.ts";
+import { WIDE_SOURCE } from "./wasm-wide-source.ts";
 
 const VECTOR_BYTES = 16;
 const FLOAT_BYTES = 4;
@@ -125,39 +126,6 @@ const divideToFloats = defineFunction(
       ),
     ),
   ],
-);
-
-/** Eight columns at a time through all rows, so that the sums never leave the registers. */
-const combineFloats = defineFunction(
-  "combineFloats",
-  {
-    parameters: { out: "i32", rows: "i32", stride: "i32", bytes: "i32", weights: "i32", weightsEnd: "i32", divisor: "f64" },
-    locals: { at: "i32", row: "i32", weight: "i32", factor: "v128", by: "v128", a: "v128", b: "v128", c: "v128", d: "v128" },
-  },
-  ({ out, rows, stride, bytes, weights, weightsEnd, divisor, at, row, weight, factor, by, a, b, c, d }) => {
-    const sums = [a, b, c, d];
-    const quotient = (sum: Local): Code => f32x4.demote(f64x2.div(sum.get, by.get));
-    return [
-      by.set(f64x2.splat(divisor.get)),
-      at.set(i32.constant(0)),
-      loopWhile(
-        i32.less(at.get, bytes.get),
-        ...sums.map((sum) => sum.set(v128.minusZeros)),
-        row.set(i32.add(rows.get, at.get)),
-        weight.set(weights.get),
-        loopWhile(
-          i32.less(weight.get, weightsEnd.get),
-          factor.set(v128.loadSplatDouble(weight.get)),
-          ...sums.map((sum, pair) => sum.set(f64x2.add(sum.get, f64x2.mul(factor.get, f64x2.promote(v128.loadLower(row.get, 8 * pair)))))),
-          row.set(i32.add(row.get, stride.get)),
-          weight.set(i32.add(weight.get, i32.constant(8))),
-        ),
-        v128.store(i32.add(out.get, at.get), f32x4.lowerPairs(quotient(a), quotient(b))),
-        v128.store(i32.add(out.get, at.get), f32x4.lowerPairs(quotient(c), quotient(d)), VECTOR_BYTES),
-        at.set(i32.add(at.get, i32.constant(2 * VECTOR_BYTES))),
-      ),
-    ];
-  },
 );
 
 type Lanes = typeof f32x4 | typeof f64x2;
@@ -375,9 +343,9 @@ export const KERNEL_SOURCE: readonly FunctionSource[] = [
   addScaledDoubles,
   ...reductions,
   divideToFloats,
-  combineFloats,
   sortKernel("sortFloats", f32x4),
   sortKernel("sortDoubles", f64x2),
   ...elementwise,
   gemm,
+  ...WIDE_SOURCE,
 ];

@@ -6,6 +6,7 @@ declare namespace WebAssembly {
   class Memory {
     constructor(size: { initial: number; maximum: number });
     readonly buffer: ArrayBuffer;
+    grow(pages: number): number;
   }
   class Instance {
     constructor(module: Module, imports: { host: { memory: Memory } });

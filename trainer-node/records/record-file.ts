@@ -1,0 +1,44 @@
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+/** A file of this thread alone, made when it is first needed. */
+export interface RecordFile {
+  write(position: number, bytes: Uint8Array): void;
+  /** Fills the target; throws where the file has no so many bytes. */
+  read(position: number, target: Uint8Array): void;
+  close(): void;
+}
+
+export function createRecordFile(parent: string): RecordFile {
+  let file: number | undefined;
+  /** The file has no name any more once it is open: it is gone when the thread is, however that ends. */
+  const open = (): number => {
+    if (file !== undefined) return file;
+    // mkdtemp makes the folder 0700.
+    const folder = mkdtempSync(join(parent, "tributary-aggregate-"));
+    try {
+      file = openSync(join(folder, "records"), "wx+", 0o600);
+      return file;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+  return {
+    write: (position, bytes) => {
+      let done = 0;
+      while (done < bytes.byteLength) done += writeSync(open(), bytes, done, bytes.byteLength - done, position + done);
+    },
+    read: (position, target) => {
+      let done = 0;
+      while (done < target.byteLength) {
+        const read = readSync(open(), target, done, target.byteLength - done, position + done);
+        if (read === 0) throw new Error("the file of the clients' tensors ended too soon");
+        done += read;
+      }
+    },
+    close: () => {
+      if (file !== undefined) closeSync(file);
+      file = undefined;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { createKernels } from "../compute/kernels/create-kernels.ts";
+import type { KernelMemory } from "../compute/kernels/kernel-memory.ts";
+import { type ByteBuffer, tooManyBytes } from "./byte-buffer.ts";
+
+/** Text waits in a part of the memory of its own while it is decoded; a multiple of sixteen, and small enough for a near cache. */
+const TEXT_BYTES = 2 ** 17;
+const GROUP = 16;
+/** The decoder writes a little beyond what it decodes. */
+const SLACK_BYTES = 64;
+
+/**
+ * A buffer above the top of a kernels' memory: what is written into it can stay there for the kernels, without a copy, when whoever takes
+ * it reserves that much. `clear` goes on above the top as it is then.
+ */
+export function createMemoryBuffer(memory: KernelMemory, limitBytes: number): ByteBuffer {
+  const text = memory.reserve(TEXT_BYTES);
+  const kernels = createKernels(0, memory);
+  let start = memory.top;
+  let used = 0;
+  const ensure = (bytes: number): void => {
+    const needed = used + bytes;
+    if (needed > limitBytes) throw tooManyBytes(needed, limitBytes);
+    try {
+      memory.ensure(start + needed + SLACK_BYTES);
+    } catch {
+      throw tooManyBytes(needed, Math.max(0, memory.buffer.byteLength - start));
+    }
+  };
+  const decode = (groups: Uint8Array, to: number): boolean => {
+    const place = Buffer.from(memory.buffer, text, TEXT_BYTES);
+    for (let at = 0; at < groups.byteLength; at += TEXT_BYTES) {
+      const size = Math.min(TEXT_BYTES, groups.byteLength - at);
+      Buffer.from(groups.buffer, groups.byteOffset + at, size).copy(place);
+      if (!kernels.decodeBase64(to + (at / 4) * 3, text, size)) return false;
+    }
+    return true;
+  };
+  const room = (bytes: number): Uint8Array<ArrayBuffer> => {
+    ensure(bytes);
+    return new Uint8Array(memory.buffer, start + used, bytes);
+  };
+  const advance = (bytes: number): void => {
+    used += bytes;
+  };
+  return {
+    room,
+    advance,
+    append: (bytes) => {
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).copy(room(bytes.byteLength));
+      advance(bytes.byteLength);
+    },
+    appendBase64: (characters) => {
+      const whole = characters.byteLength - (characters.byteLength % GROUP);
+      ensure((characters.byteLength / 4) * 3);
+      if (!decode(characters.subarray(0, whole), start + used)) return false;
+      // The last few, made a group with text for zeros, which are left out.
+      const rest = Buffer.alloc(GROUP, "A");
+      rest.set(characters.subarray(whole));
+      if (!decode(rest, start + used + (whole / 4) * 3)) return false;
+      advance((characters.byteLength / 4) * 3);
+      return true;
+    },
+    get bytes() {
+      return new Uint8Array(memory.buffer, start, used);
+    },
+    clear: () => {
+      start = memory.top;
+      used = 0;
+    },
+  };
+}
