@@ -24,9 +24,10 @@ export async function flowerPython(cache: string): Promise<{ python: string; ver
   }
 }
 
-/** CPU seconds of one weighted mean by Flower. */
-export async function flowerAggregate(python: string, clients: number, length: number): Promise<number> {
+/** CPU seconds of one weighted mean by Flower: by its bare function over arrays, and by what its FedAvg does with the records of replies. */
+export async function flowerAggregate(python: string, clients: number, length: number): Promise<{ bare: number; fedAvg: number }> {
   const script = join(import.meta.dirname, "flower-figures.py");
   const { stdout } = await run(python, [script, String(clients), String(length)], { timeout: RUN_MAX_MS });
-  return Number(stdout.trim());
+  const [bare = Number.NaN, fedAvg = Number.NaN] = stdout.trim().split(" ").map(Number);
+  return { bare, fedAvg };
 }

@@ -1,5 +1,5 @@
 import { tmpdir } from "node:os";
-import { decodeParameters, encodeParameters } from "../../trainer-node/codec/parameters.ts";
+import { encodeParameters } from "../../trainer-node/codec/parameters.ts";
 import { findAggregator } from "../../trainer-node/compute/aggregators/registry.ts";
 import { runAggregator } from "../../trainer-node/compute/aggregators/run-aggregator.ts";
 import { createVectors } from "../../trainer-node/compute/clients/vectors.ts";
@@ -18,7 +18,7 @@ export interface Cost {
 }
 
 /** The least of some runs: other work on the machine can only add. */
-function measure(work: () => void, runs = 3): Cost {
+export function measure(work: () => void, runs = 5): Cost {
   let best: Cost = { wallSeconds: Number.POSITIVE_INFINITY, cpuSeconds: Number.POSITIVE_INFINITY };
   for (let run = 0; run < runs; run++) {
     const [startedMs, cpu] = [performance.now(), process.cpuUsage()];
@@ -87,16 +87,6 @@ export function runFromDisk(strategy: string, clients: number, length: number): 
     state: undefined,
   });
   records.close();
-}
-
-/** What a node that parses the whole body first would do with each client: parse, decode base64, decode the container. */
-export function parseThenDecode(body: string, times: number): Cost {
-  return measure(() => {
-    for (let client = 0; client < times; client++) {
-      const { parameters } = JSON.parse(body) as { parameters: string };
-      decodeParameters(Buffer.from(parameters, "base64"));
-    }
-  }, 1);
 }
 
 export function containerOf(client: number, length: number): Uint8Array<ArrayBuffer> {

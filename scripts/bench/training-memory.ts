@@ -1,0 +1,76 @@
+import { tmpdir } from "node:os";
+import { decodeParameters } from "../../trainer-node/codec/parameters.ts";
+import { createKernelMemory } from "../../trainer-node/compute/kernels/kernel-memory.ts";
+import { firstNonFinite, isFloat } from "../../trainer-node/compute/tensor.ts";
+import { readCallBody } from "../../trainer-node/operations/call-body.ts";
+import { createClientIntake } from "../../trainer-node/operations/client-intake.ts";
+import { runOperation } from "../../trainer-node/operations/run.ts";
+import { createClientRecords, type OpenRecords } from "../../trainer-node/records/client-records.ts";
+import type { ByteSource } from "../../trainer-node/stream/byte-source.ts";
+import { type Cost, measure } from "./training-figures.ts";
+
+/** As a socket hands them out. */
+const PIECE_BYTES = 65_536;
+const memory = createKernelMemory();
+
+function* socketPieces(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
+  for (const part of parts) for (let at = 0; at < part.byteLength; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);
+}
+
+function sourceOf(parts: Iterable<Uint8Array>): ByteSource {
+  const pieces = socketPieces(parts);
+  return { next: () => pieces.next().value ?? undefined };
+}
+
+function withRecords(work: (records: OpenRecords) => void): void {
+  const records = createClientRecords({ folder: tmpdir(), memoryBytes: Number.MAX_SAFE_INTEGER, memory });
+  work(records);
+  records.close();
+  memory.release(0);
+}
+
+/** All that /aggregate does with a body of octets (reading, checks, mean, reports, hash, answer) with the body in memory and no network. */
+export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Cost {
+  return measure(() =>
+    withRecords((records) => {
+      runOperation({ operation: "aggregate", bodyType: "octets", answerType: "octets", config: undefined }, sourceOf(frames()), {
+        data: {
+          digits: () => {
+            throw new Error("an aggregate needs no data");
+          },
+          fallback: undefined,
+          uris: [],
+        },
+        seed: 1,
+        monotonicMs: () => performance.now(),
+        onProgress: () => {},
+        readBlob: () => {
+          throw new Error("an aggregate of frames needs no blob");
+        },
+        records,
+        intake: createClientIntake(records),
+      });
+    }),
+  );
+}
+
+/** From the pieces of a JSON body to clients' tensors that are known to be finite: read as a stream, as the node does it. */
+export function readJsonStreamed(body: () => Iterable<Uint8Array>): Cost {
+  return measure(() =>
+    withRecords((records) => {
+      readCallBody(sourceOf(body()), { bodyType: "json", list: true, config: undefined, intake: createClientIntake(records) });
+    }),
+  );
+}
+
+/** The same from the same, as a node that parses the whole body does it: join, text, JSON, base64, container, look for NaN. */
+export function parseThenDecode(body: () => Iterable<Uint8Array>): Cost {
+  return measure(() => {
+    const text = Buffer.concat([...socketPieces(body())]).toString("utf8");
+    const { parameters_list: list } = JSON.parse(text) as { parameters_list: string[] };
+    for (const parameters of list) {
+      const { tensors } = decodeParameters(Buffer.from(parameters, "base64"));
+      for (const tensor of tensors) if (isFloat(tensor) && firstNonFinite(tensor.data) >= 0) throw new Error("not finite");
+    }
+  }, 2);
+}
