@@ -40,6 +40,9 @@ export interface ReplicaSet {
   primary(): Promise<number>;
   /** Ends one node as a power cut would. */
   kill(index: number): Promise<void>;
+  /** Stops one node as a machine that hangs would: its connections stay and nothing answers. */
+  pause(index: number): void;
+  resume(index: number): void;
   /** Starts a killed node again on its own port and folder; resolves once it takes part again. */
   restart(index: number): Promise<void>;
   stop(): Promise<void>;
@@ -82,6 +85,8 @@ export async function startReplicaSet({ nodes = 1, folder, electionTimeoutMs = 2
     uri: `mongodb://${started.map(hostOf).join(",")}/?replicaSet=${REPLICA_SET}`,
     primary: () => primaryIndex(started),
     kill: async (index) => end(nodeAt(index).child, "SIGKILL"),
+    pause: (index) => void nodeAt(index).child.kill("SIGSTOP"),
+    resume: (index) => void nodeAt(index).child.kill("SIGCONT"),
     restart: async (index) => {
       const node = nodeAt(index);
       node.child = node.start();

@@ -35,11 +35,14 @@ interface StartOptions {
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
   readonly name: string;
+  /** Words in front of the command, such as a program that changes what the process sees and becomes it. */
+  readonly launcher?: readonly string[] | undefined;
 }
 
 /** Starts a service as what it is in production: a process of its own, from source. Only PATH and folders are inherited. */
-export function startProcess({ entry, env, name }: StartOptions): ServiceProcess {
-  const child = spawn(process.execPath, [resolve(root, entry)], {
+export function startProcess({ entry, env, name, launcher = [] }: StartOptions): ServiceProcess {
+  const [command = process.execPath, ...words] = [...launcher, process.execPath, resolve(root, entry)];
+  const child = spawn(command, words, {
     cwd: root,
     env: { ...inherited(["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"]), ...env },
     stdio: ["ignore", "pipe", "pipe", "ipc"],

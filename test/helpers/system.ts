@@ -12,6 +12,8 @@ export interface SystemOptions {
   trainer?: boolean;
   /** How many edges listen on the one port. */
   edges?: number;
+  /** What stands in front of an edge's command; see startProcess. */
+  edgeLauncher?: (journalFolder: string) => readonly string[];
 }
 
 export const ADMIN_EMAIL = "admin@localhost";
@@ -29,6 +31,8 @@ export interface System {
   /** Kills the control plane as a power cut would and starts it again on the same data and port. */
   killControlPlane(): Promise<void>;
   killEdge(index: number): Promise<void>;
+  /** Asks an edge to end, waits until it has, and starts it again. */
+  restartEdge(index: number): Promise<void>;
   /** Everything the processes have written so far. */
   logs(): string;
   stop(): Promise<void>;
@@ -67,14 +71,22 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     ...(options.mongoUri ? { MONGODB_URI: options.mongoUri, MONGODB_DATABASE: options.mongoDatabase ?? "tributary" } : {}),
     ...options.env,
   };
-  const start = async (entry: string, name: string, more: Record<string, string> = {}) => {
-    const child = startProcess({ entry, name, env: { ...env, ...more } });
+  const start = async (
+    entry: string,
+    name: string,
+    { more = {}, launcher = [] }: { more?: Record<string, string>; launcher?: readonly string[] } = {},
+  ) => {
+    const child = startProcess({ entry, name, env: { ...env, ...more }, launcher });
     started.push(child);
     await child.ready;
     return child;
   };
   let controlPlane = await start("control-plane/main.ts", "control plane");
-  const startEdge = (index: number) => start("gateway-edge/main.ts", `edge ${index}`, { EDGE_INDEX: String(index) });
+  const startEdge = (index: number) =>
+    start("gateway-edge/main.ts", `edge ${index}`, {
+      more: { EDGE_INDEX: String(index) },
+      launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
+    });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
   const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer") : undefined;
   return {
@@ -92,6 +104,10 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     },
     async killEdge(index) {
       await edges[index]?.kill9();
+      edges[index] = await startEdge(index);
+    },
+    async restartEdge(index) {
+      await edges[index]?.stop();
       edges[index] = await startEdge(index);
     },
     logs: () => started.map((child) => child.stdout + child.stderr).join("\n"),
