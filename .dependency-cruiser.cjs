@@ -52,7 +52,7 @@ module.exports = {
     forbid(
       "no-test-in-product",
       "Product code never imports a test; the test runner and benchmarks set up what tests need.",
-      { pathNot: [TEST, "^test/", "^scripts/(test|bench|demo)[^/]*\\.ts$"] },
+      { pathNot: [TEST, "^test/", "^scripts/(test|bench|demo|fault)[^/]*\\.ts$", "^scripts/fault/"] },
       { path: `^test/|\\.test\\.ts$` },
     ),
     forbid(

@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-training bench-money demo-batch ledger-verify ledger-replay verify-receipt clean
+.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch ledger-verify ledger-replay verify-receipt clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,8 +48,14 @@ bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts
 
-bench-money: generate ## what the journal costs a call, and how soon it is read again
+bench-money: generate ## what the journal costs a call, how fast both stores settle, and how many RPCs a call makes
 	node scripts/bench-money.ts
+
+fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills of real processes, the last cent, a full disk, a lost primary
+	node scripts/fault.ts
+
+fault-mutants: generate ## plants twelve bugs; each must be caught by the invariant it breaks
+	node scripts/fault-mutants.ts
 
 demo-batch: generate ## a batch of 5,000 requests while its edges are killed: counts, memory, money
 	node scripts/demo-batch.ts

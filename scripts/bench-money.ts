@@ -2,7 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openEmbeddedStore } from "../control-plane/stores/embedded/store.ts";
+import { openMongoStore } from "../control-plane/stores/mongo/store.ts";
+import type { Store } from "../control-plane/stores/store.ts";
+import { requireMongod, startReplicaSet } from "../test/helpers/mongod.ts";
 import { measureReplay, measureThroughput, measureWaits, openBenchJournal } from "./bench/journal-figures.ts";
+import { measureRpcs } from "./bench/rpc-figures.ts";
+import { measureSettlement } from "./bench/store-figures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-bench-money-"));
 try {
@@ -10,6 +16,8 @@ try {
   await benchJournal("disk", { calls: 20_000, waitAim: "at most 2 ms" });
   const { tookMs, records } = await measureReplay(join(folder, "replay"), 100_000);
   print(`replay of ${format(records)} records`, `${(tookMs / 1000).toFixed(2)} s`, "at most 1.5 s");
+  await benchEmbedded();
+  await benchMongo();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -26,6 +34,40 @@ async function benchJournal(sync: "process" | "disk", { calls, waitAim }: { call
     print(`${what}, p99`, `${p99Ms.toFixed(3)} ms`, sync === "disk" ? "at most 20 ms" : "");
   }
   await journal.close();
+}
+
+async function benchEmbedded(): Promise<void> {
+  const store = openEmbeddedStore(join(folder, "embedded"));
+  await printSettlement("embedded", store, { rows: 60_000, aim: "at least 10,000/s" });
+  for (const callsPerMs of [0.2, 1]) {
+    const calls = callsPerMs * 5000;
+    const figures = await measureRpcs(openEmbeddedStore(join(folder, `rpcs-${calls}`)), {
+      folder: join(folder, `journal-${calls}`),
+      calls,
+      callsPerMs,
+    });
+    const rate = `${format(callsPerMs * 1000)} calls/s`;
+    print(`RPCs that a call waits for, at ${rate}`, (figures.waited / calls).toFixed(4), "0");
+    const behind = `${figures.leases} leases, ${figures.batches} batches`;
+    print(`RPCs behind its back: ${behind} for ${format(calls)} calls`, ((figures.leases + figures.batches) / calls).toFixed(4), "about 0");
+  }
+  await store.close();
+}
+
+async function benchMongo(): Promise<void> {
+  if ((await requireMongod()) === undefined) return;
+  const set = await startReplicaSet({ nodes: 3, folder: join(folder, "mongo") });
+  const store = await openMongoStore({ uri: set.uri, database: "bench" });
+  await printSettlement("MongoDB, three nodes", store, { rows: 20_000, aim: "at least 3,000/s" });
+  await store.close();
+  await set.stop();
+}
+
+async function printSettlement(name: string, store: Store, { rows, aim }: { rows: number; aim: string }): Promise<void> {
+  const organizationId = "org_00000000000000000000000000bench";
+  await measureSettlement(store, { first: 0, rows: 2000, organizationId });
+  const { rowsPerSecond } = await measureSettlement(store, { first: 2000, rows, organizationId });
+  print(`settlement, ${name}: ${format(rows)} calls in batches of 200`, `${format(rowsPerSecond)}/s`, aim);
 }
 
 function print(what: string, figure: string, aim: string): void {

@@ -75,18 +75,18 @@ test("whatever is granted, held, settled and given back: no more is free than is
   );
 });
 
-test("an organisation that calls now and then keeps nothing; one that calls often keeps what a second takes, and gives it back after", () => {
+test("an organisation that calls now and then keeps nothing; one that calls often keeps what fifteen seconds take, and gives it back after", () => {
   const account = new LeaseAccount("org");
   account.grant(grant(10_000n), 0);
   account.wanted(100n, 0);
   expect(account.target(0)).toBe(0n);
   expect(account.release(0)).toBe(10_000n);
-  account.grant(grant(20_000n), 0);
+  account.grant(grant(30_000n), 0);
   for (let call = 0; call < 9; call++) account.wanted(100n, call * 10);
-  expect(account.target(100)).toBe(1000n);
-  expect(account.release(100)).toBe(9000n);
-  expect(account.free(100)).toBe(1000n);
-  expect(account.release(1500)).toBe(1000n);
+  expect(account.target(100)).toBe(15_000n);
+  expect(account.release(100)).toBe(5000n);
+  expect(account.free(100)).toBe(15_000n);
+  expect(account.release(1500)).toBe(15_000n);
   expect(account.isIdle(1500)).toBe(true);
 });
 

@@ -17,6 +17,8 @@ export interface Held {
 /** Calls in the demand window below which nothing is kept in advance: an organisation that calls now and then has its credit free. */
 const BUSY_CALLS = 4;
 const WINDOW_MS = 500;
+/** Longer than a replica set takes to elect a primary, or a control plane to start again: meanwhile calls go on. */
+const AHEAD_SECONDS = 15n;
 /** Far longer than the control plane keeps a lease that it hears no more of: as long as it does, its sums have to be known here. */
 const FORGET_MS = 600_000;
 
@@ -61,7 +63,7 @@ export class LeaseAccount {
     return nowMs >= this.#validUntilMs ? 0n : this.#granted - this.#spent - this.#released - this.#held;
   }
 
-  /** How much should be free so that calls of the next second ask nobody. */
+  /** How much should be free so that calls of the next seconds ask nobody. The control plane gives less of it where little is left. */
   target(nowMs: number): bigint {
     return this.#demand.target(nowMs);
   }
@@ -144,7 +146,7 @@ class Demand {
 
   target(nowMs: number): bigint {
     this.#turn(nowMs);
-    return this.#now.calls + this.#before.calls < BUSY_CALLS ? 0n : this.#now.sum + this.#before.sum;
+    return this.#now.calls + this.#before.calls < BUSY_CALLS ? 0n : (this.#now.sum + this.#before.sum) * AHEAD_SECONDS;
   }
 
   #turn(nowMs: number): void {

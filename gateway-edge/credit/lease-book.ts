@@ -66,7 +66,7 @@ export class LeaseBook {
     this.#entries.get(organizationId)?.account.settle(held, cost);
   }
 
-  /** What is free above what the next second takes, given back. All that was ever given back is told, so that a lost message costs nothing. */
+  /** What is free above what the next seconds take, given back. All that was ever given back is told, so that a lost message costs nothing. */
   returns(): LeaseReturn[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const returns: LeaseReturn[] = [];

@@ -32,6 +32,7 @@ import { createEdgeRuns, type EdgeRuns } from "../assistants/edge-runs.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import { readEdgeConfig } from "../config.ts";
 import type { Credit } from "../credit/credit.ts";
+import type { Intent } from "../credit/journal/records.ts";
 import { openCredit } from "../credit/open-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { createInference, type Inference, type InferenceParts } from "../inference/create.ts";
@@ -110,6 +111,8 @@ export class FakeControl {
   readonly settled = new Map<string, UsageLog>();
   readonly reserved: ReserveRequest[] = [];
   readonly released: string[] = [];
+  /** What was written down of calls before they were made. */
+  readonly intents: Intent[] = [];
   readonly leases = new Map<string, { granted: bigint; settled: bigint; released: bigint }>();
   readonly stored = new Map<string, { hash: string; answer: StoredAnswer | undefined }>();
   deployments: Deployment[] = [deployment({ modelName: "echo" })];
@@ -279,9 +282,12 @@ export interface TestEdge {
 }
 
 /** Tests look at what was settled as soon as they have the answer: here an answer waits for the ledger. */
-function settledAtOnce(credit: Credit): Credit {
+function settledAtOnce(credit: Credit, control: FakeControl): Credit {
   return {
-    reserve: (input) => credit.reserve(input),
+    reserve: (input) => {
+      control.intents.push(input.intent);
+      return credit.reserve(input);
+    },
     served: (served) => credit.served(served),
     progress: (progress) => credit.progress(progress),
     settle: async (log) => {
@@ -303,7 +309,7 @@ export async function startEdge(control = new FakeControl(), parts: InferencePar
   const { records } = control;
   const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
   const deps: EdgeDeps = { config, control: control.asControlPlane(), records, ...ports };
-  const credit = parts.credit ?? settledAtOnce(await openCredit(deps, "edge-test"));
+  const credit = parts.credit ?? settledAtOnce(await openCredit(deps, "edge-test"), control);
   const inference = await createInference(deps, { ...parts, credit });
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => edge.close());
 
 const lastLog = () => [...control.settled.values()].at(-1);
-const lastReserved = () => control.reserved.at(-1)?.worstCase ?? 0n;
+const lastReserved = () => control.intents.at(-1)?.worstCase ?? 0n;
 
 function form(fields: readonly (readonly [string, string | Blob])[]): FormData {
   const data = new FormData();

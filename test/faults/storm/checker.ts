@@ -136,9 +136,10 @@ function judgeEnded({ words, costNano }: ClientCall, { cost, usage }: LoggedRow)
 }
 
 /** What was noted had been handed over before; what is not billed came after the last note. */
-function judgeCut({ words }: ClientCall, { usage: { output }, errorCode }: LoggedRow): Judged {
+function judgeCut({ words, left }: ClientCall, { usage: { output }, errorCode }: LoggedRow): Judged {
   const [underbilled, overbilled] = [Math.max(0, words - output), Math.max(0, output - words)];
-  const overbilledMax = errorCode === "GATEWAY_RESTARTED" ? 0 : NOTE_WORDS;
+  // A client that left has not counted what was already on its way to it.
+  const overbilledMax = errorCode === "GATEWAY_RESTARTED" && !left ? 0 : NOTE_WORDS;
   const isWrong = underbilled > UNNOTED_WORDS_MAX || overbilled > overbilledMax;
   return { ...FINE, underbilled, overbilled, problems: isWrong ? [`was cut after ${words} words and is billed for ${output}`] : [] };
 }

@@ -1,8 +1,7 @@
-import { execFile } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { call } from "../../helpers/api.ts";
 import { type Arena, openArena } from "./arena.ts";
 import type { Verdict } from "./checker.ts";
@@ -25,11 +24,13 @@ const PATIENCE_MS = 20_000;
 const SMALL_DISK = 'mkdir -p "$JOURNAL" && mount -t tmpfs -o size="$SIZE",mode=700 tmpfs "$JOURNAL" && exec "$@"';
 
 /** Whether this machine lets a process have a file system of its own. */
-export async function canMount(): Promise<boolean> {
-  return promisify(execFile)("unshare", ["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).then(
-    () => true,
-    () => false,
-  );
+export function canMount(): boolean {
+  try {
+    execFileSync("unshare", ["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Fills the disk under a journal while calls run, and empties it again. */

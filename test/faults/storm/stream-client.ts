@@ -17,6 +17,8 @@ export interface ClientCall {
   costNano: number | undefined;
   /** The connection broke before the end. */
   broken: boolean;
+  /** The client broke it. */
+  left: boolean;
 }
 
 export interface Asked {
@@ -42,6 +44,7 @@ export function streamCall({ url, key, name, words, betweenMs, maxTokens = 400, 
     finishReason: undefined,
     costNano: undefined,
     broken: false,
+    left: false,
   };
   const body = JSON.stringify({
     model: "words",
@@ -56,7 +59,11 @@ export function streamCall({ url, key, name, words, betweenMs, maxTokens = 400, 
   const sent = request(`${url}/v1/chat/completions`, { method: "POST", agent: false, headers }, (response) => {
     call.status = response.statusCode;
     call.callId = response.headers["x-gw-call-id"] as string | undefined;
-    read(response, call, () => leavesAfter !== undefined && call.words >= leavesAfter && sent.destroy());
+    read(response, call, () => {
+      if (leavesAfter === undefined || call.words < leavesAfter) return;
+      call.left = true;
+      sent.destroy();
+    });
   });
   sent.on("error", () => {
     call.broken = true;

@@ -1,0 +1,35 @@
+/**
+ * `make fault`: tries to break the money. A simulation of ten thousand seeds, a storm of kills on real processes, the last cent, a full
+ * disk, a replica set without its primary. A line for each invariant; fails if one is broken, or if a fault never came.
+ * SEED=n plays one seed of the simulation and shows it; ONLY=simulation,storm,cent,disk,mongo picks layers; SEEDS and STRIKES shorten.
+ */
+
+import { seconds } from "./fault/print-line.ts";
+import { faultFullDisk, faultLastCent, faultPrimary, faultStorm } from "./fault/processes.ts";
+import { faultSimulation, replaySeed } from "./fault/simulation.ts";
+
+const SEEDS = Number(process.env["SEEDS"] ?? 10_000);
+const STRIKES = Number(process.env["STRIKES"] ?? 200);
+const SIMULATION_MS = 240_000;
+const STORM_MS = 240_000;
+
+const layers: Readonly<Record<string, () => Promise<void>>> = {
+  simulation: () => faultSimulation({ seeds: SEEDS, budgetMs: SIMULATION_MS }),
+  storm: () => faultStorm({ seed: stormSeed(), strikes: STRIKES, budgetMs: STORM_MS }),
+  cent: faultLastCent,
+  disk: faultFullDisk,
+  mongo: faultPrimary,
+};
+
+const startedMs = performance.now();
+const { SEED, ONLY } = process.env;
+if (SEED !== undefined) await replaySeed(Number(SEED));
+else for (const name of ONLY?.split(",") ?? Object.keys(layers)) await layers[name]?.();
+console.log(`fault: ${process.exitCode ? "BROKEN" : "nothing broken"} in ${seconds(performance.now() - startedMs)}`);
+
+/** When and whom the storm strikes; what the processes make of it no seed decides. */
+function stormSeed(): number {
+  const seed = Number(process.env["STORM_SEED"] ?? Date.now() % 1_000_000);
+  console.log(`storm seed ${seed} (the same blows again with STORM_SEED=${seed})`);
+  return seed;
+}

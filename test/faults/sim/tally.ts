@@ -1,0 +1,31 @@
+/** What many seeds came to. */
+export interface SeedTally {
+  seeds: number;
+  replayed: number;
+  calls: number;
+  admitted: number;
+  /** Calls in whose middle an edge died. */
+  cut: number;
+  events: number;
+  readonly hits: Record<string, number>;
+  readonly violations: { readonly seed: number; readonly invariant: string; readonly what: string }[];
+}
+
+export function emptyTally(): SeedTally {
+  return { seeds: 0, replayed: 0, calls: 0, admitted: 0, cut: 0, events: 0, hits: {}, violations: [] };
+}
+
+export function addTallies(tallies: readonly SeedTally[]): SeedTally {
+  const total = emptyTally();
+  for (const each of tallies) {
+    total.seeds += each.seeds;
+    total.replayed += each.replayed;
+    total.calls += each.calls;
+    total.admitted += each.admitted;
+    total.cut += each.cut;
+    total.events += each.events;
+    for (const [fault, count] of Object.entries(each.hits)) total.hits[fault] = (total.hits[fault] ?? 0) + count;
+    total.violations.push(...each.violations);
+  }
+  return total;
+}
