@@ -33,7 +33,7 @@ if (process.argv[2] === "from-disk") {
   printPeaks();
   const container = containerOf(1, length);
   const base64 = Buffer.from(Buffer.from(container).toString("base64"));
-  const whole = aggregateInMemory(() => framePieces(container, CLIENTS));
+  const whole = await aggregateInMemory(() => framePieces(container, CLIENTS));
   print(
     "all of /aggregate without a network (reading, checks, mean, reports, hash, answer), over the mean alone (CPU)",
     whole.cpuSeconds / few.mean.cpuSeconds,

@@ -32,6 +32,21 @@ export function measure(work: () => void, runs = 5): Cost {
   return best;
 }
 
+/** The same for work that waits. */
+export async function measureWaiting(work: () => Promise<void>, runs = 5): Promise<Cost> {
+  let best: Cost = { wallSeconds: Number.POSITIVE_INFINITY, cpuSeconds: Number.POSITIVE_INFINITY };
+  for (let run = 0; run < runs; run++) {
+    const [startedMs, cpu] = [performance.now(), process.cpuUsage()];
+    await work();
+    const used = process.cpuUsage(cpu);
+    best = {
+      wallSeconds: Math.min(best.wallSeconds, (performance.now() - startedMs) / 1000),
+      cpuSeconds: Math.min(best.cpuSeconds, (used.user + used.system) / 1e6),
+    };
+  }
+  return best;
+}
+
 /** One client's vector, different for each, in the array given. */
 function fillClient(values: Float32Array<ArrayBuffer>, client: number): Float32Array<ArrayBuffer> {
   let state = client * 2_654_435_761 + 1;

@@ -7,7 +7,7 @@ import { createClientIntake } from "../../trainer-node/operations/client-intake.
 import { runOperation } from "../../trainer-node/operations/run.ts";
 import { createClientRecords, type OpenRecords } from "../../trainer-node/records/client-records.ts";
 import type { ByteSource } from "../../trainer-node/stream/byte-source.ts";
-import { type Cost, measure } from "./training-figures.ts";
+import { type Cost, measure, measureWaiting } from "./training-figures.ts";
 
 /** As a socket hands them out. */
 const PIECE_BYTES = 65_536;
@@ -30,10 +30,11 @@ function withRecords(work: (records: OpenRecords) => void): void {
 }
 
 /** All that /aggregate does with a body of octets (reading, checks, mean, reports, hash, answer) with the body in memory and no network. */
-export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Cost {
-  return measure(() =>
-    withRecords((records) => {
-      runOperation({ operation: "aggregate", bodyType: "octets", answerType: "octets", config: undefined }, sourceOf(frames()), {
+export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Promise<Cost> {
+  return measureWaiting(async () => {
+    const records = createClientRecords({ folder: tmpdir(), memoryBytes: Number.MAX_SAFE_INTEGER, memory });
+    try {
+      await runOperation({ operation: "aggregate", bodyType: "octets", answerType: "octets", config: undefined }, sourceOf(frames()), {
         data: {
           digits: () => {
             throw new Error("an aggregate needs no data");
@@ -49,9 +50,16 @@ export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Cost {
         },
         records,
         intake: createClientIntake(records),
+        builtins: true,
+        signal: new AbortController().signal,
+        closedRounds: new Set(),
+        noiseKey: new Uint8Array(0),
       });
-    }),
-  );
+    } finally {
+      records.close();
+      memory.release(0);
+    }
+  });
 }
 
 /** From the pieces of a JSON body to clients' tensors that are known to be finite: read as a stream, as the node does it. */

@@ -2,7 +2,7 @@ import { finalOf, intentOf } from "../../../gateway-edge/credit/journal/journal-
 import type { Intent } from "../../../gateway-edge/credit/journal/records.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 
-export const INPUT_TOKENS = 100;
+const INPUT_TOKENS = 100;
 /** Nano-USD a token, as the journal's fixture prices them. */
 const INPUT_PRICE = 150n;
 const OUTPUT_PRICE = 600n;

@@ -110,7 +110,10 @@ export class EdgeSlot {
       if (process.alive) this.die({ process, how: "kill" });
     });
     while (life.running > 0) await process.clock.sleep(10);
-    await credit.close();
+    await credit.close().catch((error: unknown) => {
+      // Its disk may fail it even now; then it is dead already.
+      if (process.alive) throw error;
+    });
     if (!process.alive) return;
     this.#world.saw(`${process.name} ends in peace`);
     this.die({ process, how: "kill" });
