@@ -13,6 +13,9 @@ export function outstandingOf({ granted, settled, released }: Pick<Lease, "grant
   return outstanding > 0n ? outstanding : 0n;
 }
 
+/** An edge that dies takes what it holds in advance with it for a minute: a share small enough that several may die at once. */
+const SHARES = 16n;
+
 /**
  * How much of what is available an edge gets. A need is met as far as it can be; what is asked ahead shrinks towards zero with what is
  * left, so that near the end no edge sits on credit that another needs.
@@ -20,7 +23,7 @@ export function outstandingOf({ granted, settled, released }: Pick<Lease, "grant
 export function grantable({ need, want }: LeaseAsk, available: bigint): bigint {
   if (available <= 0n) return 0n;
   if (need > available) return available;
-  const share = available / 4n;
+  const share = available / SHARES;
   const ahead = want < share ? want : share;
   return ahead > need ? ahead : need;
 }

@@ -96,9 +96,9 @@ async function settleFor(store: Store, edge: Edge, cost: bigint): Promise<void> 
 test("asked ahead, an edge gets a share that shrinks with what is left; what a call needs it gets as far as there is", () =>
   withBalance(START, async (store) => {
     const [a, b] = [newEdge("a"), newEdge("b")];
-    expect((await ask(store, a, 10n, { want: 900n }))?.granted).toBe(250n);
-    expect((await ask(store, b, 10n, { want: 900n }))?.granted).toBe(187n);
-    expect((await ask(store, b, 700n))?.granted).toBe(187n + 563n);
+    expect((await ask(store, a, 10n, { want: 900n }))?.granted).toBe(62n);
+    expect((await ask(store, b, 10n, { want: 900n }))?.granted).toBe(58n);
+    expect((await ask(store, b, 900n))?.granted).toBe(58n + 880n);
     expect(await ask(store, newEdge("c"), 1n)).toBeUndefined();
   }));
 
