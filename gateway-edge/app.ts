@@ -60,18 +60,22 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   return router;
 }
 
-/** Printed once, at the start: declarations do not change while the process runs. */
+/** Printed once, when somebody first asks: it takes long, and declarations do not change while the process runs. */
 function documentRoutes(operations: readonly OperationDescription[]): Router {
-  const document = openApiDocument(operations);
-  const json = toJson(document);
-  const page = docsPage(document);
+  const print = () => {
+    const document = openApiDocument(operations);
+    return { json: toJson(document), page: docsPage(document) };
+  };
+  let printed: ReturnType<typeof print> | undefined;
   const router = Router({ caseSensitive: true });
   router.get("/openapi.json", (_request, response) => {
-    response.type("application/json").end(json);
+    printed ??= print();
+    response.type("application/json").end(printed.json);
   });
   router.get("/docs", (_request, response) => {
+    printed ??= print();
     response.setHeader("content-security-policy", DOCS_CONTENT_POLICY);
-    response.type("text/html").end(page);
+    response.type("text/html").end(printed.page);
   });
   return router;
 }

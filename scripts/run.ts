@@ -64,6 +64,8 @@ function configArgument(): { CONFIG?: string } {
 
 function childSpecs(settings: RunSettings, environment: NodeJS.ProcessEnv): { control: ChildSpec; workers: ChildSpec[] } {
   const env = {
+    // Stripped and compiled once, not by every process at every start.
+    NODE_COMPILE_CACHE: resolve(import.meta.dirname, "..", ".cache", "compiled"),
     ...environment,
     HOST: settings.host,
     PORT: String(settings.port),
