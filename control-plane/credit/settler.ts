@@ -4,7 +4,7 @@ import { AppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageRow } from "../domain/records.ts";
 import type { Store, Transaction } from "../stores/store.ts";
-import { settleLease } from "../writes/leases.ts";
+import { endLeases, settleLease } from "../writes/leases.ts";
 import { type SettleOutcome, settleCalls } from "../writes/settle.ts";
 import type { Reservations } from "./reservations.ts";
 
@@ -14,6 +14,8 @@ export interface LeaseReport {
   /** By call; calls that are not in it were reserved by themselves. */
   generations: ReadonlyMap<string, number>;
   returns: readonly { organizationId: string; generation: number; released: bigint }[];
+  /** Dead edges of whose calls none is left to be reported. */
+  endedEdges: readonly string[];
 }
 
 interface Waiting {
@@ -92,6 +94,9 @@ export class Settler {
       const all = batch.flatMap(({ rows }) => rows);
       const outcome = await settleCalls(tx, all, this.#clock.now());
       await settleLeases(tx, batch, outcome.fresh, this.#clock.now());
+      // In the transaction that settles the last of their calls, or after it: never before.
+      const endedEdges = batch.flatMap(({ lease }) => lease?.endedEdges ?? []);
+      for (const edgeId of endedEdges) await endLeases(tx, edgeId, this.#clock.now());
       const refused = new Set(outcome.refused);
       // The counts of a shared batch are the batch's; who was refused is told to the one who reported it.
       for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });

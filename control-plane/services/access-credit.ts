@@ -49,13 +49,14 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
   };
 }
 
-function leaseReport({ settlements, returns, edgeId }: SettleRequest): LeaseReport | undefined {
+function leaseReport({ settlements, returns, edgeId, endedEdges }: SettleRequest): LeaseReport | undefined {
   const leased = settlements.flatMap(({ log, leaseGeneration }) =>
     log && leaseGeneration > 0n ? [[log.callId, Number(leaseGeneration)] as const] : [],
   );
-  if (leased.length === 0 && returns.length === 0) return undefined;
+  if (leased.length === 0 && returns.length === 0 && endedEdges.length === 0) return undefined;
   return {
     edgeId,
+    endedEdges,
     generations: new Map(leased),
     returns: returns.map(({ organizationId, generation, released }) => ({ organizationId, generation: Number(generation), released })),
   };

@@ -92,7 +92,7 @@ export const INDEXES = {
   rollups: { byOrganization: { fields: ["organizationId", "bucketAt"] } },
   audit: {},
   feed: {},
-  leases: { byOrganization: { fields: ["organizationId"] }, byExpiry: { fields: ["expiresAt"] } },
+  leases: { byOrganization: { fields: ["organizationId"] }, byEdge: { fields: ["edgeId"] }, byExpiry: { fields: ["expiresAt"] } },
   counters: {},
   settings: {},
   idempotency: { byExpiry: { fields: ["expiresAt"] } },

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
-import { grantLease, leasedOf, settleLease } from "./leases.ts";
+import { endLeases, grantLease, leasedOf, settleLease } from "./leases.ts";
 
 const ORGANIZATION = "org_1";
 const START = 1000n;
@@ -26,11 +26,11 @@ interface Edge {
   released: bigint;
 }
 
-const ask = (store: Store, edge: Edge, need: bigint, { want = need, now = 0, held = 0n } = {}) =>
+const ask = (store: Store, edge: Edge, need: bigint, { want = need, now = 0, held = 0n, free = 0n } = {}) =>
   store.transaction((tx) =>
     grantLease(
       tx,
-      { edgeId: edge.id, organizationId: ORGANIZATION, need, want, generation: edge.generation, released: edge.released },
+      { edgeId: edge.id, organizationId: ORGANIZATION, need, want, free, generation: edge.generation, released: edge.released },
       { held, now },
     ),
   );
@@ -100,6 +100,24 @@ test("asked ahead, an edge gets a share that shrinks with what is left; what a c
     expect((await ask(store, b, 10n, { want: 900n }))?.granted).toBe(58n);
     expect((await ask(store, b, 900n))?.granted).toBe(58n + 880n);
     expect(await ask(store, newEdge("c"), 1n)).toBeUndefined();
+  }));
+
+test("what an edge has in advance stays a share however often it asks; what running calls hold is not counted", () =>
+  withBalance(START, async (store) => {
+    const edge = newEdge("a");
+    expect((await ask(store, edge, 0n, { want: 900n }))?.granted).toBe(62n);
+    expect((await ask(store, edge, 0n, { want: 838n, free: 62n }))?.granted).toBe(62n);
+    expect((await ask(store, edge, 0n, { want: 838n, free: 0n }))?.granted).toBe(62n + 58n);
+  }));
+
+test("the leases of an edge that is dead and settled end at once, and only those; told again, nothing changes", () =>
+  withBalance(START, async (store) => {
+    await ask(store, newEdge("dead"), 800n);
+    await ask(store, newEdge("alive"), 100n);
+    for (const now of [5, 6]) {
+      await store.transaction((tx) => endLeases(tx, "dead", now));
+      expect(await leasedOf(store, ORGANIZATION, now)).toBe(100n);
+    }
   }));
 
 test("credit that calls have set aside one by one is not leased", () =>

@@ -61,6 +61,13 @@ export async function settleLease(
   await tx.put("leases", { ...told, settled: lease.settled + input.settled, expiresAt: now + LEASE_LIFE_MS });
 }
 
+/** Nobody spends under the leases of an edge that is dead and whose calls are all in the ledger: its credit is free before they run out. */
+export async function endLeases(tx: Transaction, edgeId: string, now: number): Promise<void> {
+  for (const lease of await collect(tx.scan("leases", { index: "byEdge", equals: [edgeId] }))) {
+    if (lease.expiresAt > now) await tx.put("leases", { ...lease, expiresAt: now });
+  }
+}
+
 function takeBack(lease: Lease, { generation, released }: Pick<LeaseInput, "generation" | "released">): Lease {
   return generation === lease.generation && released > lease.released ? { ...lease, released } : lease;
 }

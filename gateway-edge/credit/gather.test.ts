@@ -1,8 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { toErrorInfo } from "../../common/grpc/status.ts";
-import type { ReserveManyRequest, ReserveRequest, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
-import { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
-import { gatherCredit } from "./gather.ts";
+import type { ReserveManyRequest, ReserveRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import { gatherReservations } from "./gather.ts";
 
 const OPTIONS = { deadlineMs: 1000 };
 const reservation = (callId: string): ReserveRequest => ({
@@ -14,11 +13,6 @@ const reservation = (callId: string): ReserveRequest => ({
   worstCase: 5n,
   tokens: 1n,
   edgeId: "e",
-});
-const settlement = (callId: string): SettleRequest => ({
-  settlements: [{ log: UsageLog.fromPartial({ callId }), leaseGeneration: 0n }],
-  edgeId: "e",
-  returns: [],
 });
 
 function open() {
@@ -36,54 +30,39 @@ function open() {
       );
       return { outcomes };
     },
-    settle: async ({ settlements }: SettleRequest) => {
-      const ids = settlements.map(({ log }) => log?.callId ?? "");
-      batches.push(ids);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      if (ids.some((id) => state.refused.has(id))) throw new AppError("ALREADY_EXISTS", "other content");
-      return { settled: BigInt(ids.length), repeatedBefore: 0n };
-    },
-    release: async () => ({}),
   };
-  return { credit: gatherCredit(access), batches, state };
+  return { reserve: gatherReservations(access), batches, state };
 }
 
 test("calls that come together go together, and what comes meanwhile goes with the next; each gets its own answer", async () => {
-  const { credit, batches, state } = open();
+  const { reserve, batches, state } = open();
   state.refused.add("bb");
   const first = ["a", "bb", "ccc"].map((id) =>
-    credit.reserve(reservation(id), OPTIONS).then(
+    reserve(reservation(id), OPTIONS).then(
       ({ reserved }) => reserved,
       (error: AppError) => error.code,
     ),
   );
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-  const second = credit.reserve(reservation("dddd"), OPTIONS);
+  const second = reserve(reservation("dddd"), OPTIONS);
   expect(await Promise.all(first)).toEqual([1n, "QUOTA_EXCEEDED", 3n]);
   expect((await second).reserved).toBe(4n);
   expect(batches).toEqual([["a", "bb", "ccc"], ["dddd"]]);
 });
 
-test("a settlement that is refused does not take the others of its batch with it", async () => {
-  const { credit, state } = open();
-  state.refused.add("bad");
-  const outcomes = await Promise.allSettled(["x", "bad", "y"].map((id) => credit.settle(settlement(id), OPTIONS)));
-  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-});
-
 test("a failed connection fails every call of the batch, and the next batch is tried all the same", async () => {
-  const { credit, state } = open();
+  const { reserve, state } = open();
   state.failure = new AppError("UNAVAILABLE", "down");
-  const outcomes = await Promise.allSettled(["a", "b"].map((id) => credit.reserve(reservation(id), OPTIONS)));
+  const outcomes = await Promise.allSettled(["a", "b"].map((id) => reserve(reservation(id), OPTIONS)));
   expect(outcomes).toMatchObject([{ reason: { code: "UNAVAILABLE" } }, { reason: { code: "UNAVAILABLE" } }]);
   state.failure = undefined;
-  expect((await credit.reserve(reservation("c"), OPTIONS)).reserved).toBe(1n);
+  expect((await reserve(reservation("c"), OPTIONS)).reserved).toBe(1n);
 });
 
 test("a thousand calls at once are cut into batches, and none is lost", async () => {
-  const { credit, batches } = open();
+  const { reserve, batches } = open();
   const ids = Array.from({ length: 1000 }, (_, index) => `call_${index}`);
-  const answers = await Promise.all(ids.map((id) => credit.reserve(reservation(id), OPTIONS)));
+  const answers = await Promise.all(ids.map((id) => reserve(reservation(id), OPTIONS)));
   expect(answers.map(({ reserved }) => reserved)).toEqual(ids.map((id) => BigInt(id.length)));
   expect(batches.length).toBe(5);
 });

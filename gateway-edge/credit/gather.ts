@@ -1,25 +1,17 @@
 import { AppError, asAppError } from "../../common/errors.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
 import { fromErrorInfo } from "../../common/grpc/status.ts";
-import type { ReserveRequest, ReserveResponse, SettleRequest, SettleResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
-import { isTransient } from "./transient.ts";
 
 type Access = ControlPlane["access"];
 
 const GATHERED_MAX = 200;
 
 /**
- * The control plane's credit calls, gathered: what is asked while an answer is on its way goes out together when it has come. One
- * call alone waits for nobody; many at once cost a fraction of an RPC each. Every caller gets an outcome of its own.
+ * Reservations of single calls, gathered: what is asked while an answer is on its way goes out together when it has come. One call alone
+ * waits for nobody; many at once cost a fraction of an RPC each. Every caller gets an outcome of its own.
  */
-export function gatherCredit(access: Pick<Access, "reserveMany" | "settle" | "release">): Pick<Access, "reserve" | "settle" | "release"> {
-  const reserve = gather<ReserveRequest, ReserveResponse>((reservations, options) => reserveMany(access, reservations, options));
-  const settle = gather<SettleRequest, SettleResponse>((requests, options) => settleMany(access, requests, options));
-  return { reserve, settle, release: (request, options) => access.release(request, options) };
-}
-
-/** Reservations of single calls, gathered the same way. */
 export function gatherReservations(
   access: Pick<Access, "reserveMany">,
 ): (request: ReserveRequest, options: CallOptions) => Promise<ReserveResponse> {
@@ -42,25 +34,6 @@ async function reserveMany(
       error: outcome ? fromErrorInfo(outcome.value) : new AppError("UNAVAILABLE", "The control plane did not answer for this call."),
     };
   });
-}
-
-async function settleMany(
-  access: Pick<Access, "settle">,
-  requests: SettleRequest[],
-  options: CallOptions,
-): Promise<Outcome<SettleResponse>[]> {
-  const [first] = requests;
-  if (!first) return [];
-  try {
-    const settlements = requests.flatMap((request) => request.settlements);
-    const answer = await access.settle({ settlements, edgeId: first.edgeId, returns: [] }, options);
-    return requests.map(() => ({ answer }));
-  } catch (thrown) {
-    const error = asAppError(thrown);
-    // One refused settlement refuses the batch: asked one by one, each gets its own answer. The call id makes that harmless.
-    if (requests.length === 1 || isTransient(error)) throw error;
-    return Promise.all(requests.map((request) => outcomeOf(access.settle(request, options))));
-  }
 }
 
 function gather<Request, Answer>(
@@ -95,12 +68,4 @@ function gather<Request, Answer>(
         setImmediate(() => void sendAll());
       }
     });
-}
-
-async function outcomeOf<Answer>(call: Promise<Answer>): Promise<Outcome<Answer>> {
-  try {
-    return { answer: await call };
-  } catch (thrown) {
-    return { error: asAppError(thrown) };
-  }
 }

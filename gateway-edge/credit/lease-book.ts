@@ -125,6 +125,7 @@ export class LeaseBook {
           want: ahead > need ? ahead : need,
           generation: account.generation,
           released: account.released,
+          free: left > 0n ? left : 0n,
         },
         { deadlineMs: LEASE_MS },
       );

@@ -8,7 +8,7 @@ import { openJournal } from "./journal/open-journal.ts";
 import { LeasedCredit } from "./leased-credit.ts";
 
 /** A control plane that counts what it is asked, over a journal on a disk that is no disk. */
-async function open({ disk = fakeDisk() } = {}) {
+async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
   const clock = fakeClock();
   const state = {
     rpcs: 0,
@@ -18,6 +18,8 @@ async function open({ disk = fakeDisk() } = {}) {
     refused: new Set<string>(),
     granted: 0n,
     released: [] as string[],
+    /** What was settled, and which edges were said to be dead, in order. */
+    told: [] as string[],
   };
   const ask = async () => {
     state.rpcs++;
@@ -38,8 +40,9 @@ async function open({ disk = fakeDisk() } = {}) {
         })),
       };
     },
-    settle: async ({ settlements, returns }: SettleRequest) => {
+    settle: async ({ settlements, returns, endedEdges }: SettleRequest) => {
       await ask();
+      state.told.push(...settlements.map(() => "a call"), ...endedEdges);
       const bad = settlements.find(({ log }) => log && state.refused.has(log.callId));
       if (bad) throw new AppError("ALREADY_EXISTS", "other content");
       for (const { log, leaseGeneration } of settlements) {
@@ -56,8 +59,8 @@ async function open({ disk = fakeDisk() } = {}) {
   const onBroken = (error: unknown) => {
     throw error;
   };
-  const journal = await openJournal({ disk, folder: "/journal", edgeId: "e", sync: "process", clock, logger: silentLogger, onBroken });
-  const credit = new LeasedCredit({ access, journal, clock, logger: silentLogger, edgeId: "e" });
+  const journal = await openJournal({ disk, folder: "/journal", edgeId, sync: "process", clock, logger: silentLogger, onBroken });
+  const credit = new LeasedCredit({ access, journal, clock, logger: silentLogger, edgeId });
   return { credit, journal, clock, state, disk };
 }
 
@@ -146,4 +149,25 @@ test("a full disk refuses new calls with a reason and is over by itself; nothing
   expect(credit.trouble()).toBeUndefined();
   expect(state.settled.has(intentOf(1).callId)).toBe(true);
   await credit.reserve(input(2));
+});
+
+test("the process after a dead one settles what that left, and then says that its leases end", async () => {
+  const { credit, disk } = await open({ edgeId: "dead" });
+  await credit.reserve(input(1));
+  await settleWork();
+  const next = await open({ disk, edgeId: "next" });
+  await settleWork();
+  expect(next.state.told).toEqual(["a call", "dead"]);
+});
+
+test("a control plane that is away hears of dead edges when it is back", async () => {
+  const { credit, disk } = await open({ edgeId: "dead" });
+  await credit.settle(finalOf(1));
+  await settleWork();
+  const next = await open({ disk, edgeId: "next" });
+  next.state.failure = new AppError("UNAVAILABLE", "away");
+  await settleWork();
+  next.state.failure = undefined;
+  await next.clock.advance(5000);
+  expect(next.state.told.filter((each) => each === "dead")).toHaveLength(1);
 });

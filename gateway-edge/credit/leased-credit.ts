@@ -53,9 +53,10 @@ export class LeasedCredit implements Credit {
       generationOf: (callId) => this.#generations.get(callId) ?? 0n,
       returns: () => this.#book.returns(),
       settled: (callId) => this.#generations.delete(callId),
+      endedEdges: journal.start.endedEdges,
     });
-    // What a process before this one left.
-    this.#shipper.wake();
+    // What a process before this one left, and that it is dead.
+    this.#shipper.wake({ tellReturns: journal.start.endedEdges.length > 0 });
     this.#sweep();
   }
 

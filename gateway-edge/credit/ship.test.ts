@@ -16,6 +16,7 @@ test("a shipper that is stopped while the control plane is away leaves what it c
     generationOf: () => 0n,
     returns: () => [],
     settled: (callId) => void settled.push(callId),
+    endedEdges: [],
   });
   await journal.final(finalOf(1));
   shipper.wake();

@@ -19,6 +19,8 @@ export interface ShipperDeps {
   readonly returns: () => LeaseReturn[];
   /** The ledger has it, or refused it for good. */
   readonly settled: (callId: string) => void;
+  /** Processes before this one, whose calls stand in the journal: once those are settled, their leases end. */
+  readonly endedEdges: readonly string[];
 }
 
 const BATCH_MAX = 400;
@@ -38,9 +40,11 @@ export class Shipper {
   #tellReturns = false;
   #lastShippedMs = Number.NEGATIVE_INFINITY;
   #idleWaiters: (() => void)[] = [];
+  #endedEdges: readonly string[];
 
   constructor(deps: ShipperDeps) {
     this.#deps = deps;
+    this.#endedEdges = deps.endedEdges;
   }
 
   /** The journal has more, or, when leases have something to give back, less than nothing has to be told. */
@@ -80,8 +84,15 @@ export class Shipper {
       if (last) this.#deps.journal.acknowledge(last.sequence);
       for (const { log } of batch) this.#deps.settled(log.callId);
       this.#lastShippedMs = this.#deps.clock.monotonicMs();
+      // The journal had no more: what dead processes left was in it.
+      if (batch.length < BATCH_MAX && this.#endedEdges.length > 0) await this.#tellEnded();
       if (this.#stopped) return;
     }
+  }
+
+  /** Tried again with the next batch where it failed; until then their leases run out by themselves. */
+  async #tellEnded(): Promise<void> {
+    if ((await this.#settle([], this.#endedEdges)) === undefined) this.#endedEdges = [];
   }
 
   async #gather(): Promise<void> {
@@ -124,11 +135,11 @@ export class Shipper {
     return true;
   }
 
-  async #settle(batch: readonly Settlement[]): Promise<AppError | undefined> {
+  async #settle(batch: readonly Settlement[], endedEdges: readonly string[] = []): Promise<AppError | undefined> {
     const { access, edgeId, generationOf, returns } = this.#deps;
     const settlements = batch.map(({ log }) => ({ log, leaseGeneration: generationOf(log.callId) }));
     try {
-      await access.settle({ settlements, edgeId, returns: returns() }, { deadlineMs: SETTLE_MS });
+      await access.settle({ settlements, edgeId, returns: returns(), endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
       return undefined;
     } catch (thrown) {
       return asAppError(thrown);

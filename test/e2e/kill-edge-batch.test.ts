@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { newTenant, type Tenant } from "../helpers/api.ts";
+import { call, newTenant, type Tenant } from "../helpers/api.ts";
 import { batchOnce, outputOf, startBatch, writeSlowModel } from "../helpers/batches.ts";
 import { type SlowUpstream, startSlowUpstream } from "../helpers/slow-upstream.ts";
 import { type System, startSystem } from "../helpers/system.ts";
@@ -45,6 +45,7 @@ test(`a batch over ${KILLS} kills of every edge: each line is in the output once
     await Promise.all([system.killEdge(0), system.killEdge(1)]);
   }
   const done = await batchOnce(door, id, { isSo: ({ status }) => status === "completed", patienceMs: 40_000 });
+  if (done.error_file_id) say((await call(door.url, "GET", `/v1/files/${done.error_file_id}/content`, door)).text.split("\n")[0] ?? "");
   expect(done.request_counts).toEqual({ total: LINES, completed: LINES, failed: 0 });
   const answers = await outputOf(door, done.output_file_id ?? "");
   expect(answers.size).toBe(LINES);

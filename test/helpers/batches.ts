@@ -8,6 +8,7 @@ export interface ShownBatch {
   id: string;
   status: string;
   output_file_id: string | null;
+  error_file_id: string | null;
   request_counts: { total: number; completed: number; failed: number };
 }
 

@@ -14,6 +14,8 @@ export interface JournalStart {
   readonly recovered: readonly UsageLog[];
   readonly tornBytes: number;
   readonly damagedFiles: readonly string[];
+  /** Who wrote the files before: dead, as the folder is of one process at a time. */
+  readonly endedEdges: readonly string[];
 }
 
 /**

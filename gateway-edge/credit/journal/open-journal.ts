@@ -83,10 +83,11 @@ class FileJournal implements Journal {
     // By the clock only to be above what was used before a folder was lost.
     this.epoch = Math.max(replay.lastEpoch + 1, Math.floor(options.clock.now()));
     const firstSequence = replay.lastSequence + 1;
-    const { unacknowledged, records, tornBytes, damagedFiles } = replay;
+    const { unacknowledged, records, tornBytes, damagedFiles, endedEdges } = replay;
     this.#backlog = new Backlog({ unacknowledged, nextSequence: firstSequence, keptMax: this.#limits.keptMax });
     const recovered = replay.open.map(recoveredLog);
-    this.start = { files: replay.segments.length, records, unacknowledged: unacknowledged.length, recovered, tornBytes, damagedFiles };
+    const files = replay.segments.length;
+    this.start = { files, records, unacknowledged: unacknowledged.length, recovered, tornBytes, damagedFiles, endedEdges };
     this.#writer = new JournalWriter({
       ...options,
       limits: this.#limits,

@@ -21,6 +21,8 @@ export interface Replay {
   readonly tornBytes: number;
   /** Files in which a bad record stands before good ones; each was copied aside. */
   readonly damagedFiles: readonly string[];
+  /** Other edges that wrote files here: processes before this one. */
+  readonly endedEdges: readonly string[];
 }
 
 export interface ReplayDeps {
@@ -53,6 +55,7 @@ class FolderReader {
   readonly #open = new Map<string, OpenCall>();
   readonly #finals: number[] = [];
   readonly #damagedFiles: string[] = [];
+  readonly #endedEdges = new Set<string>();
   #watermark = 0;
   #lastSequence = 0;
   #lastEpoch = 0;
@@ -64,7 +67,7 @@ class FolderReader {
   }
 
   readFile(name: string): void {
-    const { disk, folder, edgeId, logger } = this.#deps;
+    const { disk, folder, edgeId } = this.#deps;
     const path = join(folder, name);
     const bytes = disk.read(path);
     const decoded = decodeHeader(bytes);
@@ -75,8 +78,7 @@ class FolderReader {
       return;
     }
     const { header } = decoded;
-    if (header.edgeId !== edgeId)
-      logger.warn({ path, edgeId: header.edgeId }, "a journal file was written by another edge; it is settled here");
+    if (header.edgeId !== edgeId) this.#endedEdges.add(header.edgeId);
     this.#watermark = Math.max(this.#watermark, header.watermark);
     this.#lastSequence = Math.max(this.#lastSequence, header.firstSequence - 1);
     const segment = segmentOf(path, header);
@@ -105,6 +107,7 @@ class FolderReader {
       records: this.#records,
       tornBytes: this.#tornBytes,
       damagedFiles: this.#damagedFiles,
+      endedEdges: [...this.#endedEdges],
     };
   }
 

@@ -140,7 +140,7 @@ async function judgeLeases(world: World, organizationId: string, blame: Blame): 
   const leased = await leasedOf(control.store, organizationId, control.process.clock.now());
   if (leased > 0n) blame("I8", `${organizationId} still has ${leased} leased`);
   const balance = (tables.of("accounts").get(organizationAccount(organizationId)) as { balance: bigint } | undefined)?.balance ?? 0n;
-  const ask = { edgeId: "probe", organizationId, need: balance, want: balance, generation: 0n, released: 0n };
+  const ask = { edgeId: "probe", organizationId, need: balance, want: balance, generation: 0n, released: 0n, free: 0n };
   const asked = control.handlers.lease(ask, {} as Parameters<typeof control.handlers.lease>[1]);
   await world.time.advance(50);
   const { granted } = await asked.catch((error: unknown) => {
