@@ -65,11 +65,19 @@ export function gatewayErrorStatus(error: AppError): number {
 /** The body of an answer, and of an error frame in the middle of a stream. */
 export function gatewayErrorBody(error: AppError): GatewayErrorBody {
   const { type, code } = TABLE[error.code];
-  const body: GatewayErrorBody = { error: { message: error.message, type, param: error.param ?? null, code } };
+  const body: GatewayErrorBody = { error: { message: messageOf(error), type, param: error.param ?? null, code } };
   // Two families of clients read validation errors in two shapes; one object holds both.
   const hasBothShapes = error.code === "UNPROCESSABLE" || (error.code === "VALIDATION_ERROR" && error.details.length > 0);
   if (hasBothShapes) body.detail = error.details.map(toValidationDetail);
   return body;
+}
+
+/** Clients such as LiteLLM's know a refusal of content by this sentence, whatever the type and the code say. */
+const SAFETY_SENTENCE = "The request was rejected as a result of the safety system.";
+
+function messageOf({ code, message }: AppError): string {
+  const isSaid = code !== "CONTENT_POLICY_VIOLATION" || message.toLowerCase().includes(SAFETY_SENTENCE.toLowerCase());
+  return isSaid ? message : `${message} ${SAFETY_SENTENCE}`;
 }
 
 /** What was thrown, as our error; a path that express cannot decode is the caller's mistake. */

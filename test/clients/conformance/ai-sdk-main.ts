@@ -66,7 +66,7 @@ await runScriptCases(`ai ${versionOf("ai")}, @ai-sdk/openai-compatible ${version
       const { kinds, finish } = await partsOf(group);
       assert.deepEqual([counted(kinds, "tool-call"), finish], [2, "tool-calls"], group);
     }
-    for (const group of ["oai-error-after-3", "oai-reset-after-3"]) {
+    for (const group of ["oai-error-after-3", "oai-reset-after-3", "oai-cut-after-3"]) {
       const { kinds, finish } = await partsOf(group);
       assert.deepEqual([counted(kinds, "text-delta"), counted(kinds, "error"), finish], [3, 1, "error"], group);
     }

@@ -2,7 +2,6 @@ import { call } from "../../helpers/api.ts";
 import { type Bench, nodeClient, startBench, user, WEATHER } from "./bench.ts";
 import { python, testCases, testScript } from "./cases.ts";
 import { CHAT_DIALECTS, groupOf, UPSTREAM_KEY, upstreamModel } from "./gateway-config.ts";
-import { NOT_YET } from "./not-yet.ts";
 
 let bench: Bench;
 
@@ -86,7 +85,3 @@ testCases("curl", {
 });
 
 testScript({ client: "tiktoken", ids: ["U1"], command: python("u_tokens.py"), bench: () => bench });
-
-test("what cannot be tried yet is said", () => {
-  for (const [id, reason] of Object.entries(NOT_YET)) process.stderr.write(`NOT YET ${id}: ${reason}\n`);
-});

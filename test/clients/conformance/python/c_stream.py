@@ -92,6 +92,10 @@ def c7():
 def c11():
     for dialect in ("oai", "anth", "gem", "bed", "oll"):
         expect_broken(group_of(dialect, "reset-after-3"))
+
+
+def c12():
+    """A stream that ends cleanly, but before its dialect's own end."""
     for dialect in ("oai", "anth", "gem", "bed", "oll", "coh", "mis"):
         expect_broken(group_of(dialect, "cut-after-3"))
 
@@ -170,6 +174,7 @@ run(
         "C7": c7,
         "C10": lambda: [expect_broken(group_of(dialect, "error-after-3")) for dialect in ("oai", "anth", "gem", "bed", "oll")],
         "C11": c11,
+        "C12": c12,
         "C13": c13,
         "C14": c14,
         "C16": c16,
