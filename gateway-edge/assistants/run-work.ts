@@ -117,7 +117,7 @@ export class RunWork {
       onceFor: `${run.id}/${modelCalls}`,
       endpoint: "/v1/threads/runs",
       caller: call.caller,
-      job: { ...chatJob(call.prompt.request), inspect: true },
+      job: chatJob(call.prompt.request),
       routing: ROUTING,
       signal: call.signal,
       errorStatus: gatewayErrorStatus,

@@ -1,9 +1,9 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
-import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { BytesPart, Fields, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
+import type { BytesPart, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
 import type { Attempt } from "../routing/route.ts";
 import { type Job, type JobAnswer, providerFor } from "./job.ts";
+import { targetOf } from "./target.ts";
 import { readFailure, readJsonAnswer, readTextAnswer } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -57,14 +57,16 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
   let upstreamStatus: number | undefined;
   try {
     const provider = providerOf(deps, input);
-    const request = job.request({ provider, target: targetOf(attempt.deployment), maxOutputTokens, dropParams });
+    const target = targetOf(attempt.deployment);
+    const request = job.request({ provider, target, maxOutputTokens, dropParams });
     const response = await deps.send(request, line.signal);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
     const open: Open = { attempt, provider, asError: (thrown) => line.asError(thrown), close: () => line.close() };
-    if (!job.stream && !job.passesBytes) return { ...open, type: "answer", answer: await readWhole(job, provider, response, line) };
+    if (!job.stream && !job.passesBytes)
+      return { ...open, type: "answer", answer: await readWhole({ job, provider, target, response, line }) };
     const opened = { ...open, contentType: response.headers["content-type"] };
-    return await openStream(opened, job.readStream(provider, response.body), line);
+    return await openStream(opened, job.readStream(provider, response.body, target), line);
   } catch (thrown) {
     const error = line.asError(thrown);
     line.close();
@@ -73,17 +75,25 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
 }
 
 function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: AttemptInput<Answer>): Provider {
-  const { providerKind } = attempt.deployment;
-  const provider = providerFor(providers, job, providerKind);
+  const { deployment } = attempt;
+  const provider = providerFor(providers, job, deployment);
   if (provider) return provider;
   throw new AppError("UPSTREAM_UNAVAILABLE", "The provider does not offer this operation.", {
-    internal: `${providerKind} ${job.operation}`,
+    internal: `${deployment.providerKind} ${job.operation}`,
   });
 }
 
-async function readWhole<Answer>(job: Job<Answer>, provider: Provider, response: UpstreamResponse, line: Line): Promise<JobAnswer<Answer>> {
+interface Whole<Answer> {
+  readonly job: Job<Answer>;
+  readonly provider: Provider;
+  readonly target: ProviderTarget;
+  readonly response: UpstreamResponse;
+  readonly line: Line;
+}
+
+async function readWhole<Answer>({ job, provider, target, response, line }: Whole<Answer>): Promise<JobAnswer<Answer>> {
   const body = job.answerAs === "text" ? await readTextAnswer(response) : await readJsonAnswer(response);
-  const answer = job.readAnswer(provider, body);
+  const answer = job.readAnswer(provider, body, target);
   line.done();
   return answer;
 }
@@ -165,17 +175,4 @@ class Line {
       ? new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(code ?? name), cause: thrown })
       : asAppError(thrown);
   }
-}
-
-const targets = new WeakMap<Deployment, ProviderTarget>();
-
-/** What its adapter may know of a deployment. */
-export function targetOf(deployment: Deployment): ProviderTarget {
-  const known = targets.get(deployment);
-  if (known) return known;
-  const { inferenceModelId, baseUrl, apiKey } = deployment;
-  const params = JSON.parse(deployment.params || "{}") as Fields;
-  const target: ProviderTarget = { inferenceModelId, baseUrl, apiKey, params };
-  targets.set(deployment, target);
-  return target;
 }

@@ -1,3 +1,4 @@
+import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type {
   Amounts,
   BytesPart,
@@ -10,6 +11,7 @@ import type {
   TokenCounter,
   UpstreamRequest,
 } from "../providers/provider.ts";
+import { targetOf } from "./target.ts";
 
 /** One priced piece of work, whatever the operation: how to ask a provider for it and how to read what comes back. Pure. */
 export interface Job<Answer> {
@@ -33,14 +35,12 @@ export interface Job<Answer> {
   readonly most?: Amounts;
   /** What it came to, as far as can be told from what was sent and what came back; stands in where the provider says nothing. */
   estimate?(answered: Answered): Estimate;
-  /** Whether the provider has the operation at all. */
-  isOfferedBy(provider: Provider): boolean;
+  /** Whether the provider has the operation at all, or this deployment of it. */
+  isOfferedBy(provider: Provider, target: ProviderTarget): boolean;
   /** Throws UNSUPPORTED_PARAMETER for a field that the model does not understand and nobody allowed to drop. */
   request(work: JobWork): UpstreamRequest;
-  readAnswer(provider: Provider, body: unknown): JobAnswer<Answer>;
-  readStream(provider: Provider, body: AsyncIterable<Uint8Array>): AsyncIterable<StreamPart | BytesPart>;
-  /** Set: somebody looks into the parts of the stream, so each must come read and none as raw bytes. */
-  readonly inspect?: true;
+  readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
+  readStream(provider: Provider, body: AsyncIterable<Uint8Array>, target: ProviderTarget): AsyncIterable<StreamPart | BytesPart>;
   /** What cache, guardrails and schema check go by; absent: they let the job pass. */
   face?(): JobFace<Answer>;
 }
@@ -68,10 +68,10 @@ export interface JobWork {
   readonly dropParams: boolean;
 }
 
-/** The provider of a kind, when it has the job's operation. */
-export function providerFor(providers: ReadonlyMap<string, Provider>, job: Job<unknown>, kind: string): Provider | undefined {
-  const provider = providers.get(kind);
-  return provider && job.isOfferedBy(provider) ? provider : undefined;
+/** The provider of a deployment, when it has the job's operation. */
+export function providerFor(providers: ReadonlyMap<string, Provider>, job: Job<unknown>, deployment: Deployment): Provider | undefined {
+  const provider = providers.get(deployment.providerKind);
+  return provider && job.isOfferedBy(provider, targetOf(deployment)) ? provider : undefined;
 }
 
 export interface JobAnswer<Answer> {

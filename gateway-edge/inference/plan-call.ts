@@ -68,7 +68,7 @@ export function hasLimit({ model }: Deployment): boolean {
 
 /** What may serve a name for this caller, by providers that have the operation. */
 export function ableDeployments(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unknown> }, model: string): Deployment[] {
-  return deps.routing.candidates(model, caller).filter(({ providerKind }) => providerFor(deps.providers, job, providerKind));
+  return deps.routing.candidates(model, caller).filter((candidate) => providerFor(deps.providers, job, candidate));
 }
 
 /**

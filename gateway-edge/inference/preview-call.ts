@@ -1,8 +1,8 @@
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UpstreamRequest } from "../providers/provider.ts";
-import { targetOf } from "./attempt.ts";
 import type { Job } from "./job.ts";
 import { ableDeployments, type PlanDeps, planCall } from "./plan-call.ts";
+import { targetOf } from "./target.ts";
 
 /** The request that a call would send to the first deployment that may serve it. Admitted like the call; nothing is reserved or sent. */
 export function previewCall(

@@ -2,7 +2,7 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ChatMessage, CountCall, Provider, RemoteCount, Send } from "../providers/provider.ts";
-import { targetOf } from "./attempt.ts";
+import { targetOf } from "./target.ts";
 import type { Countable } from "./token-counter.ts";
 import { readFailure, readJsonAnswer } from "./upstream.ts";
 

@@ -243,7 +243,7 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
     teamId: caller.teamId,
     models: caller.models,
     teamModels: caller.teamModels,
-    isAble: (kind) => providerFor(deps.providers, job, kind) !== undefined,
+    isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   };
 }

@@ -18,7 +18,7 @@ export function screenedRun(deps: InferenceDeps): Run {
   return (call) => {
     const { screen, job } = call;
     if (!screen || !job.stream) return runInference(deps, call);
-    const readStream: typeof job.readStream = (provider, body) => screen(job.readStream(provider, body) as AsyncIterable<StreamPart>);
-    return runInference(deps, { ...call, job: { ...job, inspect: true, readStream } });
+    const readStream: typeof job.readStream = (...given) => screen(job.readStream(...given) as AsyncIterable<StreamPart>);
+    return runInference(deps, { ...call, job: { ...job, readStream } });
   };
 }

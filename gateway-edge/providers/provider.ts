@@ -201,6 +201,8 @@ export interface ProviderTarget {
   readonly apiKey?: string | undefined;
   /** Everything else the operator set for it: api_version, organization, aws_region_name, vertex_project, extra_headers, ... */
   readonly params: Fields;
+  /** What the operator says about the model: LiteLLM's model_info. */
+  readonly info?: Fields;
 }
 
 export interface UpstreamRequest {

@@ -25,8 +25,8 @@ export interface RouteCall extends Asker {
   readonly disableFallbacks?: boolean | undefined;
   /** Asked for configured fallbacks only. */
   mayUse(model: string): boolean;
-  /** Whether a deployment of this provider kind can do what the call needs; absent: every one can. */
-  isAble?(providerKind: string): boolean;
+  /** Whether a deployment can do what the call needs; absent: every one can. */
+  isAble?(deployment: Deployment): boolean;
   /** Exactly this deployment, cooling or not, and no fallbacks: for health checks and what must stay where it began. */
   readonly pinnedDeploymentId?: string | undefined;
 }

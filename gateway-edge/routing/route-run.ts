@@ -163,7 +163,7 @@ export class Run implements RouteRun {
     const pinned = this.#call.pinnedDeploymentId;
     const group = this.#context.names.resolve(model, this.#call);
     const targets = group?.targets.filter(({ deployment }) => {
-      return (pinned === undefined || deployment.id === pinned) && this.#call.isAble?.(deployment.providerKind) !== false;
+      return (pinned === undefined || deployment.id === pinned) && this.#call.isAble?.(deployment) !== false;
     });
     return group && targets && targets.length > 0 ? { ...group, targets } : undefined;
   }

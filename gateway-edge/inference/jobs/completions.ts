@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { ChatAnswer, CompletionsAdapter, CompletionsAnswer, Provider, TokenCounter } from "../../providers/provider.ts";
+import type { ChatAnswer, CompletionsAdapter, CompletionsAnswer, TokenCounter } from "../../providers/provider.ts";
 import { type CompletionsRequest, promptCount } from "../../schemas/completions.ts";
 import { completionsFace } from "../faces/completions.ts";
 import { readEvents } from "../framing.ts";
@@ -27,15 +27,14 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
       const kept = keepSupported(providerFields(request), adapter.supportedParams(work.target.inferenceModelId), work.dropParams);
       return adapter.buildRequest({ body: kept, stream, maxOutputTokens: work.maxOutputTokens }, work.target);
     },
-    readAnswer: (provider, body) =>
-      provider.completions ? readNative(provider.completions, body) : fromChat(asChat(request).readAnswer(provider, body)),
-    readStream: (provider, bytes) => readStream(request, provider, bytes),
+    readAnswer: (provider, body, target) =>
+      provider.completions ? readNative(provider.completions, body) : fromChat(asChat(request).readAnswer(provider, body, target)),
+    readStream: (provider, bytes, target) =>
+      provider.completions
+        ? provider.completions.readStream(readEvents("sse", bytes))
+        : asChat(request).readStream(provider, bytes, target),
     face: () => completionsFace(request, (changed) => completionsJob(changed as CompletionsRequest)),
   };
-}
-
-function readStream(request: CompletionsRequest, provider: Provider, bytes: AsyncIterable<Uint8Array>) {
-  return provider.completions ? provider.completions.readStream(readEvents("sse", bytes)) : asChat(request).readStream(provider, bytes);
 }
 
 function readNative(adapter: CompletionsAdapter, body: unknown): JobAnswer<CompletionsAnswer> {
