@@ -1,30 +1,29 @@
-import type { Response } from "express";
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
-import { toJson } from "../../common/json.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
-import { ResponseFrames } from "../dialects/responses/frames.ts";
+import { passedBody } from "../dialects/responses/passed.ts";
 import { inputItems, refuseUnsupported, toChatRequest, toPlainChat } from "../dialects/responses/request.ts";
-import { type ResponseIdentity, shownItem, shownResponse, suffixOf, wholeResponse } from "../dialects/responses/response.ts";
+import { shownItem, shownResponse, suffixOf } from "../dialects/responses/response.ts";
+import type { Inference } from "../inference/create.ts";
+import type { Job } from "../inference/job.ts";
 import { tagsOf } from "../inference/jobs/gateway-fields.ts";
+import { type ResponsesAnswer, responsesJob, speaker } from "../inference/jobs/responses.ts";
 import { translatedChatJob } from "../inference/jobs/translated-chat.ts";
+import { targetOf } from "../inference/target.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
 import type { ChatAnswer, Fields } from "../providers/provider.ts";
+import { ownerOf } from "../records/own-record.ts";
 import { listAnswer, listQuery, readPage } from "../schemas/object-list.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
 import { parseResponsesRequest, type ResponsesRequest, responseObject, responsesRequest } from "../schemas/responses.ts";
-import { answerCall, type CallDeps, GATEWAY_WORDING, readCall, routingOf, type Wire, type WireContext } from "./answer-call.ts";
+import { answerCall, type CallDeps, GATEWAY_WORDING, readCall, routingOf } from "./answer-call.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "./gateway-operation.ts";
-import {
-  conversationUpTo,
-  keepResponse,
-  namedInput,
-  requireResponse,
-  resolveReferences,
-  type StoredResponsesDeps,
-} from "./stored-responses.ts";
+import { responsesWire } from "./responses-wire.ts";
+import { conversationUpTo, namedInput, requireResponse, resolveReferences, type StoredResponsesDeps } from "./stored-responses.ts";
 
-export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {}
+export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
+  readonly inference: Pick<Inference, "routing" | "providers">;
+}
 
 const TAG = "responses";
 const ONE = twice("responses/:response_id");
@@ -136,22 +135,29 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       const asked = parseResponsesRequest(body);
       refuseUnsupported(asked);
       const callId = String(response.locals["callId"]);
-      const turn = await readTurn(deps, { asked, response, callId });
+      const caller = callerOf(response);
+      const turn = await readTurn(deps, { asked, caller, callId });
       await answerCall(deps, {
         request,
         response,
         callId,
         endpoint: "/v1/responses",
-        caller: callerOf(response),
-        job: responsesJob(asked, turn.items),
+        caller,
+        job: jobOf(deps, { asked, caller, items: turn.items }),
         routing: routingOf(asked),
         rawBody,
         pathModel: undefined,
         errors: GATEWAY_WORDING,
-        wire: responsesWire(deps, { asked, caller: callerOf(response), input: turn.input }),
+        wire: responsesWire(deps, { asked, caller, input: turn.input }),
       });
     },
   };
+}
+
+interface Asking {
+  readonly asked: ResponsesRequest;
+  readonly caller: Caller;
+  readonly items: readonly Fields[];
 }
 
 interface Turn {
@@ -163,16 +169,36 @@ interface Turn {
 
 async function readTurn(
   deps: ResponsesDeps,
-  { asked, response, callId }: { asked: ResponsesRequest; response: Response; callId: string },
+  { asked, caller, callId }: { asked: ResponsesRequest; caller: Caller; callId: string },
 ): Promise<Turn> {
-  const caller = callerOf(response);
   const before = await conversationUpTo(deps, caller, asked.previous_response_id);
   const own = await resolveReferences(deps, caller, { items: inputItems(asked.input), before });
   const input = namedInput(own, suffixOf(callId));
   return { items: [...before, ...input], input };
 }
 
-function responsesJob(asked: ResponsesRequest, items: readonly Fields[]) {
+/** Where a deployment's server speaks this API, the request goes on as it is; everywhere else it is a chat. */
+function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: Asking): Job<ResponsesAnswer> {
+  const asChat = () => chatJobOf(asked, items);
+  const isSpoken = routing.candidates(asked.model, caller).some((deployment) => {
+    const provider = providers.get(deployment.providerKind);
+    return provider && speaker(provider, targetOf(deployment)) !== undefined;
+  });
+  // Sound: a chat is only given answers that it read itself.
+  if (!isSpoken) return asChat() as unknown as Job<ResponsesAnswer>;
+  return responsesJob({
+    model: asked.model,
+    stream: asked.stream === true,
+    maxOutputTokens: asked.max_output_tokens,
+    endUser: asked.user,
+    tags: tagsOf(asked),
+    request: asked,
+    bodyFor: (given) => passedBody(asked, items, given),
+    asChat,
+  });
+}
+
+function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {
   return translatedChatJob({
     withBlocks: toChatRequest(asked, items),
     plain: toPlainChat,
@@ -180,38 +206,4 @@ function responsesJob(asked: ResponsesRequest, items: readonly Fields[]) {
     optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
     tags: tagsOf(asked),
   });
-}
-
-interface Answering {
-  readonly asked: ResponsesRequest;
-  readonly caller: Caller;
-  readonly input: readonly Fields[];
-}
-
-function responsesWire(deps: ResponsesDeps, { asked, caller, input }: Answering): Wire<ChatAnswer> {
-  const include = asked.include ?? [];
-  const isKept = asked.store !== false;
-  const keep = async (response: Fields) =>
-    isKept ? await keepResponse(deps, ownerOf(caller), { response, input, nowMs: deps.clock.now() }) : response;
-  return {
-    whole: async (answer, context) =>
-      toJson(shownResponse(await keep(wholeResponse(identityOf(context, asked), answer, context)), include)),
-    stream: (context) => {
-      const frames = new ResponseFrames(identityOf(context, asked), { include, keep, now: () => deps.clock.now() });
-      return {
-        frames: (part) => frames.frames(part),
-        last: (bill) => frames.last(bill),
-        end: "",
-        failed: (error) => frames.failed(error),
-      };
-    },
-  };
-}
-
-function identityOf({ callId, nowMs, model }: WireContext, request: ResponsesRequest): ResponseIdentity {
-  return { suffix: suffixOf(callId), createdSeconds: Math.floor(nowMs / 1000), model, request };
-}
-
-function ownerOf({ teamId, organizationId, keyId }: Caller) {
-  return { teamId, organizationId, keyId };
 }

@@ -74,7 +74,7 @@ export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): Router {
     gatedRouter(deps, [...mediaRoutes(calls), ...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], gate),
   );
   router.use(gatedRouter(deps, filesAndBatches(deps, parts.worker), gate));
-  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records }), gate));
+  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;

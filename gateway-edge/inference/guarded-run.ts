@@ -16,14 +16,16 @@ export interface GuardedRunDeps extends PlanDeps {
 export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
   return async (call) => {
     const face = call.job.face?.();
-    const prompt = face?.prompt;
-    if (!face || !prompt) return run(call);
+    if (!face?.prompt && !face?.readable) return run(call);
     const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: face.request });
     if (chosen.length === 0) return run(call);
+    const job = face.readable?.() ?? call.job;
+    const prompt = face.prompt ?? job.face?.().prompt;
+    if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
     // Who may not call at all is told that, not what the guardrails think.
     const { fallbacks, contextWindowFallbacks } = call.routing;
-    planCall(deps, { caller: call.caller, job: call.job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
-    return run(await guarded(deps, call, { chosen, prompt }));
+    planCall(deps, { caller: call.caller, job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
+    return run(await guarded(deps, { ...call, job }, { chosen, prompt }));
   };
 }
 

@@ -88,6 +88,8 @@ export interface JobAnswer<Answer> {
 export interface JobFace<Answer> {
   /** The request as it came, the gateway's own fields included. */
   readonly request: Fields;
+  /** The same job in words that guardrails can read; made in its place where any hold. */
+  readable?(): Job<Answer>;
   /** What guardrails read of it; absent: they have no say in this operation. */
   readonly prompt?: PromptFace<Answer>;
   /** What a cache may keep of its answer; absent: nothing. */

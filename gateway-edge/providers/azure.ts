@@ -17,6 +17,8 @@ export const azure = createOpenAiProvider({
   families: AZURE_CHAT_FAMILIES,
   embeddingFamilies: EMBEDDING_FAMILIES,
   takesTokens: true,
+  // Only the surface without versions has it.
+  speaksResponses: (target) => target.baseUrl !== undefined && addressOf(target, "").includes("/openai/v1/"),
   locate: (target, path) => ({ url: addressOf(target, path), headers: headersOf(target) }),
 });
 

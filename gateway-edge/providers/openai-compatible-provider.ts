@@ -3,6 +3,7 @@ import { type LimitField, openAiChatFields, readOpenAiAnswer, readOpenAiStream }
 import { readFinishReason } from "./openai-compatible-finish.ts";
 import { readOpenAiEmbeddings } from "./openai-compatible-vectors.ts";
 import { formOf, imagesOf, type OpenAiDoor, rerankOf, speechOf } from "./openai-media.ts";
+import { responsesOf } from "./openai-responses.ts";
 import { readOpenAiUsage } from "./openai-usage.ts";
 import type {
   ChatAdapter,
@@ -39,12 +40,15 @@ export interface OpenAiSpec {
   /** Last changes to a chat body; gets and gives plain fields. */
   readonly shapeChat?: (fields: Fields) => Fields;
   readonly shapeEmbeddings?: (fields: Fields) => Fields;
+  /** Whether a deployment speaks the Responses API where its operator did not say; absent: none does. */
+  readonly speaksResponses?: (target: ProviderTarget) => boolean;
   /** Address and headers of an operation. */
   readonly locate: (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 }
 
 const PATHS: Readonly<Record<Operation, string>> = {
   chat: "chat/completions",
+  responses: "responses",
   completions: "completions",
   embeddings: "embeddings",
   moderations: "moderations",
@@ -64,7 +68,7 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
   const has = (operation: Operation) => spec.operations.includes(operation);
   return {
     kind: spec.kind,
-    ...(has("chat") ? { chat: chatOf(spec) } : {}),
+    ...(has("chat") ? { chat: chatOf(spec), responses: responsesOf(doorOf(spec, "responses"), spec.speaksResponses ?? none) } : {}),
     ...(has("completions") ? { completions: completionsOf(spec) } : {}),
     ...(has("embeddings") ? { embeddings: embeddingsOf(spec) } : {}),
     ...(has("moderations") ? { moderations: moderationsOf(spec) } : {}),
@@ -77,6 +81,8 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
     readError: readUpstreamError,
   };
 }
+
+const none = () => false;
 
 function chatOf(spec: OpenAiSpec): ChatAdapter {
   return {

@@ -11,6 +11,8 @@ export const openai = createOpenAiProvider({
   families: CHAT_FAMILIES,
   embeddingFamilies: EMBEDDING_FAMILIES,
   takesTokens: true,
+  // Behind another address stands a server that only calls itself OpenAI.
+  speaksResponses: ({ baseUrl }) => baseUrl === undefined || /^https:\/\/([a-z]+\.)?api\.openai\.com(\/|$)/.test(baseUrl),
   locate: (target, path) => ({
     url: under(target.baseUrl ?? BASE, path),
     headers: bearerHeaders(target, {

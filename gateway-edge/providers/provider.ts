@@ -9,6 +9,7 @@ export interface Provider {
   readonly kind: string;
   /** What it can do; an operation that is absent is refused before anything is reserved. */
   readonly chat?: ChatAdapter;
+  readonly responses?: ResponsesAdapter;
   readonly completions?: CompletionsAdapter;
   readonly embeddings?: EmbeddingsAdapter;
   readonly moderations?: ModerationsAdapter;
@@ -28,6 +29,7 @@ export interface Provider {
 
 export type Operation =
   | "chat"
+  | "responses"
   | "completions"
   | "embeddings"
   | "moderations"
@@ -74,6 +76,25 @@ export interface ChatAdapter {
   readAnswer(body: unknown, call: ChatCall): ChatAnswer;
   /** Events of a stream as our parts, in order. A `usage` part, when there is one, is the last word on usage. */
   readStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncIterable<StreamPart>;
+}
+
+/** OpenAI's Responses API, at servers that have it: a request goes on as it came. */
+export interface ResponsesAdapter {
+  /** Whether this deployment's server speaks it. */
+  isSpokenBy(target: ProviderTarget): boolean;
+  /** Whether its model thinks, and gives its thoughts sealed to who asks for them. */
+  reasons(target: ProviderTarget): boolean;
+  buildRequest(call: ResponsesCall, target: ProviderTarget): UpstreamRequest;
+  /** The response as the provider wrote it. Throws the provider's error for one that failed. */
+  readAnswer(body: unknown): { readonly response: Fields; readonly usage: ReportedUsage | undefined; readonly text: string };
+  /** Parts that carry the provider's own events. */
+  readStream(events: AsyncIterable<UpstreamEvent>): AsyncIterable<StreamPart>;
+}
+
+export interface ResponsesCall {
+  readonly body: Fields;
+  readonly stream: boolean;
+  readonly maxOutputTokens: number;
 }
 
 /** Legacy text completion. Where a provider has none, it is made out of chat, outside. */

@@ -69,13 +69,17 @@ export class ResponseFrames {
     return events
       .map((event) => {
         const shown = event["item"] === undefined ? {} : { item: shownItem(asFields(event["item"]), this.#options.include) };
-        const data = { ...event, ...shown, sequence_number: this.#nextNumber++ };
-        return `event: ${event.type}\ndata: ${toJson(data)}\n\n`;
+        return frameOf({ ...event, ...shown, sequence_number: this.#nextNumber++ });
       })
       .join("");
   }
 }
 
-function endOf(response: Fields): ResponseEvent {
+export function frameOf(event: ResponseEvent): string {
+  return `event: ${event.type}\ndata: ${toJson(event)}\n\n`;
+}
+
+/** The last event of a stream, by how its response ended. */
+export function endOf(response: Fields): ResponseEvent {
   return { type: `response.${String(response["status"])}`, response };
 }

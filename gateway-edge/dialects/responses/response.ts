@@ -120,7 +120,8 @@ function errorOf({ code, message }: AppError): Fields {
   return { code: known, message };
 }
 
-const SEALED = "reasoning.encrypted_content";
+/** What a caller names to get sealed reasoning. */
+export const SEALED = "reasoning.encrypted_content";
 
 /** A response as its caller sees it: sealed reasoning only where it was asked for. */
 export function shownResponse(response: Fields, include: readonly string[]): Fields {

@@ -9,10 +9,15 @@ export function sealedContent(block: Fields): string {
   return MARK + Buffer.from(JSON.stringify(sealed)).toString("base64url");
 }
 
+/** Whether a seal was put on here, around another provider's. */
+export function isOwnSeal(content: string): boolean {
+  return content.startsWith(MARK);
+}
+
 /** The thinking in an item of reasoning; none where it came from elsewhere. */
 export function thinkingOf(item: Fields): readonly Fields[] {
   const content = item["encrypted_content"];
-  if (typeof content !== "string" || !content.startsWith(MARK)) return [];
+  if (typeof content !== "string" || !isOwnSeal(content)) return [];
   try {
     const value = JSON.parse(Buffer.from(content.slice(MARK.length), "base64url").toString("utf8")) as unknown;
     return asList(Array.isArray(value) ? value : [value]).map(asFields);

@@ -12,6 +12,8 @@ const DIALECTS = {
   mis: { litellm: "mistral", model: "mistral-large-latest--", base: "/mistral/v1" },
   oll: { litellm: "ollama_chat", model: "llama3.2--", base: "/ollama" },
   dee: { litellm: "deepseek", model: "deepseek-chat--", base: "/deepseek/v1" },
+  // A server of OpenAI's kind that speaks the Responses API, and only that.
+  nat: { litellm: "openai", model: "native--", base: "/responses/v1" },
 } as const;
 
 export type DialectName = keyof typeof DIALECTS;
@@ -53,6 +55,7 @@ const SCRIPTS_OF: Readonly<Partial<Record<DialectName, readonly string[]>>> = {
   bed: ["two-blocks", "unicode", "split-7", "no-arguments", "error-after-3", "reset-after-3", "cut-after-3"],
   coh: ["unicode", "split-7", "cut-after-3"],
   mis: ["unicode", "cut-after-3"],
+  nat: ["drip", "error-after-3", "cut-after-3", "reset-after-3"],
   oll: ["unicode", "split-7", "error-after-3", "reset-after-3", "cut-after-3"],
 };
 
@@ -79,6 +82,7 @@ const ordinary: readonly Deployment[] = (Object.keys(DIALECTS) as DialectName[])
     group: groupOf(dialect, script),
     dialect,
     model: upstreamModel(dialect, script),
+    info: dialect === "nat" ? { supports_responses: true } : {},
   })),
 );
 

@@ -3,7 +3,7 @@ import type { ResponseStreamEvent } from "openai/resources/responses/responses";
 import { POEM } from "../../helpers/fake-upstream/scripts.ts";
 import { type Bench, logOf, nodeClient, startBench } from "./bench.ts";
 import { python, testCases, testScript } from "./cases.ts";
-import { CHAT_DIALECTS, groupOf } from "./gateway-config.ts";
+import { CHAT_DIALECTS, groupOf, upstreamModel } from "./gateway-config.ts";
 
 let bench: Bench;
 
@@ -37,6 +37,44 @@ async function expectFailed(model: string): Promise<void> {
   });
   const final = await client().responses.stream({ model, input: "hi" }).finalResponse();
   expect([final.status, final.error?.message]).toEqual(["failed", expect.stringMatching(/./)]);
+}
+
+/** An upstream that speaks the API itself: requests go on as they are, and what comes back is ours all the same. */
+async function passesThrough(): Promise<void> {
+  const tools = [{ type: "web_search" as const }];
+  const { data, response } = await client().responses.create({ model: "nat", input: "hi", tools }).withResponse();
+  expect([data.output_text, data.status, data.model, data.output[0]?.type]).toEqual(["pong", "completed", "nat", "web_search_call"]);
+  expect(bench.fake.last(upstreamModel("nat")).body).toMatchObject({ input: "hi", tools, store: false });
+  const bill = await logOf(bench, response.headers.get("x-gw-call-id"));
+  expect([bill.usage.input, bill.usage.output]).toEqual([data.usage?.input_tokens, data.usage?.output_tokens]);
+  expect(await client().responses.retrieve(data.id)).toMatchObject({ id: data.id, output_text: "pong" });
+  const events = await eventsOf("nat-poem");
+  expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+  expect([events[0]?.type, events.at(-1)?.type]).toEqual(["response.created", "response.completed"]);
+  expect(JSON.stringify(events)).not.toMatch(/upstream|_up\d/);
+  const poem = await client().responses.stream({ model: "nat-poem", input: "hi" }).finalResponse();
+  expect([poem.output_text, poem.status]).toEqual([POEM.join(""), "completed"]);
+  const first = await client()
+    .responses.stream({ model: "nat-two-tools", input: "weather?", tools: [WEATHER] })
+    .finalResponse();
+  const outputs = first.output.flatMap((item) =>
+    item.type === "function_call" ? [{ type: "function_call_output" as const, call_id: item.call_id, output: "7" }] : [],
+  );
+  const second = await client().responses.create({ model: "nat-two-tools", input: outputs, previous_response_id: first.id });
+  expect([outputs.length, second.output_text, second.previous_response_id]).toEqual([2, "It is 7 degrees.", first.id]);
+  const thought = await client().responses.stream({ model: "nat-thinking", input: "hi" }).finalResponse();
+  expect([thought.output_text, thought.usage?.output_tokens_details.reasoning_tokens]).toEqual(["42", 4]);
+  for (const script of ["error-after-3", "cut-after-3", "reset-after-3"]) await expectFailed(groupOf("nat", script));
+  await expectPaidPart();
+}
+
+/** A client that leaves pays for what it was given. */
+async function expectPaidPart(): Promise<void> {
+  const { data, response } = await client().responses.create({ model: "nat-drip", input: "hi", stream: true }).withResponse();
+  let seen = 0;
+  for await (const event of data) if (event.type === "response.output_text.delta" && ++seen === 2) break;
+  const row = await logOf(bench, response.headers.get("x-gw-call-id"));
+  expect([row.status, row.usage.output >= 2, row.cost > 0]).toEqual(["cancelled", true, true]);
 }
 
 testCases(
@@ -118,13 +156,14 @@ testCases(
     H13: async () => {
       for (const group of ["oai-cut-after-3", "anth-cut-after-3", "gem-cut-after-3"]) await expectFailed(group);
     },
+    H14: passesThrough,
   },
   120_000,
 );
 
 testScript({
   client: "openai-python",
-  ids: ["H1", "H2", "H3", "H4", "H5", "H6", "H13"],
+  ids: ["H1", "H2", "H3", "H4", "H5", "H6", "H13", "H14"],
   command: python("h_responses.py"),
   bench: () => bench,
 });

@@ -59,7 +59,7 @@ export function json(response: ServerResponse, { status, headers, body }: Sent):
 
 function replyOf(step: Step, { body }: Asked, dialect: Dialect): Reply | undefined {
   const text = JSON.stringify(body);
-  const answered = /"role":"tool"|"tool_result"|"functionResponse"|"toolResult"/.test(text);
+  const answered = /"role":"tool"|"tool_result"|"functionResponse"|"toolResult"|"function_call_output"/.test(text);
   const reply = answered && step.afterToolResult ? step.afterToolResult : step.reply;
   const forced = step.asForcedTool ? dialect.forcedTool(body) : undefined;
   if (!reply || forced === undefined) return reply;

@@ -9,6 +9,7 @@ import { gemini } from "./dialects/gemini.ts";
 import { mistral } from "./dialects/mistral.ts";
 import { ollama } from "./dialects/ollama.ts";
 import { openai } from "./dialects/openai.ts";
+import { openaiResponses } from "./dialects/openai-responses.ts";
 import { playMedia, readMedia } from "./media.ts";
 import { json, play } from "./play.ts";
 import type { Script } from "./script.ts";
@@ -19,6 +20,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   openai,
   azure: openai,
   deepseek: openai,
+  responses: openaiResponses,
   mistral,
   anthropic,
   gemini,

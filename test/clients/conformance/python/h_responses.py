@@ -1,7 +1,7 @@
 import json
 
 import openai
-from support import CHAT_DIALECTS, Counted, expect, expect_that, fails, group_of, run
+from support import CHAT_DIALECTS, Counted, expect, expect_that, fails, group_of, last_sent, run
 
 POEM = "".join(f"word{index} " for index in range(20))
 WEATHER = {
@@ -86,4 +86,26 @@ def h13():
         expect_failed(group)
 
 
-run({"H1": h1, "H2": h2, "H3": h3, "H4": h4, "H5": h5, "H6": h6, "H13": h13})
+def h14():
+    """An upstream that speaks the API itself."""
+    tools = [{"type": "web_search"}]
+    answer = responses().create(model="nat", input="hi", tools=tools, include=["web_search_call.action.sources"])
+    expect((answer.output_text, answer.status, answer.model), ("pong", "completed", "nat"))
+    expect([item.type for item in answer.output], ["web_search_call", "message"])
+    sent = last_sent("native--pong")["body"]
+    expect((sent["input"], sent["tools"], sent["store"]), ("hi", tools, False))
+    expect(responses().retrieve(answer.id).output_text, "pong")
+    events = list(responses().create(model="nat-poem", input="hi", stream=True))
+    expect([event.sequence_number for event in events], list(range(len(events))))
+    expect((events[0].type, events[-1].type), ("response.created", "response.completed"))
+    expect(final("nat-poem", input="hi").output_text, POEM)
+    first = final("nat-two-tools", input="weather?", tools=[WEATHER])
+    calls = [item for item in first.output if item.type == "function_call"]
+    outputs = [{"type": "function_call_output", "call_id": call.call_id, "output": "7"} for call in calls]
+    second = responses().create(model="nat-two-tools", input=outputs, previous_response_id=first.id)
+    expect(second.output_text, "It is 7 degrees.")
+    for script in ("error-after-3", "cut-after-3", "reset-after-3"):
+        expect_failed(group_of("nat", script))
+
+
+run({"H1": h1, "H2": h2, "H3": h3, "H4": h4, "H5": h5, "H6": h6, "H13": h13, "H14": h14})

@@ -29,6 +29,7 @@ PREFIX = {
     "mis": "mistral-large-latest--",
     "oll": "llama3.2--",
     "dee": "deepseek-chat--",
+    "nat": "native--",
 }
 CHAT_DIALECTS = ["oai", "azu", "anth", "gem", "bed", "coh", "mis", "oll"]
 

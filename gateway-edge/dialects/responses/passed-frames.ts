@@ -1,0 +1,74 @@
+import type { AppError } from "../../../common/errors.ts";
+import type { Bill } from "../../inference/meter.ts";
+import { asFields, asList } from "../../providers/json-fields.ts";
+import { RESPONSE_EVENTS } from "../../providers/openai-responses.ts";
+import type { Fields, StreamPart } from "../../providers/provider.ts";
+import { endOf, type FrameOptions, frameOf } from "./frames.ts";
+import { ItemNames, passedResponse } from "./passed.ts";
+import { type ResponseIdentity, responseFields, responseUsage, shownItem, shownResponse } from "./response.ts";
+
+type Part = Exclude<StreamPart, { type: "usage" }>;
+
+/** Whether a part carries a provider's own events. */
+export function isPassed(part: Part): boolean {
+  return part.type === "other-delta" && RESPONSE_EVENTS in part.fields;
+}
+
+/** A provider's own events under our names, with its numbers. The last one waits until the call is paid and the response kept. */
+export class PassedFrames {
+  readonly #identity: ResponseIdentity;
+  readonly #options: FrameOptions;
+  readonly #names: ItemNames;
+  readonly #done: Fields[] = [];
+  #lastNumber = -1;
+  #ending: Fields | undefined;
+
+  constructor(identity: ResponseIdentity, options: FrameOptions) {
+    this.#identity = identity;
+    this.#options = options;
+    this.#names = new ItemNames(identity.suffix);
+  }
+
+  frames(part: Part): string {
+    const events = part.type === "other-delta" ? asList(part.fields[RESPONSE_EVENTS]).map(asFields) : [];
+    return events.map((event) => this.#frame(event)).join("");
+  }
+
+  async last({ usage, cost }: Bill): Promise<string> {
+    const ending = asFields(this.#ending?.["response"]);
+    const whole = passedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
+    const response = await this.#kept(whole);
+    // A stream has no header for its cost.
+    const usageWithCost = { ...asFields(response["usage"]), cost_nano: cost };
+    return frameOf({ ...endOf({ ...response, usage: usageWithCost }), sequence_number: this.#lastNumber });
+  }
+
+  async failed(error: AppError): Promise<string> {
+    const response = responseFields(this.#identity, { status: "failed", error, output: this.#done });
+    return frameOf({ ...endOf(await this.#kept(response)), sequence_number: this.#lastNumber + 1 });
+  }
+
+  #frame(event: Fields): string {
+    const { item_id: itemId, item, response, sequence_number: number } = event;
+    this.#lastNumber = typeof number === "number" ? number : this.#lastNumber + 1;
+    const type = String(event["type"]);
+    if (type === "response.completed" || type === "response.incomplete") {
+      this.#ending = event;
+      return "";
+    }
+    const named = item === undefined ? undefined : this.#names.item(item);
+    if (named && type === "response.output_item.done") this.#done.push(named);
+    return frameOf({
+      ...event,
+      type,
+      sequence_number: this.#lastNumber,
+      ...(itemId === undefined ? {} : { item_id: this.#names.of(itemId) }),
+      ...(named ? { item: shownItem(named, this.#options.include) } : {}),
+      ...(response === undefined ? {} : { response: passedResponse(this.#identity, asFields(response), this.#names) }),
+    });
+  }
+
+  async #kept(response: Fields): Promise<Fields> {
+    return shownResponse(await this.#options.keep(response), this.#options.include);
+  }
+}
