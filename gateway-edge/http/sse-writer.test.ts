@@ -10,11 +10,11 @@ class FakeResponse extends EventEmitter {
   closed = false;
   headersSent = false;
   writableNeedDrain = false;
-  statusCode = 0;
   setHeader(): void {}
-  flushHeaders(): void {
+  writeHead(): void {
     this.headersSent = true;
   }
+  flushHeaders(): void {}
   write(text: string): boolean {
     this.written.push(text);
     return !this.writableNeedDrain;

@@ -13,6 +13,7 @@ export class SseWriter {
   readonly #clock: Clock;
   readonly #keepAlive: string;
   #writtenAtMs = 0;
+  #hasWritten = false;
   #cancelKeepAlive: () => void = () => {};
 
   constructor(response: ServerResponse, clock: Clock, keepAlive = COMMENT) {
@@ -30,26 +31,30 @@ export class SseWriter {
   /** Sends status and headers; from here on an error can only be a frame. What is no stream of events gets no keep-alives. */
   open(contentType: string = EVENT_STREAM): void {
     if (this.#isGone()) return;
-    this.#response.statusCode = 200;
     this.#response.setHeader("content-type", contentType);
     this.#response.setHeader("cache-control", "no-cache");
     this.#response.setHeader("x-accel-buffering", "no");
-    this.#response.flushHeaders();
+    this.#response.writeHead(200);
+    // Nearly always a frame follows at once, and takes the head along.
+    setImmediate(() => {
+      if (!this.#hasWritten && !this.#isGone()) this.#response.flushHeaders();
+    });
     this.#writtenAtMs = this.#clock.monotonicMs();
     if (contentType === EVENT_STREAM) this.#keepAliveIn(KEEP_ALIVE_MS);
   }
 
   /** False when the client is gone. */
-  async write(frames: string | Uint8Array): Promise<boolean> {
+  write(frames: string | Uint8Array): boolean | Promise<boolean> {
     if (this.#isGone()) return false;
     this.#writtenAtMs = this.#clock.monotonicMs();
-    if (!this.#response.write(frames)) await this.#drained();
-    return !this.#isGone();
+    this.#hasWritten = true;
+    return this.#response.write(frames) || this.#drained().then(() => !this.#isGone());
   }
 
   /** The last frames; the connection's answer ends with them, or clients would wait for more. */
   end(frames: string | Uint8Array): void {
     this.#cancelKeepAlive();
+    this.#hasWritten = true;
     if (!this.#isGone()) this.#response.end(frames);
   }
 
@@ -77,7 +82,10 @@ export class SseWriter {
       const idleMs = this.#clock.monotonicMs() - this.#writtenAtMs;
       if (idleMs < KEEP_ALIVE_MS) return this.#keepAliveIn(KEEP_ALIVE_MS - idleMs);
       this.#writtenAtMs = this.#clock.monotonicMs();
-      if (!this.#isGone() && !this.#response.writableNeedDrain) this.#response.write(this.#keepAlive);
+      if (!this.#isGone() && !this.#response.writableNeedDrain) {
+        this.#hasWritten = true;
+        this.#response.write(this.#keepAlive);
+      }
       this.#keepAliveIn(KEEP_ALIVE_MS);
     });
   }

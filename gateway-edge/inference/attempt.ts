@@ -105,12 +105,12 @@ async function openStream<Answer>(
   line: Line,
 ): Promise<OpenAttempt<Answer>> {
   const iterator = parts[Symbol.asyncIterator]();
-  const next = async () => {
-    const result = await iterator.next();
+  const heard = (result: IteratorResult<AttemptPart>) => {
     line.heard();
     if (result.done) line.done();
     return result;
   };
+  const next = () => iterator.next().then(heard);
   const close = () => {
     open.close();
     void iterator.return?.().catch(() => {});

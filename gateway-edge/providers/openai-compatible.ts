@@ -1,3 +1,4 @@
+import { type Expansion, expand } from "./expand.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "./json-fields.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
 import { PlainDeltaReader } from "./openai-compatible-plain.ts";
@@ -50,25 +51,38 @@ export function readOpenAiAnswer(body: unknown): ChatAnswer {
 }
 
 /** Chunks of a stream as parts. The end is `[DONE]` or every finish reason seen; a stream cut before either is broken. */
-export async function* readOpenAiStream(events: AsyncIterable<UpstreamEvent>, call?: ChatCall): AsyncGenerator<StreamPart> {
-  const reader = new ChunkReader(call?.body["n"]);
-  const plain = new PlainDeltaReader();
-  for await (const { event, data } of events) {
-    const delta = event === undefined ? plain.read(data) : undefined;
+export function readOpenAiStream(events: AsyncIterable<UpstreamEvent>, call?: ChatCall): AsyncIterableIterator<StreamPart, undefined> {
+  return expand(events, new ChunkParts(call?.body["n"]));
+}
+
+class ChunkParts implements Expansion<UpstreamEvent, StreamPart> {
+  readonly #reader: ChunkReader;
+  readonly #plain = new PlainDeltaReader();
+  isDone = false;
+
+  constructor(choices: unknown) {
+    this.#reader = new ChunkReader(choices);
+  }
+
+  take({ event, data }: UpstreamEvent): StreamPart[] {
+    const delta = event === undefined ? this.#plain.read(data) : undefined;
     if (delta) {
-      reader.saw(delta.choice);
-      yield delta;
-      continue;
+      this.#reader.saw(delta.choice);
+      return [delta];
     }
     if (data === "[DONE]") {
-      yield* reader.finishAll();
-      break;
+      this.isDone = true;
+      return [...this.#reader.finishAll(), ...this.end()];
     }
     const chunk = parseEvent(data);
     if (event === "error" || isError(chunk["error"])) throw readInlineError(chunk);
-    yield* reader.read(chunk);
+    return [...this.#reader.read(chunk)];
   }
-  if (!reader.isFinished()) throw brokenOff();
+
+  end(): StreamPart[] {
+    if (!this.#reader.isFinished()) throw brokenOff();
+    return [];
+  }
 }
 
 export const readOpenAiError = readUpstreamError;

@@ -1,27 +1,63 @@
 import { AppError } from "../../common/errors.ts";
+import { type Expansion, expand } from "./expand.ts";
 import type { UpstreamEvent } from "./provider.ts";
 
 /** No provider sends an event near this; without a limit one could fill our memory. */
 const EVENT_CHARACTERS_MAX = 1024 * 1024;
 
 /** Bytes as server-sent events: LF, CRLF or CR, comments skipped, `data` lines joined, an unfinished last event dropped. */
-export async function* readSse(
+export function readSse(
   body: AsyncIterable<Uint8Array>,
   charactersMax: number = EVENT_CHARACTERS_MAX,
-): AsyncGenerator<UpstreamEvent> {
-  const decoder = new TextDecoder();
-  const lines = new LineSplitter();
-  const event = new EventBuilder();
-  for await (const bytes of body) {
-    for (const line of lines.take(decoder.decode(bytes, { stream: true }))) {
-      const finished = event.take(line);
-      if (finished) yield finished;
-    }
-    if (lines.pendingCharacters + event.characters > charactersMax) throw tooLarge();
+): AsyncIterableIterator<UpstreamEvent, undefined> {
+  return expand(body, new SseParser(charactersMax));
+}
+
+const PLAIN = "data: ";
+
+class SseParser implements Expansion<Uint8Array, UpstreamEvent> {
+  readonly #charactersMax: number;
+  readonly #decoder = new TextDecoder();
+  readonly #lines = new LineSplitter();
+  readonly #event = new EventBuilder();
+
+  constructor(charactersMax: number) {
+    this.#charactersMax = charactersMax;
   }
-  for (const line of lines.end()) {
-    const finished = event.take(line);
-    if (finished) yield finished;
+
+  take(bytes: Uint8Array): UpstreamEvent[] {
+    const text = this.#decoder.decode(bytes, { stream: true });
+    const events: UpstreamEvent[] = [];
+    const at = this.#takePlain(text, events);
+    if (at < text.length) this.#takeLines(this.#lines.take(text.slice(at)), events);
+    if (this.#lines.pendingCharacters + this.#event.characters > this.#charactersMax) throw tooLarge();
+    return events;
+  }
+
+  end(): UpstreamEvent[] {
+    const events: UpstreamEvent[] = [];
+    this.#takeLines(this.#lines.end(), events);
+    return events;
+  }
+
+  /** Whole events of one `data` line, as nearly all are, without taking lines apart; where what is not so begins. */
+  #takePlain(text: string, events: UpstreamEvent[]): number {
+    if (this.#lines.pendingCharacters > 0 || !this.#event.isEmpty || text.includes("\r")) return 0;
+    let at = 0;
+    while (text.startsWith(PLAIN, at)) {
+      const end = text.indexOf("\n", at);
+      if (end < 0 || text[end + 1] !== "\n") break;
+      events.push({ event: undefined, data: text.slice(at + PLAIN.length, end) });
+      at = end + 2;
+    }
+    return at;
+  }
+
+  #takeLines(lines: readonly string[], events: UpstreamEvent[]): void {
+    for (const line of lines) {
+      const finished = this.#event.take(line);
+      if (finished) events.push(finished);
+    }
   }
 }
 
@@ -59,6 +95,11 @@ class EventBuilder {
   #event: string | undefined;
   #data: string[] = [];
   characters = 0;
+
+  /** Nothing of an event has come yet. */
+  get isEmpty(): boolean {
+    return this.#event === undefined && this.#data.length === 0;
+  }
 
   /** The event that this line ends, if it ends one. */
   take(line: string): UpstreamEvent | undefined {

@@ -1,0 +1,84 @@
+/** What the pieces of a source become; may remember what came before. */
+export interface Expansion<In, Out> {
+  /** None, one or several. What it throws ends the source too. */
+  take(piece: In): readonly Out[];
+  /** After the last piece. */
+  end(): readonly Out[];
+  /** Set: nothing more is wanted of the source. */
+  readonly isDone?: boolean;
+}
+
+/**
+ * Each piece of a source as what becomes of it, one by one and pulled. An async generator would say the same, but takes several turns
+ * of the microtask queue for every element, and every token of every stream passes several of these.
+ */
+export function expand<In, Out>(source: AsyncIterable<In>, expansion: Expansion<In, Out>): AsyncIterableIterator<Out, undefined> {
+  return new Expanded(source[Symbol.asyncIterator](), expansion);
+}
+
+class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined> {
+  readonly #source: AsyncIterator<In>;
+  readonly #expansion: Expansion<In, Out>;
+  #ready: readonly Out[] = [];
+  #at = 0;
+  #isOver = false;
+
+  constructor(source: AsyncIterator<In>, expansion: Expansion<In, Out>) {
+    this.#source = source;
+    this.#expansion = expansion;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Out, undefined>> {
+    const ready = this.#nextReady();
+    return ready ? Promise.resolve(ready) : this.#source.next().then(this.#take, this.#fail);
+  }
+
+  async return(): Promise<IteratorResult<Out, undefined>> {
+    this.#ready = [];
+    this.#isOver = true;
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+
+  readonly #take = (piece: IteratorResult<In, unknown>): IteratorResult<Out, undefined> | Promise<IteratorResult<Out, undefined>> => {
+    this.#ready = piece.done ? this.#last() : this.#expanded(piece.value);
+    this.#at = 0;
+    return this.#nextReady() ?? this.#source.next().then(this.#take, this.#fail);
+  };
+
+  readonly #fail = (error: unknown): never => {
+    this.#isOver = true;
+    throw error;
+  };
+
+  #nextReady(): IteratorResult<Out, undefined> | undefined {
+    if (this.#at < this.#ready.length) return { done: false, value: this.#ready[this.#at++] as Out };
+    return this.#isOver ? { done: true, value: undefined } : undefined;
+  }
+
+  #last(): readonly Out[] {
+    this.#isOver = true;
+    return this.#expansion.end();
+  }
+
+  #expanded(piece: In): readonly Out[] {
+    try {
+      const parts = this.#expansion.take(piece);
+      if (this.#expansion.isDone) this.#stop();
+      return parts;
+    } catch (error) {
+      this.#stop();
+      throw error;
+    }
+  }
+
+  /** Not waited for: what is known already goes on at once. */
+  #stop(): void {
+    this.#isOver = true;
+    void this.#source.return?.().catch(() => {});
+  }
+}
