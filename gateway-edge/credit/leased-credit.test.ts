@@ -101,6 +101,19 @@ test("an answer does not wait for the ledger, and what the control plane could n
   expect([state.settled.size, credit.pending()]).toEqual([1, 0]);
 });
 
+test("under load a batch waits for company, but not when somebody waits for the ledger", async () => {
+  const { credit, clock, state } = await open();
+  for (const call of [1, 2]) {
+    await credit.reserve(input(call));
+    await credit.settle(finalOf(call));
+    await clock.advance(10);
+  }
+  // The first went alone, the second gathers.
+  expect(state.settled.size).toBe(1);
+  await credit.settled();
+  expect([state.settled.size, credit.pending()]).toEqual([2, 0]);
+});
+
 test("a refused settlement does not hold up the others", async () => {
   const { credit, clock, state } = await open();
   state.refused.add(intentOf(2).callId);

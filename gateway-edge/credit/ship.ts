@@ -25,8 +25,13 @@ export interface ShipperDeps {
 
 const BATCH_MAX = 400;
 const SETTLE_MS = 5000;
-/** While calls come one after another, each batch waits so long for company: a batch costs much the same with one call or with fifty. */
-const GATHER_MS = 50;
+/**
+ * While calls come one after another, each batch waits so long for company: a batch costs much the same with one call or with fifty. Who
+ * waits for the ledger ends it.
+ */
+const GATHER_MS = 100;
+/** After so long without a batch a call is alone. */
+const PAUSE_MS = 200;
 const BACK_OFF_MS = 50;
 const BACK_OFF_MS_MAX = 1000;
 
@@ -41,6 +46,7 @@ export class Shipper {
   #lastShippedMs = Number.NEGATIVE_INFINITY;
   #idleWaiters: (() => void)[] = [];
   #endedEdges: readonly string[];
+  #endGathering: () => void = () => {};
 
   constructor(deps: ShipperDeps) {
     this.#deps = deps;
@@ -56,7 +62,10 @@ export class Shipper {
 
   /** Resolves when the ledger has everything that the journal had when this was asked. */
   async idle(): Promise<void> {
-    if (this.#running) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+    if (!this.#running) return;
+    const idle = new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+    this.#endGathering();
+    await idle;
   }
 
   /** After the batch that is on its way; what is left is in the journal. */
@@ -98,8 +107,15 @@ export class Shipper {
   async #gather(): Promise<void> {
     const sinceMs = this.#deps.clock.monotonicMs() - this.#lastShippedMs;
     // Alone after a pause, or somebody waits for it: goes at once.
-    if (sinceMs > 4 * GATHER_MS || this.#idleWaiters.length > 0) return;
-    await this.#deps.clock.sleep(GATHER_MS);
+    if (sinceMs > PAUSE_MS || this.#idleWaiters.length > 0) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#deps.clock.after(GATHER_MS, resolve);
+      this.#endGathering = () => {
+        cancel();
+        resolve();
+      };
+    });
+    this.#endGathering = () => {};
   }
 
   #take(): Settlement[] {
