@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
-import { fakeClock } from "../access/clock-fixture.ts";
+import { fakeClock, settleWork } from "../access/clock-fixture.ts";
 import { PING_FRAME } from "../dialects/messages/answer.ts";
 import { SseWriter } from "./sse-writer.ts";
 
@@ -52,6 +52,24 @@ test.each([
   writer.end("end");
   await clock.advance(60_000);
   expect(response.written).toEqual([frame, "word", frame, "end"]);
+});
+
+test("what is written in one turn goes out as one piece, in order, and before the end", async () => {
+  const { response, writer } = open();
+  writer.write("a");
+  writer.write("b");
+  expect(response.written).toEqual([]);
+  await Promise.resolve();
+  writer.write("c");
+  await settleWork();
+  expect(response.written).toEqual(["abc"]);
+  writer.write("d");
+  writer.write(Buffer.from("e"));
+  writer.write("f");
+  writer.end("g");
+  expect(response.written.map(String)).toEqual(["abc", "d", "e", "fg"]);
+  await settleWork();
+  expect(response.written).toHaveLength(4);
 });
 
 test("a client that does not read is waited for, and given up in the end", async () => {

@@ -14,6 +14,8 @@ export class SseWriter {
   readonly #keepAlive: string;
   #writtenAtMs = 0;
   #hasWritten = false;
+  /** Frames that go out together at the end of this turn. */
+  #gathered = "";
   #cancelKeepAlive: () => void = () => {};
 
   constructor(response: ServerResponse, clock: Clock, keepAlive = COMMENT) {
@@ -48,14 +50,40 @@ export class SseWriter {
     if (this.#isGone()) return false;
     this.#writtenAtMs = this.#clock.monotonicMs();
     this.#hasWritten = true;
-    return this.#response.write(frames) || this.#drained().then(() => !this.#isGone());
+    if (typeof frames === "string") this.#gather(frames);
+    else this.#writeBytes(frames);
+    return this.#response.writableNeedDrain ? this.#drained().then(() => !this.#isGone()) : true;
   }
 
   /** The last frames; the connection's answer ends with them, or clients would wait for more. */
   end(frames: string | Uint8Array): void {
     this.#cancelKeepAlive();
     this.#hasWritten = true;
-    if (!this.#isGone()) this.#response.end(frames);
+    if (typeof frames !== "string") this.#flush();
+    const last = typeof frames === "string" ? this.#take() + frames : frames;
+    if (!this.#isGone()) this.#response.end(last);
+  }
+
+  #writeBytes(bytes: Uint8Array): void {
+    this.#flush();
+    this.#response.write(bytes);
+  }
+
+  /** What arrived together leaves together: a write of its own for each frame costs more than the frame. */
+  #gather(frames: string): void {
+    if (this.#gathered === "") process.nextTick(() => this.#flush());
+    this.#gathered += frames;
+  }
+
+  #flush(): void {
+    const frames = this.#take();
+    if (frames !== "" && !this.#isGone()) this.#response.write(frames);
+  }
+
+  #take(): string {
+    const frames = this.#gathered;
+    this.#gathered = "";
+    return frames;
   }
 
   #isGone(): boolean {
