@@ -48,7 +48,6 @@ export class SseWriter {
   /** False when the client is gone. */
   write(frames: string | Uint8Array): boolean | Promise<boolean> {
     if (this.#isGone()) return false;
-    this.#writtenAtMs = this.#clock.monotonicMs();
     this.#hasWritten = true;
     if (typeof frames === "string") this.#gather(frames);
     else this.#writeBytes(frames);
@@ -66,7 +65,7 @@ export class SseWriter {
 
   #writeBytes(bytes: Uint8Array): void {
     this.#flush();
-    this.#response.write(bytes);
+    this.#put(bytes);
   }
 
   /** What arrived together leaves together: a write of its own for each frame costs more than the frame. */
@@ -77,7 +76,12 @@ export class SseWriter {
 
   #flush(): void {
     const frames = this.#take();
-    if (frames !== "" && !this.#isGone()) this.#response.write(frames);
+    if (frames !== "" && !this.#isGone()) this.#put(frames);
+  }
+
+  #put(frames: string | Uint8Array): void {
+    this.#writtenAtMs = this.#clock.monotonicMs();
+    this.#response.write(frames);
   }
 
   #take(): string {
@@ -109,10 +113,9 @@ export class SseWriter {
     this.#cancelKeepAlive = this.#clock.after(milliseconds, () => {
       const idleMs = this.#clock.monotonicMs() - this.#writtenAtMs;
       if (idleMs < KEEP_ALIVE_MS) return this.#keepAliveIn(KEEP_ALIVE_MS - idleMs);
-      this.#writtenAtMs = this.#clock.monotonicMs();
       if (!this.#isGone() && !this.#response.writableNeedDrain) {
         this.#hasWritten = true;
-        this.#response.write(this.#keepAlive);
+        this.#put(this.#keepAlive);
       }
       this.#keepAliveIn(KEEP_ALIVE_MS);
     });

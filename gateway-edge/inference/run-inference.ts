@@ -175,29 +175,35 @@ class RunningCall<Answer> {
   }
 
   async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>): AsyncGenerator<DeliveredPart | BytesPart> {
+    const { clock } = this.#deps;
+    // From handing a part over to having the next, the time is the client's and the upstream's.
+    let sinceMs = clock.monotonicMs();
+    const waited = () => this.#meter.waited(clock.monotonicMs() - sinceMs);
     try {
-      for (let next = open.first; !next.done; next = await this.#meter.outside(open.next())) {
+      for (let next = open.first; !next.done; waited()) {
         const part = next.value;
-        if (part.type === "usage") {
-          this.#meter.reported(part.usage);
-          continue;
-        }
-        // Counted when handed over: what a client may have seen is paid.
-        this.#meter.delivered(part);
-        const progress = this.#meter.progress();
-        if (progress) this.#deps.credit.progress(progress);
-        const handedOverMs = this.#deps.clock.monotonicMs();
-        yield part;
-        this.#meter.waited(this.#deps.clock.monotonicMs() - handedOverMs);
+        if (part.type === "usage") this.#meter.reported(part.usage);
+        else this.#handOver(part);
+        sinceMs = clock.monotonicMs();
+        if (part.type !== "usage") yield part;
+        next = await open.next();
       }
       // Written down before the client's last byte: what a client saw the end of is settled, whatever dies.
       yield { type: "settled", bill: await this.#settle({ status: "success" }) };
     } catch (thrown) {
+      if (!this.#settled) waited();
       throw await this.fail(thrown);
     } finally {
       // Reached unsettled only when the reader stopped reading: the client left.
       if (!this.#settled) await this.#settle({ status: "cancelled" });
     }
+  }
+
+  /** Counted when handed over: what a client may have seen is paid. */
+  #handOver(part: Exclude<StreamPart, { type: "usage" }> | BytesPart): void {
+    this.#meter.delivered(part);
+    const progress = this.#meter.progress();
+    if (progress) this.#deps.credit.progress(progress);
   }
 
   async #settle(outcome: Outcome): Promise<Bill> {
