@@ -62,6 +62,8 @@ export class Settler {
   }
 
   async #drain(): Promise<void> {
+    // What arrives in the same turn, from other edges, goes into the first transaction too.
+    await nextTurn();
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
       try {

@@ -70,11 +70,22 @@ function bigUsage(usage: Usage): Omit<TokenUsage, "source"> {
 }
 
 function smallUsage(usage: TokenUsage | undefined): Usage {
-  const numbers = Object.fromEntries(CLASSES.map((name) => [name, Number(usage?.[name] ?? 0n)])) as Omit<Usage, "source">;
-  for (const name of CLASSES) {
-    if (!Number.isSafeInteger(numbers[name]) || numbers[name] < 0) throw new AppError("VALIDATION_ERROR", `usage.${name} is not a count`);
-  }
-  return { ...numbers, source: usage?.source === "estimated" ? "estimated" : "provider" };
+  return {
+    input: count(usage, "input"),
+    cachedInput: count(usage, "cachedInput"),
+    cacheWrite: count(usage, "cacheWrite"),
+    output: count(usage, "output"),
+    reasoning: count(usage, "reasoning"),
+    audio: count(usage, "audio"),
+    total: count(usage, "total"),
+    source: usage?.source === "estimated" ? "estimated" : "provider",
+  };
+}
+
+function count(usage: TokenUsage | undefined, name: (typeof CLASSES)[number]): number {
+  const value = Number(usage?.[name] ?? 0n);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new AppError("VALIDATION_ERROR", `usage.${name} is not a count`);
 }
 
 function refuse(log: UsageLog, reason: string): AppError {

@@ -36,7 +36,7 @@ export async function followBudget(
 /** Counts what calls cost against every budget they are under: one read finds the budgets there are. */
 export async function addToBudgets(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const paid = rows.filter(({ cost }) => cost > 0n);
-  const names = [...new Set(paid.flatMap(namesOf))];
+  const names = [...new Set(oneOfEach(paid).flatMap(namesOf))];
   if (names.length === 0) return;
   const uses = new Map<string, BudgetUse>();
   for (const use of await tx.getMany("budgetUses", names)) if (use) uses.set(use.id, use);
@@ -54,6 +54,13 @@ export async function addToBudgets(tx: Transaction, rows: readonly UsageRow[]): 
     const use = uses.get(name);
     if (use) await tx.put("budgetUses", use);
   }
+}
+
+/** One row for each that share key, team, organisation and user: most of a batch is under the same budgets. */
+function oneOfEach(rows: readonly UsageRow[]): UsageRow[] {
+  const byKey = new Map<string, UsageRow>();
+  for (const row of rows) byKey.set(`${row.apiKeyId} ${row.teamId} ${row.organizationId} ${row.userId}`, row);
+  return [...byKey.values()];
 }
 
 function namesOf({ apiKeyId, teamId, organizationId, userId }: UsageRow): string[] {

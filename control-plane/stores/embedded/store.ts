@@ -10,6 +10,12 @@ import { folderBlobs } from "./blobs.ts";
 import { EmbeddedReader, encode, indexKey, type Tables } from "./reader.ts";
 
 const EMPTY = Buffer.alloc(0);
+const ONLY_NEW = { noOverwrite: true };
+
+interface Places {
+  readonly records: Database<Buffer, IndexValue>;
+  readonly indexes: readonly { readonly index: Database<Buffer, IndexValue[]>; readonly definition: IndexDefinition }[];
+}
 
 /** The default store: LMDB in a folder, for one control plane. */
 export function openEmbeddedStore(folder: string): Store {
@@ -25,6 +31,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   readonly #root: RootDatabase;
   readonly #queue = new WriteQueue();
   readonly #listeners = new Set<() => void>();
+  readonly #placesOf = new Map<CollectionName, Places>();
 
   constructor(root: RootDatabase, blobs: Blobs) {
     super(openTables(root));
@@ -64,24 +71,38 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   #apply(writes: readonly Write[]): void {
     for (const write of writes) {
       const { collection, id, before, after } = write;
-      const records = this.tables.records(collection);
+      const { records, indexes } = this.#places(collection);
+      if (!after) records.removeSync(id);
+      else if (before) records.putSync(id, encode(after));
       // Somebody claimed newness without looking: throwing here undoes the whole transaction.
-      if (!before && records.doesExist(id)) {
+      else if (!records.putSync(id, encode(after), ONLY_NEW)) {
         throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
       }
-      if (after) records.putSync(id, encode(after));
-      else records.removeSync(id);
-      for (const [name, definition] of Object.entries(indexesOf(collection))) this.#applyIndex(write, name, definition);
+      for (const { index, definition } of indexes) applyIndex(index, definition, write);
     }
   }
 
-  #applyIndex({ collection, id, before, after }: Write, name: string, definition: IndexDefinition): void {
-    const index = this.tables.index(collection, name);
-    const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
-    const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
-    if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
-    if (newValues && moved) index.putSync(indexKey(newValues, id), EMPTY);
+  /** Where a collection's records stand, and its indexes: looked up once, not for each of the thousands of rows of a second. */
+  #places(collection: CollectionName): Places {
+    const known = this.#placesOf.get(collection);
+    if (known) return known;
+    const places: Places = {
+      records: this.tables.records(collection),
+      indexes: Object.entries(indexesOf(collection)).map(([name, definition]) => ({
+        index: this.tables.index(collection, name),
+        definition,
+      })),
+    };
+    this.#placesOf.set(collection, places);
+    return places;
   }
+}
+
+function applyIndex(index: Database<Buffer, IndexValue[]>, definition: IndexDefinition, { id, before, after }: Write): void {
+  const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
+  const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
+  if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
+  if (newValues && moved) index.putSync(indexKey(newValues, id), EMPTY);
 }
 
 function openTables(root: RootDatabase): Tables {
