@@ -1,9 +1,10 @@
 /**
- * `make fault`: tries to break the money. A simulation of ten thousand seeds, a storm of kills on real processes, the last cent, a full
+ * `make fault`: tries to break the money. A simulation of ten thousand seeds, a power cut at every step of a script, a storm of kills on real processes, the last cent, a full
  * disk, a replica set without its primary. A line for each invariant; fails if one is broken, or if a fault never came.
- * SEED=n plays one seed of the simulation and shows it; ONLY=simulation,storm,cent,disk,mongo picks layers; SEEDS and STRIKES shorten.
+ * SEED=n plays one seed of the simulation and shows it; ONLY=simulation,power,storm,cent,disk,mongo picks layers; SEEDS and STRIKES shorten.
  */
 
+import { faultPowerCut } from "./fault/power-cut.ts";
 import { seconds } from "./fault/print-line.ts";
 import { faultFullDisk, faultLastCent, faultPrimary, faultStorm } from "./fault/processes.ts";
 import { faultSimulation, replaySeed } from "./fault/simulation.ts";
@@ -11,10 +12,11 @@ import { faultSimulation, replaySeed } from "./fault/simulation.ts";
 const SEEDS = Number(process.env["SEEDS"] ?? 10_000);
 const STRIKES = Number(process.env["STRIKES"] ?? 200);
 const SIMULATION_MS = 240_000;
-const STORM_MS = 240_000;
+const STORM_MS = 300_000;
 
 const layers: Readonly<Record<string, () => Promise<void>>> = {
   simulation: () => faultSimulation({ seeds: SEEDS, budgetMs: SIMULATION_MS }),
+  power: faultPowerCut,
   storm: () => faultStorm({ seed: stormSeed(), strikes: STRIKES, budgetMs: STORM_MS }),
   cent: faultLastCent,
   disk: faultFullDisk,

@@ -6,10 +6,10 @@ import { requireMongod } from "../../test/helpers/mongod.ts";
 import { counted, printLine, printProblems, seconds } from "./print-line.ts";
 
 const STREAMS = 50;
-const EDGES = 3;
+const EDGES = 4;
 
 export async function faultStorm({ seed, strikes, budgetMs }: { seed: number; strikes: number; budgetMs: number }): Promise<void> {
-  const report = await storm({ seed, edges: EDGES, streams: STREAMS, strikes, everyMs: 600, budgetMs });
+  const report = await storm({ seed, edges: EDGES, streams: STREAMS, strikes, everyMs: 350, budgetMs });
   const { figures, problems } = report;
   const done = Object.values(report.strikes).reduce((sum, count) => sum + count, 0);
   const blows = Object.entries(report.strikes).map(([what, count]) => `${count} ${what}`);

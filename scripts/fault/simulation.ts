@@ -25,7 +25,7 @@ export async function faultSimulation({ seeds, budgetMs }: { seeds: number; budg
     replay: `a seed played twice does the same (${tally.replayed} played twice)`,
   })) {
     const broken = tally.violations.filter(({ invariant }) => invariant === name);
-    printLine(`  ${name}`, { ok: broken.length === 0, figures: `${broken.length} broken: ${what}` });
+    printLine(`  ${name}`, { ok: broken.length === 0, figures: `${broken.length} broken: ${what}${worstOf(name, tally)}` });
     printProblems(broken.map(({ seed, what: problem }) => `SEED=${seed} ${problem}`));
   }
   const missed = ALL_FAULTS.filter((fault) => (tally.hits[fault] ?? 0) === 0);
@@ -36,6 +36,11 @@ export async function faultSimulation({ seeds, budgetMs }: { seeds: number; budg
     figures: `${ALL_FAULTS.length - missed.length} of ${ALL_FAULTS.length} kinds of fault happened, ${counted(made)} in all, the rarest ${rarest} times`,
   });
   printProblems(missed.map((fault) => `never happened: ${fault}`));
+}
+
+function worstOf(invariant: string, { overspentNano, unbilledNano }: SeedTally): string {
+  if (invariant === "I6") return ` (at the most ${counted(overspentNano)} nano-USD below zero, late settlements among them)`;
+  return invariant === "I16" ? ` (at the most ${counted(unbilledNano)} nano-USD of a call not billed)` : "";
 }
 
 /** One seed, everything it did, and what it broke. */

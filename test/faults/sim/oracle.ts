@@ -31,7 +31,10 @@ export async function judge(world: World): Promise<Violation[]> {
   const violations: Violation[] = [];
   const blame = (invariant: Invariant, what: string) => void violations.push({ invariant, what });
   const rows = new Map(world.tables.all("usage").map((row) => [row.id, row]));
-  for (const call of world.calls.values()) judgeCall(call, rows.get(call.id), blame);
+  for (const call of world.calls.values()) {
+    judgeCall(call, rows.get(call.id), blame);
+    noteUnbilled(world, call, rows.get(call.id));
+  }
   for (const row of rows.values()) if (!world.calls.has(row.id)) blame("I3", `${row.id} was never called`);
   for (const { life, name } of world.slots) {
     if (!life) blame("I3", `${name} does not run`);
@@ -84,6 +87,12 @@ function judgeCut({ id, told, delivered, finalCost, cutBy, troubled }: SimCall, 
   if (!allowed.has(row.cost)) blame("I16", `${id} delivered ${delivered} tokens, noted ${told.join(", ")}, and is billed ${row.cost}`);
 }
 
+function noteUnbilled({ worst }: World, { cutBy, troubled, delivered }: SimCall, row: UsageRow | undefined): void {
+  if (cutBy !== "kill" || troubled || delivered === 0) return;
+  const unbilled = costOf(delivered) - (row?.cost ?? 0n);
+  if (unbilled > worst.unbilledNano) worst.unbilledNano = unbilled;
+}
+
 function judgeBooks(world: World, rows: readonly UsageRow[], blame: Blame): void {
   const entries = new Map<string, LedgerEntry>();
   for (const entry of world.tables.all("ledger")) {
@@ -115,6 +124,7 @@ function judgeOrganization(
   const balance = (world.tables.of("accounts").get(organizationAccount(id)) as { balance: bigint } | undefined)?.balance ?? 0n;
   const spent = sum(rows.map(({ cost }) => cost));
   if (balance !== bought - spent) blame("I1", `${id} bought ${bought}, used ${spent} and has ${balance}`);
+  if (spent - bought > world.worst.overspentNano) world.worst.overspentNano = spent - bought;
   const bound = boundOf(world, id, rows);
   if (bought - spent < -bound) blame("I6", `${id} is at ${bought - spent}, the bound is ${-bound}`);
   const team = world.tables.of("teams").get(teamOf(id)) as { blockedByQuotaAt?: number } | undefined;

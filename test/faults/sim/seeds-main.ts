@@ -7,12 +7,14 @@ const untilMs = performance.now() + budgetMs;
 const tally: SeedTally = emptyTally();
 
 for (let seed = first; seed < last && performance.now() < untilMs; seed += step) {
-  const { violations, hash, events, hits, calls, admitted, cut } = await simulate(seed);
+  const { violations, hash, events, hits, calls, admitted, cut, worst } = await simulate(seed);
   tally.seeds++;
   tally.calls += calls;
   tally.admitted += admitted;
   tally.cut += cut;
   tally.events += events;
+  tally.overspentNano = Math.max(tally.overspentNano, Number(worst.overspentNano));
+  tally.unbilledNano = Math.max(tally.unbilledNano, Number(worst.unbilledNano));
   for (const [fault, count] of hits) tally.hits[fault] = (tally.hits[fault] ?? 0) + count;
   for (const { invariant, what } of violations) tally.violations.push({ seed, invariant, what });
   // Now and then once more: the same seed must do the same.

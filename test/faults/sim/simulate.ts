@@ -19,6 +19,7 @@ export interface Outcome {
   readonly calls: number;
   readonly admitted: number;
   readonly cut: number;
+  readonly worst: { readonly overspentNano: bigint; readonly unbilledNano: bigint };
   readonly lines: readonly string[];
 }
 
@@ -63,6 +64,7 @@ async function play(world: World): Promise<Outcome> {
     calls: calls.length,
     admitted: calls.filter(({ admitted }) => admitted).length,
     cut: calls.filter(({ cutBy, admitted }) => admitted && cutBy !== undefined).length,
+    worst: world.worst,
     lines: world.lines ?? [],
   };
 }

@@ -33,6 +33,8 @@ export class World {
   readonly hits = new Map<string, number>();
   /** What calls cost that were settled when their lease was over: their credit may have been lent again. */
   readonly uncovered = new Map<string, bigint>();
+  /** How far below zero a balance ended, and how much less than was delivered a call that was cut is billed. */
+  readonly worst = { overspentNano: 0n, unbilledNano: 0n };
   /** Set when all faults are over: from then on everything arrives. */
   calm = false;
   control: ControlCore | undefined;

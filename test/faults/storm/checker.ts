@@ -135,13 +135,16 @@ function judgeEnded({ words, costNano }: ClientCall, { cost, usage }: LoggedRow)
   return { ...FINE, problems: [`ended with ${words} words for ${costNano}, billed ${usage.output} for ${cost}`] };
 }
 
-/** What was noted had been handed over before; what is not billed came after the last note. */
+/**
+ * What was noted had been handed over before; what is not billed came after the last note. A client that left did not count what was on its
+ * way, and a process that was stopped meanwhile hands over all that the upstream sent before it hears of the leaving.
+ */
 function judgeCut({ words, left }: ClientCall, { usage: { output }, errorCode }: LoggedRow): Judged {
   const [underbilled, overbilled] = [Math.max(0, words - output), Math.max(0, output - words)];
-  // A client that left has not counted what was already on its way to it.
-  const overbilledMax = errorCode === "GATEWAY_RESTARTED" && !left ? 0 : NOTE_WORDS;
+  const overbilledMax = left ? Number.POSITIVE_INFINITY : errorCode === "GATEWAY_RESTARTED" ? 0 : NOTE_WORDS;
   const isWrong = underbilled > UNNOTED_WORDS_MAX || overbilled > overbilledMax;
-  return { ...FINE, underbilled, overbilled, problems: isWrong ? [`was cut after ${words} words and is billed for ${output}`] : [] };
+  const problem = `was cut after ${words} words (${errorCode ?? "no error"}) and is billed for ${output}`;
+  return { ...FINE, underbilled, overbilled, problems: isWrong ? [problem] : [] };
 }
 
 /** 1,000 nano-USD for a token of the prompt, 2,000 for a word. */
