@@ -54,7 +54,7 @@ bench-money: generate ## what the journal costs a call, how fast both stores set
 fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills of real processes, the last cent, a full disk, a lost primary
 	node scripts/fault.ts
 
-fault-mutants: generate ## plants twelve bugs; each must be caught by the invariant it breaks
+fault-mutants: generate ## plants thirteen bugs; each must be caught by the invariant it breaks
 	node scripts/fault-mutants.ts
 
 demo-batch: generate ## a batch of 5,000 requests while its edges are killed: counts, memory, money

@@ -107,6 +107,7 @@ async function commit(world: World, control: ControlCore, { writes, put }: { wri
     throw new AppError("DB_TIMEOUT", "The store did not answer in time.");
   }
   const settled = settledNow(world, control, writes);
+  noteEnded(world, control, writes);
   put();
   for (const { row, isCovered } of settled) {
     world.saw(`settled ${row.id} ${row.cost}${isCovered ? "" : " late"}`);
@@ -121,6 +122,7 @@ async function commit(world: World, control: ControlCore, { writes, put }: { wri
 
 /** Rows that are new, and whether the credit of each was still set aside for it until this moment. */
 function settledNow(world: World, control: ControlCore, writes: readonly Write[]): { row: UsageRow; isCovered: boolean }[] {
+  const now = control.process.clock.now();
   return writes
     .filter(({ collection, before }) => collection === "usage" && !before)
     .map(({ after }) => {
@@ -129,9 +131,25 @@ function settledNow(world: World, control: ControlCore, writes: readonly Write[]
       if (!call) return { row, isCovered: false };
       if (call.isLimited) return { row, isCovered: call.controlLife === control.life };
       const lease = world.tables.of("leases").get(`${call.edgeId}/${row.organizationId}`) as Lease | undefined;
-      const isCovered =
-        lease !== undefined && BigInt(lease.generation) === call.generation && lease.expiresAt > control.process.clock.now();
+      const isCovered = lease !== undefined && BigInt(lease.generation) === call.generation && lease.expiresAt > now;
+      if (row.cost > 0n && world.ended.has(leaseName(`${call.edgeId}/${row.organizationId}`, call.generation)))
+        world.endedTooSoon.push(row.id);
       if (!isCovered && row.cost > 0n) world.hit("a settlement after its lease");
       return { row, isCovered };
     });
+}
+
+function noteEnded(world: World, control: ControlCore, writes: readonly Write[]): void {
+  const now = control.process.clock.now();
+  for (const { collection, before, after } of writes) {
+    if (collection !== "leases" || !before || !after) continue;
+    const [known, ended] = [before as Lease, after as Lease];
+    if (ended.generation !== known.generation || ended.expiresAt > now || known.expiresAt <= now) continue;
+    world.ended.add(leaseName(known.id, known.generation));
+    world.hit("the leases of a dead edge are ended");
+  }
+}
+
+function leaseName(id: string, generation: bigint | number): string {
+  return `${id} ${generation}`;
 }

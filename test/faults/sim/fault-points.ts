@@ -46,6 +46,7 @@ export const ALL_FAULTS: readonly string[] = [
   "a commit fails",
   "a commit succeeds and seems to fail",
   "a settlement after its lease",
+  "the leases of a dead edge are ended",
   "settle arrives twice",
   "settle loses a message",
   "lease arrives twice",

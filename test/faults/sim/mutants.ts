@@ -6,7 +6,7 @@ import type { Reader } from "../../../control-plane/stores/store.ts";
 import { LeaseAccount } from "../../../gateway-edge/credit/lease-account.ts";
 import type { SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { putWrites, type Tables } from "./memory-store.ts";
-import type { Mutant } from "./mutant.ts";
+import type { CreditHandlers, Mutant } from "./mutant.ts";
 import type { Invariant } from "./oracle.ts";
 
 export interface PlantedBug extends Mutant {
@@ -15,7 +15,7 @@ export interface PlantedBug extends Mutant {
   readonly caughtBy: Invariant;
 }
 
-/** Twelve ways to lose or make up money. The simulation has to catch each by the invariant that it breaks, or it proves nothing. */
+/** Thirteen ways to lose or make up money. The simulation has to catch each by the invariant that it breaks, or it proves nothing. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   { name: "a sync is skipped", caughtBy: "I17", disk: (disk) => withFiles(disk, (file) => ({ ...file, datasync: async () => {} })) },
   {
@@ -78,6 +78,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       return { ...handlers, settle: (request, context) => handlers.settle(addedUp(request, sums), context) };
     },
   },
+  { name: "the leases of a dead edge end before its calls are settled", caughtBy: "I6", handlers: endLeasesFirst },
 ];
 
 const NOTHING_SETTLED = { settled: 0n, repeatedBefore: 0n };
@@ -146,4 +147,27 @@ function addedUp(request: SettleRequest, sums: Map<string, bigint>): SettleReque
     return { ...each, released };
   });
   return { ...request, returns };
+}
+
+/** As soon as anything is heard of the next process on a disk. */
+function endLeasesFirst(handlers: CreditHandlers): CreditHandlers {
+  const heard = new Set<string>();
+  const endBefore = async (edgeId: string, context: Parameters<CreditHandlers["settle"]>[1]) => {
+    const [slot, life] = edgeId.split(".");
+    if (heard.has(edgeId) || life === undefined || life === "1") return;
+    heard.add(edgeId);
+    const endedEdges = [`${slot}.${Number(life) - 1}`];
+    await handlers.settle({ settlements: [], edgeId, returns: [], endedEdges }, context);
+  };
+  return {
+    ...handlers,
+    lease: async (request, context) => {
+      await endBefore(request.edgeId, context);
+      return await handlers.lease(request, context);
+    },
+    settle: async (request, context) => {
+      await endBefore(request.edgeId, context);
+      return await handlers.settle(request, context);
+    },
+  };
 }

@@ -40,6 +40,8 @@ export async function judge(world: World): Promise<Violation[]> {
     if (!life) blame("I3", `${name} does not run`);
     else if (life.credit.pending() > 0) blame("I3", `${name} still owes ${life.credit.pending()} settlements`);
   }
+  for (const id of world.endedTooSoon)
+    blame("I6", `${id} was settled after the lease of its dead edge was ended: its credit could be spent twice`);
   judgeBooks(world, [...rows.values()], blame);
   const store = world.control?.store;
   const verified = store && (await checkLedger(store, new AbortController().signal));

@@ -33,6 +33,10 @@ export class World {
   readonly hits = new Map<string, number>();
   /** What calls cost that were settled when their lease was over: their credit may have been lent again. */
   readonly uncovered = new Map<string, bigint>();
+  /** Leases that the next process on a dead edge's disk ended, because nothing was left to be settled under them. */
+  readonly ended = new Set<string>();
+  /** Calls that were settled under one of those all the same: others could have spent their credit meanwhile. */
+  readonly endedTooSoon: string[] = [];
   /** How far below zero a balance ended, and how much less than was delivered a call that was cut is billed. */
   readonly worst = { overspentNano: 0n, unbilledNano: 0n };
   /** Set when all faults are over: from then on everything arrives. */

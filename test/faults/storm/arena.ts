@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { adminToken, call, newTenant, type Tenant } from "../../helpers/api.ts";
 import { type System, type SystemOptions, startSystem } from "../../helpers/system.ts";
-import { type Books, check, readBooks, type Verdict } from "./checker.ts";
+import { type Books, check, readBooks, type Stop, type Verdict } from "./checker.ts";
 import { type Asked, type ClientCall, streamCall } from "./stream-client.ts";
 import { startWordUpstream, type WordUpstream, wordModel } from "./word-upstream.ts";
 
@@ -15,6 +15,8 @@ export interface Arena {
   readonly tenant: Tenant;
   readonly clients: ClientCall[];
   readonly purchases: number[];
+  /** When an edge was stopped, and went on. */
+  readonly stops: Stop[];
   /** One streamed call of the customer, written down. */
   stream(call: Pick<Asked, "name" | "words" | "betweenMs" | "leavesAfter" | "maxTokens">): Promise<ClientCall>;
   /** Waits until the edges owe the ledger nothing, and holds the books against everything written down. */
@@ -39,12 +41,14 @@ export async function openArena({ creditNano, env, ...options }: SystemOptions &
     const tenant = await newTenant(system, { creditNano });
     const clients: ClientCall[] = [];
     const purchases = [creditNano];
+    const stops: Stop[] = [];
     return {
       system,
       upstream,
       tenant,
       clients,
       purchases,
+      stops,
       stream: async (asked) => {
         const client = await streamCall({ url: system.url, key: tenant.key, ...asked });
         clients.push(client);
@@ -53,7 +57,7 @@ export async function openArena({ creditNano, env, ...options }: SystemOptions &
       audit: async () => {
         await untilQuiet(system);
         const books = await readBooks(system.url, { token: tenant.token, admin: await adminToken(system) });
-        return { books, ...check(books, { clients, upstream: upstream.log, purchases }) };
+        return { books, ...check(books, { clients, upstream: upstream.log, purchases, stops }) };
       },
       close,
     };

@@ -30,6 +30,13 @@ export interface Evidence {
   readonly clients: readonly ClientCall[];
   readonly upstream: ReadonlyMap<string, readonly Emitted[]>;
   readonly purchases: readonly number[];
+  /** When an edge was stopped. */
+  readonly stops: readonly Stop[];
+}
+
+export interface Stop {
+  readonly fromMs: number;
+  readonly untilMs: number;
 }
 
 export interface Verdict {
@@ -49,15 +56,16 @@ export interface Verdict {
 
 /** Words between two notes in the journal. */
 const NOTE_WORDS = 32;
-/** A note is written at the end of its turn of the event loop: what a busy process hands over in one turn may be missing too. */
-const UNNOTED_WORDS_MAX = 2 * NOTE_WORDS;
+/** A note is written at the end of its turn of the event loop: what a busy process hands over in one turn may be missing beside. */
+const TURN_MS = 100;
+/** An edge that runs hears within so long that a client left. */
+const HEARD_MS = 1000;
 
 /** Holds the gateway's books against three logs that it did not write. Pure: to be run when everything is quiet. */
-export function check(books: Books, { clients, upstream, purchases }: Evidence): Verdict {
+export function check(books: Books, { clients, upstream, purchases, stops }: Evidence): Verdict {
   const byName = Map.groupBy(books.rows, ({ endUser }) => endUser ?? "");
   const judged = clients.map((client) => {
-    const emitted = Math.max(0, ...(upstream.get(client.name) ?? []).map(({ words }) => words));
-    const own = judgeCall(client, byName.get(client.name) ?? [], emitted);
+    const own = judgeCall(client, byName.get(client.name) ?? [], { emitted: upstream.get(client.name) ?? [], stops });
     return { ...own, problems: own.problems.map((problem) => `${client.name} ${client.callId ?? ""}: ${problem}`) };
   });
   const known = new Set(clients.map(({ name }) => name));
@@ -117,7 +125,7 @@ interface Judged {
 
 const FINE: Judged = { problems: [], lost: 0, twice: 0, underbilled: 0, overbilled: 0 };
 
-function judgeCall(client: ClientCall, rows: readonly LoggedRow[], emitted: number): Judged {
+function judgeCall(client: ClientCall, rows: readonly LoggedRow[], { emitted, stops }: CallEvidence): Judged {
   const [row, second] = rows;
   if (second) return { ...FINE, twice: 1, problems: [`is in the log ${rows.length} times`] };
   if (!row) return client.words > 0 ? { ...FINE, lost: 1, problems: [`delivered ${client.words} words and is lost`] } : FINE;
@@ -125,8 +133,9 @@ function judgeCall(client: ClientCall, rows: readonly LoggedRow[], emitted: numb
   const problems: string[] = [];
   if (client.callId !== undefined && row.callId !== client.callId) problems.push(`is in the log as ${row.callId}`);
   if (row.cost !== priceOf(row)) problems.push(`costs ${row.cost}, not ${priceOf(row)}`);
-  if (output > emitted) problems.push(`is billed ${output} words, the upstream sent ${emitted}`);
-  const judged = client.done && client.error === undefined ? judgeEnded(client, row) : judgeCut(client, row);
+  const sent = sentUntil(emitted, Number.POSITIVE_INFINITY);
+  if (output > sent) problems.push(`is billed ${output} words, the upstream sent ${sent}`);
+  const judged = client.done && client.error === undefined ? judgeEnded(client, row) : judgeCut(client, row, { emitted, stops });
   return { ...judged, problems: [...problems, ...judged.problems] };
 }
 
@@ -136,15 +145,35 @@ function judgeEnded({ words, costNano }: ClientCall, { cost, usage }: LoggedRow)
 }
 
 /**
- * What was noted had been handed over before; what is not billed came after the last note. A client that left did not count what was on its
- * way, and a process that was stopped meanwhile hands over all that the upstream sent before it hears of the leaving.
+ * What was noted had been handed over before: nobody pays for a word that did not come. What is not billed came after the last note.
+ * Only a client that left may be billed for more than it counted: what was on its way, up to what the upstream had sent when its edge
+ * heard of it.
  */
-function judgeCut({ words, left }: ClientCall, { usage: { output }, errorCode }: LoggedRow): Judged {
+function judgeCut(client: ClientCall, { usage: { output }, errorCode }: LoggedRow, { emitted, stops }: CallEvidence): Judged {
+  const { words, cameAtMs, leftAtMs } = client;
   const [underbilled, overbilled] = [Math.max(0, words - output), Math.max(0, output - words)];
-  const overbilledMax = left ? Number.POSITIVE_INFINITY : errorCode === "GATEWAY_RESTARTED" ? 0 : NOTE_WORDS;
-  const isWrong = underbilled > UNNOTED_WORDS_MAX || overbilled > overbilledMax;
-  const problem = `was cut after ${words} words (${errorCode ?? "no error"}) and is billed for ${output}`;
-  return { ...FINE, underbilled, overbilled, problems: isWrong ? [problem] : [] };
+  const most = leftAtMs === undefined ? words : Math.max(words, sentUntil(emitted, heardAt(leftAtMs, stops)));
+  const isNoted = underbilled <= NOTE_WORDS || (cameAtMs.at(-1) ?? 0) - (cameAtMs[output + NOTE_WORDS] ?? 0) < TURN_MS;
+  const problem = `was cut after ${words} words (${errorCode ?? "no error"}), is billed for ${output}, and ${most} can be`;
+  return { ...FINE, underbilled, overbilled, problems: isNoted && output <= most ? [] : [problem] };
+}
+
+interface CallEvidence {
+  readonly emitted: readonly Emitted[];
+  readonly stops: readonly Stop[];
+}
+
+function sentUntil(emitted: readonly Emitted[], untilMs: number): number {
+  return Math.max(0, ...emitted.map(({ sentAtMs }) => sentAtMs.filter((atMs) => atMs <= untilMs).length));
+}
+
+/** When an edge must have heard that a client left. One that is stopped hears nothing until it goes on. */
+function heardAt(leftAtMs: number, stops: readonly Stop[]): number {
+  const inOrder = stops.toSorted((left, right) => left.fromMs - right.fromMs);
+  return inOrder.reduce(
+    (heardMs, { fromMs, untilMs }) => (fromMs < heardMs && untilMs > leftAtMs ? Math.max(heardMs, untilMs + HEARD_MS) : heardMs),
+    leftAtMs + HEARD_MS,
+  );
 }
 
 /** 1,000 nano-USD for a token of the prompt, 2,000 for a word. */

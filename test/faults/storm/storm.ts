@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { call } from "../../helpers/api.ts";
-import type { System } from "../../helpers/system.ts";
 import { type Chance, chance } from "../chance.ts";
 import { type Arena, openArena, refusalsOf } from "./arena.ts";
 import type { Verdict } from "./checker.ts";
@@ -89,9 +88,12 @@ const STRIKES: readonly Strike[] = [
   "SIGSTOP control plane",
 ];
 
+/** An edge that starts needs a control plane for so long: one that is never there proves nothing about edges. */
+const REST_MS = 2000;
+
 /** Strikes whoever is not struck already, while calls are running, and never the last edge; returns when everybody is back. */
 async function strikeOn({ arena, dice }: StormWorld, options: StormOptions): Promise<Record<string, number>> {
-  const { system, upstream } = arena;
+  const { upstream } = arena;
   const counts: Record<string, number> = {};
   const busy = new Map<string, Promise<void>>();
   const untilMs = performance.now() + options.budgetMs;
@@ -107,19 +109,23 @@ async function strikeOn({ arena, dice }: StormWorld, options: StormOptions): Pro
     const pauseMs = dice.between(100, 2500);
     busy.set(
       whom,
-      strike(system, { what, edge, pauseMs }).finally(() => busy.delete(whom)),
+      strike(arena, { what, edge, pauseMs })
+        .then(() => sleep(whom === "control plane" ? REST_MS : 0))
+        .finally(() => busy.delete(whom)),
     );
   }
   await Promise.all(busy.values());
   return counts;
 }
 
-async function strike(system: System, { what, edge, pauseMs }: { what: Strike; edge: number; pauseMs: number }): Promise<void> {
+async function strike({ system, stops }: Arena, { what, edge, pauseMs }: { what: Strike; edge: number; pauseMs: number }): Promise<void> {
   if (what === "kill -9 edge") return await system.killEdge(edge);
   if (what === "SIGTERM edge") return await system.restartEdge(edge);
   if (what === "kill -9 control plane") return await system.killControlPlane();
   const { pid } = what === "SIGSTOP edge" ? (system.edges[edge] ?? system.controlPlane) : system.controlPlane;
+  const fromMs = performance.now();
   process.kill(pid, "SIGSTOP");
   await sleep(pauseMs);
   process.kill(pid, "SIGCONT");
+  if (what === "SIGSTOP edge") stops.push({ fromMs, untilMs: performance.now() });
 }

@@ -8,6 +8,8 @@ export interface ClientCall {
   callId: string | undefined;
   status: number | undefined;
   words: number;
+  /** When each of them came. */
+  readonly cameAtMs: number[];
   /** The stream's own end came. */
   done: boolean;
   /** An error inside the stream, or the body of a refusal. */
@@ -17,8 +19,8 @@ export interface ClientCall {
   costNano: number | undefined;
   /** The connection broke before the end. */
   broken: boolean;
-  /** The client broke it. */
-  left: boolean;
+  /** When the client broke it. */
+  leftAtMs: number | undefined;
 }
 
 export interface Asked {
@@ -39,12 +41,13 @@ export function streamCall({ url, key, name, words, betweenMs, maxTokens = 400, 
     callId: undefined,
     status: undefined,
     words: 0,
+    cameAtMs: [],
     done: false,
     error: undefined,
     finishReason: undefined,
     costNano: undefined,
     broken: false,
-    left: false,
+    leftAtMs: undefined,
   };
   const body = JSON.stringify({
     model: "words",
@@ -61,7 +64,7 @@ export function streamCall({ url, key, name, words, betweenMs, maxTokens = 400, 
     call.callId = response.headers["x-gw-call-id"] as string | undefined;
     read(response, call, () => {
       if (leavesAfter === undefined || call.words < leavesAfter) return;
-      call.left = true;
+      call.leftAtMs = performance.now();
       sent.destroy();
     });
   });
@@ -108,7 +111,11 @@ function take(frame: string, call: ClientCall): void {
   if (error) call.error = JSON.stringify(error);
   if (costNano !== undefined) call.costNano = costNano;
   for (const { delta, finish_reason: reason } of choices) {
-    if (delta?.content) call.words += delta.content.length / WORD.length;
+    if (delta?.content) {
+      const words = delta.content.length / WORD.length;
+      call.words += words;
+      call.cameAtMs.push(...Array<number>(words).fill(performance.now()));
+    }
     if (reason) call.finishReason = reason;
   }
 }

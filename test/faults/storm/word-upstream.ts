@@ -11,6 +11,8 @@ const PROMPT_TOKENS = 9;
 /** What an upstream knows of one request: its own log, which the gateway never sees. */
 export interface Emitted {
   words: number;
+  /** When each word was sent. */
+  readonly sentAtMs: number[];
   ended: boolean;
 }
 
@@ -30,7 +32,7 @@ export async function startWordUpstream(): Promise<WordUpstream> {
   const server = createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
     const { messages } = JSON.parse(await text(request)) as { messages: { content: string }[] };
     const [name = "", words = "1", betweenMs = "0"] = messages.at(-1)?.content.split(" ") ?? [];
-    const emitted: Emitted = { words: 0, ended: false };
+    const emitted: Emitted = { words: 0, sentAtMs: [], ended: false };
     log.set(name, [...(log.get(name) ?? []), emitted]);
     speaking++;
     await speak(response, { emitted, words: Number(words), betweenMs: Number(betweenMs) }).finally(() => {
@@ -66,6 +68,7 @@ async function speak(
     if (response.destroyed) return;
     send(choice({ content: WORD }, null));
     emitted.words++;
+    emitted.sentAtMs.push(performance.now());
     await sleep(betweenMs);
   }
   send(choice({}, "stop"));
