@@ -70,6 +70,10 @@ function open(world: World) {
       account.balance -= cost;
       reservations.release(callId);
     },
+    grow: (callId: string, more: bigint) => {
+      const call = { callId, keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7, model: "m", tokens: 1 };
+      return reservations.reserve({ ...call, worstCase: more, isGrowth: true }).then(({ reserved }) => reserved);
+    },
     reserve: (worstCase: bigint, tokens = 1, callId = `call_${calls++}`) => {
       return reservations
         .reserve({ callId, keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7, model: "m", worstCase, tokens })
@@ -91,6 +95,25 @@ test("strict policy: a call whose worst case does not fit is refused", async () 
   expect((await reserve(6n)).reserved).toBe(6n);
   await expect(reserve(5n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
   expect((await reserve(4n)).reserved).toBe(4n);
+});
+
+test("a running call grows by what is left of credit and budgets, counts against no limit again, and gives all of it back", async () => {
+  const world = open({ balance: 20n, key: { rpm: 1 }, team: { maxBudget: 15n } });
+  const { callId } = await world.reserve(6n);
+  expect(await world.grow(callId, 6n)).toBe(6n);
+  expect(await world.grow(callId, 6n)).toBe(3n);
+  expect(world.reservations.reservedOf("org_1")).toBe(15n);
+  await expect(world.grow(callId, 1n)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  world.settle(callId, 15n);
+  expect(world.reservations.reservedOf("org_1")).toBe(0n);
+});
+
+test("a call that grows after its control plane was lost is held anew", async () => {
+  const world = open({ balance: 20n });
+  expect(await world.grow("call_before", 6n)).toBe(6n);
+  expect(world.reservations.reservedOf("org_1")).toBe(6n);
+  world.settle("call_before", 10n);
+  expect(world.reservations.reservedOf("org_1")).toBe(0n);
 });
 
 test("a blocked team is told so first, whatever its balance and even for free calls", async () => {

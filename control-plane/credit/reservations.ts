@@ -23,6 +23,8 @@ export interface ReserveInput {
   model: string;
   worstCase: bigint;
   tokens: number;
+  /** The call runs already: the worst case is what it needs beside what it holds, and no rate limit counts it again. */
+  isGrowth?: boolean | undefined;
 }
 
 interface Reservation extends ReserveInput {
@@ -34,6 +36,15 @@ interface Reservation extends ReserveInput {
 
 // Longer than any call may take. A reservation whose edge died is given back after it.
 const LIFE_MS = 15 * 60 * 1000;
+
+/** A growth counts against no limit. */
+const UNCOUNTED: RateState = {
+  limitRequests: undefined,
+  remainingRequests: undefined,
+  limitTokens: undefined,
+  remainingTokens: undefined,
+  resetSeconds: 0,
+};
 
 /**
  * What running calls have set aside, in memory: the store holds only what is settled. Every call goes through the one control
@@ -65,6 +76,7 @@ export class Reservations {
     const { team, subjects, budgets, balance } = await this.#read(input);
     // From here on nothing waits: what is checked is what is set aside, and a refusal of one takes nothing from another.
     refuseBlocked(team);
+    if (input.isGrowth) return this.#grow(input, { budgets, balance });
     // The same call again (a lost answer): what it held before is replaced, not doubled.
     const before = this.#byCall.get(input.callId);
     this.release(input.callId);
@@ -113,6 +125,18 @@ export class Reservations {
     for (const { callId } of dead) this.release(callId);
     this.#rates.prune();
     return dead.length;
+  }
+
+  /** Held beside what the call holds; as a call of its own where the one that it had was lost with a control plane. */
+  #grow(input: ReserveInput, state: { budgets: readonly BudgetState[]; balance: bigint }): { reserved: bigint; rate: RateState } {
+    const amount = this.#affordable(input, state);
+    const known = this.#byCall.get(input.callId);
+    const names = known?.budgets ?? state.budgets.map(({ kind, id }) => budgetName(kind, id));
+    const before = known ?? { ...input, amount: 0n, subjects: [], budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS };
+    this.#byCall.set(input.callId, { ...before, amount: before.amount + amount });
+    add(this.#byOrganization, input.organizationId, amount);
+    this.#budgets.begin(names, amount);
+    return { reserved: amount, rate: UNCOUNTED };
   }
 
   async #read(input: ReserveInput) {

@@ -26,6 +26,8 @@ export interface Reservation {
 export interface Credit {
   /** Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when nobody can say or nothing can be written down. */
   reserve(input: ReserveInput): Reservation | Promise<Reservation>;
+  /** A running call needs more than it holds. Gives what it got, down to nothing; asks nobody while the lease has enough. */
+  grow(input: ReserveInput, more: bigint): Promise<bigint>;
   /** Who answers it, at what prices, and what was delivered so far: what a call costs if this process dies in it. */
   served(served: Served): void;
   progress(progress: Progress): void;

@@ -13,6 +13,7 @@ const reservation = (callId: string): ReserveRequest => ({
   worstCase: 5n,
   tokens: 1n,
   edgeId: "e",
+  isGrowth: false,
 });
 
 function open() {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
-import { AppError } from "../../common/errors.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
@@ -72,6 +72,23 @@ export class LeasedCredit implements Credit {
     if (worstCase === 0n) return this.#begin(input, NOTHING);
     const held = this.#book.reserve(organizationId, worstCase);
     return held instanceof Promise ? held.then((later) => this.#beginHeld(input, later)) : this.#beginHeld(input, held);
+  }
+
+  async grow(input: ReserveInput, more: bigint): Promise<bigint> {
+    const holding = this.#held.get(input.intent.callId);
+    try {
+      if (!holding) return (await this.#byCall.reserve(input, { more })).reserved;
+      const held = await this.#book.reserve(holding.organizationId, more);
+      // What was held under a lease that ran out went back with it.
+      const before = holding.held.generation === held.generation ? holding.held.amount : 0n;
+      holding.held = { ...held, amount: before + held.amount };
+      return held.amount;
+    } catch (thrown) {
+      const { code, message } = asAppError(thrown);
+      if (code !== "QUOTA_EXCEEDED")
+        this.#deps.logger.warn({ callId: input.intent.callId, code, message }, "a call could not get more credit");
+      return 0n;
+    }
   }
 
   served(served: Served): void {

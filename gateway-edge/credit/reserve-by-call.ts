@@ -21,16 +21,18 @@ const BACK_OFF_MS = 50;
 export function reserveByCall({ access, clock, logger, edgeId }: ByCallDeps) {
   const ask = gatherReservations(access);
 
-  async function reserve({ intent, tokens, model }: ReserveInput): Promise<Reservation> {
-    const { callId, apiKeyId: keyId, teamId, organizationId, userId, worstCase } = intent;
-    const request = { callId, keyId, teamId, organizationId, userId, model, worstCase, tokens: BigInt(tokens), edgeId };
+  /** With `more`: for a call that runs already, so much beside what it holds. */
+  async function reserve({ intent, tokens, model }: ReserveInput, { more }: { more?: bigint } = {}): Promise<Reservation> {
+    const { callId, apiKeyId: keyId, teamId, organizationId, userId } = intent;
+    const call = { callId, keyId, teamId, organizationId, userId, model, tokens: BigInt(tokens), edgeId };
+    const request = { ...call, worstCase: more ?? intent.worstCase, isGrowth: more !== undefined };
     try {
       const { reserved, rate } = await ask(request, { deadlineMs: RESERVE_MS });
       return { reserved, rate };
     } catch (thrown) {
       const error = asAppError(thrown);
       // Nobody knows whether it was set aside: give it back, or it is missing until it expires.
-      if (isTransient(error)) release(callId);
+      if (isTransient(error) && more === undefined) release(callId);
       throw error;
     }
   }

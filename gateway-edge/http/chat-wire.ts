@@ -1,4 +1,5 @@
 import { toJson } from "../../common/json.ts";
+import { type FinishCause, finishDetails } from "../dialects/finish-details.ts";
 import type { Bill } from "../inference/meter.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
 import { inputTokens, type Usage } from "../inference/usage.ts";
@@ -60,7 +61,7 @@ export class ChatFrames {
     this.#started.add(part.choice);
     if (part.type === "text-delta") return start + this.#textFrame(part);
     if (part.type === "other-delta") return start + this.#frame(part.choice, part.fields, null);
-    return start + this.#frame(part.choice, {}, part.reason);
+    return start + this.#frame(part.choice, {}, part.reason, part.cause);
   }
 
   usageFrame({ usage, cost }: Bill): string {
@@ -76,8 +77,8 @@ export class ChatFrames {
     return `${this.#head}[${choice}]${this.#tail}`;
   }
 
-  #frame(index: number, delta: object, finishReason: string | null): string {
-    const choice = { index, delta, logprobs: null, finish_reason: finishReason };
+  #frame(index: number, delta: object, finishReason: string | null, cause?: FinishCause): string {
+    const choice = { index, delta, logprobs: null, finish_reason: finishReason, ...(cause && { finish_details: finishDetails(cause) }) };
     return `${this.#head}[${JSON.stringify(choice)}]${this.#tail}`;
   }
 

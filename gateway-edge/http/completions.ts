@@ -1,5 +1,6 @@
 import type { RequestHandler } from "express";
 import { toJson } from "../../common/json.ts";
+import { type FinishCause, finishDetails } from "../dialects/finish-details.ts";
 import { completionsJob } from "../inference/jobs/completions.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
@@ -68,16 +69,17 @@ interface Piece {
   text: string;
   finishReason: string | null;
   logprobs: unknown;
+  cause?: FinishCause | undefined;
 }
 
 function pieceOf(part: Exclude<DeliveredPart, { type: "settled" }>): Piece | undefined {
   if (part.type === "text-delta") return { index: part.choice, text: part.text, finishReason: null, logprobs: part.logprobs ?? null };
-  if (part.type === "finish") return { index: part.choice, text: "", finishReason: part.reason, logprobs: null };
+  if (part.type === "finish") return { index: part.choice, text: "", finishReason: part.reason, logprobs: null, cause: part.cause };
   return undefined;
 }
 
-function choice({ index, text, finishReason, logprobs }: Piece) {
-  return { text, index, logprobs, finish_reason: finishReason };
+function choice({ index, text, finishReason, logprobs, cause }: Piece) {
+  return { text, index, logprobs, finish_reason: finishReason, ...(cause && { finish_details: finishDetails(cause) }) };
 }
 
 function identity({ callId, nowMs, model }: WireContext) {

@@ -288,6 +288,7 @@ function settledAtOnce(credit: Credit, control: FakeControl): Credit {
       control.intents.push(input.intent);
       return credit.reserve(input);
     },
+    grow: (input, more) => credit.grow(input, more),
     served: (served) => credit.served(served),
     progress: (progress) => credit.progress(progress),
     settle: async (log) => {

@@ -155,6 +155,7 @@ function counted(credit: Credit): Credit & { readonly settledByStatus: Record<st
       settledByStatus[log.status] = (settledByStatus[log.status] ?? 0) + 1;
       return credit.settle(log);
     },
+    grow: (input, more) => credit.grow(input, more),
     served: (served) => credit.served(served),
     progress: (progress) => credit.progress(progress),
     recall: (organizationId) => credit.recall(organizationId),

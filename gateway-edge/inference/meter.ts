@@ -29,7 +29,8 @@ export interface Served {
 }
 
 export type Outcome =
-  | { readonly status: "success" }
+  /** Ended by us where the credits did, if it says so. */
+  | { readonly status: "success"; readonly isCutShort?: boolean }
   | { readonly status: "cancelled" }
   | { readonly status: "error"; readonly error: AppError; readonly httpStatus: number };
 
@@ -208,7 +209,7 @@ class CallMeter implements Meter {
       completedAt: new Date(this.#clock.now()),
       status: outcome.status,
       httpStatus: outcome.status === "error" ? outcome.httpStatus : outcome.status === "cancelled" ? CLIENT_LEFT_STATUS : 200,
-      errorCode: outcome.status === "error" ? outcome.error.code : undefined,
+      errorCode: errorCodeOf(outcome),
       usage: toWireUsage(usage),
       cost: charged,
       priceVersion: served?.deployment.model?.pricing?.version ?? 0,
@@ -256,6 +257,11 @@ class CallMeter implements Meter {
     const output = textsByChoice(this.#deltas).reduce((sum, text) => sum + counter.countText(text), 0);
     return { ...NO_USAGE, input: this.#call.inputTokens, output };
   }
+}
+
+function errorCodeOf(outcome: Outcome): string | undefined {
+  if (outcome.status === "error") return outcome.error.code;
+  return outcome.status === "success" && outcome.isCutShort ? "QUOTA_EXCEEDED" : undefined;
 }
 
 /** A label for the log, not a place to keep things: a row has to fit into a message. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError, type RateState } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { Credit } from "../credit/credit.ts";
+import type { Credit, ReserveInput } from "../credit/credit.ts";
 import type { BytesPart, Send, StreamPart } from "../providers/provider.ts";
 import type { RouteCall, RouteRun, Router } from "../routing/route.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
@@ -10,6 +10,7 @@ import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
 import { mayUseModel } from "./model-access.ts";
 import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { ShortCredit } from "./short-credit.ts";
 import { totalTokens } from "./usage.ts";
 
 export interface InferenceDeps extends PlanDeps {
@@ -79,53 +80,84 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const alternatives = [...routing.fallbacks, ...Object.values(routing.contextWindowFallbacks)];
   const plan = planCall(deps, { caller, job, alternatives });
   const meter = createMeter({ ...call, inputTokens: plan.inputTokens }, deps.clock);
-  const { reserved, rate } = await reserve(deps, { call, plan, meter });
-  const running = new RunningCall(deps, { call, plan, meter, rate });
+  const input = reserveInput(deps, { call, plan, meter });
+  const reservation = deps.credit.reserve(input);
+  // In steady state the credit is here, and nobody waits.
+  const { reserved, rate } = reservation instanceof Promise ? await meter.outside(reservation) : reservation;
+  const running = new RunningCall(deps, { call, plan, meter, rate, input, reserved });
   // From here on credit is set aside: every way out goes through exactly one settlement.
   try {
-    return await running.run(outputWithin(plan, reserved, job.choiceCount));
+    return await running.run();
   } catch (thrown) {
     throw await running.fail(thrown);
   }
 }
 
-function reserve<Answer>(deps: InferenceDeps, { call, plan, meter }: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter }) {
+function reserveInput<Answer>(
+  deps: InferenceDeps,
+  { call, plan, meter }: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter },
+): ReserveInput {
   const { job, caller } = call;
   const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
-  const isLimited = caller.isLimited || plan.isLimited;
-  const reservation = deps.credit.reserve({ intent: meter.intent(plan.worstCase), model, tokens: plan.inputTokens, isLimited });
-  // In steady state the credit is here, and nobody waits.
-  return reservation instanceof Promise ? meter.outside(reservation) : reservation;
+  return {
+    intent: meter.intent(plan.worstCase),
+    model,
+    tokens: plan.inputTokens,
+    isLimited: caller.isLimited || plan.isLimited,
+  };
+}
+
+interface RunningParts<Answer> {
+  readonly call: InferenceCall<Answer>;
+  readonly plan: CallPlan;
+  readonly meter: Meter;
+  readonly rate: RateState | undefined;
+  readonly input: ReserveInput;
+  readonly reserved: bigint;
 }
 
 /** A call that has its reservation and owes its settlement. */
 class RunningCall<Answer> {
   readonly #deps: InferenceDeps;
+  readonly #parts: RunningParts<Answer>;
   readonly #call: InferenceCall<Answer>;
   readonly #meter: Meter;
-  readonly #rate: RateState | undefined;
   readonly #route: RouteRun;
   #open: OpenAttempt<Answer> | undefined;
   #settled = false;
 
-  constructor(deps: InferenceDeps, parts: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter; rate: RateState | undefined }) {
-    const { call, plan, meter, rate } = parts;
+  constructor(deps: InferenceDeps, parts: RunningParts<Answer>) {
+    const { call, plan, meter } = parts;
     this.#deps = deps;
+    this.#parts = parts;
     this.#call = call;
     this.#meter = meter;
-    this.#rate = rate;
     this.#route = deps.routing.start(routeRequest(deps, call, plan));
   }
 
-  async run(maxOutputTokens: number): Promise<InferenceResult<Answer>> {
-    const open = await this.#openFirst(maxOutputTokens);
+  async run(): Promise<InferenceResult<Answer>> {
+    const { plan, reserved } = this.#parts;
+    const { job } = this.#call;
+    const isGrowing = isGrowingStream(this.#parts);
+    const open = await this.#openFirst(isGrowing ? plan.maxOutputTokens : outputWithin(plan, reserved, job.choiceCount));
     this.#open = open;
     const served = this.#meter.servedBy(open, this.#route);
     const head = this.#head(open);
     if (open.type === "stream") {
       // A whole answer is written down with its end, before any of it is shown; a stream may be cut off after its first part.
       this.#deps.credit.served(served);
-      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open) };
+      const { credit } = this.#deps;
+      const { input } = this.#parts;
+      const growth = {
+        credit,
+        input,
+        reserved,
+        counter: open.provider.counter,
+        inputTokens: plan.inputTokens,
+        choiceCount: job.choiceCount,
+      };
+      const short = isGrowing && served.prices ? new ShortCredit({ ...growth, prices: served.prices }) : undefined;
+      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, short) };
     }
     return { type: "answer", head, ...(await this.#finishWhole(open)) };
   }
@@ -174,14 +206,23 @@ class RunningCall<Answer> {
     return { answer: reviewed, bill: await this.#settle({ status: "success" }) };
   }
 
-  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>): AsyncGenerator<DeliveredPart | BytesPart> {
+  async *#deliver(
+    open: Extract<OpenAttempt<Answer>, { type: "stream" }>,
+    short: ShortCredit | undefined,
+  ): AsyncGenerator<DeliveredPart | BytesPart> {
     const { clock } = this.#deps;
+    let isCutShort = false;
     // From handing a part over to having the next, the time is the client's and the upstream's.
     let sinceMs = clock.monotonicMs();
     const waited = () => this.#meter.waited(clock.monotonicMs() - sinceMs);
     try {
       for (let next = open.first; !next.done; waited()) {
         const part = next.value;
+        if (short && part.type !== "usage" && !(await short.covers(part))) {
+          isCutShort = true;
+          yield* short.ending();
+          break;
+        }
         if (part.type === "usage") this.#meter.reported(part.usage);
         else this.#handOver(part);
         sinceMs = clock.monotonicMs();
@@ -189,7 +230,7 @@ class RunningCall<Answer> {
         next = await open.next();
       }
       // Written down before the client's last byte: what a client saw the end of is settled, whatever dies.
-      yield { type: "settled", bill: await this.#settle({ status: "success" }) };
+      yield { type: "settled", bill: await this.#settle({ status: "success", isCutShort }) };
     } catch (thrown) {
       if (!this.#settled) waited();
       throw await this.fail(thrown);
@@ -227,8 +268,13 @@ class RunningCall<Answer> {
     const { retries, fallbacks } = this.#route;
     // The name the client sent, also when it was an alias; after a fallback the group that really answered.
     const model = fallbacks > 0 ? group : this.#call.job.model;
-    return { model, deploymentId: deployment.id, rate: this.#rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
+    return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
   }
+}
+
+/** What found less than it may cost: a stream in tokens is cut where no more can be had, all else is asked for less in the first place. */
+function isGrowingStream<Answer>({ call: { job }, plan, reserved }: RunningParts<Answer>): boolean {
+  return reserved < plan.worstCase && job.stream && !job.passesBytes && !job.estimate;
 }
 
 function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, plan: CallPlan): RouteCall {

@@ -299,7 +299,13 @@ export type StreamPart =
   | { readonly type: "text-delta"; readonly choice: number; readonly text: string; readonly logprobs?: unknown }
   /** Any other delta fields in OpenAI's words (tool_calls, refusal, reasoning_content, ...); `text` is what counts as output in them. */
   | { readonly type: "other-delta"; readonly choice: number; readonly fields: Fields; readonly text: string }
-  | { readonly type: "finish"; readonly choice: number; readonly reason: string }
+  | {
+      readonly type: "finish";
+      readonly choice: number;
+      readonly reason: string;
+      /** Set by the gateway where it ended the stream itself. */
+      readonly cause?: "credits_used_up";
+    }
   | { readonly type: "usage"; readonly usage: ReportedUsage };
 
 /** Bytes of the answer as the client gets them: sound, or whole events in OpenAI's words. `text` is what counts as output in them. */

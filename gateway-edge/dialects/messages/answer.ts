@@ -3,6 +3,7 @@ import { toJson } from "../../../common/json.ts";
 import type { Bill } from "../../inference/meter.ts";
 import { inputTokens, type Usage } from "../../inference/usage.ts";
 import type { ChatAnswer, Fields, StreamPart } from "../../providers/provider.ts";
+import { type FinishCause, finishDetails } from "../finish-details.ts";
 import { piecesOfChoice, piecesOfPart } from "../pieces.ts";
 import { MessageBlocks, type MessageEvent } from "./blocks.ts";
 
@@ -44,6 +45,7 @@ export class MessageFrames {
   readonly #blocks: MessageBlocks;
   #isStarted = false;
   #finishReason = "stop";
+  #cause: FinishCause | undefined;
 
   constructor(identity: MessageIdentity, options: MessageOptions) {
     this.#identity = identity;
@@ -51,12 +53,16 @@ export class MessageFrames {
   }
 
   frames(part: Exclude<StreamPart, { type: "usage" }>): string {
-    if (part.type === "finish") this.#finishReason = part.reason;
+    if (part.type === "finish") {
+      this.#finishReason = part.reason;
+      this.#cause = part.cause;
+    }
     return written([...this.#start(), ...piecesOfPart(part).flatMap((piece) => this.#blocks.take(piece))]);
   }
 
   last({ usage, cost }: Bill): string {
-    const delta = { container: null, ...endOf(this.#finishReason, this.#blocks) };
+    const details = this.#cause && { stop_details: finishDetails(this.#cause) };
+    const delta = { container: null, ...endOf(this.#finishReason, this.#blocks), ...details };
     // A stream has no header for its cost.
     const usageWithCost = { ...messageUsage(usage), cost_nano: cost };
     const end = [{ type: "message_delta", delta, usage: usageWithCost }, { type: "message_stop" }];

@@ -3,6 +3,7 @@ import { toJson } from "../../../common/json.ts";
 import type { Bill } from "../../inference/meter.ts";
 import { asFields } from "../../providers/json-fields.ts";
 import type { Fields, StreamPart } from "../../providers/provider.ts";
+import type { FinishCause } from "../finish-details.ts";
 import { piecesOfPart } from "../pieces.ts";
 import { type ResponseEvent, ResponseOutput } from "./output.ts";
 import { itemStatus, type ResponseIdentity, responseFields, responseUsage, shownItem, shownResponse } from "./response.ts";
@@ -21,6 +22,7 @@ export class ResponseFrames {
   readonly #output: ResponseOutput;
   #nextNumber = 0;
   #finishReason = "stop";
+  #cause: FinishCause | undefined;
 
   constructor(identity: ResponseIdentity, options: FrameOptions) {
     this.#identity = identity;
@@ -29,7 +31,10 @@ export class ResponseFrames {
   }
 
   frames(part: Exclude<StreamPart, { type: "usage" }>): string {
-    if (part.type === "finish") this.#finishReason = part.reason;
+    if (part.type === "finish") {
+      this.#finishReason = part.reason;
+      this.#cause = part.cause;
+    }
     return this.#written([...this.#start(), ...piecesOfPart(part).flatMap((piece) => this.#output.take(piece))]);
   }
 
@@ -37,7 +42,8 @@ export class ResponseFrames {
     const finishReason = this.#finishReason;
     const events = [...this.#start(), ...this.#output.close(itemStatus(finishReason))];
     const nowMs = this.#options.now();
-    const state = { status: "ended" as const, finishReason, output: this.#output.items(), usage: responseUsage(usage), nowMs };
+    const ended = { status: "ended" as const, finishReason, cause: this.#cause };
+    const state = { ...ended, output: this.#output.items(), usage: responseUsage(usage), nowMs };
     const { usage: shown, ...response } = await this.#kept(responseFields(this.#identity, state));
     // A stream has no header for its cost.
     const usageWithCost = { ...asFields(shown), cost_nano: cost };

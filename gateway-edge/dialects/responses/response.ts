@@ -4,6 +4,7 @@ import { inputTokens, type Usage } from "../../inference/usage.ts";
 import { asFields, asList } from "../../providers/json-fields.ts";
 import type { ChatAnswer, Fields } from "../../providers/provider.ts";
 import type { ResponsesRequest } from "../../schemas/responses.ts";
+import { type FinishCause, finishDetails } from "../finish-details.ts";
 import { piecesOfChoice } from "../pieces.ts";
 import { ResponseOutput } from "./output.ts";
 
@@ -31,6 +32,7 @@ export type ResponseState =
   | {
       readonly status: "ended";
       readonly finishReason: string;
+      readonly cause?: FinishCause | undefined;
       readonly output: readonly Fields[];
       readonly usage: Fields;
       readonly nowMs: number;
@@ -95,9 +97,10 @@ function stateFields(state: ResponseState): Fields {
   const open = { completed_at: null, error: null, incomplete_details: null, usage: null };
   if (state.status === "in_progress") return { ...open, status: state.status, output: [] };
   if (state.status === "failed") return { ...open, status: state.status, error: errorOf(state.error), output: state.output };
-  const { output, usage, finishReason, nowMs } = state;
+  const { output, usage, finishReason, cause, nowMs } = state;
   const reason = INCOMPLETE[finishReason];
-  if (reason !== undefined) return { ...open, status: "incomplete", incomplete_details: { reason }, output, usage };
+  const details = { reason, ...(cause && finishDetails(cause)) };
+  if (reason !== undefined) return { ...open, status: "incomplete", incomplete_details: details, output, usage };
   return { ...open, status: "completed", completed_at: Math.floor(nowMs / 1000), output, usage };
 }
 

@@ -46,6 +46,8 @@ export const ALL_FAULTS: readonly string[] = [
   "a commit fails",
   "a commit succeeds and seems to fail",
   "a settlement after its lease",
+  "a stream gets more credit",
+  "a stream gets no more credit",
   "the leases of a dead edge are ended",
   "settle arrives twice",
   "settle loses a message",

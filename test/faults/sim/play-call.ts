@@ -1,4 +1,5 @@
 import { asAppError } from "../../../common/errors.ts";
+import type { ReserveInput } from "../../../gateway-edge/credit/credit.ts";
 import { callId, progressOf, servedOf } from "../../../gateway-edge/credit/journal/journal-fixture.ts";
 import { costOf, finalFor, intentFor, type SimCall, tokensWithin } from "./call-record.ts";
 import type { EdgeLife, EdgeSlot } from "./edge-slot.ts";
@@ -9,6 +10,7 @@ import type { World } from "./world.ts";
 /** Tokens between two notes of what was delivered. */
 const PROGRESS_TOKENS = 32;
 const PIECE_TOKENS = 8;
+const SLICE_TOKENS = 32;
 
 /** A client calls whoever is there: reserve, deliver, end, as the data path does. Ends with its edge. */
 export function playCall(world: World, planned: PlannedCall, index: number): void {
@@ -37,10 +39,10 @@ interface Running {
   readonly call: SimCall;
 }
 
-async function runCall({ world, life, planned, call }: Running): Promise<void> {
+async function runCall({ world, slot, life, planned, call }: Running): Promise<void> {
   const { process, credit } = life;
   try {
-    const { reserved } = await credit.reserve({ intent: intentFor(call), model: "m", tokens: 3, isLimited: call.isLimited });
+    const { reserved } = await credit.reserve(inputFor(call));
     if (!process.alive) return;
     call.reserved = reserved;
   } catch (thrown) {
@@ -56,8 +58,8 @@ async function runCall({ world, life, planned, call }: Running): Promise<void> {
   process.passes("a call is admitted");
   // What an upstream counts beyond its limit it counts beyond a lower one too.
   const beyond = Math.max(0, planned.tokens - planned.maxTokens);
-  const tokens = Math.min(planned.tokens, tokensWithin(call) + beyond);
-  if (call.stream) await stream({ life, planned, call }, tokens);
+  const tokens = call.stream ? planned.tokens : Math.min(planned.tokens, tokensWithin(call) + beyond);
+  if (call.stream) await stream({ world, slot, life, planned, call }, tokens);
   else await process.clock.sleep(planned.stepMs);
   if (!process.alive) return;
   process.passes("a call is at its end");
@@ -73,21 +75,41 @@ async function runCall({ world, life, planned, call }: Running): Promise<void> {
   process.passes("a last byte is sent");
 }
 
-async function stream({ life, planned, call }: Pick<Running, "life" | "planned" | "call">, tokens: number): Promise<void> {
+async function stream(running: Running, tokens: number): Promise<void> {
+  const { life, planned, call } = running;
   const { process, credit } = life;
+  const isShort = call.reserved < call.worstCase;
   credit.served(servedOf(call.index));
   // A client that leaves, leaves in the middle.
   const until = planned.ends === "success" ? tokens : Math.floor(tokens / 2);
   let told = 0;
   while (call.delivered < until) {
     await process.clock.sleep(planned.stepMs);
-    call.delivered = Math.min(until, call.delivered + PIECE_TOKENS);
+    const next = Math.min(until, call.delivered + PIECE_TOKENS);
+    if (isShort && !(await covers(running, next))) return;
+    call.delivered = next;
     if (call.delivered - told < PROGRESS_TOKENS) continue;
     told = call.delivered;
     call.told.push(told);
     credit.progress(progressOf(call.index, told));
     process.passes("a first piece is delivered");
   }
+}
+
+/** As the data path does: more is asked for where what is held does not pay for what comes next. The first piece may always go out. */
+async function covers({ world, life, call }: Running, tokens: number): Promise<boolean> {
+  if (costOf(tokens) <= call.reserved) return true;
+  const wanted = costOf(tokens + SLICE_TOKENS);
+  const got = await life.credit.grow(inputFor(call), (wanted < call.worstCase ? wanted : call.worstCase) - call.reserved);
+  if (!life.process.alive) return false;
+  call.reserved += got;
+  if (got > 0n && !call.isLimited) call.generation = life.generations.get(call.organizationId) ?? 0n;
+  world.hit(got > 0n ? "a stream gets more credit" : "a stream gets no more credit");
+  return costOf(tokens) <= call.reserved || call.delivered === 0;
+}
+
+function inputFor(call: SimCall): ReserveInput {
+  return { intent: intentFor(call), model: "m", tokens: 3, isLimited: call.isLimited };
 }
 
 function newCall(world: World, { planned, index, life }: { planned: PlannedCall; index: number; life: EdgeLife }): SimCall {

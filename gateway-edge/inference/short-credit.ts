@@ -1,0 +1,81 @@
+import type { Credit, ReserveInput } from "../credit/credit.ts";
+import type { BytesPart, StreamPart, TokenCounter } from "../providers/provider.ts";
+import { cost, type Prices } from "./price.ts";
+import { roughCounter } from "./tokens.ts";
+import { NO_USAGE } from "./usage.ts";
+
+export interface ShortCreditOptions {
+  readonly credit: Pick<Credit, "grow">;
+  readonly input: ReserveInput;
+  /** What the call holds; less than it may cost. */
+  readonly reserved: bigint;
+  readonly prices: Prices;
+  /** The provider's; a rough one where it has none. */
+  readonly counter: TokenCounter | undefined;
+  readonly inputTokens: number;
+  readonly choiceCount: number;
+}
+
+/** How far ahead of what is delivered more is asked for: far enough that a stream asks seldom, not so far that others find nothing. */
+const SLICE_TOKENS = 128;
+
+/**
+ * A stream that found less credit than it may cost. What it holds grows with it, slice by slice, for as long as there is more; when
+ * there is none it ends, so that nothing is delivered that nobody paid for.
+ */
+export class ShortCredit {
+  readonly #options: ShortCreditOptions;
+  readonly #finished = new Set<number>();
+  readonly #texts = new Map<number, string[]>();
+  readonly #counter: TokenCounter;
+  #reserved: bigint;
+  #output = 0;
+
+  constructor(options: ShortCreditOptions) {
+    this.#options = options;
+    this.#reserved = options.reserved;
+    this.#counter = options.counter ?? roughCounter;
+  }
+
+  /** Whether a part may be handed over. The first one always may: what was asked is paid for by then, and a token came of it. */
+  covers(part: StreamPart | BytesPart): boolean | Promise<boolean> {
+    if (part.type === "finish") this.#finished.add(part.choice);
+    if (part.type !== "text-delta" && part.type !== "other-delta") return true;
+    const isFirst = this.#texts.size === 0;
+    const texts = this.#texts.get(part.choice) ?? [];
+    this.#texts.set(part.choice, texts);
+    texts.push(part.text);
+    this.#output += this.#counter.countText(part.text);
+    if (this.#costOf(this.#output) <= this.#reserved) return true;
+    // Pieces sum up to more than the whole counts, and the whole is what is billed.
+    this.#output = this.#countAll();
+    const due = this.#costOf(this.#output);
+    if (due <= this.#reserved) return true;
+    return this.#grow(due).then((isCovered) => isCovered || isFirst);
+  }
+
+  /** The well-formed end of every choice that has none yet. */
+  ending(): Extract<StreamPart, { type: "finish" }>[] {
+    const choices = Array.from({ length: this.#options.choiceCount }, (_, choice) => choice);
+    return choices
+      .filter((choice) => !this.#finished.has(choice))
+      .map((choice) => ({ type: "finish", choice, reason: "length", cause: "credits_used_up" }));
+  }
+
+  async #grow(due: bigint): Promise<boolean> {
+    const { credit, input } = this.#options;
+    const slice = this.#costOf(this.#output + SLICE_TOKENS);
+    const { worstCase } = input.intent;
+    const wanted = slice < worstCase || worstCase < due ? slice : worstCase;
+    this.#reserved += await credit.grow(input, wanted - this.#reserved);
+    return due <= this.#reserved;
+  }
+
+  #countAll(): number {
+    return [...this.#texts.values()].reduce((sum, texts) => sum + this.#counter.countText(texts.join("")), 0);
+  }
+
+  #costOf(output: number): bigint {
+    return cost({ ...NO_USAGE, input: this.#options.inputTokens, output }, this.#options.prices);
+  }
+}
