@@ -10,7 +10,7 @@ import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
 import { mayUseModel } from "./model-access.ts";
 import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
-import { ShortCredit } from "./short-credit.ts";
+import { isGrowingStream, ShortCredit } from "./short-credit.ts";
 import { totalTokens } from "./usage.ts";
 
 export interface InferenceDeps extends PlanDeps {
@@ -138,7 +138,7 @@ class RunningCall<Answer> {
   async run(): Promise<InferenceResult<Answer>> {
     const { plan, reserved } = this.#parts;
     const { job } = this.#call;
-    const isGrowing = isGrowingStream(this.#parts);
+    const isGrowing = isGrowingStream({ ...this.#parts, job });
     const open = await this.#openFirst(isGrowing ? plan.maxOutputTokens : outputWithin(plan, reserved, job.choiceCount));
     this.#open = open;
     const served = this.#meter.servedBy(open, this.#route);
@@ -146,17 +146,8 @@ class RunningCall<Answer> {
     if (open.type === "stream") {
       // A whole answer is written down with its end, before any of it is shown; a stream may be cut off after its first part.
       this.#deps.credit.served(served);
-      const { credit } = this.#deps;
-      const { input } = this.#parts;
-      const growth = {
-        credit,
-        input,
-        reserved,
-        counter: open.provider.counter,
-        inputTokens: plan.inputTokens,
-        choiceCount: job.choiceCount,
-      };
-      const short = isGrowing && served.prices ? new ShortCredit({ ...growth, prices: served.prices }) : undefined;
+      const growing = { ...this.#parts, job, credit: this.#deps.credit, counter: open.provider.counter };
+      const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
       return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, short) };
     }
     return { type: "answer", head, ...(await this.#finishWhole(open)) };
@@ -270,11 +261,6 @@ class RunningCall<Answer> {
     const model = fallbacks > 0 ? group : this.#call.job.model;
     return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
   }
-}
-
-/** What found less than it may cost: a stream in tokens is cut where no more can be had, all else is asked for less in the first place. */
-function isGrowingStream<Answer>({ call: { job }, plan, reserved }: RunningParts<Answer>): boolean {
-  return reserved < plan.worstCase && job.stream && !job.passesBytes && !job.estimate;
 }
 
 function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, plan: CallPlan): RouteCall {

@@ -1,5 +1,6 @@
 import type { Credit, ReserveInput } from "../credit/credit.ts";
 import type { BytesPart, StreamPart, TokenCounter } from "../providers/provider.ts";
+import type { Job } from "./job.ts";
 import { cost, type Prices } from "./price.ts";
 import { roughCounter } from "./tokens.ts";
 import { NO_USAGE } from "./usage.ts";
@@ -12,9 +13,16 @@ export interface ShortCreditOptions {
   readonly prices: Prices;
   /** The provider's; a rough one where it has none. */
   readonly counter: TokenCounter | undefined;
-  readonly inputTokens: number;
-  readonly choiceCount: number;
+  readonly plan: { readonly inputTokens: number };
+  readonly job: { readonly choiceCount: number };
 }
+
+/** What found less than it may cost: a stream in tokens is cut where no more can be had, all else is asked for less in the first place. */
+export function isGrowingStream({ job, plan, reserved }: { job: GrowingJob; plan: { worstCase: bigint }; reserved: bigint }): boolean {
+  return reserved < plan.worstCase && job.stream && !job.passesBytes && !job.estimate;
+}
+
+type GrowingJob = Pick<Job<unknown>, "stream" | "passesBytes" | "estimate">;
 
 /** How far ahead of what is delivered more is asked for: far enough that a stream asks seldom, not so far that others find nothing. */
 const SLICE_TOKENS = 128;
@@ -56,7 +64,7 @@ export class ShortCredit {
 
   /** The well-formed end of every choice that has none yet. */
   ending(): Extract<StreamPart, { type: "finish" }>[] {
-    const choices = Array.from({ length: this.#options.choiceCount }, (_, choice) => choice);
+    const choices = Array.from({ length: this.#options.job.choiceCount }, (_, choice) => choice);
     return choices
       .filter((choice) => !this.#finished.has(choice))
       .map((choice) => ({ type: "finish", choice, reason: "length", cause: "credits_used_up" }));
@@ -76,6 +84,6 @@ export class ShortCredit {
   }
 
   #costOf(output: number): bigint {
-    return cost({ ...NO_USAGE, input: this.#options.inputTokens, output }, this.#options.prices);
+    return cost({ ...NO_USAGE, input: this.#options.plan.inputTokens, output }, this.#options.prices);
   }
 }
