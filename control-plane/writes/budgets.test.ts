@@ -1,6 +1,6 @@
 import type { Budget } from "../domain/budget-records.ts";
 import type { UsageRow } from "../domain/records.ts";
-import { usageContentHash } from "../domain/settlement.ts";
+import { reportedCall } from "../proof/books-fixture.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { type BudgetSubject, followBudget } from "./budgets.ts";
 import { settleCalls } from "./settle.ts";
@@ -12,36 +12,7 @@ afterAll(close);
 
 let calls = 0;
 const settle = (cost: bigint, change: Partial<UsageRow> = {}) => {
-  const content: Omit<UsageRow, "contentHash"> = {
-    id: `call_${calls++}`,
-    createdAt: now,
-    completedAt: now,
-    organizationId: "org_1",
-    teamId: "team_1",
-    teamName: "t",
-    apiKeyId: "key_1",
-    apiKeyName: "k",
-    maskedKey: "sk-...0000",
-    userId: 7,
-    endpoint: "/chat/completions",
-    model: "echo",
-    deploymentId: "model_1",
-    provider: "echo",
-    type: "chat",
-    stream: false,
-    status: "success",
-    httpStatus: 200,
-    usage: { input: 1, cachedInput: 0, cacheWrite: 0, output: 2, reasoning: 0, audio: 0, total: 3, source: "provider" },
-    cost,
-    priceVersion: 1,
-    cacheHit: false,
-    attempts: 1,
-    latencyMs: 1,
-    overheadUs: 1,
-    tags: [],
-    ...change,
-  };
-  const row = { ...content, contentHash: usageContentHash(content) };
+  const row = reportedCall(`call_${calls++}`, cost, { createdAt: now, completedAt: now, userId: 7, ...change });
   return store.transaction((tx) => settleCalls(tx, [row, row], now));
 };
 const set = (subject: BudgetSubject, before: Budget, after: Budget) =>

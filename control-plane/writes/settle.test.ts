@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { UsageRow } from "../domain/records.ts";
-import { usageContentHash } from "../domain/settlement.ts";
+import { reportedCall } from "../proof/books-fixture.ts";
 import { checkLedger } from "../services/verify-ledger.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
@@ -11,36 +11,10 @@ import { settleCalls } from "./settle.ts";
 
 const signal = new AbortController().signal;
 
+const USAGE = { input: 1, cachedInput: 0, cacheWrite: 0, output: 2, reasoning: 0, audio: 0, total: 3, source: "provider" } as const;
+
 function row(id: string, cost: bigint, changes: Partial<UsageRow> = {}): UsageRow {
-  const content: Omit<UsageRow, "contentHash"> = {
-    id,
-    createdAt: 1_000_000,
-    completedAt: 1_000_001,
-    organizationId: "org_1",
-    teamId: "team_1",
-    teamName: "t",
-    apiKeyId: "key_1",
-    apiKeyName: "k",
-    maskedKey: "sk-...0000",
-    endpoint: "/chat/completions",
-    model: "echo",
-    deploymentId: "model_1",
-    provider: "echo",
-    type: "chat",
-    stream: false,
-    status: "success",
-    httpStatus: 200,
-    usage: { input: 1, cachedInput: 0, cacheWrite: 0, output: 2, reasoning: 0, audio: 0, total: 3, source: "provider" },
-    cost,
-    priceVersion: 1,
-    cacheHit: false,
-    attempts: 1,
-    latencyMs: 1,
-    overheadUs: 1,
-    tags: [],
-    ...changes,
-  };
-  return { ...content, contentHash: usageContentHash(content) };
+  return reportedCall(id, cost, { createdAt: 1_000_000, completedAt: 1_000_001, usage: USAGE, ...changes });
 }
 
 const settle = (store: Store, rows: readonly UsageRow[]) => store.transaction((tx) => settleCalls(tx, rows, 5));

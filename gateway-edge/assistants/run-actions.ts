@@ -2,6 +2,7 @@ import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ModelDirectory } from "../inference/model-access.ts";
+import { ownerOf, requireRecord } from "../records/own-record.ts";
 import type { RecordOf, RecordWrite } from "../records/records.ts";
 import type { AssistantObject, RunObject, StepObject, ThreadObject } from "../schemas/assistant-answers.ts";
 import type { NewRun, ToolOutput } from "../schemas/runs.ts";
@@ -11,7 +12,7 @@ import { requireFiles, requireModel, requireToolResources, requireTools } from "
 import { messageOf, newRunBody, runOf, threadOf } from "./objects.ts";
 import { ended, endedStep, isEnded, moved, wrongState } from "./run-states.ts";
 import { teamFiles } from "./team-files.ts";
-import { ownerOf, putThread, requireIdle, requireRecord, requireThread, type StoreDeps, writeAgainstChange } from "./thread-store.ts";
+import { putThread, requireIdle, requireThread, type StoreDeps, writeAgainstChange } from "./thread-store.ts";
 import { createMessage } from "./turn-writes.ts";
 
 /** Where this edge's own new work begins: held from the commit that makes it. */

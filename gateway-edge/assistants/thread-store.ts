@@ -1,7 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { Owner, RecordKind, RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
+import { requireRecord } from "../records/own-record.ts";
+import type { Owner, RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
 import type { ThreadBody } from "./bodies.ts";
 import { wrongState } from "./run-states.ts";
 
@@ -10,33 +11,9 @@ const ATTEMPTS = 40;
 const BACK_OFF_MS = 5;
 const BACK_OFF_MS_MAX = 100;
 
-/** What a person would call each kind, for those who ask for one that is not there. */
-const NAMES: Readonly<Partial<Record<RecordKind, string>>> = {
-  assistant: "assistant",
-  thread: "thread",
-  message: "message",
-  run: "run",
-  run_step: "run step",
-};
-
 export interface StoreDeps {
   readonly records: RecordStore;
   readonly clock: Clock;
-}
-
-export function ownerOf({ teamId, organizationId, keyId }: Caller): Owner {
-  return { teamId, organizationId, keyId };
-}
-
-/** A record of the caller's team, under its parent where it has one; else NOT_FOUND, also when it is another team's. */
-export async function requireRecord<Body>(
-  { records }: StoreDeps,
-  caller: Caller,
-  { kind, id, parentId }: { kind: RecordKind; id: string; parentId?: string },
-): Promise<RecordOf<Body>> {
-  const record = await records.get<Body>(caller.teamId, kind, id);
-  if (record && (parentId === undefined || record.parentId === parentId)) return record;
-  throw new AppError("NOT_FOUND", `No ${NAMES[kind] ?? kind} found with id '${id}'.`);
 }
 
 export function requireThread(deps: StoreDeps, caller: Caller, id: string): Promise<RecordOf<ThreadBody>> {

@@ -4,6 +4,7 @@ import { systemRandom } from "../../common/random.ts";
 import { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock, settleWork } from "../access/clock-fixture.ts";
 import type { Inference } from "../inference/create.ts";
+import { boundRecords } from "../records/bound-records-fixture.ts";
 import { createMemoryRecords } from "../records/memory-records.ts";
 import type { RecordStore } from "../records/records.ts";
 import { createWorker, type Worker } from "../records/worker.ts";
@@ -66,20 +67,6 @@ async function open(count: number, { callMs = 0, leftMs = 86_400_000 }: { callMs
   return { clock, records, start, batch, output, made };
 }
 
-/** The store as an edge has it; `change` puts something in place of parts of it. */
-function wrapped(records: RecordStore, change: Partial<RecordStore>): RecordStore {
-  return {
-    get: records.get.bind(records),
-    list: records.list.bind(records),
-    commit: records.commit.bind(records),
-    claim: records.claim.bind(records),
-    renew: records.renew.bind(records),
-    putContent: records.putContent.bind(records),
-    getContent: records.getContent.bind(records),
-    ...change,
-  };
-}
-
 test("lines that are left when the window is over are named batch_expired, and are not called", async () => {
   const { clock, start, batch, output, made } = await open(40, { callMs: 5000, leftMs: 24_000 });
   start();
@@ -95,7 +82,7 @@ test("lines that are left when the window is over are named batch_expired, and a
 test("answers of the control plane that are lost on the way make no line twice and lose none", async () => {
   const { clock, records, start, batch, output, made } = await open(300);
   let commits = 0;
-  const lossy = wrapped(records, {
+  const lossy = boundRecords(records, {
     commit: async (owner, writes) => {
       const answer = await records.commit(owner, writes);
       // Written, but the writer never hears of it.
@@ -113,7 +100,7 @@ test("answers of the control plane that are lost on the way make no line twice a
 test("an edge that has lost its claim writes nothing: the other's batch is whole", async () => {
   const { clock, records, start, batch, output, made } = await open(300, { callMs: 400 });
   // Its renewals hang, so that it does not know: as a process that was stopped for a while and goes on.
-  const stalled = wrapped(records, { renew: async () => clock.sleep(100_000).then(() => undefined) });
+  const stalled = boundRecords(records, { renew: async () => clock.sleep(100_000).then(() => undefined) });
   start(stalled);
   await clock.advance(15_500);
   start();
@@ -132,7 +119,7 @@ test("a control plane that is away for a while interrupts nothing for good", asy
   const away = async () => {
     if (isAway) throw new AppError("UNAVAILABLE", "away");
   };
-  const shaky = wrapped(records, {
+  const shaky = boundRecords(records, {
     commit: async (owner, writes) => away().then(() => records.commit(owner, writes)),
     renew: async (held, leaseMs) => away().then(() => records.renew(held, leaseMs)),
     claim: async (kinds, options) => away().then(() => records.claim(kinds, options)),
@@ -149,7 +136,7 @@ test("a control plane that is away for a while interrupts nothing for good", asy
 
 test("an input that is deleted under way ends the batch as failed, with what was answered", async () => {
   const { clock, records, start, batch } = await open(12, { callMs: 1000 });
-  const gone = wrapped(records, { getContent: async (teamId, id, offset) => (offset ? undefined : records.getContent(teamId, id)) });
+  const gone = boundRecords(records, { getContent: async (teamId, id, offset) => (offset ? undefined : records.getContent(teamId, id)) });
   const worker = start(gone);
   await clock.advance(2500);
   await worker.stop();

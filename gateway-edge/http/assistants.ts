@@ -1,7 +1,8 @@
 import { newId } from "../../common/ids.ts";
 import { requireModel, requireToolResources, requireTools } from "../assistants/checks.ts";
 import { assistantOf, changedAssistant } from "../assistants/objects.ts";
-import { ownerOf, requireRecord, writeAgainstChange } from "../assistants/thread-store.ts";
+import { writeAgainstChange } from "../assistants/thread-store.ts";
+import { ownerOf, requireRecord } from "../records/own-record.ts";
 import { type AssistantObject, assistantObject, deletedObject, listOf } from "../schemas/assistant-answers.ts";
 import { assistantChange, newAssistant } from "../schemas/assistants.ts";
 import { listAnswer, listQuery, readPage } from "../schemas/object-list.ts";

@@ -5,7 +5,7 @@ import type { Random } from "../../common/random.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { type BatchBody, cancelling, newBatchBody } from "../batches/batch-body.ts";
 import { newFileId } from "../files/team-file.ts";
-import { ownerOf, requireOwn } from "../records/own-record.ts";
+import { ownerOf, requireRecord } from "../records/own-record.ts";
 import type { RecordStore } from "../records/records.ts";
 import type { Worker } from "../records/worker.ts";
 import { type BatchObject, batchList, batchObject, newBatch } from "../schemas/batches.ts";
@@ -91,7 +91,7 @@ async function requireInput({ records }: BatchesDeps, { teamId }: Caller, id: st
 }
 
 function requireBatch({ records }: BatchesDeps, caller: Caller, id: string) {
-  return requireOwn<BatchBody>(records, caller, { kind: "batch", id });
+  return requireRecord<BatchBody>({ records }, caller, { kind: "batch", id });
 }
 
 /** Whoever works on it, here or elsewhere, hears of it with the next renewal of the claim, and ends it. */

@@ -8,7 +8,7 @@ import type { Random } from "../../common/random.ts";
 import { listFiles } from "../files/list-files.ts";
 import { fileWrite, newFileId } from "../files/team-file.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
-import { ownerOf, requireOwn } from "../records/own-record.ts";
+import { ownerOf, requireRecord } from "../records/own-record.ts";
 import type { RecordStore } from "../records/records.ts";
 import { deletedFile, type FileObject, fileForm, fileList, fileListQuery, fileObject } from "../schemas/files.ts";
 import { formObject } from "../schemas/form-fields.ts";
@@ -52,7 +52,7 @@ export function filesOperations(deps: FilesDeps): GatewayOperation[] {
       paths: twice("files/:file_id"),
       summary: "Retrieve a file",
       answer: fileObject,
-      handle: async ({ param, caller }) => (await requireOwn<FileObject>(records, caller, named(param))).body,
+      handle: async ({ param, caller }) => (await requireRecord<FileObject>({ records }, caller, named(param))).body,
     }),
     jsonOperation({
       ...shared,
@@ -61,7 +61,7 @@ export function filesOperations(deps: FilesDeps): GatewayOperation[] {
       summary: "Delete a file",
       answer: deletedFile,
       handle: async ({ param, caller }) => {
-        const { id } = await requireOwn(records, caller, named(param));
+        const { id } = await requireRecord({ records }, caller, named(param));
         await records.commit(ownerOf(caller), [{ type: "remove", kind: "file", id }]);
         return { id, object: "file", deleted: true };
       },
@@ -98,7 +98,7 @@ function contentHandler({ records }: FilesDeps): RequestHandler {
   return async (request: Request, response: Response) => {
     const caller = callerOf(response);
     const id = String(request.params["file_id"]);
-    const { body } = await requireOwn<FileObject>(records, caller, { kind: "file", id });
+    const { body } = await requireRecord<FileObject>({ records }, caller, { kind: "file", id });
     const content = await records.getContent(caller.teamId, id);
     if (!content) throw new AppError("NOT_FOUND", `The file ${id} has no content.`);
     // Bytes, whatever the name says: what a team uploads is never shown as a page of ours.

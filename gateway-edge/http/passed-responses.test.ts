@@ -1,6 +1,7 @@
 import { readNamedEvents } from "../dialects/dialect-fixture.ts";
 import type { Fields, Send, UpstreamRequest } from "../providers/provider.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "./edge-fixture.ts";
+import { jsonCaller } from "./json-caller-fixture.ts";
 
 const edges: TestEdge[] = [];
 afterAll(() => Promise.all(edges.map((edge) => edge.close())));
@@ -50,13 +51,7 @@ async function open(answers: readonly (string | Answer)[], settings?: object) {
   const edge = await startEdge(control, { send });
   edges.push(edge);
   const { secret } = control.addKey();
-  const call = async (method: string, path: string, body?: unknown, key = secret) => {
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-    const response = await fetch(edge.url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-    const text = await response.text();
-    const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    return { status: response.status, text, headers: response.headers, json: isJson ? (JSON.parse(text) as Fields) : {} };
-  };
+  const call = jsonCaller(edge.url, secret);
   return {
     control,
     requests,

@@ -1,5 +1,5 @@
 import { requireRun } from "../assistants/run-actions.ts";
-import { requireRecord } from "../assistants/thread-store.ts";
+import { requireRecord } from "../records/own-record.ts";
 import { listOf, type StepObject, stepObject } from "../schemas/assistant-answers.ts";
 import { listAnswer, listQuery, readPage } from "../schemas/object-list.ts";
 import type { AssistantsDeps } from "./assistants-deps.ts";

@@ -4,11 +4,12 @@ import { nanoUsd } from "../../common/money.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { StreamPart } from "../providers/provider.ts";
-import { type Bill, identityOf, toWireUsage } from "./meter.ts";
+import { type Bill, identityOf } from "./meter.ts";
 import { type PlanDeps, planCall } from "./plan-call.ts";
 import type { LayeredCall } from "./run.ts";
 import type { CallHead, DeliveredPart, InferenceResult } from "./run-inference.ts";
 import type { Usage } from "./usage.ts";
+import { toWireUsage } from "./usage.ts";
 
 export interface HitDeps extends PlanDeps {
   readonly credit: Pick<Credit, "settle">;

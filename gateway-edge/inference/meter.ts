@@ -5,13 +5,14 @@ import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/acc
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, Served as ServedRecord } from "../credit/journal/records.ts";
 import type { BytesPart, Provider, ReportedUsage, StreamPart } from "../providers/provider.ts";
+import { callerFields } from "./caller-fields.ts";
 import type { Job } from "./job.ts";
 import { measured } from "./measure.ts";
 import { pricesOf } from "./plan-call.ts";
 import { cost, type PriceUnit } from "./price.ts";
 import { pricesAt } from "./price-tier.ts";
 import { roughCounter } from "./tokens.ts";
-import { disjointUsage, inputTokens, NO_USAGE, totalTokens, type Usage } from "./usage.ts";
+import { disjointUsage, inputTokens, NO_USAGE, toWireUsage, type Usage } from "./usage.ts";
 
 export interface Metered {
   readonly callId: string;
@@ -121,18 +122,11 @@ class CallMeter implements Meter {
 
   intent(worstCase: bigint): Intent {
     const { callId, onceFor, caller, endpoint, job } = this.#call;
-    const { organizationId, teamId, teamName, keyId, keyName, maskedKey, userId } = caller;
     return {
       callId,
       createdAtMs: this.#createdAt.getTime(),
       endpoint,
-      organizationId,
-      teamId,
-      teamName,
-      apiKeyId: keyId,
-      apiKeyName: keyName,
-      maskedKey,
-      userId,
+      ...callerFields(caller),
       endUser: endUserOf(job),
       model: job.model,
       type: job.operation,
@@ -293,13 +287,7 @@ export function identityOf(
     callId,
     onceFor,
     endpoint,
-    organizationId: caller.organizationId,
-    teamId: caller.teamId,
-    teamName: caller.teamName,
-    apiKeyId: caller.keyId,
-    apiKeyName: caller.keyName,
-    maskedKey: caller.maskedKey,
-    userId: caller.userId,
+    ...callerFields(caller),
     endUser: endUserOf(job),
     // The name asked for, also when it was an alias; after a fallback the group that answered.
     model: served?.attempt.isFallback ? served.attempt.group : job.model,
@@ -307,18 +295,5 @@ export function identityOf(
     provider: deployment?.model?.providerName || deployment?.providerKind || "",
     type: deployment?.model?.type ?? job.operation,
     stream: job.stream,
-  };
-}
-
-export function toWireUsage(usage: Usage): NonNullable<UsageLog["usage"]> {
-  return {
-    input: BigInt(usage.input),
-    cachedInput: BigInt(usage.cachedInput),
-    cacheWrite: BigInt(usage.cacheWrite),
-    output: BigInt(usage.output),
-    reasoning: BigInt(usage.reasoning),
-    audio: BigInt(usage.audioInput + usage.audioOutput),
-    total: BigInt(totalTokens(usage)),
-    source: usage.source,
   };
 }

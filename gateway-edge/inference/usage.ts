@@ -1,3 +1,4 @@
+import type { TokenUsage } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Amounts, ReportedUsage } from "../providers/provider.ts";
 
 /** Tokens in disjoint classes: each token is in exactly one, and they add up to the provider's total. */
@@ -52,4 +53,18 @@ export function inputTokens(usage: Usage): number {
 
 export function totalTokens(usage: Usage): number {
   return inputTokens(usage) + usage.output + usage.reasoning + usage.audioOutput;
+}
+
+/** As rows carry it. */
+export function toWireUsage(usage: Usage): TokenUsage {
+  return {
+    input: BigInt(usage.input),
+    cachedInput: BigInt(usage.cachedInput),
+    cacheWrite: BigInt(usage.cacheWrite),
+    output: BigInt(usage.output),
+    reasoning: BigInt(usage.reasoning),
+    audio: BigInt(usage.audioInput + usage.audioOutput),
+    total: BigInt(totalTokens(usage)),
+    source: usage.source,
+  };
 }

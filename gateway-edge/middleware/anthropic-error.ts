@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Response } from "express";
 import type { AppError, ErrorCode } from "../../common/errors.ts";
-import { gatewayErrorOf, gatewayErrorStatus, setErrorHeaders } from "./gateway-error.ts";
+import { beginError, gatewayErrorStatus } from "./gateway-error.ts";
 import { requestIdOf } from "./request-id.ts";
 
 interface AnthropicError {
@@ -37,13 +37,8 @@ export function anthropicErrorBody(error: AppError, requestId: string) {
 
 /** Ends a request with an error in Anthropic's shape; its clients read the type and the message only there. */
 export const anthropicErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
-  const error = gatewayErrorOf(thrown);
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  response.locals["error"] = error;
-  setErrorHeaders(response, error);
+  const error = beginError(thrown, response);
+  if (!error) return;
   nameAnthropicRequest(response);
   response.status(anthropicErrorStatus(error)).json(anthropicErrorBody(error, requestIdOf(response)));
 };

@@ -88,22 +88,28 @@ export function gatewayErrorOf(thrown: unknown): AppError {
 
 /** Ends a request with an error in the gateway's shape. Once bytes are out nothing can be told any more: the socket is cut. */
 export const gatewayErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
-  const error = gatewayErrorOf(thrown);
+  const error = beginError(thrown, response);
+  if (error) response.status(gatewayErrorStatus(error)).json(gatewayErrorBody(error));
+};
+
+/** What an answer with an error begins with in every API; undefined: it was too late for one. */
+export function beginError(thrown: unknown, response: Response): AppError | undefined {
   if (response.headersSent) {
     response.destroy();
-    return;
+    return undefined;
   }
+  const error = gatewayErrorOf(thrown);
   response.locals["error"] = error;
   setErrorHeaders(response, error);
-  response.status(gatewayErrorStatus(error)).json(gatewayErrorBody(error));
-};
+  return error;
+}
 
 export const gatewayNotFound: RequestHandler = (request, _response, next) => {
   next(new AppError("NOT_FOUND", `Unknown URL: ${request.method} ${request.path.slice(0, 200)}`));
 };
 
 /** What clients of every API read beside the body. */
-export function setErrorHeaders(response: Response, error: AppError): void {
+function setErrorHeaders(response: Response, error: AppError): void {
   const { status, shouldRetry } = TABLE[error.code];
   // What we have tried as often as it is allowed, a client would only multiply.
   if (shouldRetry === false || (shouldRetry === "unless retried" && error.retried)) response.setHeader("x-should-retry", "false");

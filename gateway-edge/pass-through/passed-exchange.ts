@@ -6,10 +6,10 @@ import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { Intent } from "../credit/journal/records.ts";
-import { toWireUsage } from "../inference/meter.ts";
+import { callerFields } from "../inference/caller-fields.ts";
 import { cost } from "../inference/price.ts";
 import { roughCounter } from "../inference/tokens.ts";
-import { disjointUsage, NO_USAGE, type Usage } from "../inference/usage.ts";
+import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../inference/usage.ts";
 import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { headersBack } from "./passed-headers.ts";
 import type { PassedCall } from "./price-call.ts";
@@ -52,7 +52,7 @@ export class PassedExchange {
 
   /** What is written down of the call before it is made. */
   intent(): Intent {
-    const { caller, call } = this.#passing;
+    const { call } = this.#passing;
     return {
       ...this.#identity(),
       createdAtMs: this.#createdAt.getTime(),
@@ -60,7 +60,6 @@ export class PassedExchange {
       worstCase: call.worstCase,
       tags: [],
       onceFor: undefined,
-      userId: caller.userId,
     };
   }
 
@@ -137,13 +136,7 @@ export class PassedExchange {
     return {
       callId,
       endpoint,
-      organizationId: caller.organizationId,
-      teamId: caller.teamId,
-      teamName: caller.teamName,
-      apiKeyId: caller.keyId,
-      apiKeyName: caller.keyName,
-      maskedKey: caller.maskedKey,
-      userId: caller.userId,
+      ...callerFields(caller),
       endUser: undefined,
       model: call.model ?? upstream.row.kind,
       type: "pass_through",

@@ -1,43 +1,24 @@
-import { readGeminiAnswer, readGeminiUsage } from "./gemini-answer.ts";
-import { countedFields, readTotalTokens } from "./gemini-count.ts";
-import { EMBEDDING_PARAMS, normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
-import { readGeminiError } from "./gemini-errors.ts";
-import { geminiBody, geminiParams } from "./gemini-request.ts";
-import { readGeminiStream } from "./gemini-stream.ts";
+import { readGeminiUsage } from "./gemini-answer.ts";
+import { countedFields } from "./gemini-count.ts";
+import { normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
+import { createGeminiProvider } from "./gemini-provider.ts";
 import { asFields, asList, malformed, present } from "./json-fields.ts";
-import type { EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "./provider.ts";
+import type { EmbeddingsAnswer, EmbeddingsCall, ProviderTarget, UpstreamRequest } from "./provider.ts";
 
 const BASE_URL = "https://generativelanguage.googleapis.com";
 const EMBEDDINGS_PER_CALL_MAX = 100;
 
 /** Google's Gemini by API key (AI Studio), in its own dialect. */
-export const gemini: Provider = {
+export const gemini = createGeminiProvider({
   kind: "gemini",
-  chat: {
-    supportedParams: geminiParams,
-    framing: "sse",
-    buildRequest: (call, target) =>
-      requestTo(target, call.stream ? "streamGenerateContent?alt=sse" : "generateContent", geminiBody(call, target)),
-    readAnswer: readGeminiAnswer,
-    readStream: readGeminiStream,
-  },
-  embeddings: {
-    supportedParams: () => EMBEDDING_PARAMS,
-    takesTokens: false,
-    buildRequest: (call, target) => requestTo(target, "batchEmbedContents", embeddingsBody(call, target)),
-    readAnswer: readEmbeddings,
-  },
-  readError: readGeminiError,
-  remoteCount: {
+  requestTo,
+  embeddings: { method: "batchEmbedContents", body: embeddingsBody, readAnswer: readEmbeddings },
+  count: {
     tokenizer: "google_ai_studio_api",
-    takesContents: true,
-    buildRequest: (call, target) => {
-      const generateContentRequest = { model: `models/${modelName(target)}`, ...countedFields(call, target) };
-      return requestTo(target, "countTokens", JSON.stringify({ generateContentRequest }));
-    },
-    readAnswer: readTotalTokens,
+    body: (call, target) =>
+      JSON.stringify({ generateContentRequest: { model: `models/${modelName(target)}`, ...countedFields(call, target) } }),
   },
-};
+});
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {
   const base = (target.baseUrl ?? BASE_URL).replace(/\/+$/, "");

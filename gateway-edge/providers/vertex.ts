@@ -1,13 +1,10 @@
 import { AppError } from "../../common/errors.ts";
-import { readGeminiAnswer } from "./gemini-answer.ts";
-import { countedFields, readTotalTokens } from "./gemini-count.ts";
-import { EMBEDDING_PARAMS, normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
-import { readGeminiError } from "./gemini-errors.ts";
+import { countedFields } from "./gemini-count.ts";
+import { normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
 import { parsedOrUndefined } from "./gemini-fields.ts";
-import { geminiBody, geminiParams } from "./gemini-request.ts";
-import { readGeminiStream } from "./gemini-stream.ts";
+import { createGeminiProvider } from "./gemini-provider.ts";
 import { asCount, asFields, asList, asText, malformed, present } from "./json-fields.ts";
-import type { EmbeddingsAnswer, EmbeddingsCall, Fields, Provider, ProviderTarget, UpstreamRequest } from "./provider.ts";
+import type { EmbeddingsAnswer, EmbeddingsCall, Fields, ProviderTarget, UpstreamRequest } from "./provider.ts";
 
 const LOCATION_DEFAULT = "us-central1";
 /** How many texts a model takes in one call; the first pattern that fits. */
@@ -17,30 +14,12 @@ const TEXTS_MAX: readonly (readonly [pattern: RegExp, limit: number])[] = [
 ];
 
 /** Gemini in a Google Cloud project: the same bodies at another address, with a service account's token. */
-export const vertex: Provider = {
+export const vertex = createGeminiProvider({
   kind: "vertex_ai",
-  chat: {
-    supportedParams: geminiParams,
-    framing: "sse",
-    buildRequest: (call, target) =>
-      requestTo(target, call.stream ? "streamGenerateContent?alt=sse" : "generateContent", geminiBody(call, target)),
-    readAnswer: readGeminiAnswer,
-    readStream: readGeminiStream,
-  },
-  embeddings: {
-    supportedParams: () => EMBEDDING_PARAMS,
-    takesTokens: false,
-    buildRequest: (call, target) => requestTo(target, "predict", embeddingsBody(call, target)),
-    readAnswer: readEmbeddings,
-  },
-  readError: readGeminiError,
-  remoteCount: {
-    tokenizer: "vertex_ai_api",
-    takesContents: true,
-    buildRequest: (call, target) => requestTo(target, "countTokens", JSON.stringify(countedFields(call, target))),
-    readAnswer: readTotalTokens,
-  },
-};
+  requestTo,
+  embeddings: { method: "predict", body: embeddingsBody, readAnswer: readEmbeddings },
+  count: { tokenizer: "vertex_ai_api", body: (call, target) => JSON.stringify(countedFields(call, target)) },
+});
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {
   const credentials = readCredentials(target.params["vertex_credentials"]);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import { ownerOf } from "./own-record.ts";
 import type { Claimed, Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
 
 type Kept = RecordOf<string> & { readonly sequence: number };
@@ -161,10 +162,6 @@ function placeOf(all: readonly Kept[], id: string, param: string): number {
   const place = all.findIndex((record) => record.id === id);
   if (place < 0) throw new AppError("INVALID_REQUEST", `There is no ${id} in this list.`, { param });
   return place;
-}
-
-function ownerOf({ teamId, organizationId, keyId }: Owner): Owner {
-  return { teamId, organizationId, keyId };
 }
 
 function parsed<Body>({ sequence: _, ...record }: Kept): RecordOf<Body> {

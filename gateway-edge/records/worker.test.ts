@@ -3,6 +3,7 @@ import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock, settleWork } from "../access/clock-fixture.ts";
+import { boundRecords } from "./bound-records-fixture.ts";
 import { createMemoryRecords } from "./memory-records.ts";
 import type { RecordStore } from "./records.ts";
 import type { Handler, Work } from "./work.ts";
@@ -190,15 +191,3 @@ test("a control plane that cannot be asked is asked again", async () => {
   await clock.advance(10_000);
   expect(seen).toHaveLength(1);
 });
-
-function boundRecords(records: RecordStore): RecordStore {
-  return {
-    get: records.get.bind(records),
-    list: records.list.bind(records),
-    commit: records.commit.bind(records),
-    claim: records.claim.bind(records),
-    renew: records.renew.bind(records),
-    putContent: records.putContent.bind(records),
-    getContent: records.getContent.bind(records),
-  };
-}

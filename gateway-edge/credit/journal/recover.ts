@@ -1,7 +1,7 @@
 import { nanoUsd } from "../../../common/money.ts";
-import type { TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { cost } from "../../inference/price.ts";
-import { NO_USAGE, totalTokens, type Usage } from "../../inference/usage.ts";
+import { NO_USAGE, toWireUsage } from "../../inference/usage.ts";
 import type { Intent, Progress, Served } from "./records.ts";
 
 /** What the journal knows of a call whose end it never saw. */
@@ -45,7 +45,7 @@ export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLo
     status: "cancelled",
     httpStatus: CUT_OFF_STATUS,
     errorCode: RECOVERED_CODE,
-    usage: wireUsage(usage),
+    usage: toWireUsage({ ...usage, source: "estimated" }),
     // Without an answer there is nothing to pay.
     cost: served?.prices ? cost(usage, served.prices) : nanoUsd(0n),
     priceVersion: served?.priceVersion ?? 0,
@@ -57,18 +57,5 @@ export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLo
     overheadUs: 0,
     tags: [...intent.tags],
     onceFor: intent.onceFor,
-  };
-}
-
-function wireUsage(usage: Usage): TokenUsage {
-  return {
-    input: BigInt(usage.input),
-    cachedInput: BigInt(usage.cachedInput),
-    cacheWrite: BigInt(usage.cacheWrite),
-    output: BigInt(usage.output),
-    reasoning: BigInt(usage.reasoning),
-    audio: BigInt(usage.audioInput + usage.audioOutput),
-    total: BigInt(totalTokens(usage)),
-    source: "estimated",
   };
 }

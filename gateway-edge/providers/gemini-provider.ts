@@ -1,0 +1,48 @@
+import { readGeminiAnswer } from "./gemini-answer.ts";
+import { readTotalTokens } from "./gemini-count.ts";
+import { EMBEDDING_PARAMS } from "./gemini-embeddings.ts";
+import { readGeminiError } from "./gemini-errors.ts";
+import { geminiBody, geminiParams } from "./gemini-request.ts";
+import { readGeminiStream } from "./gemini-stream.ts";
+import type { CountCall, EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "./provider.ts";
+
+/** What tells one door to Gemini from the other. */
+export interface GeminiSpec {
+  readonly kind: string;
+  /** A method of the model's address, with a JSON body. */
+  readonly requestTo: (target: ProviderTarget, method: string, body: string) => UpstreamRequest;
+  readonly embeddings: {
+    readonly method: string;
+    body(call: EmbeddingsCall, target: ProviderTarget): string;
+    readAnswer(body: unknown): EmbeddingsAnswer;
+  };
+  readonly count: { readonly tokenizer: string; body(call: CountCall, target: ProviderTarget): string };
+}
+
+/** Gemini by one of its doors: the chat is the same at both. */
+export function createGeminiProvider({ kind, requestTo, embeddings, count }: GeminiSpec): Provider {
+  return {
+    kind,
+    chat: {
+      supportedParams: geminiParams,
+      framing: "sse",
+      buildRequest: (call, target) =>
+        requestTo(target, call.stream ? "streamGenerateContent?alt=sse" : "generateContent", geminiBody(call, target)),
+      readAnswer: readGeminiAnswer,
+      readStream: readGeminiStream,
+    },
+    embeddings: {
+      supportedParams: () => EMBEDDING_PARAMS,
+      takesTokens: false,
+      buildRequest: (call, target) => requestTo(target, embeddings.method, embeddings.body(call, target)),
+      readAnswer: embeddings.readAnswer,
+    },
+    readError: readGeminiError,
+    remoteCount: {
+      tokenizer: count.tokenizer,
+      takesContents: true,
+      buildRequest: (call, target) => requestTo(target, "countTokens", count.body(call, target)),
+      readAnswer: readTotalTokens,
+    },
+  };
+}
