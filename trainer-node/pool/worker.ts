@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { move, transferableSymbol, valueSymbol, workerData } from "piscina";
 import { systemClock } from "../../common/clock.ts";
 import { blobReader } from "../blobs/blob-reader.ts";
+import { createResultArrays } from "../compute/clients/result-arrays.ts";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import { parseDigits } from "../compute/datasets/digits.ts";
 import { createKernels } from "../compute/kernels/create-kernels.ts";
@@ -23,9 +24,13 @@ const RECORD_BYTES_IN_MEMORY = 64 * 1024 * 1024;
 /** A thread keeps the memory it has had for the next call, unless a call needed more than its records and this. */
 const MEMORY_BYTES_BESIDE = 256 * 1024 * 1024;
 
+/** Of the models a call made, for the next call; one of twenty-five million float32. */
+const RESULT_BYTES_KEPT = 100 * 1024 * 1024;
+
 const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, functionsUrl, builtins } = workerData as WorkerData;
 const memoryBytes = recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY;
 let memory: KernelMemory | undefined;
+const results = createResultArrays(RESULT_BYTES_KEPT);
 let digits: Dataset | undefined;
 let loading: Promise<readonly FunctionName[]> | undefined;
 
@@ -52,7 +57,7 @@ function functions(): Promise<readonly FunctionName[]> {
 
 async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise<ComputeResult> {
   memory ??= createKernelMemory();
-  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes, memory });
+  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes, memory, results });
   const cancelled = new AbortController();
   task.cancel?.once("message", () => cancelled.abort());
   try {

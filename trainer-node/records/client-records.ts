@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { createResultArrays, type ResultArrays } from "../compute/clients/result-arrays.ts";
 import { type ClientRecords, layoutOf, type Segment } from "../compute/clients/segments.ts";
 import { createKernelMemory, KERNEL_BYTES_MAX, type KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { isFloat, type Tensor } from "../compute/tensor.ts";
@@ -29,9 +30,16 @@ export interface RecordOptions {
   readonly memoryBytes: number;
   /** One of the caller's, to be used again; given back as it was. */
   readonly memory?: KernelMemory;
+  /** The same of what models are made in. */
+  readonly results?: ResultArrays;
 }
 
-export function createClientRecords({ folder, memoryBytes, memory = createKernelMemory() }: RecordOptions): OpenRecords {
+export function createClientRecords({
+  folder,
+  memoryBytes,
+  memory = createKernelMemory(),
+  results = createResultArrays(0),
+}: RecordOptions): OpenRecords {
   /** Addresses of the segments, by client; undefined for those in the file. */
   const kept: (readonly number[] | undefined)[] = [];
   const prefixes: (readonly number[])[] = [];
@@ -66,6 +74,7 @@ export function createClientRecords({ folder, memoryBytes, memory = createKernel
   };
   return {
     memory,
+    results,
     place,
     get count() {
       return kept.length;
@@ -106,6 +115,7 @@ export function createClientRecords({ folder, memoryBytes, memory = createKernel
     close: () => {
       kept.length = 0;
       memory.release(bottom);
+      results.release();
       file.close();
     },
   };

@@ -52,7 +52,7 @@ interface PlacedBlock {
   readonly segment: number;
   readonly start: number;
   readonly size: number;
-  /** Where the row of each client begins; the caller may add a row. */
+  /** Where the row of each client begins; the caller may add a row. The same list each time. */
   readonly places: number[];
   /** Two padded rows for models. */
   readonly spares: readonly [Float32Array, Float32Array];
@@ -71,6 +71,7 @@ export function* placedBlocks(
     if (isDouble(segment)) continue;
     const starts = order.map((client) => records.place(client, segment));
     const allStay = starts.every((place) => place !== undefined);
+    const places: number[] = [];
     let room: BlockRoom | undefined;
     for (let start = 0; start < segment.length; start += elements) {
       const size = Math.min(elements, segment.length - start);
@@ -79,11 +80,14 @@ export function* placedBlocks(
       const copied = mayStay && allStay ? 0 : order.length;
       if (room?.size !== size) room = blockRoom(scratch.rows, { size, elementBytes: 4, rows: copied + 2 });
       const { rows, bytes } = room;
-      const places = starts.map((place, at) => {
-        if (place !== undefined && mayStay) return place + start * 4;
-        records.read(order[at] as number, segment, start, bytes[at] as Uint8Array);
-        return (bytes[at] as Uint8Array).byteOffset;
-      });
+      for (let at = 0; at < starts.length; at++) {
+        const place = starts[at];
+        if (place !== undefined && mayStay) places[at] = place + start * 4;
+        else {
+          records.read(order[at] as number, segment, start, bytes[at] as Uint8Array);
+          places[at] = (bytes[at] as Uint8Array).byteOffset;
+        }
+      }
       const spares = [rows[copied], rows[copied + 1]] as [Float32Array, Float32Array];
       yield { segment: index, start, size, places, spares };
     }

@@ -1,5 +1,6 @@
 import type { KernelMemory } from "../kernels/kernel-memory.ts";
 import { ELEMENT_BYTES, type FloatType, type IntegerType, isFloat, sameShape, type Tensor } from "../tensor.ts";
+import type { ResultArrays } from "./result-arrays.ts";
 
 /** One tensor of a model as every client has it, and where its elements lie in a client's record. */
 export interface Segment {
@@ -56,6 +57,8 @@ export function alignTo(
 export interface ClientRecords {
   readonly count: number;
   readonly segments: readonly Segment[];
+  /** Memory for models made from the records; good until the records are closed. */
+  readonly results: ResultArrays;
   /** Where the records that are in memory lie. */
   readonly memory: KernelMemory;
   /** The address of a segment's first element; undefined for a client whose record is on disk. */

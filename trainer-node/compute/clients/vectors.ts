@@ -66,6 +66,7 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
   const count = order.length;
   const zeros = () =>
     segments.map(({ elementBytes, length }) => (elementBytes === 4 ? new Float32Array(length) : new Float64Array(length)));
+  const unwritten = () => segments.map(({ elementBytes, length }) => setting.records.results.take(length, elementBytes));
   const blocks = () => readBlocks(setting, order);
   return {
     count,
@@ -76,7 +77,7 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
         clients.map((client) => order[client] as number),
       ),
     combine: (coefficients, { divisor, base, within = false }) => {
-      const result = zeros();
+      const result = unwritten();
       const weights = [...coefficients.slice(0, count), ...(base ? [base.coefficient] : [])];
       const put = ({ segment, start, size }: Pick<Block, "segment" | "start" | "size">, out: Floats): void =>
         (result[segment] as Floats).set(out.subarray(0, size), start);
@@ -85,20 +86,19 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
         if (base) load(rows[count] as Floats, base.model[segment] as Floats, start, size);
         put(block, combineDoubles(setting, block, { weights, divisor, count, within }));
       }
+      const outs = new Map<number, Float32Array>();
       for (const block of placedBlocks(setting, order, { elements: sumElements(setting, order), tails: "any" })) {
         const { segment, start, size, places, spares } = block;
         if (base) places[count] = load(spares[0], base.model[segment] as Floats, start, size).byteOffset;
-        // -0 is the one start that leaves every first term as it is, a negative zero too.
-        const sum = scratch.sum.subarray(0, padded(size)).fill(-0);
-        kernels.addRows(sum, places, weights);
-        const out = new Float32Array(scratch.out.buffer, scratch.out.byteOffset, padded(size));
-        kernels.divide(out, sum, divisor);
+        const out = outs.get(size) ?? new Float32Array(scratch.out.buffer, scratch.out.byteOffset, padded(size));
+        outs.set(size, out);
+        kernels.combineRows({ out, sum: scratch.sum }, places, weights, divisor);
         put(block, out);
       }
       return result;
     },
     reduceSorted: (reduce) => {
-      const result = zeros();
+      const result = unwritten();
       const comparators = comparatorsOf(setting, count);
       for (const { segment, start, size, rows, whole, stride } of blocks()) {
         kernels.sortRows(whole, comparators, stride);

@@ -88,22 +88,24 @@ describe("the kernels", () => {
     );
   });
 
-  test("rows added where they lie give the twin's bytes, and those of one sum after the other", () => {
+  test("rows combined where they lie give the twin's bytes, and those of one sum after the other", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 40 }), fc.infiniteStream(finite), (count, length, stream) => {
         const rows = Array.from({ length: count }, () => [...stream.take(length)]);
         const weights = rows.map(([first = 1]) => first / 7);
-        const places = (kernels: Kernels) => rows.map((row) => filled(kernels, row).byteOffset);
+        const combined = (kernels: Kernels): Float32Array => {
+          const out = kernels.floats(length);
+          const places = rows.map((row) => filled(kernels, row).byteOffset);
+          kernels.combineRows({ out, sum: kernels.doubles(length) }, places, weights, 3);
+          return out;
+        };
+        bothGive((kernels) => [combined(kernels)]);
         bothGive((kernels) => {
-          const sum = kernels.doubles(length).fill(-0);
-          kernels.addRows(sum, places(kernels), weights);
-          return [sum];
-        });
-        bothGive((kernels) => {
-          const sum = kernels.doubles(length).fill(-0);
-          if (kernels.name === "js") kernels.addRows(sum, places(kernels), weights);
-          else for (const [row, weight] of weights.entries()) kernels.addScaled(sum, filled(kernels, rows[row] ?? []), weight);
-          return [sum];
+          if (kernels.name === "js") return [combined(kernels)];
+          const [sum, out] = [kernels.doubles(length).fill(-0), kernels.floats(length)];
+          for (const [row, weight] of weights.entries()) kernels.addScaled(sum, filled(kernels, rows[row] ?? []), weight);
+          kernels.divide(out, sum, 3);
+          return [out];
         });
       }),
       { numRuns: 60 },

@@ -22,8 +22,11 @@ export interface Kernels {
   squaredDistance(x: Float32Array | Float64Array, y: Float32Array | Float64Array): number;
   /** out = sum / divisor, rounded to out's type. */
   divide(out: Float32Array | Float64Array, sum: Float64Array, divisor: number): void;
-  /** sum += Σ weight · row, row after row, in float64; rows are of float32, at these addresses of the kernels' memory. */
-  addRows(sum: Float64Array, rows: readonly number[], weights: readonly number[]): void;
+  /**
+   * out = Σ weight · row / divisor, summed row after row in float64 and rounded once; rows, at least one, are of float32, at these
+   * addresses of the kernels' memory.
+   */
+  combineRows(target: CombineTarget, rows: readonly number[], weights: readonly number[], divisor: number): void;
   /** Σ x² (Σ (x - origin)² where there is one) and Σ x·y into the first two of `out`, each summed as `dot` is; x is an address. */
   squareAndDot(x: number, y: Float32Array, out: Float64Array, origin?: Float32Array): void;
   /** Whether all are numbers; the array lies in the kernels' memory. */
@@ -52,6 +55,12 @@ export interface Kernels {
   adamStep(weights: Float32Array, gradient: Float32Array, moments: AdamMoments, settings: AdamSettings): void;
   /** gradient += mu * (weights - anchor): FedProx's proximal term. */
   proximal(gradient: Float32Array, weights: Float32Array, anchor: Float32Array, mu: number): void;
+}
+
+export interface CombineTarget {
+  readonly out: Float32Array;
+  /** Room for as many sums; what is left in it is of no use. */
+  readonly sum: Float64Array;
 }
 
 export interface GemmSize {

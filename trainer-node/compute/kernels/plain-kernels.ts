@@ -16,11 +16,14 @@ export function createPlainKernels(bytes: number, given?: KernelMemory): Kernels
     dot: (x, y) => sumOf(x, (value, index) => value * at(y, index)),
     squaredDistance: (x, y) => sumOf(x, (value, index) => (value - at(y, index)) * (value - at(y, index))),
     divide: (out, sum, divisor) => each(out, (_value, index) => set(out, index, at(sum, index) / divisor)),
-    addRows: (sum, rows, weights) => {
+    combineRows: ({ out, sum }, rows, weights, divisor) => {
+      // -0 is the one start that leaves every first term as it is, a negative zero too.
+      const sums = sum.subarray(0, out.length).fill(-0);
       for (const [row, place] of rows.entries()) {
-        const values = new Float32Array(memory.buffer, place, sum.length);
-        each(sum, (value, column) => set(sum, column, value + at(weights, row) * at(values, column)));
+        const values = new Float32Array(memory.buffer, place, out.length);
+        each(sums, (value, column) => set(sums, column, value + at(weights, row) * at(values, column)));
       }
+      each(sums, (value, column) => set(out, column, value / divisor));
     },
     squareAndDot: (x, y, out, origin) => {
       const values = new Float32Array(memory.buffer, x, y.length);

@@ -1,7 +1,8 @@
 import { createAllocator, withSlack } from "./allocator.ts";
 import { assemble } from "./assembler.ts";
 import { createKernelMemory, type KernelMemory } from "./kernel-memory.ts";
-import { type Kernels, padded } from "./kernels.ts";
+import { type CombineTarget, type Kernels, padded } from "./kernels.ts";
+import { type PassKind, passName } from "./wasm-rows-source.ts";
 import { KERNEL_SOURCE } from "./wasm-source.ts";
 
 type Exports = Readonly<Record<string, (...values: number[]) => number>>;
@@ -42,7 +43,7 @@ export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels 
       if (out instanceof Float32Array) run["divideToFloats"]?.(out.byteOffset, sum.byteOffset, padded(out.length), divisor);
       else for (let index = 0; index < out.length; index++) out[index] = (sum[index] as number) / divisor;
     },
-    addRows: (sum, rows, weights) => addRows(run, sum, rows, weights),
+    combineRows: (target, rows, weights, divisor) => combineRows(run, target, rows, weights, divisor),
     squareAndDot: (x, y, out, origin) => {
       const name = origin ? "distanceAndDot" : "squareAndDot";
       run[name]?.(x, origin?.byteOffset ?? 0, y.byteOffset, padded(y.length), out.byteOffset);
@@ -78,25 +79,45 @@ export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels 
   };
 }
 
-/** By fours, then what is left; written out, for this is called for every block of a model. */
-function addRows(run: Exports, sum: Float64Array, rows: readonly number[], weights: readonly number[]): void {
-  const [to, bytes] = [sum.byteOffset, padded(sum.length) * 4];
+/** By fours, then what is left; the first pass begins the sums and the last one ends them. */
+function combineRows(run: Exports, { out, sum }: CombineTarget, rows: readonly number[], weights: readonly number[], divisor: number): void {
+  const bytes = padded(out.length) * 4;
   const row = (at: number): number => rows[at] as number;
   const weight = (at: number): number => weights[at] as number;
-  let at = 0;
-  for (; at + 4 <= rows.length; at += 4)
-    run["addRows4"]?.(
-      to,
-      bytes,
-      row(at),
-      row(at + 1),
-      row(at + 2),
-      row(at + 3),
-      weight(at),
-      weight(at + 1),
-      weight(at + 2),
-      weight(at + 3),
-    );
-  for (; at + 2 <= rows.length; at += 2) run["addRows2"]?.(to, bytes, row(at), row(at + 1), weight(at), weight(at + 1));
-  if (at < rows.length) run["addRows1"]?.(to, bytes, row(at), weight(at));
+  for (let at = 0; at < rows.length; ) {
+    const size = rows.length - at >= 4 ? 4 : rows.length - at >= 2 ? 2 : 1;
+    const pass = run[PASSES[size][at === 0 ? 1 : 0][at + size === rows.length ? 1 : 0]] as Exports[string];
+    // Written out, for this is called for every block of a model.
+    if (size === 4)
+      pass(
+        out.byteOffset,
+        sum.byteOffset,
+        bytes,
+        divisor,
+        row(at),
+        row(at + 1),
+        row(at + 2),
+        row(at + 3),
+        weight(at),
+        weight(at + 1),
+        weight(at + 2),
+        weight(at + 3),
+      );
+    else if (size === 2) pass(out.byteOffset, sum.byteOffset, bytes, divisor, row(at), row(at + 1), weight(at), weight(at + 1));
+    else pass(out.byteOffset, sum.byteOffset, bytes, divisor, row(at), weight(at));
+    at += size;
+  }
 }
+
+type Names = readonly [readonly [string, string], readonly [string, string]];
+
+function namesOf(rows: PassKind["rows"]): Names {
+  const name = (first: boolean, last: boolean): string => passName({ rows, first, last });
+  return [
+    [name(false, false), name(false, true)],
+    [name(true, false), name(true, true)],
+  ];
+}
+
+/** By size, whether it is the first pass, and whether it is the last. */
+const PASSES = { 1: namesOf(1), 2: namesOf(2), 4: namesOf(4) } as const;

@@ -1,4 +1,5 @@
 import { type Code, defineFunction, type FunctionSource, f32, f32x4, f64, f64x2, i32, type Local, loopWhile, v128 } from "./assembler.ts";
+import { ROWS_SOURCE } from "./wasm-rows-source.ts";
 import { WIDE_SOURCE } from "./wasm-wide-source.ts";
 
 const VECTOR_BYTES = 16;
@@ -347,5 +348,6 @@ export const KERNEL_SOURCE: readonly FunctionSource[] = [
   sortKernel("sortDoubles", f64x2),
   ...elementwise,
   gemm,
+  ...ROWS_SOURCE,
   ...WIDE_SOURCE,
 ];

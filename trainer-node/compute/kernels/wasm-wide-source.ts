@@ -19,43 +19,6 @@ import {
 const VECTOR_BYTES = 16;
 const promoted = (at: Code, pair: number): Code => f64x2.promote(v128.loadLower(at, 8 * pair));
 
-/** Eight columns at a time through some rows: the sums are fetched and put back once for all of them. */
-function addRowsKernel(rows: 1 | 2 | 4): FunctionSource {
-  const numbers = [...Array(rows).keys()];
-  const named = <Type extends string>(prefix: string, type: Type): Record<string, Type> =>
-    Object.fromEntries(numbers.map((number) => [`${prefix}${number}`, type]));
-  return defineFunction(
-    `addRows${rows}`,
-    {
-      parameters: { sum: "i32", bytes: "i32", ...named("row", "i32"), ...named("weight", "f64") },
-      locals: { at: "i32", target: "i32", row: "i32", a: "v128", b: "v128", c: "v128", d: "v128", ...named("factor", "v128") },
-    },
-    (locals) => {
-      const { sum, bytes, at, target, row, a, b, c, d } = locals as Record<
-        "sum" | "bytes" | "at" | "target" | "row" | "a" | "b" | "c" | "d",
-        Local
-      >;
-      const one = (name: string): Local => (locals as Record<string, Local>)[name] as Local;
-      const sums = [a, b, c, d];
-      return [
-        ...numbers.map((number) => one(`factor${number}`).set(f64x2.splat(one(`weight${number}`).get))),
-        at.set(i32.constant(0)),
-        loopWhile(
-          i32.less(at.get, bytes.get),
-          target.set(i32.add(sum.get, i32.shl(at.get, i32.constant(1)))),
-          ...sums.map((pair, index) => pair.set(v128.load(target.get, VECTOR_BYTES * index))),
-          ...numbers.flatMap((number) => [
-            row.set(i32.add(one(`row${number}`).get, at.get)),
-            ...sums.map((pair, index) => pair.set(f64x2.add(pair.get, f64x2.mul(one(`factor${number}`).get, promoted(row.get, index))))),
-          ]),
-          ...sums.map((pair, index) => v128.store(target.get, pair.get, VECTOR_BYTES * index)),
-          at.set(i32.add(at.get, i32.constant(2 * VECTOR_BYTES))),
-        ),
-      ];
-    },
-  );
-}
-
 /** Two sums of one pass, each by four parts as `dot` has them: of the squares of x (or of x - origin), and of x·y. */
 function squareAndDotKernel(name: string, { origin: hasOrigin }: { origin: boolean }): FunctionSource {
   return defineFunction(
@@ -161,9 +124,6 @@ function pairs(low: number, high: number): number[] {
 }
 
 export const WIDE_SOURCE: readonly FunctionSource[] = [
-  addRowsKernel(1),
-  addRowsKernel(2),
-  addRowsKernel(4),
   squareAndDotKernel("squareAndDot", { origin: false }),
   squareAndDotKernel("distanceAndDot", { origin: true }),
   zeroTimes,

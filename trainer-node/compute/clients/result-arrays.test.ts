@@ -1,0 +1,20 @@
+import { createResultArrays } from "./result-arrays.ts";
+
+test("an array is used again after it was released, and never while somebody has it", () => {
+  const arrays = createResultArrays(1024);
+  const [first, second] = [arrays.take(8, 4), arrays.take(8, 4)];
+  expect(first.buffer).not.toBe(second.buffer);
+  arrays.release();
+  const again = [arrays.take(8, 4), arrays.take(8, 4), arrays.take(8, 4)].map(({ buffer }) => buffer);
+  expect(new Set(again).size).toBe(3);
+  expect(again).toEqual(expect.arrayContaining([first.buffer, second.buffer]));
+});
+
+test("memory of another size is not handed out, and no more is kept than the limit", () => {
+  const arrays = createResultArrays(64);
+  const [large, small] = [arrays.take(16, 8), arrays.take(8, 8)];
+  expect(large).toBeInstanceOf(Float64Array);
+  arrays.release();
+  expect(arrays.take(16, 4).buffer).not.toBe(small.buffer);
+  expect(arrays.take(16, 8).buffer).not.toBe(large.buffer);
+});
