@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os";
 import { decodeParameters } from "../../trainer-node/codec/parameters.ts";
+import { createResultArrays } from "../../trainer-node/compute/clients/result-arrays.ts";
 import { createKernelMemory } from "../../trainer-node/compute/kernels/kernel-memory.ts";
 import { firstNonFinite, isFloat } from "../../trainer-node/compute/tensor.ts";
 import { readCallBody } from "../../trainer-node/operations/call-body.ts";
@@ -12,6 +13,7 @@ import { type Cost, measure, measureWaiting } from "./training-figures.ts";
 /** As a socket hands them out. */
 const PIECE_BYTES = 65_536;
 const memory = createKernelMemory();
+const results = createResultArrays(100 * 1024 * 1024);
 
 function* socketPieces(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   for (const part of parts) for (let at = 0; at < part.byteLength; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);
@@ -32,7 +34,7 @@ function withRecords(work: (records: OpenRecords) => void): void {
 /** All that /aggregate does with a body of octets (reading, checks, mean, reports, hash, answer) with the body in memory and no network. */
 export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Promise<Cost> {
   return measureWaiting(async () => {
-    const records = createClientRecords({ folder: tmpdir(), memoryBytes: Number.MAX_SAFE_INTEGER, memory });
+    const records = createClientRecords({ folder: tmpdir(), memoryBytes: Number.MAX_SAFE_INTEGER, memory, results });
     try {
       await runOperation({ operation: "aggregate", bodyType: "octets", answerType: "octets", config: undefined }, sourceOf(frames()), {
         data: {

@@ -8,7 +8,7 @@ export async function postPieces(
 ): Promise<{ seconds: number; status: number; bytes: number }> {
   const startedMs = performance.now();
   return new Promise((resolve, reject) => {
-    const call = request(url, { method: "POST", headers: { "content-type": type } }, (response) => {
+    const call = request(url, { method: "POST", headers: { "content-type": type, accept: type } }, (response) => {
       let bytes = 0;
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.byteLength;

@@ -9,6 +9,8 @@ const TYPES: Readonly<Record<string, BodyType>> = {
   "application/vnd.msgpack": "msgpack",
 };
 
+const GZIP: ReadonlySet<string> = new Set(["gzip", "x-gzip"]);
+
 export const CONTENT_TYPES: Readonly<Record<BodyType, string>> = {
   json: "application/json",
   msgpack: "application/msgpack",
@@ -17,9 +19,9 @@ export const CONTENT_TYPES: Readonly<Record<BodyType, string>> = {
 
 /** How a body is to be read: as JSON whatever its type says, unless it is one of the binary ones. */
 export function bodyTypeOf(headers: IncomingHttpHeaders): BodyType {
-  const encoding = headers["content-encoding"]?.trim().toLowerCase();
-  if (encoding && encoding !== "identity") {
-    const message = `Content-Encoding ${encoding.slice(0, 50)} is not read by this node; send the body as it is.`;
+  const encoding = encodingOf(headers);
+  if (encoding !== "" && encoding !== "identity" && !GZIP.has(encoding)) {
+    const message = `Content-Encoding ${encoding.slice(0, 50)} is not read by this node; send the body as it is, or as gzip.`;
     throw new TrainerError("UNSUPPORTED_PARAMETERS", message);
   }
   const type = mediaType(headers["content-type"]);
@@ -30,6 +32,14 @@ export function bodyTypeOf(headers: IncomingHttpHeaders): BodyType {
     );
   }
   return Object.hasOwn(TYPES, type) ? (TYPES[type] as BodyType) : "json";
+}
+
+export function isGzipped(headers: IncomingHttpHeaders): boolean {
+  return GZIP.has(encodingOf(headers));
+}
+
+function encodingOf(headers: IncomingHttpHeaders): string {
+  return headers["content-encoding"]?.trim().toLowerCase() ?? "";
 }
 
 /** How to answer: as the caller accepts, else MessagePack to MessagePack and JSON to everything else. */

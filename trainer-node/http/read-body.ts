@@ -1,23 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { TrainerError } from "../errors.ts";
-import type { ByteReservation } from "../pool/byte-budget.ts";
 import { createRing, type RingMemory, ringWriter } from "../stream/ring.ts";
+import { type BodyChunks, bodyChunks, type ChunkOptions, explainDamage, tooLarge } from "./body-chunks.ts";
 
 /** How long a caller whose body was refused may go on sending it before the line is cut; cut at once, it would lose the answer. */
 const LINGER_MS = 10_000;
 /** A body up to this size goes to its thread in one piece, so that a slow sender holds no thread. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
 const RING_BYTES = 4 * 1024 * 1024;
-/** What a streamed body counts for in the byte budget at most: about what a thread holds of it at a time. */
-const STREAM_RESERVE_BYTES = 256 * 1024 * 1024;
-
-export interface BodyOptions {
-  readonly bodyBytesMax: number;
-  readonly idleMs: number;
-  readonly reservation: ByteReservation;
-  /** Told of every piece as it comes. */
-  readonly onChunk?: ((chunk: Uint8Array) => void) | undefined;
-}
 
 /** The beginning of a body, which is all of it unless there is a ring. */
 export interface ReadBody {
@@ -28,44 +17,47 @@ export interface ReadBody {
 }
 
 /** Refuses by what is announced, and counts what comes. What is longer than a piece is handed on while it arrives. */
-export async function readBody(request: IncomingMessage, response: ServerResponse, options: BodyOptions): Promise<ReadBody> {
-  const chunks = countedChunks(request, options);
+export async function readBody(request: IncomingMessage, response: ServerResponse, options: ChunkOptions): Promise<ReadBody> {
   try {
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > options.bodyBytesMax) throw tooLarge(options.bodyBytesMax, announced);
+    const chunks = bodyChunks(request, options);
     // The server leaves "100 Continue" to us, so that a body that is refused is never sent.
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     const first: Buffer[] = [];
     let total = 0;
-    let ended = false;
-    while (total <= WHOLE_BYTES_MAX && !ended) {
-      const chunk = await chunks.next();
-      if (chunk) first.push(chunk);
-      else ended = true;
-      total += chunk?.byteLength ?? 0;
-    }
-    const bytes = joined(first, total);
-    const ring = ended ? undefined : createRing(RING_BYTES);
+    const outcome = await chunks.flow((chunk) => {
+      first.push(chunk);
+      total += chunk.byteLength;
+      return total > WHOLE_BYTES_MAX ? "stop" : "more";
+    });
+    const ring = outcome === "ended" ? undefined : createRing(RING_BYTES);
     return {
-      bytes,
+      bytes: joined(first, total),
       ring,
-      sendRest: (stopped) => sendRest(chunks, ring, total, stopped).catch((thrown: unknown) => linger(request, thrown)),
+      sendRest: async (stopped) => {
+        if (!ring) return total;
+        return total + (await sendRest(chunks, ring, stopped).catch((thrown: unknown) => linger(request, thrown)));
+      },
     };
   } catch (thrown) {
     return linger(request, thrown);
   }
 }
 
-async function sendRest(chunks: Chunks, ring: RingMemory | undefined, already: number, stopped: AbortSignal): Promise<number> {
-  if (!ring) return already;
+async function sendRest(chunks: BodyChunks, ring: RingMemory, stopped: AbortSignal): Promise<number> {
   const writer = ringWriter(ring);
-  let total = already;
+  let total = 0;
   try {
-    for (let chunk = await chunks.next(); chunk; chunk = await chunks.next()) {
+    await chunks.flow((chunk) => {
       total += chunk.byteLength;
       // Nobody reads: the rest is let through, so that the caller gets to see the answer.
-      if (!stopped.aborted) await writer.write(chunk, stopped);
-    }
+      if (stopped.aborted) return "more";
+      const taken = writer.offer(chunk);
+      if (taken < chunk.byteLength) return writer.write(chunk.subarray(taken), stopped);
+      giveBack(chunk);
+      return "more";
+    });
     writer.end();
     return total;
   } catch (thrown) {
@@ -74,73 +66,21 @@ async function sendRest(chunks: Chunks, ring: RingMemory | undefined, already: n
   }
 }
 
-interface Chunks {
-  next(): Promise<Buffer | undefined>;
-}
-
-/** Chunks as they are asked for, without a promise where one has come already: of a fast sender there are thousands a second. */
-function countedChunks(request: IncomingMessage, { bodyBytesMax, idleMs, reservation, onChunk }: BodyOptions): Chunks {
-  let total = 0;
-  const arrived = arrivals(request, idleMs);
-  return {
-    next: async () => {
-      let chunk = request.read() as Buffer | null;
-      while (chunk === null) {
-        if (request.readableEnded) return undefined;
-        await arrived();
-        chunk = request.read() as Buffer | null;
-      }
-      total += chunk.byteLength;
-      if (total > bodyBytesMax) throw tooLarge(bodyBytesMax, total);
-      if (total <= STREAM_RESERVE_BYTES) reservation.grow(chunk.byteLength);
-      onChunk?.(chunk);
-      return chunk;
-    },
-  };
-}
-
-/** Waits until there is something to read, or the end; throws where the body breaks off or nothing comes for too long. */
-function arrivals(request: IncomingMessage, idleMs: number): () => Promise<void> {
-  let settle: { resolve: () => void; reject: (reason: Error) => void } | undefined;
-  let broken: Error | undefined;
-  const timer = setTimeout(
-    () => settle?.reject(new TrainerError("BODY_TIMEOUT", `Nothing of the body came for ${idleMs} ms.`)),
-    idleMs,
-  ).unref();
-  const wake = (): void => settle?.resolve();
-  const fail = (error: Error): void => {
-    broken ??= error;
-    settle?.reject(error);
-  };
-  request.on("readable", wake).on("end", wake).on("error", fail);
-  request.on("close", () => {
-    clearTimeout(timer);
-    if (!request.readableEnded) fail(new Error("the body broke off"));
-  });
-  return async () => {
-    if (broken) throw broken;
-    timer.refresh();
-    await new Promise<void>((resolve, reject) => {
-      settle = { resolve, reject };
-    });
-    settle = undefined;
-  };
+/**
+ * Frees the memory of a chunk that was copied, where it is the chunk's own. Left to the garbage collector, 64 KB a chunk make it run over
+ * the whole heap some thirty times a gigabyte, which costs more than all the copying.
+ */
+function giveBack(chunk: Buffer): void {
+  if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0);
 }
 
 function linger(request: IncomingMessage, thrown: unknown): never {
-  // While somebody listens for something to read, nothing flows.
-  request.removeAllListeners("readable");
+  request.unpipe();
   request.resume();
   setTimeout(() => {
     if (!request.complete) request.socket.destroy();
   }, LINGER_MS).unref();
-  throw thrown;
-}
-
-function tooLarge(limit: number, size: number): TrainerError {
-  return new TrainerError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; at most ${limit} are taken.`, {
-    details: { limit_bytes: limit, size_bytes: size },
-  });
+  throw explainDamage(thrown);
 }
 
 function joined(chunks: readonly Buffer[], total: number): Uint8Array<ArrayBuffer> {

@@ -1,4 +1,5 @@
 import { TrainerError } from "../errors.ts";
+import { copyBytes } from "./copy-bytes.ts";
 
 /** An array that grows by doubling, up to a limit. Made once and filled again and again, it allocates for the largest only. */
 export interface ByteBuffer {
@@ -35,9 +36,7 @@ export function createByteBuffer(limitBytes: number): ByteBuffer {
       used += bytes;
     },
     append: (bytes) => {
-      const target = room(bytes.byteLength);
-      // Not `set`: what comes from a ring is in shared memory, which `set` copies a word at a time.
-      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).copy(target);
+      copyBytes(bytes, room(bytes.byteLength));
       used += bytes.byteLength;
     },
     appendBase64: (text) => {

@@ -1,6 +1,7 @@
 import { createKernels } from "../compute/kernels/create-kernels.ts";
 import type { KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { type ByteBuffer, tooManyBytes } from "./byte-buffer.ts";
+import { copyBytes } from "./copy-bytes.ts";
 
 /** Text waits in a part of the memory of its own while it is decoded; a multiple of sixteen, and small enough for a near cache. */
 const TEXT_BYTES = 2 ** 17;
@@ -27,10 +28,10 @@ export function createMemoryBuffer(memory: KernelMemory, limitBytes: number): By
     }
   };
   const decode = (groups: Uint8Array, to: number): boolean => {
-    const place = Buffer.from(memory.buffer, text, TEXT_BYTES);
+    const place = new Uint8Array(memory.buffer, text, TEXT_BYTES);
     for (let at = 0; at < groups.byteLength; at += TEXT_BYTES) {
       const size = Math.min(TEXT_BYTES, groups.byteLength - at);
-      Buffer.from(groups.buffer, groups.byteOffset + at, size).copy(place);
+      copyBytes(groups.subarray(at, at + size), place);
       if (!kernels.decodeBase64(to + (at / 4) * 3, text, size)) return false;
     }
     return true;
@@ -46,7 +47,7 @@ export function createMemoryBuffer(memory: KernelMemory, limitBytes: number): By
     room,
     advance,
     append: (bytes) => {
-      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).copy(room(bytes.byteLength));
+      copyBytes(bytes, room(bytes.byteLength));
       advance(bytes.byteLength);
     },
     appendBase64: (characters) => {

@@ -1,4 +1,5 @@
 import type { ByteSource } from "./byte-source.ts";
+import { copyBytes } from "./copy-bytes.ts";
 
 /**
  * A body on its way from the socket to a worker thread: a ring in shared memory. The event loop copies in what arrives and waits, without
@@ -9,9 +10,10 @@ export type RingMemory = SharedArrayBuffer;
 
 const HEADER_BYTES = 16;
 /** Places in the header. Counts go round at 2^32; their difference does not mind. */
-const [WRITTEN, READ, STATE] = [0, 1, 2];
-/** 0 while the body is on its way. */
-const [ENDED, BROKEN] = [1, 2];
+const [WRITTEN, READ, STATE, WANTED] = [0, 1, 2, 3];
+const [ON_ITS_WAY, ENDED, BROKEN] = [0, 1, 2];
+/** A reader that waits is woken for a part of the ring, not for every few bytes: to wake a thread costs as much as to copy them. */
+const PARTS = 4;
 /** How long a side sleeps before it looks again whether the other is still there. */
 const LOOK_AGAIN_MS = 500;
 
@@ -23,6 +25,8 @@ export function createRing(bytes: number): RingMemory {
 }
 
 export interface RingWriter {
+  /** Takes what there is room for at once and gives how many bytes that was. */
+  offer(bytes: Uint8Array): number;
   /** Settles when the bytes are in the ring; false when `stopped` came first. */
   write(bytes: Uint8Array, stopped: AbortSignal): Promise<boolean>;
   end(): void;
@@ -37,26 +41,32 @@ export function ringWriter(memory: RingMemory): RingWriter {
     Atomics.store(header, STATE, state);
     Atomics.notify(header, WRITTEN);
   };
+  const offer = (bytes: Uint8Array): number => {
+    const written = Atomics.load(header, WRITTEN);
+    const held = (written - Atomics.load(header, READ)) >>> 0;
+    const size = Math.min(data.byteLength - held, bytes.byteLength);
+    if (size === 0) return 0;
+    const at = (written >>> 0) % data.byteLength;
+    // What goes over the end of the ring goes on at its beginning.
+    const first = Math.min(size, data.byteLength - at);
+    copyBytes(bytes.subarray(0, first), data.subarray(at));
+    copyBytes(bytes.subarray(first, size), data);
+    Atomics.store(header, WRITTEN, (written + size) | 0);
+    const wanted = Atomics.load(header, WANTED);
+    if (wanted > 0 && held + size >= wanted) Atomics.notify(header, WRITTEN);
+    return size;
+  };
   return {
+    offer,
     write: async (bytes, stopped) => {
-      let done = 0;
-      while (done < bytes.byteLength) {
+      for (let done = 0; done < bytes.byteLength; ) {
         if (stopped.aborted) return false;
-        const written = Atomics.load(header, WRITTEN);
         const read = Atomics.load(header, READ);
-        const free = data.byteLength - ((written - read) >>> 0);
-        if (free === 0) {
-          const wait = Atomics.waitAsync(header, READ, read, LOOK_AGAIN_MS);
-          if (wait.async) await wait.value;
-          continue;
-        }
-        const at = (written >>> 0) % data.byteLength;
-        const size = Math.min(free, data.byteLength - at, bytes.byteLength - done);
-        // Not `set`, which copies shared memory a word at a time.
-        Buffer.from(bytes.buffer, bytes.byteOffset + done, size).copy(data, at);
-        Atomics.store(header, WRITTEN, (written + size) | 0);
-        Atomics.notify(header, WRITTEN);
-        done += size;
+        const taken = offer(bytes.subarray(done));
+        done += taken;
+        if (taken > 0) continue;
+        const wait = Atomics.waitAsync(header, READ, read, LOOK_AGAIN_MS);
+        if (wait.async) await wait.value;
       }
       return true;
     },
@@ -68,6 +78,7 @@ export function ringWriter(memory: RingMemory): RingWriter {
 export function ringSource(memory: RingMemory): ByteSource {
   const header = new Int32Array(memory, 0, HEADER_BYTES / 4);
   const data = Buffer.from(memory, HEADER_BYTES);
+  const part = Math.max(1, data.byteLength / PARTS);
   let lent = 0;
   return {
     next: () => {
@@ -75,18 +86,22 @@ export function ringSource(memory: RingMemory): ByteSource {
       lent = 0;
       Atomics.store(header, READ, read);
       Atomics.notify(header, READ);
-      for (;;) {
+      for (let slept = false; ; slept = true) {
+        Atomics.store(header, WANTED, part);
         // The state first: what was written before the end must still be seen after it.
         const state = Atomics.load(header, STATE);
-        const waiting = (Atomics.load(header, WRITTEN) - read) >>> 0;
-        if (waiting > 0) {
+        const written = Atomics.load(header, WRITTEN);
+        const waiting = (written - read) >>> 0;
+        if (waiting >= part || (waiting > 0 && (slept || state !== ON_ITS_WAY))) {
+          Atomics.store(header, WANTED, 0);
           const at = (read >>> 0) % data.byteLength;
-          lent = Math.min(waiting, data.byteLength - at);
+          // No more than a part, so that the writer has room again before all of it is used.
+          lent = Math.min(waiting, part, data.byteLength - at);
           return data.subarray(at, at + lent);
         }
         if (state === ENDED) return undefined;
         if (state === BROKEN) throw new BrokenBody("the body ended before it was whole");
-        Atomics.wait(header, WRITTEN, read, LOOK_AGAIN_MS);
+        Atomics.wait(header, WRITTEN, written, LOOK_AGAIN_MS);
       }
     },
   };

@@ -43,7 +43,9 @@ export function runAggregator(input: AggregationInput): Aggregation {
   const vectors = createVectors(records, order);
   const names = floats.map((segment) => segment.name);
   const result = aggregator.run({ vectors, weights, base, names, state: readState(input, floats), settings });
-  refuseOverflow(result.model, names);
+  const { updates, stepSquared } = describe(vectors, result.model, base);
+  // No sum of squares is finite where one term is not, so the result need not be read again to know that it is.
+  if (!Number.isFinite(stepSquared)) refuseOverflow(result.model, names);
   const verdicts =
     result.verdicts ?? weights.map((weight): Verdict => (weight > 0 ? { accepted: true } : { accepted: false, reason: "WEIGHT_ZERO" }));
   const accepted = order.filter((_, client) => verdicts[client]?.accepted);
@@ -55,7 +57,7 @@ export function runAggregator(input: AggregationInput): Aggregation {
     }),
     state: result.state && writeState(result.state, floats),
     reports: new Map(
-      describe(vectors, result.model, base).map((report, client) => [
+      updates.map((report, client) => [
         order[client] as number,
         { ...report, ...verdicts[client], accepted: verdicts[client]?.accepted ?? true },
       ]),
@@ -64,14 +66,19 @@ export function runAggregator(input: AggregationInput): Aggregation {
 }
 
 /** Norm and cosine of every client's update, in one more pass over the records. */
-function describe(vectors: Vectors, model: Model, base: Model | undefined): { norm: number; cosine: number | null }[] {
+function describe(
+  vectors: Vectors,
+  model: Model,
+  base: Model | undefined,
+): { updates: { norm: number; cosine: number | null }[]; stepSquared: number } {
   const step = base ? difference(model, base) : model;
   const { squared, dots, stepSquared, originDot } = vectors.profile(base, step);
-  return [...dots].map((dot, client) => {
+  const updates = [...dots].map((dot, client) => {
     const norm = Math.sqrt(squared[client] as number);
     const cosine = (dot - originDot) / (norm * Math.sqrt(stepSquared));
     return { norm, cosine: Number.isFinite(cosine) ? Math.max(-1, Math.min(1, cosine)) : null };
   });
+  return { updates, stepSquared };
 }
 
 function readBase({ aggregator, base, records }: AggregationInput, floats: readonly Segment[]): Model | undefined {

@@ -62,36 +62,51 @@ interface PlacedBlock {
  * Every block of every float32 tensor with its rows left where they lie; what is on disk is read into the scratch rows. Behind the last
  * element of a tensor is anything, or zeros where `tails` asks for them.
  */
-export function* placedBlocks(
-  { records, scratch, segments }: Setting,
+export function* placedBlocks(setting: Setting, order: readonly number[], options: PlacedOptions): Generator<PlacedBlock> {
+  for (const [index, segment] of setting.segments.entries())
+    if (!isDouble(segment)) yield* placedSegment(setting, order, { ...options, index, segment });
+}
+
+interface PlacedOptions {
+  readonly elements: number;
+  readonly tails: "any" | "zero";
+}
+
+function* placedSegment(
+  { records, scratch }: Setting,
   order: readonly number[],
-  { elements, tails }: { elements: number; tails: "any" | "zero" },
+  { elements, tails, index, segment }: PlacedOptions & { index: number; segment: Segment },
 ): Generator<PlacedBlock> {
-  for (const [index, segment] of segments.entries()) {
-    if (isDouble(segment)) continue;
-    const starts = order.map((client) => records.place(client, segment));
-    const allStay = starts.every((place) => place !== undefined);
-    const places: number[] = [];
-    let room: BlockRoom | undefined;
-    for (let start = 0; start < segment.length; start += elements) {
-      const size = Math.min(elements, segment.length - start);
-      const mayStay = tails === "any" || size === padded(size);
-      // Where no row is copied, the scratch rows are the spare ones alone.
-      const copied = mayStay && allStay ? 0 : order.length;
-      if (room?.size !== size) room = blockRoom(scratch.rows, { size, elementBytes: 4, rows: copied + 2 });
-      const { rows, bytes } = room;
-      for (let at = 0; at < starts.length; at++) {
-        const place = starts[at];
-        if (place !== undefined && mayStay) places[at] = place + start * 4;
-        else {
-          records.read(order[at] as number, segment, start, bytes[at] as Uint8Array);
-          places[at] = (bytes[at] as Uint8Array).byteOffset;
-        }
-      }
-      const spares = [rows[copied], rows[copied + 1]] as [Float32Array, Float32Array];
-      yield { segment: index, start, size, places, spares };
+  const starts = order.map((client) => records.place(client, segment));
+  const allStay = starts.every((place) => place !== undefined);
+  const places: number[] = [];
+  let room: BlockRoom | undefined;
+  for (let start = 0; start < segment.length; start += elements) {
+    const size = Math.min(elements, segment.length - start);
+    const mayStay = tails === "any" || size === padded(size);
+    // Where no row is copied, the scratch rows are the spare ones alone.
+    const copied = mayStay && allStay ? 0 : order.length;
+    if (room?.size !== size) room = blockRoom(scratch.rows, { size, elementBytes: 4, rows: copied + 2 });
+    const { rows, bytes } = room;
+    for (let at = 0; at < starts.length; at++) {
+      places[at] = placeOf(records, { client: order[at] as number, segment, start }, mayStay ? starts[at] : undefined, bytes[at]);
     }
+    const spares = [rows[copied], rows[copied + 1]] as [Float32Array, Float32Array];
+    yield { segment: index, start, size, places, spares };
   }
+}
+
+/** Where a row begins: where its tensor lies, or in the scratch row it is read to. */
+function placeOf(
+  records: ClientRecords,
+  { client, segment, start }: { client: number; segment: Segment; start: number },
+  stays: number | undefined,
+  target: Uint8Array | undefined,
+): number {
+  if (stays !== undefined) return stays + start * 4;
+  if (!target) throw new Error("a row that is copied has no scratch row");
+  records.read(client, segment, start, target);
+  return target.byteOffset;
 }
 
 export function isDouble({ elementBytes }: Segment): boolean {

@@ -80,7 +80,13 @@ export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels 
 }
 
 /** By fours, then what is left; the first pass begins the sums and the last one ends them. */
-function combineRows(run: Exports, { out, sum }: CombineTarget, rows: readonly number[], weights: readonly number[], divisor: number): void {
+function combineRows(
+  run: Exports,
+  { out, sum }: CombineTarget,
+  rows: readonly number[],
+  weights: readonly number[],
+  divisor: number,
+): void {
   const bytes = padded(out.length) * 4;
   const row = (at: number): number => rows[at] as number;
   const weight = (at: number): number => weights[at] as number;
