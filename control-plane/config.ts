@@ -43,6 +43,18 @@ const shape = {
   ALLOW_PRIVATE_UPSTREAMS: z.enum(["true", "false", "1", "0"]).optional(),
   ALLOW_UNPRICED_MODELS: flagSetting(false),
   ALLOW_PRIVATE_WEBHOOKS: flagSetting(false),
+  TRAINER_PORT: portSetting(5000),
+  /** Addresses of the trainer nodes that answer for trained models, separated by commas; absent: the one of this machine. */
+  SERVING_URLS: z
+    .string()
+    .transform((text) => text.split(",").map((url) => url.trim().replace(/\/+$/, "")))
+    .refine(
+      (urls) => urls.every((url) => /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/.test(url)),
+      "must be http or https addresses, separated by commas",
+    )
+    .optional(),
+  /** What those nodes want to see with every call. */
+  TRAINER_TOKEN: z.string().optional(),
   STRIPE_SECRET_KEY: z.string().optional(),
   STRIPE_WEBHOOK_SECRET: z.string().optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
@@ -73,6 +85,8 @@ export interface ControlConfig {
   allowUnpricedModels: boolean;
   /** Organisations may have webhooks on the operator's own network, and without TLS. */
   allowPrivateWebhooks: boolean;
+  /** Where models that were trained here are answered for: addresses of nodes, and the secret they share with the gateway. */
+  serving: { urls: readonly string[]; token: string | undefined };
   /** Absent: there are no card payments. */
   stripe: StripeSettings | undefined;
   /** Shadow: a budget that is used up is logged, and nobody is refused. */
@@ -105,6 +119,7 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
       settings.ALLOW_PRIVATE_UPSTREAMS === undefined ? !production : ["true", "1"].includes(settings.ALLOW_PRIVATE_UPSTREAMS),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
     allowPrivateWebhooks: settings.ALLOW_PRIVATE_WEBHOOKS,
+    serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,

@@ -14,6 +14,7 @@ import { OrganizationsServiceService } from "../proto/gen/tributary/organization
 import { ProofServiceService } from "../proto/gen/tributary/proof/v1/proof.ts";
 import { RecordsServiceService } from "../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../proto/gen/tributary/teams/v1/teams.ts";
+import { TrainedModelServiceService } from "../proto/gen/tributary/training/v1/trained_models.ts";
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { accessHandlers, type MasterKey } from "./services/access.ts";
@@ -27,6 +28,7 @@ import { organizationsHandlers } from "./services/organizations.ts";
 import { proofHandlers } from "./services/proof.ts";
 import { recordsHandlers } from "./services/records.ts";
 import { teamsHandlers } from "./services/teams.ts";
+import { trainedModelHandlers } from "./services/trained-models.ts";
 import { usageHandlers } from "./services/usage.ts";
 import { webhooksHandlers } from "./services/webhooks.ts";
 
@@ -66,6 +68,7 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addService(server, ProofServiceService, proofHandlers(deps), logger);
   addService(server, RecordsServiceService, recordsHandlers(deps), logger);
   addService(server, TeamsServiceService, teamsHandlers(deps), logger);
+  addService(server, TrainedModelServiceService, trainedModelHandlers(deps), logger);
   addService(server, UsageServiceService, usageHandlers(deps), logger);
   addService(server, WebhooksServiceService, webhooksHandlers(deps), logger);
   addReflection(server);
@@ -82,6 +85,6 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
 }
 
 function addReflection(server: Server): void {
-  const files = SERVICES.map((name) => `tributary/${name}/v1/${name}.proto`);
+  const files = [...SERVICES.map((name) => `tributary/${name}/v1/${name}.proto`), "tributary/training/v1/trained_models.proto"];
   new ReflectionService(loadSync(files, { includeDirs: [PROTO_FOLDER] })).addToServer(server);
 }

@@ -13,6 +13,7 @@ import { type HealthParts, healthRoutes } from "./platform/health.ts";
 import { messagesDescription, platformOperations } from "./platform/operations.ts";
 import { PAYMENT_EVENTS_PATH, paymentEventsDescription, paymentEventsHandler } from "./platform/payment-events.ts";
 import { receiptKeyOperations } from "./platform/receipts.ts";
+import { trainedModelOperations } from "./platform/trained-models.ts";
 import type { OperationDescription } from "./schemas/operation-description.ts";
 
 /** What the inference half brings. */
@@ -34,7 +35,7 @@ export function createApp(deps: EdgeDeps, parts: AppParts): Express {
   app.use(healthRoutes(deps, parts));
   app.use(platformRoutes(deps, parts));
   app.use(explainBadPath);
-  app.use("/api", platformNotFound, platformErrorHandler(deps.logger));
+  app.use(["/api", "/training"], platformNotFound, platformErrorHandler(deps.logger));
   app.use(gatewayNotFound, gatewayErrorHandler);
   return app;
 }
@@ -49,8 +50,8 @@ function configure(app: Express, { config }: EdgeDeps): void {
 
 function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   const router = Router({ caseSensitive: true });
-  const operations = [...platformOperations(deps), ...receiptKeyOperations(deps)];
-  router.use("/api", noStore);
+  const operations = [...platformOperations(deps), ...receiptKeyOperations(deps), ...trainedModelOperations(deps)];
+  router.use(["/api", "/training"], noStore);
   router.post("/api/gw/messages", parts.messagesHandler);
   router.all("/api/gw/messages", allowOnly(["POST"]));
   router.post(PAYMENT_EVENTS_PATH, paymentEventsHandler(deps));

@@ -76,6 +76,8 @@ export const PROVIDER_KINDS = {
     needsBaseUrl: true,
     parameterVariables: { api_base: ["OPENAI_LIKE_API_BASE"] },
   }),
+  /** Our own trainer nodes, which answer for models that were trained here. */
+  tributary: kind(["tributary"], ["TRAINER_TOKEN"], { isLocal: true, needsBaseUrl: true }),
   echo: kind(["echo"], [], {}),
 } as const satisfies Record<string, ProviderKind>;
 

@@ -145,8 +145,8 @@ export interface Model extends RateLimits {
   updatedAt: number;
 }
 
-/** What a price is for a million of; milliseconds are of sound. */
-export const PRICE_UNITS = ["token", "character", "millisecond", "image", "search"] as const;
+/** What a price is for a million of; milliseconds are of sound, a call costs the same whatever its length. */
+export const PRICE_UNITS = ["token", "character", "millisecond", "image", "search", "call"] as const;
 export type PriceUnit = (typeof PRICE_UNITS)[number];
 
 export interface Price {

@@ -1,6 +1,7 @@
 import { priceAt } from "../domain/pricing.ts";
 import type { Price, UsageRow } from "../domain/records.ts";
 import { costAt, type TokenPrice } from "../domain/token-price.ts";
+import { pricedModelOf } from "../domain/trained-names.ts";
 import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
@@ -49,7 +50,7 @@ export class PriceBook {
   async #modelsOf(row: UsageRow): Promise<string[]> {
     const configured = this.#gateway.deployments.find(({ id }) => id === row.deploymentId);
     const named = await Promise.all([configured?.modelName, row.model].map((name) => name && this.#modelId(name)));
-    return [row.deploymentId, ...named].flatMap((id) => id || []);
+    return [pricedModelOf(row.deploymentId), ...named].flatMap((id) => id || []);
   }
 
   #versionsOf(modelId: string): Promise<readonly Price[]> {
@@ -68,5 +69,5 @@ export class PriceBook {
 /** Whether the call can have been charged by this price: models are renamed, and numbers of versions are no more than numbers. */
 function fits(row: UsageRow, price: Price): boolean {
   const cost = costAt(row, price);
-  return cost === undefined ? price.modelId === row.deploymentId : row.cost === 0n || cost === row.cost;
+  return cost === undefined ? price.modelId === pricedModelOf(row.deploymentId) : row.cost === 0n || cost === row.cost;
 }

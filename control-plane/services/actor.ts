@@ -27,6 +27,15 @@ export async function requireActor(deps: ControlDeps, context: CallContext): Pro
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };
 }
 
+/** For what everybody may see, and some see more of: a token that is no good any more is as none. */
+export async function actorIfAny(deps: ControlDeps, context: CallContext): Promise<Actor | undefined> {
+  if (!context.metadata["authorization"]) return undefined;
+  return requireActor(deps, context).catch((thrown: unknown) => {
+    if (thrown instanceof AppError && (thrown.code === "UNAUTHORIZED" || thrown.code === "FORBIDDEN")) return undefined;
+    throw thrown;
+  });
+}
+
 /** What an edge sends in place of a master key, on the operations that it opens. */
 const MASTER = /^key-sha256 ([0-9a-f]{64})$/;
 

@@ -36,6 +36,7 @@ const CHAT_PARAMS: Readonly<Record<ProviderKindName, readonly string[]>> = {
   nvidia: OPENAI,
   cerebras: [...OPENAI, "reasoning_effort"],
   openai_compatible: OPENAI,
+  tributary: ["max_tokens", "max_completion_tokens", "n", "temperature", "top_p", "seed", "stop", "stream", "stream_options", "user"],
   echo: ["max_tokens", "max_completion_tokens", "n", "stop", "stream", "stream_options", "user", "metadata"],
 };
 
@@ -84,7 +85,7 @@ function capabilitiesOf(kind: string, inferenceModelId: string): readonly string
   return (findModelData({ kind, model: inferenceModelId }) ?? familyOf(inferenceModelId)).capabilities;
 }
 
-function pricingMessage(price: Price | undefined): Pricing | undefined {
+export function pricingMessage(price: Price | undefined): Pricing | undefined {
   return (
     price && {
       version: price.version,

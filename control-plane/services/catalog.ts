@@ -22,7 +22,7 @@ import { collect, slicePage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { addPrice, type PriceInput } from "../writes/catalog.ts";
 import { appendChange } from "../writes/feed.ts";
-import { requireAdmin } from "./actor.ts";
+import { actorIfAny, requireAdmin } from "./actor.ts";
 import { checkBaseUrl } from "./base-url.ts";
 import { modelMessage, providerMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
@@ -41,7 +41,8 @@ function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listP
     async listModels(request, context) {
       if (request.includeDisabled) await requireAdmin(deps, context);
       const page = pageOf(request.page);
-      const found = (await allModels(deps)).filter((model) => matches(model, request)).sort(sorter(request.sort));
+      const organizationId = request.includeDisabled ? "all" : (await actorIfAny(deps, context))?.organizationId;
+      const found = (await allModels(deps, organizationId)).filter((model) => matches(model, request)).sort(sorter(request.sort));
       const { records, total } = slicePage(found, page);
       return { models: records, meta: metaOf(page, total) };
     },
@@ -217,7 +218,8 @@ async function requireModel(reader: Reader, id: string, deps: ControlDeps): Prom
 }
 
 async function refuseTakenModel(reader: Reader, name: string): Promise<void> {
-  if (await reader.find("models", "byName", [name])) {
+  const isTaken = (await reader.find("models", "byName", [name])) ?? (await reader.find("trainedModels", "byOpenName", [name]));
+  if (isTaken) {
     throw new AppError("ALREADY_EXISTS", "There is a model of this name already.", {
       details: [{ path: "body.name", message: "is taken" }],
     });

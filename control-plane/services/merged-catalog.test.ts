@@ -77,7 +77,13 @@ async function storeModel(store: Store, fields: Partial<Model>, price?: { input:
 }
 
 const view = async (gateway: GatewayConfigFile) =>
-  allDeployments({ store: opened.store, clock, secrets, gateway, config: { allowUnpricedModels: false } });
+  allDeployments({
+    store: opened.store,
+    clock,
+    secrets,
+    gateway,
+    config: { allowUnpricedModels: false, serving: { urls: [], token: undefined } },
+  });
 const changes = () => collect(opened.store.scan("feed"));
 
 describe("the file and the store as one catalog", () => {
@@ -119,7 +125,7 @@ describe("the file and the store as one catalog", () => {
     edit("config.yaml", `model_list:\n${GPT}${entry("e", "model: echo/echo")}`);
     await storeModel(opened.store, { name: "stored" });
     const gateway = await open();
-    const models = await allModels({ store: opened.store, clock, gateway });
+    const models = await allModels({ store: opened.store, clock, gateway }, undefined);
     expect(models.map(({ name, providerId, providerName }) => [name, providerId, providerName])).toEqual([
       ["gpt", "config_openai", "openai"],
       ["e", "config_echo", "echo"],

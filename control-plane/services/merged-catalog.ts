@@ -7,6 +7,7 @@ import type { Reader } from "../stores/store.ts";
 import { modelMessage, supportedParams } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date } from "./messages.ts";
+import { trainedDeployments, trainedModelMessages } from "./trained-deployments.ts";
 
 /**
  * The configuration file and the catalog of the store, side by side: for each key, who is asked first. The one statement of it.
@@ -27,9 +28,11 @@ export const PRECEDENCE = {
   masterKey: ["environment", "file", "store"],
 } as const;
 
-type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway"> & { config: Pick<ControlDeps["config"], "allowUnpricedModels"> };
+type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway"> & {
+  config: Pick<ControlDeps["config"], "allowUnpricedModels" | "serving">;
+};
 
-/** Every deployment that can be called: the file's in its order, then the store's by name. */
+/** Every deployment that can be called: the file's in its order, then the store's by name, then those of models that were trained here. */
 export async function allDeployments(deps: Deps): Promise<Deployment[]> {
   const now = deps.clock.now();
   const stored = await storedModels(deps.store, now);
@@ -37,6 +40,7 @@ export async function allDeployments(deps: Deps): Promise<Deployment[]> {
   const all = [
     ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, admins)),
     ...(await storedDeployments(deps, stored)),
+    ...(await trainedDeployments(deps)),
   ];
   return deps.config.allowUnpricedModels ? all.map(asFreeWhereUnpriced) : all;
 }
@@ -51,11 +55,16 @@ function asFreeWhereUnpriced(deployment: Deployment): Deployment {
   };
 }
 
-/** Models of both sides, as `/api/models` shows them. */
-export async function allModels(deps: Pick<Deps, "store" | "clock" | "gateway">): Promise<ModelMessage[]> {
-  const stored = await storedModels(deps.store, deps.clock.now());
+/** Models of both sides, as `/api/models` shows them, and those trained ones that this organisation may call. */
+export async function allModels(
+  deps: Pick<Deps, "store" | "clock" | "gateway">,
+  organizationId: string | undefined | "all",
+): Promise<ModelMessage[]> {
+  const now = deps.clock.now();
+  const stored = await storedModels(deps.store, now);
   const admins = byName(stored);
-  return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, admins)), ...stored];
+  const trained = await trainedModelMessages(deps.store, { now, organizationId });
+  return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, admins)), ...stored, ...trained];
 }
 
 /** The providers of the file: one for each kind that it uses. They cannot be changed but in the file. */
@@ -120,6 +129,7 @@ async function storedDeployments({ store, secrets }: Deps, messages: readonly Mo
         params: "{}",
         info: "{}",
         dbModel: true,
+        organizationIds: [],
       },
     ];
   });
@@ -137,6 +147,7 @@ function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels): 
     params: toJson(deployment.params),
     info: toJson(deployment.info),
     dbModel: false,
+    organizationIds: [],
   };
 }
 

@@ -1,6 +1,7 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
+import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 
 /** The type of each collection's records. */
@@ -39,6 +40,8 @@ export interface Records {
   webhooks: Webhook;
   notices: Notice;
   deliveries: Delivery;
+  trainedModels: TrainedModel;
+  trainedVersions: TrainedVersion;
 }
 
 export type CollectionName = keyof Records;
@@ -116,6 +119,12 @@ export const INDEXES = {
     byDue: { fields: ["dueAt"] },
     byExpiry: { fields: ["expiresAt"] },
   },
+  trainedModels: {
+    byName: { fields: ["organizationId", "name"], unique: true },
+    byOpenName: { fields: ["openName"], unique: true },
+    byOrganization: { fields: ["organizationId", "createdAt"] },
+  },
+  trainedVersions: { byModel: { fields: ["modelId", "version"], unique: true } },
 } as const satisfies Definitions;
 
 export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;

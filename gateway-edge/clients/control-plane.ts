@@ -16,6 +16,7 @@ import {
   RecordsServiceService,
 } from "../../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import { TrainedModelServiceService } from "../../proto/gen/tributary/training/v1/trained_models.ts";
 import { UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../../proto/gen/tributary/webhooks/v1/webhooks.ts";
 
@@ -31,6 +32,7 @@ export interface ControlPlane {
   readonly proof: ServiceClient<typeof ProofServiceService>;
   readonly records: RecordsClient;
   readonly teams: ServiceClient<typeof TeamsServiceService>;
+  readonly trainedModels: ServiceClient<typeof TrainedModelServiceService>;
   readonly usage: ServiceClient<typeof UsageServiceService>;
   readonly webhooks: ServiceClient<typeof WebhooksServiceService>;
   watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
@@ -59,6 +61,7 @@ export function connectControlPlane(address: string): ControlPlane {
       getContent: (request, options) => channel.download(RecordsServiceService.getContent, request, options),
     },
     teams: channel.service(TeamsServiceService),
+    trainedModels: channel.service(TrainedModelServiceService),
     usage: channel.service(UsageServiceService),
     webhooks: channel.service(WebhooksServiceService),
     watch: (request, options) => channel.stream(AccessServiceService.watch, request, options),

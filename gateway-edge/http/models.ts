@@ -1,10 +1,12 @@
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
+import { toJson } from "../../common/json.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ModelList } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { modelNotFound } from "../inference/admit.ts";
 import type { ModelDirectory } from "../inference/model-access.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
 import { type ModelsQuery, parseModelsQuery } from "../schemas/models.ts";
+import { trainedFacts } from "./trained-facts.ts";
 import { mayView, type Viewer, visibleAccessGroups, visibleModels } from "./visible-models.ts";
 
 export interface ModelsDeps {
@@ -31,7 +33,7 @@ export function listModelsHandler({ routing, teamModels }: ModelListDeps): Reque
     }
     const metadata = (name: string) =>
       query.include_metadata ? { metadata: { fallbacks: fallbacksOf(name, { query, viewer, routing }) } } : {};
-    response.json({ object: "list", data: [...entries.values()].map((entry) => ({ ...entry, ...metadata(entry.id) })) });
+    sendJson(response, { object: "list", data: [...entries.values()].map((entry) => ({ ...entry, ...metadata(entry.id) })) });
   };
 }
 
@@ -42,8 +44,13 @@ export function getModelHandler({ routing }: ModelsDeps): RequestHandler {
     const name = nameIn(request);
     const [deployment] = routing.candidates(name, caller);
     if (!deployment) throw modelNotFound(name, "model");
-    response.json(modelEntry(name, deployment));
+    sendJson(response, modelEntry(name, deployment));
   };
+}
+
+/** Prices are whole numbers of any size. */
+function sendJson(response: Response, body: object): void {
+  response.type("application/json").end(toJson(body));
 }
 
 function nameIn(request: Request): string {
@@ -59,9 +66,10 @@ async function chooseViewer(
 ): Promise<Viewer> {
   const manages = caller.isAdmin || caller.role === "owner" || caller.role === "admin";
   const teamId = asked ?? caller.teamId;
+  const { organizationId } = caller;
   const list = teamId === caller.teamId ? caller.teamModels : await teamModels(caller, teamId);
-  if (scope === "expand" && manages) return { teamId };
-  return { teamId, teamModels: list, models: asked === undefined ? caller.models : undefined };
+  if (scope === "expand" && manages) return { teamId, organizationId };
+  return { teamId, organizationId, teamModels: list, models: asked === undefined ? caller.models : undefined };
 }
 
 function fallbacksOf(name: string, { query, viewer, routing }: { query: ModelsQuery; viewer: Viewer; routing: ModelDirectory }): string[] {
@@ -75,5 +83,6 @@ function modelEntry(id: string, deployment: Deployment | undefined) {
     object: "model" as const,
     created: Math.floor(createdMs / 1000),
     owned_by: deployment?.model?.providerName || (deployment?.providerKind ?? ""),
+    ...trainedFacts(deployment?.model),
   };
 }

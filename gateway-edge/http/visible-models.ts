@@ -7,8 +7,8 @@ import { fillStars, matchPattern } from "../routing/wildcard.ts";
 /** Who looks at the models: deployments of its team are shown beside those for everybody, within what its lists allow. */
 export type Viewer = Asker;
 
-export function viewerOf({ teamId, models, teamModels }: Caller): Viewer {
-  return { teamId, models, teamModels };
+export function viewerOf({ teamId, organizationId, models, teamModels }: Caller): Viewer {
+  return { teamId, organizationId, models, teamModels };
 }
 
 export function mayView(viewer: Viewer, name: string, directory: ModelDirectory): boolean {
@@ -53,8 +53,8 @@ function listedNames(viewer: Viewer, directory: ModelDirectory): string[] {
 }
 
 /** Whatever the viewer's lists say of the pattern: they may have some of the names under it. */
-function expandWildcard(pattern: string, { teamId }: Viewer, directory: ModelDirectory): string[] {
-  return directory.candidates(pattern, { teamId }).flatMap(({ providerKind, inferenceModelId }) =>
+function expandWildcard(pattern: string, { teamId, organizationId }: Viewer, directory: ModelDirectory): string[] {
+  return directory.candidates(pattern, { teamId, organizationId }).flatMap(({ providerKind, inferenceModelId }) =>
     modelsOf(providerKind).flatMap((name) => {
       const captures = inferenceModelId.includes("*") ? matchPattern(inferenceModelId, name) : undefined;
       return captures ? [fillStars(pattern, { name, captures })] : [];

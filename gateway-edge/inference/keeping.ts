@@ -33,7 +33,9 @@ export function keepingOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>
   const group = deps.routing.groupOf(job.model, caller);
   const { organizationId } = caller;
   const { operation } = job;
-  const names = [group?.configuredName ?? job.model, group?.name ?? job.model];
+  // Versions too: what one of a trained model said is nothing that the next one would say.
+  const versions = deps.routing.candidates(job.model, caller).flatMap(({ id, model }) => (model?.trained ? [id] : []));
+  const names = [group?.configuredName ?? job.model, group?.name ?? job.model, ...versions];
   const entries = entryStore<Answer>(current.cache, deps, controls);
   return {
     face,

@@ -8,6 +8,6 @@ export function measured(known: { estimate: Estimate | undefined; reported: Repo
   const { estimate, reported, unit } = known;
   const saysTokens = reported !== undefined && reported.promptTokens + reported.completionTokens > 0;
   const tokens = saysTokens ? disjointUsage(reported) : { ...NO_USAGE, input: estimate?.input ?? 0, output: estimate?.output ?? 0 };
-  const isSaid = unit === "token" ? saysTokens : reported?.amounts?.[unit] !== undefined;
+  const isSaid = unit === "token" || unit === "call" ? saysTokens : reported?.amounts?.[unit] !== undefined;
   return { ...tokens, amounts: { ...estimate?.amounts, ...reported?.amounts }, source: isSaid ? "provider" : "estimated" };
 }

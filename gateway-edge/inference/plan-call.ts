@@ -82,6 +82,8 @@ export function pricesOf(deployment: Deployment, job: Job<unknown>): TieredPrice
 }
 
 function isCountedBy(job: Job<unknown>, unit: PriceUnit): boolean {
+  // What is not counted in tokens has no way yet to say that it was answered.
+  if (unit === "call") return job.estimate === undefined;
   return unit === "token" || job.most?.[unit] !== undefined;
 }
 

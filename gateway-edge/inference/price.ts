@@ -1,9 +1,10 @@
 import { type NanoUsd, PRICE_UNITS } from "../../common/money.ts";
 import { roundedUp, unroundedTokenCost } from "../../common/token-cost.ts";
 import type { Amounts, MeasuredUnit } from "../providers/provider.ts";
-import { NO_USAGE, type Usage } from "./usage.ts";
+import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
-export type PriceUnit = "token" | MeasuredUnit;
+/** "call": the same for every call that was answered, whatever its length. */
+export type PriceUnit = "token" | MeasuredUnit | "call";
 
 /** Nano-USD per 1,000,000 units; a class of tokens without a price of its own costs what its kind costs. */
 export interface Prices {
@@ -31,6 +32,7 @@ export function cost(usage: Usage, prices: Prices): NanoUsd {
 
 /** The most a call can cost: whatever classes its input and its output turn out to be in. */
 export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
+  if (prices.unit === "call") return cost({ ...NO_USAGE, input: 1 }, prices);
   if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
   const dearestInput = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.audioInput);
   const dearestOutput = highest(prices.output, prices.audioOutput);
@@ -54,6 +56,8 @@ const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 /** In nano-USD × 1,000,000: exact, and therefore additive. */
 export function unrounded(usage: Usage, prices: Prices): bigint {
   const { unit } = prices;
+  // Without a token in or out there was no answer: nothing to pay.
+  if (unit === "call") return totalTokens(usage) > 0 ? prices.input : 0n;
   if (unit !== undefined && unit !== "token") {
     const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };
     return BigInt(input) * prices.input + BigInt(output) * prices.output;

@@ -20,6 +20,11 @@ export function bearerToken(request: IncomingMessage): string {
   return token;
 }
 
+/** The same where nobody needs one: what is no token is as none. */
+export function tokenIfAny(request: IncomingMessage): string | undefined {
+  return BEARER.exec(request.headers.authorization ?? "")?.[1];
+}
+
 const MASTER_KEY = /^bearer +(sk-[^\s]{13,253}) *$/i;
 
 /** The same where an operator may come with the master key instead: of a secret only its hash leaves the edge. */

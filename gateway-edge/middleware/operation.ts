@@ -5,7 +5,7 @@ import type { CallOptions } from "../../common/grpc/client.ts";
 import { toJson } from "../../common/json.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { HttpMethod, OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
-import { bearerToken, callMetadata, operatorToken, requireAdmin } from "./authenticate-user.ts";
+import { bearerToken, callMetadata, operatorToken, requireAdmin, tokenIfAny } from "./authenticate-user.ts";
 import { idempotencyHash, idempotencyKey } from "./idempotency.ts";
 import { parseJson, readBody, requireJsonType } from "./read-body.ts";
 import { sendTextStream, TextStream } from "./text-stream.ts";
@@ -32,8 +32,10 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   summary: string;
   tag: string;
   auth: "none" | "user" | "admin";
-  /** An admin's operation that the master key opens too. */
+  /** An operation that the master key opens too. */
   masterKey?: true;
+  /** Everybody may ask; who comes with a token may be shown more. */
+  optionalToken?: true;
   body?: Body;
   query?: Query;
   params?: Params;
@@ -51,6 +53,7 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
 export interface Operation extends OperationDescription {
   readonly auth: "none" | "user" | "admin";
   readonly masterKey: boolean;
+  readonly optionalToken: boolean;
   readonly status: number;
   readonly idempotent: boolean;
   readonly handler: (input: { body: unknown; query: unknown; params: unknown }, call: OperationCall) => Promise<unknown>;
@@ -66,6 +69,7 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
     tags: [spec.tag],
     auth: spec.auth,
     masterKey: spec.masterKey ?? false,
+    optionalToken: spec.optionalToken ?? false,
     body: spec.body,
     query: spec.query,
     params: spec.params,
@@ -100,7 +104,7 @@ async function serve(entry: Operation, exchange: Exchange): Promise<void> {
   response.locals["route"] = entry.path;
   response.statusCode = entry.status;
   // Authentication comes before validation: whoever is not logged in learns nothing about bodies.
-  const token = entry.auth === "none" ? undefined : entry.masterKey ? operatorToken(request) : bearerToken(request);
+  const token = tokenOf(entry, request);
   const call = new RequestCall(exchange, token);
   const input = await readInput(entry, request, call).catch((problem: unknown) =>
     refuseInput(entry, { call, problem, deps: exchange.deps }),
@@ -109,6 +113,11 @@ async function serve(entry: Operation, exchange: Exchange): Promise<void> {
   if (answer instanceof TextStream) return sendTextStream(response, answer);
   response.setHeader("content-type", "application/json; charset=utf-8");
   response.end(toJson(answer));
+}
+
+function tokenOf({ auth, masterKey, optionalToken }: Operation, request: Request): string | undefined {
+  if (auth === "none") return optionalToken ? tokenIfAny(request) : undefined;
+  return masterKey ? operatorToken(request) : bearerToken(request);
 }
 
 async function readInput(entry: Operation, request: Request, call: RequestCall): Promise<Parameters<Operation["handler"]>[0]> {

@@ -28,6 +28,7 @@ export function adminCatalogLists(deps: EdgeDeps): Operation[] {
 const listModels = (deps: EdgeDeps, listing: Listing) =>
   operation({
     ...listing,
+    optionalToken: true,
     method: "get",
     summary: "Models that can be called, with their prices",
     query: schemas.listModelsQuery,

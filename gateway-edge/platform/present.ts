@@ -9,6 +9,7 @@ import type { LedgerEntry, Purchase, Quota } from "../../proto/gen/tributary/led
 import type { Organization } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
 import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
 import type { Team, TeamMember } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import { presentTrained } from "../http/trained-facts.ts";
 import type * as records from "../schemas/records.ts";
 import { presentBudget } from "./budgets.ts";
 import { presentLimits } from "./rate-limits.ts";
@@ -148,7 +149,7 @@ export function presentModel(model: Model): z.infer<typeof records.modelRecord> 
     supportedParams,
     status,
     ...presentLimits(model.limits),
-    trained: null,
+    trained: model.trained ? presentTrained(model.trained) : null,
     createdAt,
     updatedAt: sent(model.updatedAt, "updatedAt"),
   };

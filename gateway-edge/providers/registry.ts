@@ -10,9 +10,10 @@ import { openai } from "./openai.ts";
 import { createCompatibleProvider } from "./openai-compatible-rows.ts";
 import { COMPATIBLE_ROWS } from "./openai-compatible-table.ts";
 import type { Provider } from "./provider.ts";
+import { tributary } from "./tributary.ts";
 import { vertex } from "./vertex.ts";
 
-const own = [anthropic, azure, bedrock, cohere, echo, gemini, mistral, ollama, openai, vertex];
+const own = [anthropic, azure, bedrock, cohere, echo, gemini, mistral, ollama, openai, tributary, vertex];
 
 /** Every provider adapter, by kind and by the other names of kinds. The only list; nothing else in the edge knows a provider's name. */
 export const providers: ReadonlyMap<string, Provider> = new Map<string, Provider>([

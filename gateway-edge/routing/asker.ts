@@ -1,9 +1,10 @@
 import type { Target } from "./deployment-settings.ts";
 import { matchPattern } from "./wildcard.ts";
 
-/** Who asks, where that matters: deployments of a team are for that team only, and lists of models bound who has one. */
+/** Who asks, where that matters: deployments of a team or of organisations are for those only, and lists of models bound who has one. */
 export interface Asker {
   readonly teamId?: string | undefined;
+  readonly organizationId?: string | undefined;
   /** What its key may use: names, patterns with `*`, access groups. Absent: everything. */
   readonly models?: ModelList | undefined;
   /** What its team may use; both bounds hold. */

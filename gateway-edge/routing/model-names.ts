@@ -1,6 +1,7 @@
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import { type Asker, isBound, usableTargets } from "./asker.ts";
 import { compileTarget, type Target } from "./deployment-settings.ts";
+import { mayAsk, ownGroups } from "./organization-models.ts";
 import type { Alias } from "./settings.ts";
 import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
 
@@ -15,7 +16,7 @@ export interface ModelGroup {
 
 export interface ModelNames {
   /**
-   * Deployment id, alias, the team's own group, group, wildcard (longest first): the first that fits. Its targets are those that the asker
+   * Deployment id, alias, the team's own group, the organisation's own group, group, wildcard (longest first): the first that fits. Its targets are those that the asker
    * may use; empty: there is such a model, but not for this asker.
    */
   resolve(name: string, asker?: Asker): ModelGroup | undefined;
@@ -29,7 +30,10 @@ export interface ModelNames {
 export function compileModelNames(deployments: readonly Deployment[], aliases: ReadonlyMap<string, Alias>): ModelNames {
   const targets = deployments.filter(({ model }) => model?.status === "active").map(compileTarget);
   const byId = new Map(targets.map((target) => [target.deployment.id, target]));
-  const open = groupBy(targets.filter(({ settings }) => settings.teamId === undefined));
+  const open = groupBy(
+    targets.filter(({ settings, deployment }) => settings.teamId === undefined && deployment.organizationIds.length === 0),
+  );
+  const ofOrganizations = ownGroups(targets);
   const ofTeams = new Map<string, ReadonlyMap<string, readonly Target[]>>();
   for (const teamId of new Set(targets.map(({ settings }) => settings.teamId))) {
     if (teamId !== undefined) ofTeams.set(teamId, groupBy(targets.filter(({ settings }) => settings.teamId === teamId)));
@@ -39,12 +43,14 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   function byExactId(id: string, asker: Asker | undefined): ModelGroup | undefined {
     const target = byId.get(id);
     if (!target || (target.settings.teamId !== undefined && target.settings.teamId !== asker?.teamId)) return undefined;
+    if (!mayAsk(target, asker)) return undefined;
     const name = publicName(target);
     return { name, configuredName: name, targets: [target] };
   }
 
   function byName(name: string, asker: Asker | undefined): ModelGroup | undefined {
-    const exact = (asker?.teamId === undefined ? undefined : ofTeams.get(asker.teamId)?.get(name)) ?? open.get(name);
+    const { teamId = "", organizationId = "" } = asker ?? {};
+    const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name) ?? open.get(name);
     return exact ? { name, configuredName: name, targets: exact } : byPattern(name);
   }
 
@@ -65,9 +71,10 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
       return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], asker }) };
     },
     list(asker) {
-      const own = asker?.teamId === undefined ? undefined : ofTeams.get(asker.teamId);
+      const { teamId = "", organizationId = "" } = asker ?? {};
+      const own = [...(ofTeams.get(teamId)?.keys() ?? []), ...(ofOrganizations.get(organizationId)?.keys() ?? [])];
       const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, asker) !== undefined);
-      return [...new Set([...(own?.keys() ?? []), ...open.keys(), ...shown.map(([name]) => name)])];
+      return [...new Set([...own, ...open.keys(), ...shown.map(([name]) => name)])];
     },
     accessGroups: groupsByAccess(targets),
     targets,

@@ -86,6 +86,7 @@ export function deployment({
     params: JSON.stringify(params),
     info: JSON.stringify(info),
     dbModel: false,
+    organizationIds: [],
   };
 }
 

@@ -40,8 +40,8 @@ const tiers = z
   });
 
 /** Nano-USD per million units. A millisecond is one of sound; only tokens have classes. */
-const pricing = z.object({
-  unit: z.enum(["token", "character", "millisecond", "image", "search"]).default("token"),
+export const pricing = z.object({
+  unit: z.enum(["token", "character", "millisecond", "image", "search", "call"]).default("token"),
   ...prices,
   audioInput: nanoAmount.nullish(),
   audioOutput: nanoAmount.nullish(),

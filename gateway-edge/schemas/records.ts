@@ -145,7 +145,18 @@ export const modelRecord = z
     supportedParams: z.array(z.string()),
     status: z.string(),
     ...rateLimitRecord,
-    trained: z.null(),
+    trained: z
+      .object({
+        taskId: z.string(),
+        task: z.string(),
+        version: z.int(),
+        round: z.int().nullable(),
+        participants: z.int().nullable(),
+        accuracy: z.number().nullable(),
+        blob: z.string().nullable(),
+        lineage: z.record(z.string(), z.unknown()),
+      })
+      .nullable(),
     createdAt: timestamp,
     updatedAt: timestamp,
   })

@@ -12,7 +12,7 @@ export function moderationsJob(request: ModerationsRequest): Job<Fields> {
     maxOutputTokens: 0,
     endUser: undefined,
     tags: [],
-    countInput: (counter) => counter.countText(typeof request.input === "string" ? request.input : JSON.stringify(request.input)),
+    countInput: (counter) => textsOf(request.input).reduce((sum, text) => sum + counter.countText(text), 0),
     isOfferedBy: (provider) => provider.moderations !== undefined,
     request: ({ provider, target }) => adapterOf(provider).buildRequest({ body: providerFields(request) }, target),
     readAnswer: (provider, body) => ({ answer: adapterOf(provider).readAnswer(body), usage: undefined, texts: [] }),
@@ -27,4 +27,10 @@ export function moderationsJob(request: ModerationsRequest): Job<Fields> {
 function adapterOf(provider: Provider): ModerationsAdapter {
   if (!provider.moderations) throw new Error(`${provider.kind} has no moderations`);
   return provider.moderations;
+}
+
+/** Each by itself: no text is dearer for standing in a list. */
+function textsOf(input: ModerationsRequest["input"]): string[] {
+  if (typeof input === "string") return [input];
+  return input.map((entry) => (typeof entry === "string" ? entry : JSON.stringify(entry)));
 }

@@ -1,0 +1,100 @@
+import type { Clock } from "../../common/clock.ts";
+import { defined } from "../../common/defined.ts";
+import { AppError } from "../../common/errors.ts";
+import { newId } from "../../common/ids.ts";
+import type { Random } from "../../common/random.ts";
+import { withShare } from "../domain/traffic.ts";
+import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
+import { addPrice, type PriceInput } from "./catalog.ts";
+import { appendChange } from "./feed.ts";
+
+/** A version as it is to be; what the model itself does not have yet, or is to have from now on. */
+export interface NewVersion {
+  readonly organizationId: string;
+  readonly teamId?: string | undefined;
+  readonly name: string;
+  readonly type: string;
+  readonly description?: string | undefined;
+  readonly visibility?: TrainedModel["visibility"] | undefined;
+  readonly allowedOrganizationIds: readonly string[];
+  readonly content: Pick<TrainedVersion, "task" | "lineage"> & Partial<Pick<TrainedVersion, "blob" | "builtin" | "format" | "createdBy">>;
+  readonly pricing?: PriceInput | undefined;
+  /** Of the calls; absent: all. */
+  readonly percent?: number | undefined;
+}
+
+/** Nobody said a price: to call it costs nothing. */
+const FREE: PriceInput = { input: 0n, output: 0n };
+
+/** The version, its model, its price and the row that tells every edge, in the caller's transaction. */
+export async function publishVersion(
+  tx: Transaction,
+  deps: { clock: Clock; random: Random },
+  { known, version: given }: { known: TrainedModel | undefined; version: NewVersion },
+  now: number,
+): Promise<{ model: TrainedModel; version: TrainedVersion }> {
+  const number = (known?.latestVersion ?? 0) + 1;
+  const traffic = withShare(known?.traffic ?? [], { version: number, percent: given.percent ?? 100 });
+  const visibility = given.visibility ?? known?.visibility ?? "organization";
+  const allowed = visibility === "listed" ? given.allowedOrganizationIds : [];
+  const { openName: _before, ...before } = known ?? newModel(given, deps, now);
+  const model: TrainedModel = {
+    ...before,
+    type: given.type,
+    description: given.description ?? before.description,
+    visibility,
+    ...(visibility === "public" ? { openName: given.name } : {}),
+    allowedOrganizationIds: allowed.length > 0 || given.visibility === "listed" ? allowed : before.allowedOrganizationIds,
+    traffic,
+    latestVersion: number,
+    updatedAt: now,
+  };
+  const version: TrainedVersion = { id: `${model.id}/${number}`, modelId: model.id, version: number, ...given.content, createdAt: now };
+  await refuseTakenOpenName(tx, model);
+  await tx.put("trainedModels", model);
+  await tx.insert("trainedVersions", version);
+  if (given.pricing || !known) await addPrice(tx, model.id, given.pricing ?? FREE, now);
+  await appendChange(tx, { kind: "catalog", subject: model.id }, now);
+  return { model, version };
+}
+
+/** Which versions answer from now on, at every edge at once. */
+export async function changeTraffic(
+  tx: Transaction,
+  model: TrainedModel,
+  traffic: TrainedModel["traffic"],
+  now: number,
+): Promise<TrainedModel> {
+  const changed = { ...model, traffic, updatedAt: now };
+  await tx.put("trainedModels", changed);
+  await appendChange(tx, { kind: "catalog", subject: model.id }, now);
+  return changed;
+}
+
+function newModel({ name, organizationId, teamId, type }: NewVersion, deps: { clock: Clock; random: Random }, now: number): TrainedModel {
+  return {
+    id: newId("tm", deps),
+    name,
+    organizationId,
+    ...defined({ teamId }),
+    type,
+    description: "",
+    visibility: "organization",
+    allowedOrganizationIds: [],
+    traffic: [],
+    latestVersion: 0,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** A name that everybody has stands for one thing only; and an organisation that took it would no longer reach what is behind it. */
+async function refuseTakenOpenName(reader: Reader, model: TrainedModel): Promise<void> {
+  const open = await reader.find("trainedModels", "byOpenName", [model.name]);
+  if ((open && open.id !== model.id) || (await reader.find("models", "byName", [model.name]))) {
+    throw new AppError("ALREADY_EXISTS", `There is a model "${model.name}" for everybody already; choose another name.`, {
+      details: [{ path: "body.model", message: "is taken" }],
+    });
+  }
+}
