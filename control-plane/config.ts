@@ -44,6 +44,8 @@ const shape = {
   ALLOW_UNPRICED_MODELS: flagSetting(false),
   ALLOW_PRIVATE_WEBHOOKS: flagSetting(false),
   TRAINER_PORT: portSetting(5000),
+  /** Models that trainer nodes make by themselves are published at the first start. */
+  BUILT_IN_MODELS: flagSetting(true),
   /** Addresses of the trainer nodes that answer for trained models, separated by commas; absent: the one of this machine. */
   SERVING_URLS: z
     .string()
@@ -85,6 +87,8 @@ export interface ControlConfig {
   allowUnpricedModels: boolean;
   /** Organisations may have webhooks on the operator's own network, and without TLS. */
   allowPrivateWebhooks: boolean;
+  /** The models that nodes make by themselves are published. */
+  builtInModels: boolean;
   /** Where models that were trained here are answered for: addresses of nodes, and the secret they share with the gateway. */
   serving: { urls: readonly string[]; token: string | undefined };
   /** Absent: there are no card payments. */
@@ -119,6 +123,7 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
       settings.ALLOW_PRIVATE_UPSTREAMS === undefined ? !production : ["true", "1"].includes(settings.ALLOW_PRIVATE_UPSTREAMS),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
     allowPrivateWebhooks: settings.ALLOW_PRIVATE_WEBHOOKS,
+    builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,

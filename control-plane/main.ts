@@ -4,6 +4,7 @@ import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { bootstrap, masterKeyOf, modelsToCome } from "./bootstrap.ts";
+import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
 import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
@@ -76,6 +77,7 @@ await runMain("tributary control-plane", async () => {
     },
   };
   const firstRun = await bootstrap(deps);
+  await publishBuiltInModels(deps);
   await publishReceiptKey(store, deps.receipts, clock.now());
   await deps.feed.start();
   const server = await startServer(deps, await masterKeyOf(deps));

@@ -9,6 +9,7 @@ import { healthRoutes, infoRoutes } from "./http/info.ts";
 import { jobRoutes } from "./http/jobs.ts";
 import { observe } from "./http/observe.ts";
 import { roundRoutes } from "./http/rounds.ts";
+import { serveRoutes } from "./http/serve.ts";
 import { OPERATION_NAMES } from "./pool/messages.ts";
 
 const KNOWN_ROUTES = new Set([
@@ -28,6 +29,7 @@ export function createApp(deps: TrainerDeps): Express {
   // Before the guard: a probe of an orchestrator comes from another address, and learns nothing here.
   app.use(healthRoutes(deps));
   app.use(refuseStrangers(deps.settings));
+  app.use(serveRoutes(deps));
   app.use(callRoutes(deps));
   app.use(jobRoutes(deps));
   app.use(blobRoutes(deps));

@@ -36,6 +36,23 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       TRAINER_TEMP_DIR: z.string().default(tmpdir()),
       DATA_DIR: z.string().default("./data"),
       TRAINER_BLOB_BYTES_MAX: countSetting(16 * GIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      /** Memory for models that are served, over all threads; those asked for last stay in it. */
+      TRAINER_MODEL_BYTES: countSetting(512 * MIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      /** Addresses of coordinators or nodes that have the parameters of served models, at /v1/blobs, separated by commas. */
+      BLOB_SOURCE_URL: z
+        .string()
+        .default("")
+        .transform((text) =>
+          text
+            .split(",")
+            .map((url) => url.trim().replace(/\/+$/, ""))
+            .filter((url) => url !== ""),
+        )
+        .refine(
+          (urls) => urls.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)),
+          "must be http or https addresses, separated by commas",
+        ),
+      BLOB_SOURCE_TIMEOUT_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
       TRAINER_JOBS_MAX: countSetting(1000, { min: 1, max: 1_000_000 }),
       /** Prefixes of file:// addresses that a dataset may name, separated by commas; none by default. */
       TRAINER_DATASET_URIS: z

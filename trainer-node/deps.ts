@@ -1,6 +1,7 @@
 import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
+import type { Manifest } from "../common/trained-manifest.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import type { KeptAnswers } from "./idempotency/kept-answers.ts";
 import type { JobStore } from "./jobs/job-store.ts";
@@ -18,6 +19,8 @@ export interface TrainerDeps {
   readonly keptAnswers: KeptAnswers;
   /** What the operator's module registered, once the threads have loaded it. */
   readonly registered: () => readonly FunctionName[];
+  /** Makes sure that the parameters of a served model are here. */
+  readonly fetchParameters: (manifest: Manifest) => Promise<void>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;

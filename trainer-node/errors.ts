@@ -34,6 +34,7 @@ const ANSWERS = {
   NOT_REGISTERED: { status: 501 },
   BUSY: { status: 503 },
   DRAINING: { status: 503 },
+  PARAMETERS_UNAVAILABLE: { status: 503 },
   TIMEOUT: { status: 504 },
 } as const satisfies Record<InputProblemKind, { status: number }> & Record<string, { status: number; code?: string }>;
 

@@ -5,6 +5,7 @@ import { systemClock } from "../common/clock.ts";
 import { silentLogger } from "../common/logger.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
+import { createBlobStore } from "./blobs/blob-store.ts";
 import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import { createKeptAnswers } from "./idempotency/kept-answers.ts";
@@ -15,6 +16,7 @@ import type { WorkerData } from "./pool/messages.ts";
 import { createPool } from "./pool/pool.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { type RunningServer, startServer } from "./server.ts";
+import { createParametersSource } from "./serving/parameters-source.ts";
 
 export const BODY_BYTES_MAX = 200_000;
 const FALLBACK = { rows: 2, columns: 1, classes: 2, features: Float32Array.of(0, 1), labels: Int32Array.of(0, 1) };
@@ -45,6 +47,7 @@ export async function startNode(
     functionsUrl?: string;
     builtins?: boolean;
     token?: string;
+    blobSources?: readonly string[];
   } = {},
 ): Promise<Node> {
   const { threads = 2, queueMax = 16, taskTimeoutMs = 20_000, bytesBudget = 10_000_000 } = options;
@@ -92,6 +95,12 @@ export async function startNode(
     rounds: createClosedRounds({ clock: systemClock }),
     keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
     registered: () => registered,
+    fetchParameters: createParametersSource({
+      blobs: createBlobStore(settings.blobs),
+      urls: options.blobSources ?? [],
+      timeoutMs: 5000,
+      logger: silentLogger,
+    }),
     metrics: createMetrics({ pool, budget }),
     clock: systemClock,
     random: systemRandom,

@@ -7,6 +7,7 @@ import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
+import { createBlobStore } from "./blobs/blob-store.ts";
 import { readTrainerConfig, type TrainerConfig } from "./config.ts";
 import { loadDefaultDataset } from "./default-dataset.ts";
 import type { TrainerDeps } from "./deps.ts";
@@ -18,6 +19,7 @@ import { createByteBudget } from "./pool/byte-budget.ts";
 import { type ComputePool, createPool } from "./pool/pool.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { startServer } from "./server.ts";
+import { createParametersSource } from "./serving/parameters-source.ts";
 
 const STOP_GRACE_MS = 10_000;
 const JOB_KEEP_MS = 3_600_000;
@@ -50,6 +52,12 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       rounds: createClosedRounds({ clock: systemClock }),
       keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: IDEMPOTENCY_KEYS_MAX, bytesMax: config.TRAINER_BYTES_BUDGET / 4 }),
       registered: () => registered,
+      fetchParameters: createParametersSource({
+        blobs: createBlobStore({ folder: blobFolder(config), bytesMax: config.TRAINER_BLOB_BYTES_MAX }),
+        urls: config.BLOB_SOURCE_URL,
+        timeoutMs: config.BLOB_SOURCE_TIMEOUT_MS,
+        logger,
+      }),
       metrics: createMetrics({ pool, budget }),
       clock: systemClock,
       random: systemRandom,
@@ -89,6 +97,7 @@ function workerDataOf(config: TrainerConfig) {
     datasetUris: config.TRAINER_DATASET_URIS,
     functionsUrl: functions === undefined || functions.startsWith("file://") ? functions : pathToFileURL(resolve(functions)).href,
     builtins: config.TRAINER_BUILTINS === "on",
+    modelBytes: Math.floor(config.TRAINER_MODEL_BYTES / config.TRAINER_THREADS),
   };
 }
 

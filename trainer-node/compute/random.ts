@@ -34,7 +34,7 @@ export function createRandom(seed: number, purpose: number): SeededRandom {
 }
 
 /** Streams of one seed that must not repeat each other. */
-export const PURPOSE = { initialise: 1, shuffle: 2, partition: 3, generate: 4, synthetic: 1024 } as const;
+export const PURPOSE = { initialise: 1, shuffle: 2, partition: 3, generate: 4, write: 5, synthetic: 1024 } as const;
 
 /** Fisher-Yates, in place. */
 export function shuffle(order: Int32Array, random: SeededRandom): Int32Array {

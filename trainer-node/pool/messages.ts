@@ -4,6 +4,7 @@ import type { ProblemDetails } from "../compute/problem.ts";
 import type { ErrorKind } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import type { BodyType } from "../operations/call-body.ts";
+import type { ServeRequest } from "../serving/serve-request.ts";
 import type { RingMemory } from "../stream/ring.ts";
 
 /** The operations of the participant API, `call` being all of them behind one route. */
@@ -31,7 +32,9 @@ export type ComputeTask =
       readonly closedRounds?: readonly string[] | undefined;
       /** Secret: what the noise of a private update is made from. */
       readonly noiseKey?: Uint8Array | undefined;
-    };
+    }
+  /** An answer of a model that is served; comes back as JSON. */
+  | { readonly type: "serve"; readonly request: ServeRequest };
 
 /** What comes back. A failure is data, not an exception: error classes do not survive the way between threads. */
 export type ComputeResult =
@@ -61,4 +64,6 @@ export interface WorkerData {
   readonly functionsUrl?: string | undefined;
   /** False: only what is registered is answered. */
   readonly builtins?: boolean | undefined;
+  /** Bytes of models that this thread keeps ready to answer. */
+  readonly modelBytes?: number | undefined;
 }

@@ -8,7 +8,7 @@ import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 /** Threads that compute. One task has one thread; a task that ends its thread ends nobody else's. */
 export interface ComputePool {
   /** Throws BUSY when the queue is full and TIMEOUT when the task is over its time; ends the work when `signal` aborts. */
-  run(task: Extract<ComputeTask, { type: "call" }>, options: { signal: AbortSignal }): Promise<ComputeAnswer>;
+  run(task: Extract<ComputeTask, { type: "call" | "serve" }>, options: { signal: AbortSignal }): Promise<ComputeAnswer>;
   /** Settles when every thread has loaded its code and data, with the functions that the operator's module registered. */
   warmUp(): Promise<readonly FunctionName[]>;
   load(): { running: number; queued: number };
@@ -65,8 +65,9 @@ export function createPool(options: PoolOptions): ComputePool {
       const unwanted = AbortSignal.any([signal, timeout]);
       const cancel = options.workerData.functionsUrl === undefined ? atOnce(unwanted) : withGrace(unwanted);
       try {
-        const work: Promise<ComputeResult> = piscina.run({ ...task, cancel: cancel.port } satisfies ComputeTask, {
-          transferList: [task.body.buffer, ...[task.progress, cancel.port].filter((port) => port !== undefined)],
+        const work: Promise<ComputeResult> = piscina.run(task.type === "call" ? { ...task, cancel: cancel.port } : task, {
+          transferList:
+            task.type === "call" ? [task.body.buffer, ...[task.progress, cancel.port].filter((port) => port !== undefined)] : [],
           signal: cancel.signal,
         });
         const result = await work;

@@ -14,12 +14,16 @@ import type { FunctionName } from "../functions/registry.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
 import { runOperation } from "../operations/run.ts";
 import { createClientRecords } from "../records/client-records.ts";
+import { createModelCache } from "../serving/model-cache.ts";
+import { serve } from "../serving/serve.ts";
+import type { ServeRequest } from "../serving/serve-request.ts";
 import { joinedSource, wholeSource } from "../stream/byte-source.ts";
 import { BrokenBody, ringSource } from "../stream/ring.ts";
 import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 
 /** A function may throw a text of any length. */
 const MESSAGE_MAX = 4000;
+const MODEL_BYTES = 64 * 1024 * 1024;
 const RECORD_BYTES_IN_MEMORY = 64 * 1024 * 1024;
 /** A thread keeps the memory it has had for the next call, unless a call needed more than its records and this. */
 const MEMORY_BYTES_BESIDE = 256 * 1024 * 1024;
@@ -27,8 +31,9 @@ const MEMORY_BYTES_BESIDE = 256 * 1024 * 1024;
 /** Of the models a call made, for the next call; one of twenty-five million float32. */
 const RESULT_BYTES_KEPT = 100 * 1024 * 1024;
 
-const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, functionsUrl, builtins } = workerData as WorkerData;
+const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, functionsUrl, builtins, modelBytes } = workerData as WorkerData;
 const memoryBytes = recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY;
+const models = createModelCache(modelBytes ?? MODEL_BYTES);
 let memory: KernelMemory | undefined;
 const results = createResultArrays(RESULT_BYTES_KEPT);
 let digits: Dataset | undefined;
@@ -36,7 +41,8 @@ let loading: Promise<readonly FunctionName[]> | undefined;
 
 /** The one function the pool calls: everything that takes time on big numbers, from parsing the body to writing the answer, is in here. */
 export async function runTask(task: ComputeTask): Promise<unknown> {
-  return moved(task.type === "warm-up" ? await warmUp() : await callResult(task));
+  if (task.type === "warm-up") return moved(await warmUp());
+  return moved(task.type === "serve" ? serveResult(task.request) : await callResult(task));
 }
 
 async function warmUp(): Promise<ComputeResult> {
@@ -87,6 +93,15 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
     if (memory.buffer.byteLength > memoryBytes + MEMORY_BYTES_BESIDE) memory = undefined;
     task.progress?.close();
     task.cancel?.close();
+  }
+}
+
+function serveResult(request: ServeRequest): ComputeResult {
+  try {
+    const answer = serve(request, models, { digits: loadDigits, readBlob: blobReader(blobFolder) });
+    return { type: "done", body: new TextEncoder().encode(JSON.stringify(answer)) };
+  } catch (thrown) {
+    return failure(thrown);
   }
 }
 

@@ -62,6 +62,11 @@ export const byteModelTask = networkTask({
     relu(hidden),
     dense("output", { inputs: hidden, outputs: classes, deviation: Math.sqrt(1 / hidden) }),
   ],
+  writer: ({ network, sizes }) => {
+    const step = network.stepper();
+    const context = sizes["context"] ?? 1;
+    return { context, next: (bytes) => step(Int32Array.from(lastOf(bytes, bytes.length, context))) };
+  },
   predict: ({ network, sizes }, data) => {
     if (data.kind !== "texts" || data.rows > PROMPTS_MAX) {
       throw new InputProblem("VALIDATION_ERROR", `byte_lm continues at most ${PROMPTS_MAX} texts at a time`);

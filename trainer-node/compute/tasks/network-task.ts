@@ -5,7 +5,7 @@ import type { LayerSpec } from "./network/layer.ts";
 import { argmax, type Loss } from "./network/loss.ts";
 import { createNetwork, type Network, wantedOf } from "./network/network.ts";
 import type { Samples } from "./samples.ts";
-import type { Learner, Prediction, Score, Task, TaskOptions } from "./task.ts";
+import type { ByteWriter, Learner, Prediction, Score, Task, TaskOptions } from "./task.ts";
 
 /** Sizes of one model, whatever they are for its kind. */
 export type Sizes = Readonly<Record<string, number>> & { readonly classes: number };
@@ -24,6 +24,7 @@ export interface NetworkKind {
   readonly needsNoLabels?: boolean;
   /** How well it does, where that is not the share of right answers. */
   score?(outputs: Float32Array, samples: Samples): Score;
+  writer?(model: { network: Network; sizes: Sizes }): ByteWriter;
   predict?(model: { network: Network; layers: readonly LayerSpec[]; sizes: Sizes }, data: RowsData): Prediction[];
 }
 
@@ -51,6 +52,7 @@ function learner(kind: NetworkKind, sizes: Sizes, layers: readonly LayerSpec[], 
     return samples;
   };
   const width = layers.at(-1)?.outputs ?? 1;
+  const { writer } = kind;
   return {
     train: (data, settings, onEpoch) => network.train(samplesOf(data), settings, onEpoch),
     score: (data) => {
@@ -81,6 +83,7 @@ function learner(kind: NetworkKind, sizes: Sizes, layers: readonly LayerSpec[], 
       return predictions.slice(0, rowsOf(data));
     },
     tensors: () => network.tensors(),
+    ...(writer ? { writer: () => writer({ network, sizes }) } : {}),
   };
 }
 

@@ -62,6 +62,15 @@ export interface Learner {
   /** One entry for each row. */
   predict(data: RowsData): readonly Prediction[];
   tensors(): Tensor[];
+  /** Of a language model: what says the next byte, again and again. */
+  writer?(): ByteWriter;
+}
+
+export interface ByteWriter {
+  /** How many bytes it looks back. */
+  readonly context: number;
+  /** Scores of every byte, and of the end at 256, after these; the array is used again for the next. */
+  next(bytes: readonly number[]): Float32Array;
 }
 
 export type Prediction =

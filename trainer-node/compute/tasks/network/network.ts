@@ -15,6 +15,8 @@ export interface Network {
   train(samples: Samples, settings: TrainSettings, onEpoch: (progress: Progress) => void): void;
   /** Outputs of every row, a batch at a time; the array is used again for the next batch. */
   run(samples: Samples, visit: (outputs: Float32Array, batch: BatchRows) => void): void;
+  /** Outputs of one row of tokens after the other, in memory that is kept between them. */
+  stepper(): (tokens: Int32Array) => Float32Array;
   tensors(): FloatTensor[];
 }
 
@@ -83,6 +85,11 @@ export function createNetwork({ layers, loss, start, kernelsFor = createKernels 
         const outputs = memory.forward(gather(memory.features, samples, rows));
         visit(outputs, { first, rows: rows.length });
       }
+    },
+    stepper: () => {
+      const memory = build({ layers, specs, offsets, batchRows: 1, arrays: 1, columns: 0, kernelsFor });
+      memory.weights.set(held);
+      return (tokens) => memory.forward({ rows: 1, features: memory.features, tokens: [tokens] });
     },
     tensors: () =>
       specs.map(({ name, shape }, index): FloatTensor => {

@@ -1,0 +1,102 @@
+import type { Manifest } from "../../common/trained-manifest.ts";
+import type { Prediction } from "../compute/tasks/task.ts";
+
+// A model's answers in OpenAI's words. A token is a byte of UTF-8, in and out: there is no vocabulary here that could be another measure.
+
+export interface Tokens {
+  readonly input: number;
+  readonly output: number;
+}
+
+export function usageOf({ input, output }: Tokens) {
+  return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+}
+
+export function byteCount(...texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+/** What a prediction is called: the class's name, or the number. */
+export function labelOf(prediction: Prediction, { labels }: Manifest): string {
+  if ("label" in prediction) return labels?.[prediction.label] ?? String(prediction.label);
+  if ("value" in prediction) return String(prediction.value);
+  return "text" in prediction ? prediction.text : JSON.stringify(prediction.vector);
+}
+
+/** One entry of a moderation: the classes are the categories. Where nobody says which of them are bad, all but the first are. */
+export function moderationResult({ label, scores }: { label: number; scores: readonly number[] }, manifest: Manifest) {
+  const nameOf = (index: number) => manifest.labels?.[index] ?? String(index);
+  const names = scores.map((_, index) => nameOf(index));
+  const flagged = manifest.flagged ?? names.slice(1);
+  return {
+    flagged: flagged.includes(nameOf(label)),
+    categories: Object.fromEntries(names.map((name, index) => [name, index === label])),
+    category_scores: Object.fromEntries(names.map((name, index) => [name, scores[index] ?? 0])),
+    category_applied_input_types: Object.fromEntries(names.map((name) => [name, ["text"]])),
+  };
+}
+
+export function embeddingEntry(vector: readonly number[], index: number, format: "float" | "base64") {
+  const embedding = format === "float" ? vector : Buffer.from(Float32Array.from(vector).buffer).toString("base64");
+  return { object: "embedding" as const, index, embedding };
+}
+
+export interface AnswerHead {
+  readonly id: string;
+  /** Seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+/** How chat and completions say the same: their whole answers and their chunks. */
+export interface TextWording {
+  readonly idPrefix: string;
+  whole(head: AnswerHead, choices: readonly { text: string; reason: string }[], tokens: Tokens): object;
+  /** The first chunk of a choice; undefined where there is nothing to say yet. */
+  opening(head: AnswerHead, choice: number): object | undefined;
+  piece(head: AnswerHead, choice: number, text: string): object;
+  ending(head: AnswerHead, choice: number, reason: string): object;
+  usage(head: AnswerHead, tokens: Tokens): object;
+}
+
+export const chatWording: TextWording = {
+  idPrefix: "chatcmpl",
+  whole: (head, choices, tokens) => ({
+    ...head,
+    object: "chat.completion",
+    choices: choices.map(({ text, reason }, index) => ({
+      index,
+      message: { role: "assistant", content: text, refusal: null },
+      logprobs: null,
+      finish_reason: reason,
+    })),
+    usage: usageOf(tokens),
+  }),
+  opening: (head, index) => chatChunk(head, [{ index, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null }]),
+  piece: (head, index, content) => chatChunk(head, [{ index, delta: { content }, logprobs: null, finish_reason: null }]),
+  ending: (head, index, reason) => chatChunk(head, [{ index, delta: {}, logprobs: null, finish_reason: reason }]),
+  usage: (head, tokens) => ({ ...chatChunk(head, []), usage: usageOf(tokens) }),
+};
+
+export const completionWording: TextWording = {
+  idPrefix: "cmpl",
+  whole: (head, choices, tokens) => ({
+    ...textChunk(
+      head,
+      choices.map(({ text, reason }, index) => ({ index, text, logprobs: null, finish_reason: reason })),
+    ),
+    usage: usageOf(tokens),
+  }),
+  opening: () => undefined,
+  piece: (head, index, text) => textChunk(head, [{ index, text, logprobs: null, finish_reason: null }]),
+  ending: (head, index, reason) => textChunk(head, [{ index, text: "", logprobs: null, finish_reason: reason }]),
+  usage: (head, tokens) => ({ ...textChunk(head, []), usage: usageOf(tokens) }),
+};
+
+function chatChunk(head: AnswerHead, choices: readonly object[]) {
+  return { ...head, object: "chat.completion.chunk", choices };
+}
+
+function textChunk(head: AnswerHead, choices: readonly object[]) {
+  return { ...head, object: "text_completion", choices };
+}

@@ -1,0 +1,65 @@
+import type { Manifest } from "../../common/trained-manifest.ts";
+import { decodeParameters } from "../codec/parameters.ts";
+import type { Dataset } from "../compute/datasets/dataset.ts";
+import type { RowsData } from "../compute/datasets/rows.ts";
+import { InputProblem } from "../compute/problem.ts";
+import { columnsOf } from "../compute/tasks/network-task.ts";
+import { findTask } from "../compute/tasks/registry.ts";
+import type { Tensor } from "../compute/tensor.ts";
+import { digitsModel } from "./built-in.ts";
+import type { ModelCache } from "./model-cache.ts";
+import { readRows } from "./read-rows.ts";
+import { sample } from "./sample.ts";
+import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
+
+export interface ServeContext {
+  readonly digits: () => Dataset;
+  readonly readBlob: (digest: string) => Uint8Array<ArrayBuffer>;
+}
+
+/** What stands for the end of a text among the scores. */
+const END = 256;
+/** A model in use has its tensors, and about as much again to compute in. */
+const WORKING_COPIES = 2;
+
+/** What a thread does for a model that is served. */
+export function serve(request: ServeRequest, models: ModelCache, context: ServeContext): PredictAnswer | WriteAnswer {
+  return request.type === "predict" ? predict(request, models, context) : write(request, models, context);
+}
+
+function predict({ id, manifest, texts }: Extract<ServeRequest, { type: "predict" }>, models: ModelCache, context: ServeContext) {
+  const data = readRows(texts, findTask(manifest.task).rows, manifest);
+  const columns = columnsOf(data);
+  try {
+    return models.get(`${id} ${columns}`, () => open(manifest, data, context)).predict(data);
+  } catch (thrown) {
+    // To whoever asks, the row is what does not fit: the parameters were there before.
+    if (!(thrown instanceof InputProblem) || thrown.kind !== "SHAPE_MISMATCH" || columns === 0) throw thrown;
+    throw new InputProblem("VALIDATION_ERROR", `a row of ${columns} numbers does not fit this model: ${thrown.message}`, thrown.details);
+  }
+}
+
+function write(request: Extract<ServeRequest, { type: "write" }>, models: ModelCache, context: ServeContext): WriteAnswer {
+  const { id, manifest, tail, position, count, sampling } = request;
+  const writer = models.get(`${id} text`, () => open(manifest, readRows([""], "texts", manifest), context)).writer?.();
+  if (!writer) throw new InputProblem("VALIDATION_ERROR", `a model of the task ${manifest.task} writes no text`);
+  const written = [...tail];
+  for (let done = 0; done < count; done++) {
+    const next = sample(writer.next(written), sampling, position + done);
+    if (next === END) return { bytes: written.slice(tail.length), ended: true };
+    written.push(next);
+  }
+  return { bytes: written.slice(tail.length), ended: false };
+}
+
+function open(manifest: Manifest, data: RowsData, context: ServeContext) {
+  const { tensors, single } = tensorsOf(manifest, context);
+  const bytes = tensors.reduce((sum, tensor) => sum + tensor.data.byteLength, 0) * WORKING_COPIES;
+  return { learner: findTask(manifest.task).open({ tensors, data, options: {}, single, seed: 0 }), bytes };
+}
+
+function tensorsOf({ blob, task }: Manifest, { digits, readBlob }: ServeContext): { tensors: readonly Tensor[]; single: boolean } {
+  if (blob === undefined) return { tensors: digitsModel(task, digits()), single: false };
+  const { tensors, format } = decodeParameters(readBlob(blob));
+  return { tensors, single: format === "npy" };
+}

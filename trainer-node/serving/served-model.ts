@@ -1,0 +1,65 @@
+import { type Manifest, readServedId, TRAINED_TYPES } from "../../common/trained-manifest.ts";
+import type { Prediction } from "../compute/tasks/task.ts";
+import { TrainerError } from "../errors.ts";
+import type { ComputePool } from "../pool/pool.ts";
+import { byteCount, labelOf } from "./answers.ts";
+import type { TextRequest } from "./requests.ts";
+import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
+import { type Ending, writeText } from "./write-text.ts";
+
+/** A model under the name that holds all there is to know of it, answered for by the pool. */
+export interface ServedModel {
+  readonly manifest: Manifest;
+  predict(texts: readonly string[]): Promise<readonly Prediction[]>;
+  /** One choice of an answer in pieces; returns how it ended. Bytes in are the same for every choice. */
+  text(request: TextRequest, choice: { seed: number; signal: AbortSignal }): AsyncGenerator<string, Ending>;
+  inputBytes(request: TextRequest): number;
+}
+
+const NEVER = new AbortController().signal;
+
+export async function openServedModel(
+  id: string,
+  { pool, fetchParameters }: { pool: ComputePool; fetchParameters: (manifest: Manifest) => Promise<void> },
+): Promise<ServedModel> {
+  const manifest = requireManifest(id);
+  await fetchParameters(manifest);
+  // Short work, which is not worth ending a thread and what it has ready when somebody leaves.
+  const run = async <Answer>(request: ServeRequest): Promise<Answer> => {
+    const { body } = await pool.run({ type: "serve", request }, { signal: NEVER });
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")) as Answer;
+  };
+  const predict = (texts: readonly string[]) => run<PredictAnswer>({ type: "predict", id, manifest, texts });
+  const isWriter = TRAINED_TYPES[manifest.task] === "completion";
+
+  async function* label({ input, bytesMax }: TextRequest): AsyncGenerator<string, Ending> {
+    const [prediction] = await predict([input]);
+    if (!prediction || "vector" in prediction)
+      throw new TrainerError("VALIDATION_ERROR", "This model makes embeddings and no text; call /v1/embeddings.");
+    const whole = labelOf(prediction, manifest);
+    const shown = new TextDecoder().decode(Buffer.from(whole).subarray(0, bytesMax), { stream: true });
+    yield shown;
+    return { reason: shown === whole ? "stop" : "length", bytes: byteCount(shown) };
+  }
+
+  return {
+    manifest,
+    predict,
+    text: (request, { seed, signal }) =>
+      isWriter
+        ? writeText({
+            ...request,
+            signal,
+            sampling: { temperature: request.temperature, topP: request.topP, seed },
+            next: (piece) => run<WriteAnswer>({ type: "write", id, manifest, ...piece }),
+          })
+        : label(request),
+    inputBytes: ({ prompt, input }) => byteCount(isWriter ? prompt : input),
+  };
+}
+
+function requireManifest(id: string): Manifest {
+  const manifest = readServedId(id);
+  if (!manifest) throw new TrainerError("NOT_FOUND", "This is no name of a served model.");
+  return manifest;
+}
