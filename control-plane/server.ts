@@ -15,6 +15,7 @@ import { ProofServiceService } from "../proto/gen/tributary/proof/v1/proof.ts";
 import { RecordsServiceService } from "../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../proto/gen/tributary/teams/v1/teams.ts";
 import { TrainedModelServiceService } from "../proto/gen/tributary/training/v1/trained_models.ts";
+import { TrainingServiceService } from "../proto/gen/tributary/training/v1/training.ts";
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { accessHandlers, type MasterKey } from "./services/access.ts";
@@ -29,6 +30,7 @@ import { proofHandlers } from "./services/proof.ts";
 import { recordsHandlers } from "./services/records.ts";
 import { teamsHandlers } from "./services/teams.ts";
 import { trainedModelHandlers } from "./services/trained-models.ts";
+import { trainingHandlers } from "./services/training.ts";
 import { usageHandlers } from "./services/usage.ts";
 import { webhooksHandlers } from "./services/webhooks.ts";
 
@@ -44,6 +46,7 @@ const SERVICES = [
   "proof",
   "records",
   "teams",
+  "training",
   "usage",
   "webhooks",
 ];
@@ -69,6 +72,7 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addService(server, RecordsServiceService, recordsHandlers(deps), logger);
   addService(server, TeamsServiceService, teamsHandlers(deps), logger);
   addService(server, TrainedModelServiceService, trainedModelHandlers(deps), logger);
+  addService(server, TrainingServiceService, trainingHandlers(deps), logger);
   addService(server, UsageServiceService, usageHandlers(deps), logger);
   addService(server, WebhooksServiceService, webhooksHandlers(deps), logger);
   addReflection(server);

@@ -2,6 +2,7 @@ import type { BudgetUse } from "../domain/budget-records.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
+import type { Federation, FederationEvent, TrainerNode, TrainingRound } from "../domain/training-records.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 
 /** The type of each collection's records. */
@@ -42,6 +43,10 @@ export interface Records {
   deliveries: Delivery;
   trainedModels: TrainedModel;
   trainedVersions: TrainedVersion;
+  federations: Federation;
+  trainingRounds: TrainingRound;
+  federationEvents: FederationEvent;
+  trainerNodes: TrainerNode;
 }
 
 export type CollectionName = keyof Records;
@@ -125,6 +130,13 @@ export const INDEXES = {
     byOrganization: { fields: ["organizationId", "createdAt"] },
   },
   trainedVersions: { byModel: { fields: ["modelId", "version"], unique: true } },
+  federations: { byOrganization: { fields: ["organizationId", "createdAt"] }, byDue: { fields: ["dueAt"] } },
+  trainingRounds: { byFederation: { fields: ["federationId", "round"] } },
+  federationEvents: { byFederation: { fields: ["federationId", "sequence"] } },
+  trainerNodes: {
+    byOrganization: { fields: ["organizationId", "createdAt"] },
+    byTeamAndUrl: { fields: ["teamId", "url"], unique: true },
+  },
 } as const satisfies Definitions;
 
 export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;

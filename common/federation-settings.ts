@@ -1,0 +1,82 @@
+import { z } from "zod";
+
+// How a federation trains: checked where it is created, read by the coordinator that does the work.
+
+/** What a request may name; those after the line wait for single updates instead of rounds. */
+export const SYNCHRONOUS_STRATEGIES = [
+  ...["mean", "fedavg", "fedavgm", "fedprox", "fedadam", "fedyogi", "fedadagrad", "fednova", "scaffold", "qfedavg"],
+  ...["median", "trimmed_mean", "krum", "multi_krum", "bulyan", "geometric_median", "fltrust", "norm_clip"],
+] as const;
+export const ASYNCHRONOUS_STRATEGIES = ["fedasync", "fedbuff"] as const;
+const STRATEGIES: readonly string[] = [...SYNCHRONOUS_STRATEGIES, ...ASYNCHRONOUS_STRATEGIES];
+
+const ROUNDS_MAX = 100_000;
+const DAY_MS = 86_400_000;
+const DEADLINE_MS = 600_000;
+
+const strategyName = z.string().refine((name) => STRATEGIES.includes(name), `must be one of: ${STRATEGIES.join(", ")}`);
+
+const task = z.object({
+  /** Of a built-in task, or of what the participants' own functions know by it. */
+  name: z.string().min(1).max(100).default("softmax"),
+  /** Sent as `config` with every call: epochs, lr, batch_size, seed, ... */
+  config: z.record(z.string().max(100), z.json()).default({}),
+  /** Sent to participants that have no `dataset` of their own; a partition without an index gets one for each of them. */
+  dataset: z.json().optional(),
+});
+
+const strategy = z.looseObject({ name: strategyName });
+
+const privacy = z.object({
+  mode: z.enum(["central", "local"], "must be central or local"),
+  clipNorm: z.number().positive("must be above 0"),
+  noiseMultiplier: z.number().positive("must be above 0").max(1e6),
+  delta: z.number().gt(0, "must be above 0").lt(1, "must be below 1"),
+  /** The federation ends before the round that would spend more. */
+  epsilonBudget: z.number().positive("must be above 0").optional(),
+});
+
+const evaluation = z.object({
+  /** On one node's held-out data, or on every participant's own. */
+  mode: z.enum(["held_out", "sites", "none"], "must be held_out, sites or none").default("held_out"),
+  /** Which participant evaluates held-out data; the first that can be reached where absent. */
+  participant: z.int().min(0).optional(),
+  dataset: z.json().optional(),
+  /** Training ends early at this accuracy, */
+  target: z.number().min(0).max(1).optional(),
+  /** or after so many rounds without a better one. */
+  patience: z.int().min(1).max(ROUNDS_MAX).optional(),
+});
+
+export const federationSettingsFields = {
+  task: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), task),
+  strategy: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), strategy).default({ name: "fedavg" }),
+  rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX).default(10),
+  /** Of the participants, for each round. */
+  fraction: z.number().gt(0, "must be above 0").max(1, "must be at most 1").default(1),
+  /** How many more are asked than are waited for: 0.3 asks 30 % more. */
+  overSelect: z.number().min(0).max(10).default(0),
+  /** A round with fewer is not aggregated; half of those asked where absent. */
+  minResults: z.int().min(1, "must be at least 1").max(10_000).optional(),
+  deadlineMs: z.int().min(100, "must be at least 100").max(DAY_MS).default(DEADLINE_MS),
+  /** How long it waits for enough participants before it begins. */
+  startDeadlineMs: z.int().min(100).max(DAY_MS).default(DEADLINE_MS),
+  dp: privacy.optional(),
+  eval: evaluation.default({ mode: "held_out" }),
+  /** How a round's budget is shared. */
+  rewards: z
+    .object({ by: z.enum(["samples", "cosine", "leave_one_out"], "must be samples, cosine or leave_one_out").default("samples") })
+    .default({ by: "samples" }),
+  /** Of the participants chosen for a round, and of fresh models. */
+  seed: z
+    .int()
+    .min(0)
+    .max(2 ** 32 - 1)
+    .default(1),
+};
+
+export const federationSettings = z.object(federationSettingsFields);
+export type FederationSettings = z.infer<typeof federationSettings>;
+
+export const isAsynchronous = ({ strategy: { name } }: Pick<FederationSettings, "strategy">): boolean =>
+  (ASYNCHRONOUS_STRATEGIES as readonly string[]).includes(name);

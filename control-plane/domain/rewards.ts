@@ -1,0 +1,33 @@
+/** Contributions are compared as integers, so that no rounding of floats can lose or make money. */
+const SCALE = 2 ** 40;
+
+/**
+ * A budget in parts that follow the contributions and sum to it exactly: every part rounded down, and what is left given one by one to
+ * those with the largest remainders, the earlier first where they are equal. Where nobody contributed anything all get the same.
+ */
+export function shareOut(budget: bigint, contributions: readonly number[]): bigint[] {
+  if (budget < 0n) throw new Error(`a budget cannot be ${budget}`);
+  if (contributions.length === 0) throw new Error("a budget needs somebody to be shared among");
+  const weights = wholeWeights(contributions);
+  const total = weights.reduce((sum, weight) => sum + weight, 0n);
+  const parts = weights.map((weight, index) => ({ index, share: (budget * weight) / total, remainder: (budget * weight) % total }));
+  let left = budget - parts.reduce((sum, { share }) => sum + share, 0n);
+  const shares = parts.map(({ share }) => share);
+  const inLine = parts.toSorted((one, other) =>
+    one.remainder === other.remainder ? one.index - other.index : one.remainder > other.remainder ? -1 : 1,
+  );
+  for (const { index } of inLine) {
+    if (left === 0n) break;
+    shares[index] = (shares[index] as bigint) + 1n;
+    left -= 1n;
+  }
+  return shares;
+}
+
+/** What is below zero or no number contributed nothing. */
+function wholeWeights(contributions: readonly number[]): bigint[] {
+  const counted = contributions.map((given) => (Number.isFinite(given) && given > 0 ? given : 0));
+  const largest = Math.max(...counted);
+  if (largest === 0) return counted.map(() => 1n);
+  return counted.map((given) => BigInt(Math.round((given / largest) * SCALE)));
+}

@@ -1,0 +1,93 @@
+import { AppError } from "../../common/errors.ts";
+import type { ServiceHandlers } from "../../common/grpc/server.ts";
+import {
+  CreateNodeResponse,
+  DeleteNodeResponse,
+  JoinFederationResponse,
+  type TrainingServiceService,
+} from "../../proto/gen/tributary/training/v1/training.ts";
+import { readPage } from "../stores/page.ts";
+import { putFederation } from "../writes/federations.ts";
+import type { ControlDeps } from "./deps.ts";
+import { metaOf, pageOf } from "./messages.ts";
+import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
+import { nodeMessage } from "./training-messages.ts";
+import { checkNodeUrl, nodeFor } from "./training-participants.ts";
+import { write } from "./write.ts";
+
+type Handlers = ServiceHandlers<typeof TrainingServiceService>;
+
+/** The trainer nodes a team knows, and how a participant that nobody can call takes its place. */
+export function trainingNodeHandlers(
+  deps: ControlDeps,
+): Pick<Handlers, "createNode" | "listNodes" | "getNode" | "deleteNode" | "joinFederation"> {
+  return {
+    async createNode(request, context) {
+      const actor = await requireTrainingActor(deps, context);
+      const team = await teamForNew(deps.store, actor, request.teamId);
+      const url = checkNodeUrl(deps, request.url, "body.url");
+      return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
+        if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {
+          throw new AppError("ALREADY_EXISTS", "The team has a node of this address already.", {
+            details: [{ path: "body.url", message: "is taken" }],
+          });
+        }
+        const node = await nodeFor(deps, tx, { team, url, name: request.name, token: request.token }, now);
+        await audit({ action: "node.create", target: node.id, organizationId: team.organizationId, details: { url } });
+        return { node: nodeMessage(node) };
+      });
+    },
+
+    async listNodes(request, context) {
+      const actor = await requireTrainingActor(deps, context);
+      const visible = await actor.teamIds(deps.store);
+      const page = pageOf(request.page);
+      const { records, total } = await readPage(deps.store, "trainerNodes", {
+        ...page,
+        range: { index: "byOrganization", equals: [actor.organizationId], reverse: true },
+        where: ({ teamId }) => visible === "all" || visible.has(teamId),
+      });
+      return { nodes: records.map((node) => nodeMessage(node)), meta: metaOf(page, total) };
+    },
+
+    async getNode({ id, withToken }, context) {
+      const actor = await requireTrainingActor(deps, context);
+      const found = await deps.store.get("trainerNodes", id);
+      const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
+      return { node: nodeMessage(node, withToken ? deps.secrets : undefined) };
+    },
+
+    async deleteNode({ id }, context) {
+      const actor = await requireTrainingActor(deps, context);
+      return write(deps, context, { actor: actor.person, codec: DeleteNodeResponse }, async ({ tx, audit }) => {
+        const { found: node, role } = await requireVisible(tx, { actor, found: await tx.get("trainerNodes", id), what: "node" });
+        requireManager(role);
+        await tx.remove("trainerNodes", node.id);
+        await audit({ action: "node.delete", target: node.id, organizationId: node.organizationId });
+        return {};
+      });
+    },
+
+    async joinFederation({ token }, context) {
+      const hash = deps.secrets.tokenHash(token);
+      const federationId = await federationOfToken(deps, hash);
+      return write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
+        const federation = federationId === undefined ? undefined : await tx.get("federations", federationId);
+        const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
+        if (!federation || !place) throw new AppError("UNAUTHORIZED", "This join token is not valid.");
+        const participants = federation.participants.map((one) => (one.id === place.id ? { ...one, joined: true } : one));
+        const told = place.joined ? [] : [{ type: "participant.joined", data: { participantId: place.id } }];
+        await putFederation(tx, { ...federation, participants }, told, now);
+        return { federationId: federation.id, participantId: place.id, secret: deps.secrets.open(place.sealedSecret).toString() };
+      });
+    },
+  };
+}
+
+/** The id is not in the token, so that a token tells nothing: it is looked for among the federations that wait. */
+async function federationOfToken({ store }: ControlDeps, hash: string): Promise<string | undefined> {
+  for await (const federation of store.scan("federations", { index: "byDue" })) {
+    if (federation.participants.some(({ joinHash }) => joinHash === hash)) return federation.id;
+  }
+  return undefined;
+}

@@ -1,0 +1,113 @@
+import { AppError } from "../../common/errors.ts";
+import { toJson } from "../../common/json.ts";
+import { isOver, stateAfter } from "../domain/federation-state.ts";
+import type { Federation, TrainingRound } from "../domain/training-records.ts";
+import { collect } from "../stores/page.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
+import { returnBudget } from "./round-money.ts";
+
+export interface EventInput {
+  type: string;
+  data?: Readonly<Record<string, unknown>>;
+}
+
+export const roundId = (federationId: string, round: number): string => `${federationId}/${String(round).padStart(9, "0")}`;
+
+/** Writes a federation and, in the same transaction, what whoever follows it is told. */
+export async function putFederation(
+  tx: Transaction,
+  federation: Federation,
+  events: readonly EventInput[],
+  now: number,
+): Promise<Federation> {
+  let eventSeq = federation.eventSeq;
+  for (const { type, data = {} } of events) {
+    eventSeq += 1;
+    const id = roundId(federation.id, eventSeq);
+    await tx.insert("federationEvents", { id, federationId: federation.id, sequence: eventSeq, type, data: toJson(data), at: now });
+  }
+  const written = { ...federation, eventSeq, updatedAt: now };
+  await tx.put("federations", written);
+  return written;
+}
+
+/** The federation that has waited longest for a coordinator, now held by the asker. */
+export async function claimFederation(
+  tx: Transaction,
+  { claim, leaseMs }: { claim: string; leaseMs: number },
+  now: number,
+): Promise<Federation | undefined> {
+  const [federation] = await collect(tx.scan("federations", { index: "byDue", before: now + 1, limit: 1 }));
+  if (!federation) return undefined;
+  const held = { ...federation, claim, dueAt: now + leaseMs };
+  await tx.put("federations", held);
+  return held;
+}
+
+/** The lease begun anew; undefined where the claim is another's by now, or nobody's. */
+export async function renewFederation(
+  tx: Transaction,
+  { id, claim, leaseMs }: { id: string; claim: string; leaseMs: number },
+  now: number,
+): Promise<Federation | undefined> {
+  const federation = await tx.get("federations", id);
+  if (federation?.claim !== claim) return undefined;
+  const held = { ...federation, dueAt: now + leaseMs };
+  await tx.put("federations", held);
+  return held;
+}
+
+/** The federation as its holder may change it. A coordinator that lost its claim changes nothing. */
+export async function requireClaim(reader: Reader, { id, claim }: { id: string; claim: string }): Promise<Federation> {
+  const federation = await reader.get("federations", id);
+  if (!federation) throw new AppError("NOT_FOUND", "There is no such federation.");
+  if (federation.claim !== claim) throw new AppError("RECORD_CHANGED", "The claim on this federation is lost.");
+  return federation;
+}
+
+/** The round that is open; a federation has one at most. */
+export async function openRoundOf(reader: Reader, federation: Federation): Promise<TrainingRound | undefined> {
+  const round = await reader.get("trainingRounds", roundId(federation.id, federation.head.round + 1));
+  return round && round.state !== "abandoned" ? round : undefined;
+}
+
+/** Pauses, resumes or stops. Whoever works on it finds its claim gone with the next step. */
+export async function controlFederation(
+  tx: Transaction,
+  { federation, action }: { federation: Federation; action: "pause" | "resume" | "stop" },
+  now: number,
+): Promise<Federation> {
+  const state = stateAfter(federation.state, action);
+  const freed = withoutClaim(federation);
+  if (action === "stop") await abandonRound(tx, federation, now);
+  const next: Federation = action === "resume" ? { ...freed, state, dueAt: now } : { ...freed, state };
+  return putFederation(tx, next, [{ type: `federation.${action === "resume" ? "resumed" : state}`, data: { state } }], now);
+}
+
+/** The end of a federation: nothing is due any more, and what was set aside for a round that did not come to its end is given back. */
+export async function endFederation(
+  tx: Transaction,
+  {
+    federation,
+    outcome,
+  }: { federation: Federation; outcome: { state: "completed" | "failed"; failure?: { code: string; message: string } } },
+  now: number,
+): Promise<Federation> {
+  const state = stateAfter(federation.state, outcome.state === "completed" ? "complete" : "fail");
+  await abandonRound(tx, federation, now);
+  const ended: Federation = { ...withoutClaim(federation), state, ...(outcome.failure ? { failure: outcome.failure } : {}) };
+  return putFederation(tx, ended, [{ type: `federation.${state}`, data: { ...outcome, headRound: federation.head.round } }], now);
+}
+
+function withoutClaim(federation: Federation): Federation {
+  const { claim: _claim, dueAt: _due, waitingFor: _for, waitingUntil: _until, ...rest } = federation;
+  return rest;
+}
+
+async function abandonRound(tx: Transaction, federation: Federation, now: number): Promise<void> {
+  if (isOver(federation.state)) return;
+  const round = await openRoundOf(tx, federation);
+  if (!round) return;
+  await returnBudget(tx, { federation, round }, now);
+  await tx.put("trainingRounds", { ...round, state: "abandoned", budgetNanoUsd: 0n });
+}
