@@ -1,0 +1,89 @@
+import { Packr, Unpackr } from "msgpackr/index-no-eval";
+import type { Logger } from "../../common/logger.ts";
+import { type ComputePool, createPool } from "../pool/pool.ts";
+import type { BlobFolder } from "./blob-folder.ts";
+
+export interface AggregationInput {
+  /** In the order of the record. */
+  readonly updates: readonly { readonly hash: string; readonly weight: number; readonly id: string }[];
+  readonly strategy: Readonly<Record<string, unknown>>;
+  /** "" for none. */
+  readonly base: string;
+  readonly state: string;
+}
+
+export interface ClientFigures {
+  readonly norm: number | undefined;
+  readonly cosine: number | undefined;
+  readonly kept: boolean;
+}
+
+export interface AggregationResult {
+  readonly parameters: Uint8Array;
+  readonly state: Uint8Array | undefined;
+  /** By the id of the update. */
+  readonly clients: ReadonlyMap<string, ClientFigures>;
+}
+
+export interface Aggregation {
+  run(input: AggregationInput, signal: AbortSignal): Promise<AggregationResult>;
+  close(): Promise<void>;
+}
+
+const TASK_MS_MAX = 3_600_000;
+const HEAP_MB = 2048;
+
+/**
+ * The participants' own `/aggregate`, in threads of this process, over updates that are read from the blob folder one by one: so what a
+ * round makes is what every node makes of the same updates, byte for byte, and memory grows with the model and not with the participants.
+ */
+export function createAggregation(options: { blobs: BlobFolder; recordBytes: number; logger: Logger; threads?: number }): Aggregation {
+  const { blobs, recordBytes, logger, threads = 1 } = options;
+  let pool: ComputePool | undefined;
+  // Threads are made when the first round needs them: a coordinator without work starts at once and holds nothing.
+  const poolNow = (): ComputePool => {
+    pool ??= createPool({
+      threads,
+      queueMax: 10_000,
+      taskTimeoutMs: TASK_MS_MAX,
+      workerHeapMb: HEAP_MB,
+      workerData: { fallback: undefined, blobFolder: blobs.folder, recordBytesInMemory: recordBytes },
+      logger,
+    });
+    return pool;
+  };
+  return {
+    run: async ({ updates, strategy, base, state }, signal) => {
+      const fields = {
+        parameters_refs: updates.map(({ hash }) => `sha256:${hash}`),
+        weights: updates.map(({ weight }) => weight),
+        client_ids: updates.map(({ id }) => id),
+        strategy,
+        on_invalid: "drop",
+        ...(base === "" ? {} : { base_ref: `sha256:${base}` }),
+        ...(state === "" ? {} : { state: await blobs.read(state) }),
+      };
+      const body = Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(fields));
+      const task = { type: "call", operation: "aggregate", body, bodyType: "msgpack", answerType: "msgpack", seed: 0 } as const;
+      return readResult((await poolNow().run(task, { signal })).body);
+    },
+    close: async () => {
+      await pool?.close();
+    },
+  };
+}
+
+function readResult(bytes: Uint8Array): AggregationResult {
+  const answer = new Unpackr({ useRecords: false, mapsAsObjects: true }).unpack(bytes) as {
+    parameters: Uint8Array;
+    state?: Uint8Array;
+    clients: readonly { id: string; norm?: number; cosine?: number | null; accepted?: boolean }[];
+  };
+  return {
+    parameters: answer.parameters,
+    state: answer.state,
+    clients: new Map(
+      answer.clients.map(({ id, norm, cosine, accepted }) => [id, { norm, cosine: cosine ?? undefined, kept: accepted ?? true }]),
+    ),
+  };
+}

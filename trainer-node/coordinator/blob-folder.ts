@@ -1,0 +1,60 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ParticipantProblem } from "./participant-problem.ts";
+
+/** Updates and models by the SHA-256 of their bytes. What is in here was whole when it got its name. */
+export interface BlobFolder {
+  readonly folder: string;
+  /** Takes bytes in as they arrive, whatever their size; on disk before it resolves. */
+  keep(chunks: AsyncIterable<Uint8Array>): Promise<{ sha256: string; bytes: number }>;
+  keepBytes(bytes: Uint8Array): Promise<{ sha256: string; bytes: number }>;
+  read(sha256: string): Promise<Buffer>;
+  find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
+}
+
+export function openBlobFolder({ folder, bytesMax }: { folder: string; bytesMax: number }): BlobFolder {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const pathOf = (sha256: string): string => {
+    if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Error(`${sha256.slice(0, 80)} is not a SHA-256`);
+    return join(folder, sha256);
+  };
+  const find: BlobFolder["find"] = async (sha256) => {
+    const path = pathOf(sha256);
+    const found = await stat(path).catch(() => undefined);
+    return found && { path, bytes: found.size };
+  };
+  const keep: BlobFolder["keep"] = async (chunks) => {
+    const partial = join(folder, `.partial-${randomUUID()}`);
+    const hash = createHash("sha256");
+    const file = await open(partial, "wx", 0o600);
+    let bytes = 0;
+    try {
+      for await (const chunk of chunks) {
+        bytes += chunk.byteLength;
+        if (bytes > bytesMax) throw new ParticipantProblem(`it sent more than ${bytesMax} bytes`, { again: false });
+        hash.update(chunk);
+        await file.write(chunk);
+      }
+      await file.datasync();
+      const sha256 = hash.digest("hex");
+      await rename(partial, pathOf(sha256));
+      return { sha256, bytes };
+    } finally {
+      await file.close();
+      await rm(partial, { force: true });
+    }
+  };
+  return {
+    folder,
+    find,
+    keep,
+    keepBytes: (bytes) => keep(once(bytes)),
+    read: (sha256) => readFile(pathOf(sha256)),
+  };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

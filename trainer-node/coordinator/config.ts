@@ -1,0 +1,54 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { countSetting, portSetting, readConfig } from "../../common/config.ts";
+
+const shape = {
+  /** Where trained parameters are handed out by their hash; 0: any free port. */
+  COORDINATOR_PORT: portSetting(5100),
+  HOST: z.string().default("127.0.0.1"),
+  CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
+  DATA_DIR: z.string().default("./data"),
+  /** Federations worked on at the same time. */
+  COORDINATOR_FEDERATIONS_MAX: countSetting(16, { min: 1, max: 1000 }),
+  /** Calls to participants at the same time, for each federation. */
+  COORDINATOR_CALLS_MAX: countSetting(64, { min: 1, max: 10_000 }),
+  /** How long the federations of a coordinator that died wait for another. */
+  COORDINATOR_LEASE_MS: countSetting(10_000, { min: 500, max: 600_000 }),
+  COORDINATOR_POLL_MS: countSetting(500, { min: 10, max: 60_000 }),
+  /** Of one update or model. */
+  COORDINATOR_BLOB_BYTES_MAX: countSetting(16 * 1024 ** 3, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
+  /** Clients' tensors that one aggregation keeps in memory; the rest is read from disk again. */
+  TRAINER_RECORD_BYTES: countSetting(64 * 1024 * 1024, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+  LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+};
+
+export interface CoordinatorConfig {
+  readonly port: number;
+  readonly host: string;
+  readonly controlAddress: string;
+  readonly blobFolder: string;
+  readonly federationsMax: number;
+  readonly callsMax: number;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly blobBytesMax: number;
+  readonly recordBytes: number;
+  readonly logLevel: string;
+}
+
+export function readCoordinatorConfig(environment: Readonly<Record<string, string | undefined>>): CoordinatorConfig {
+  const settings = readConfig(shape, environment);
+  return {
+    port: settings.COORDINATOR_PORT,
+    host: settings.HOST,
+    controlAddress: settings.CONTROL_ADDRESS,
+    blobFolder: resolve(settings.DATA_DIR, "coordinator-blobs"),
+    federationsMax: settings.COORDINATOR_FEDERATIONS_MAX,
+    callsMax: settings.COORDINATOR_CALLS_MAX,
+    leaseMs: settings.COORDINATOR_LEASE_MS,
+    pollMs: settings.COORDINATOR_POLL_MS,
+    blobBytesMax: settings.COORDINATOR_BLOB_BYTES_MAX,
+    recordBytes: settings.TRAINER_RECORD_BYTES,
+    logLevel: settings.LOG_LEVEL,
+  };
+}

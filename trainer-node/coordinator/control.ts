@@ -1,0 +1,99 @@
+import type { Clock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
+import type { CallOptions, ServiceClient } from "../../common/grpc/client.ts";
+import type {
+  CommitRoundRequest,
+  Failure,
+  Federation,
+  FederationWork,
+  Round,
+  RoundParticipant,
+  TrainingServiceService,
+} from "../../proto/gen/tributary/training/v1/training.ts";
+
+export type TrainingClient = ServiceClient<typeof TrainingServiceService>;
+
+/** Somebody else works on the federation, or nobody shall any more. */
+export class ClaimLost extends Error {
+  constructor(options?: { cause: unknown }) {
+    super("the claim on the federation is lost", options);
+    this.name = "ClaimLost";
+  }
+}
+
+/** The steps of one federation, in the name of one claim. Each may be repeated: what is done is not done twice. */
+export interface FederationControl {
+  renew(leaseMs: number): Promise<Federation>;
+  reportWaiting(waitingFor: string, until: number): Promise<void>;
+  openRound(participantIds: string[]): Promise<Round>;
+  recordResult(round: number, result: RoundParticipant): Promise<Round>;
+  setPhase(round: number, phase: string): Promise<void>;
+  commitRound(commit: Omit<CommitRoundRequest, "federationId" | "claim">): Promise<Federation>;
+  end(state: "completed" | "failed", failure?: Failure): Promise<void>;
+  /** Committed rounds after one, oldest first, a page of them. */
+  history(after: number): Promise<Round[]>;
+}
+
+const CALL_MS = 5000;
+const RETRY_MS = { first: 100, max: 2000 };
+/** A control plane that starts again is back by then; after that the work is given up, to be claimed again. */
+const RETRY_FOR_MS = 60_000;
+const HISTORY_PAGE = 50;
+
+export function bindControl(
+  client: TrainingClient,
+  { federationId, claim, clock, signal }: { federationId: string; claim: string; clock: Clock; signal: AbortSignal },
+): FederationControl {
+  const held = { federationId, claim };
+  const options: CallOptions = { deadlineMs: CALL_MS };
+  const persist = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => askAgain(ask, clock, signal);
+  return {
+    renew: async (leaseMs) => {
+      const { federation } = await client.renewFederation({ ...held, leaseMs: BigInt(leaseMs) }, options);
+      if (!federation) throw new ClaimLost();
+      return federation;
+    },
+    reportWaiting: async (waitingFor, until) => {
+      await persist(() => client.reportWaiting({ ...held, waitingFor, until: new Date(until) }, options));
+    },
+    openRound: async (participantIds) => sent((await persist(() => client.openRound({ ...held, participantIds }, options))).round),
+    recordResult: async (round, result) => sent((await persist(() => client.recordResult({ ...held, round, result }, options))).round),
+    setPhase: async (round, phase) => {
+      await persist(() => client.setPhase({ ...held, round, phase }, options));
+    },
+    commitRound: async (commit) => sent((await persist(() => client.commitRound({ ...held, ...commit }, options))).federation),
+    end: async (state, failure) => {
+      await persist(() => client.endFederation({ ...held, state, failure }, options));
+    },
+    history: async (after) => (await persist(() => client.getHistory({ federationId, after, limit: HISTORY_PAGE }, options))).rounds,
+  };
+}
+
+/** Federations that nobody works on, now ours. */
+export async function claimWork(
+  client: TrainingClient,
+  { claim, leaseMs, limit }: { claim: string; leaseMs: number; limit: number },
+): Promise<FederationWork[]> {
+  return (await client.claimFederations({ claim, leaseMs: BigInt(leaseMs), limit }, { deadlineMs: CALL_MS })).work;
+}
+
+async function askAgain<Answer>(ask: () => Promise<Answer>, clock: Clock, signal: AbortSignal): Promise<Answer> {
+  const begunMs = clock.monotonicMs();
+  for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(RETRY_MS.max, delayMs * 2)) {
+    signal.throwIfAborted();
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown;
+      if (thrown.code === "RECORD_CHANGED" || thrown.code === "NOT_FOUND") throw new ClaimLost({ cause: thrown });
+      const isPassing = thrown.code === "UNAVAILABLE" || thrown.code === "DB_TIMEOUT";
+      if (!isPassing || clock.monotonicMs() - begunMs > RETRY_FOR_MS) throw thrown;
+      await clock.sleep(delayMs, signal);
+    }
+  }
+}
+
+function sent<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error("the control plane left out what it was asked for");
+  return value;
+}

@@ -1,0 +1,106 @@
+import { federationSettings } from "../../common/federation-settings.ts";
+import { newId } from "../../common/ids.ts";
+import type { FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
+import { bindControl, ClaimLost, claimWork, type FederationControl, type TrainingClient } from "./control.ts";
+import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
+import { runFederation } from "./run-federation.ts";
+
+export interface CoordinatorOptions {
+  readonly client: TrainingClient;
+  readonly federationsMax: number;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+}
+
+/** Claims federations that nobody works on and works on them. Holds nothing that the control plane and the blob folder do not have. */
+export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOptions): { stop(): Promise<void> } {
+  const { clock, logger } = deps;
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  const begin = (work: FederationWork, claim: string): void => {
+    const done = workOn(deps, options, { work, claim, stopping: stopping.signal }).catch((error: unknown) => {
+      logger.error(
+        { federation: work.federation?.id, error: error instanceof Error ? error.stack : String(error) },
+        "the work was given up",
+      );
+    });
+    running.add(done);
+    void done.finally(() => running.delete(done));
+  };
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      const claim = newId("claim", deps);
+      const limit = options.federationsMax - running.size;
+      const claimed = limit <= 0 ? [] : await claimWork(options.client, { claim, leaseMs: options.leaseMs, limit }).catch(() => []);
+      for (const work of claimed) begin(work, claim);
+      await clock.sleep(options.pollMs, stopping.signal).catch(() => {});
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await loop;
+      await Promise.all(running);
+    },
+  };
+}
+
+async function workOn(
+  deps: CoordinatorDeps,
+  options: CoordinatorOptions,
+  { work, claim, stopping }: { work: FederationWork; claim: string; stopping: AbortSignal },
+): Promise<void> {
+  const { federation, round } = work;
+  if (!federation) return;
+  const lost = new AbortController();
+  const signal = AbortSignal.any([stopping, lost.signal]);
+  const bound = { federationId: federation.id, claim, clock: deps.clock };
+  const control = bindControl(options.client, { ...bound, signal });
+  const renewing = renewUntil(deps, { control, leaseMs: options.leaseMs, signal, lose: () => lost.abort(new ClaimLost()) });
+  try {
+    const members = federation.participants.filter(({ url }) => url !== "");
+    const run: FederationRun = {
+      deps,
+      control,
+      settings: federationSettings.parse(JSON.parse(federation.settings)),
+      members,
+      signal,
+      federation,
+    };
+    await runFederation(run, { isRoundOpen: round !== undefined });
+  } catch (thrown) {
+    if (thrown instanceof FederationFailed) {
+      await control.end("failed", { code: thrown.code, message: thrown.message });
+    } else if (!signal.aborted && !(thrown instanceof ClaimLost)) {
+      throw thrown;
+    }
+  } finally {
+    lost.abort();
+    await renewing;
+    // Whoever starts next need not wait for the lease to end.
+    if (stopping.aborted) await control.renew(RELEASE_MS).catch(() => {});
+  }
+}
+
+const RELEASE_MS = 100;
+
+async function renewUntil(
+  { clock, logger }: CoordinatorDeps,
+  { control, leaseMs, signal, lose }: { control: FederationControl; leaseMs: number; signal: AbortSignal; lose: () => void },
+): Promise<void> {
+  let heldUntilMs = clock.monotonicMs() + leaseMs;
+  while (!signal.aborted) {
+    await clock.sleep(leaseMs / 3, signal).catch(() => {});
+    if (signal.aborted) return;
+    const askedMs = clock.monotonicMs();
+    try {
+      await control.renew(leaseMs);
+      heldUntilMs = askedMs + leaseMs;
+    } catch (thrown) {
+      if (thrown instanceof ClaimLost) return lose();
+      logger.warn({ error: String(thrown) }, "a lease could not be renewed");
+      // Another may have it by now. The control plane refuses our writes then; working on would be for nothing.
+      if (clock.monotonicMs() > heldUntilMs + leaseMs) return lose();
+    }
+  }
+}

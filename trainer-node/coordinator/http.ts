@@ -1,0 +1,47 @@
+import { createReadStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import express, { type Express, type Request, type Response } from "express";
+import type { Logger } from "../../common/logger.ts";
+import { TrainerError } from "../errors.ts";
+import { errorResponse } from "../http/error-response.ts";
+import { onlyMethods } from "../http/methods.ts";
+import type { BlobFolder } from "./blob-folder.ts";
+import type { Verification } from "./verify.ts";
+
+export interface CoordinatorDoors {
+  readonly blobs: BlobFolder;
+  verify(federationId: string, signal: AbortSignal): Promise<Verification>;
+  readonly logger: Logger;
+}
+
+/** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
+export function createCoordinatorApp({ blobs, verify, logger }: CoordinatorDoors): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.get("/health", (_request, response) => void response.json({ status: "ok" }));
+  app.get("/v1/blobs/:sha256", async (request, response) => sendBlob(blobs, request, response));
+  app.all("/v1/blobs/:sha256", onlyMethods("GET", "HEAD"));
+  app.get("/v1/federations/:id/verify", async (request, response) => {
+    const left = new AbortController();
+    response.once("close", () => left.abort());
+    response.json(await verify(String(request.params["id"]), left.signal));
+  });
+  app.use((request) => {
+    throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);
+  });
+  app.use(errorResponse(logger));
+  return app;
+}
+
+async function sendBlob(blobs: BlobFolder, request: Request, response: Response): Promise<void> {
+  const sha256 = String(request.params["sha256"]);
+  const found = /^[0-9a-f]{64}$/.test(sha256) ? await blobs.find(sha256) : undefined;
+  if (!found) throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${sha256.slice(0, 64)} here.`);
+  response.setHeader("content-type", "application/octet-stream");
+  response.setHeader("content-length", String(found.bytes));
+  response.setHeader("etag", `"${sha256}"`);
+  if (request.method === "HEAD") return void response.end();
+  // A reader that leaves early is no fault of ours.
+  await pipeline(createReadStream(found.path), response).catch(() => response.destroy());
+}

@@ -1,0 +1,34 @@
+import { decodeParameters } from "../codec/parameters.ts";
+import { InputProblem } from "../compute/problem.ts";
+import { firstNonFinite, isFloat } from "../compute/tensor.ts";
+import { TrainerError } from "../errors.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+
+/** What an update looks like from outside; equal for all updates that can be combined. "opaque": only participants can read it. */
+export type Layout = string;
+export const OPAQUE: Layout = "opaque";
+
+/** Looked at before it counts: what cannot be combined with the others is one participant's failure, not the round's. */
+export function inspectUpdate(bytes: Uint8Array): Layout {
+  if (bytes.byteLength === 0) throw new ParticipantProblem("its parameters are empty", { again: false });
+  try {
+    const { tensors } = decodeParameters(bytes);
+    for (const tensor of tensors) {
+      const element = isFloat(tensor) ? firstNonFinite(tensor.data) : -1;
+      if (element >= 0) throw new ParticipantProblem(`NON_FINITE: tensor "${tensor.name}" has a NaN or infinity`, { again: false });
+    }
+    return JSON.stringify(tensors.map(({ name, dtype, shape }) => [name, dtype, [...shape]]).sort());
+  } catch (thrown) {
+    // Not ours to read, and never unpickled; those who sent it can combine it.
+    if (thrown instanceof TrainerError && thrown.kind === "UNSUPPORTED_PARAMETERS") return OPAQUE;
+    if (thrown instanceof InputProblem || thrown instanceof TrainerError) throw new ParticipantProblem(thrown.message, { again: false });
+    throw thrown;
+  }
+}
+
+export function requireLayout(found: Layout, expected: Layout | undefined): void {
+  if (expected === undefined || found === expected) return;
+  if (found === OPAQUE)
+    throw new ParticipantProblem("its parameters are of a kind that the others' are not, and nobody here can read", { again: false });
+  throw new ParticipantProblem("SHAPE_MISMATCH: its tensors are not named, typed and shaped as the others' are", { again: false });
+}

@@ -1,0 +1,44 @@
+import { systemClock as clock } from "../../common/clock.ts";
+import { openChannel } from "../../common/grpc/client.ts";
+import { createLogger } from "../../common/logger.ts";
+import { onShutdown, report, runMain } from "../../common/process.ts";
+import { systemRandom as random } from "../../common/random.ts";
+import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
+import { startServer } from "../server.ts";
+import { createAggregation } from "./aggregation.ts";
+import { openBlobFolder } from "./blob-folder.ts";
+import { readCoordinatorConfig } from "./config.ts";
+import { startCoordinator } from "./coordinator.ts";
+import { createCoordinatorApp } from "./http.ts";
+import { createNodeCalls } from "./node-call.ts";
+import { createParticipants } from "./participants.ts";
+import { verifyFederation } from "./verify.ts";
+
+const STOP_GRACE_MS = 5000;
+
+await runMain("tributary coordinator", async () => {
+  const config = readCoordinatorConfig(process.env);
+  const logger = createLogger("coordinator", config.logLevel);
+  const channel = openChannel(config.controlAddress);
+  const client = channel.service(TrainingServiceService);
+  const blobs = openBlobFolder({ folder: config.blobFolder, bytesMax: config.blobBytesMax });
+  const aggregation = createAggregation({ blobs, recordBytes: config.recordBytes, logger });
+  const nodes = createNodeCalls({ clock, random });
+  const participants = createParticipants({ call: nodes.call, blobs });
+  const deps = { participants, aggregation, blobs, clock, random, logger, callsMax: config.callsMax };
+  const app = createCoordinatorApp({
+    blobs,
+    logger,
+    verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
+  });
+  const server = await startServer(app, { host: config.host, port: config.port, clock });
+  const coordinator = startCoordinator(deps, { ...config, client });
+  onShutdown(logger, async () => {
+    await server.stop(STOP_GRACE_MS);
+    await coordinator.stop();
+    await Promise.all([aggregation.close(), nodes.close()]);
+    channel.close();
+  });
+  logger.info({ port: server.port }, "ready");
+  report({ type: "ready", port: server.port });
+});

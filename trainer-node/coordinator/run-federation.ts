@@ -1,0 +1,77 @@
+import { AppError } from "../../common/errors.ts";
+import type { FederationSettings } from "../../common/federation-settings.ts";
+import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
+import { FederationFailed, type FederationRun } from "./deps.ts";
+import { epsilonAfter } from "./privacy-budget.ts";
+import { runRound } from "./run-round.ts";
+import { waitForParticipants } from "./wait-for-participants.ts";
+
+const CREDIT_LOOK_MS = 1000;
+
+/** A federation from wherever it stands to its end. Throws FederationFailed with what people should know. */
+export async function runFederation(run: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
+  const { settings, control } = run;
+  const progress = await openProgress(run);
+  let { federation } = run;
+  if (!isRoundOpen && federation.headRound < settings.rounds) await waitForParticipants(run);
+  while (federation.headRound < settings.rounds && !progress.isEnough()) {
+    refuseOverspending(settings, federation.headRound);
+    federation = await withCredit({ ...run, federation }, () => runRound({ ...run, federation }));
+    progress.add(federation.accuracy);
+  }
+  await control.end("completed");
+}
+
+/** Before the round that would spend too much, not after it. */
+function refuseOverspending({ dp }: FederationSettings, committed: number): void {
+  if (dp?.epsilonBudget === undefined) return;
+  const next = epsilonAfter(dp, committed + 1);
+  if (next <= dp.epsilonBudget) return;
+  throw new FederationFailed(
+    "QUOTA_EXCEEDED",
+    `The privacy budget is used up: another round would make epsilon ${next.toFixed(3)}, the budget is ${dp.epsilonBudget}.`,
+  );
+}
+
+/** A round whose budget cannot be set aside waits for credit as it would for participants. */
+async function withCredit(run: FederationRun, work: () => Promise<Federation>): Promise<Federation> {
+  const { deps, control, settings, signal } = run;
+  const until = deps.clock.now() + settings.startDeadlineMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code !== "QUOTA_EXCEEDED") throw thrown;
+      if (deps.clock.now() >= until) throw new FederationFailed("QUOTA_EXCEEDED", thrown.message);
+      await control.reportWaiting(`credit: ${thrown.message}`, until);
+      await deps.clock.sleep(CREDIT_LOOK_MS, signal);
+    }
+  }
+}
+
+/** Whether training is good enough, or stands still. Read from the rounds, so that a new coordinator knows what the old one did. */
+async function openProgress({
+  settings,
+  control,
+  federation,
+}: FederationRun): Promise<{ add(accuracy: number | undefined): void; isEnough(): boolean }> {
+  const { target, patience } = settings.eval;
+  let best = Number.NEGATIVE_INFINITY;
+  let rounds = 0;
+  let bestRound = 0;
+  const add = (accuracy: number | undefined): void => {
+    rounds++;
+    if (accuracy === undefined || accuracy <= best) return;
+    best = accuracy;
+    bestRound = rounds;
+  };
+  if (target !== undefined || patience !== undefined) {
+    while (rounds < federation.headRound) {
+      const page = await control.history(rounds);
+      if (page.length === 0) break;
+      for (const { accuracy } of page) add(accuracy);
+    }
+  }
+  const isEnough = () => (target !== undefined && best >= target) || (patience !== undefined && rounds - bestRound >= patience);
+  return { add, isEnough };
+}

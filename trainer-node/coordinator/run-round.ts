@@ -1,0 +1,77 @@
+import { canonicalJson } from "../../common/json.ts";
+import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import { collectUpdates } from "./collect-updates.ts";
+import { combineRound } from "./combine.ts";
+import { contributionsOf } from "./contributions.ts";
+import { FederationFailed, type FederationRun } from "./deps.ts";
+import { evaluateModel } from "./evaluate-model.ts";
+import { epsilonAfter } from "./privacy-budget.ts";
+import { quorum, roundSize, selectParticipants } from "./select.ts";
+
+/**
+ * One round, from choosing its participants to its commit. Every step is stored before the next begins: whoever begins again, after
+ * whatever ended the one before, finds the same participants and the updates that were accepted, and asks only for the rest.
+ */
+export async function runRound(run: FederationRun): Promise<Federation> {
+  const { control, settings, members, federation } = run;
+  const { wanted, asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
+  const chosen = selectParticipants(members, { count: asked, seed: settings.seed, round: federation.headRound + 1 });
+  const round = await control.openRound(chosen.map(({ id }) => id));
+  const needed = quorum({ minResults: settings.minResults, wanted });
+  const accepted = await trainPhase(run, round, { wanted, needed });
+  if (accepted.length < needed) {
+    const reasons = await failuresOf(run, round);
+    throw new FederationFailed("NOT_ENOUGH_RESULTS", `Round ${round.round} has ${accepted.length} of ${needed} results. ${reasons}`.trim());
+  }
+  return finishRound(run, round, accepted);
+}
+
+/** From stored updates to the committed round. */
+export async function finishRound(run: FederationRun, { round, state }: Round, accepted: readonly RoundParticipant[]): Promise<Federation> {
+  const { control, settings, federation } = run;
+  await control.setPhase(round, "aggregating");
+  const combined = await combineRound(run, round, accepted);
+  await control.setPhase(round, "evaluating");
+  const evaluation = await evaluateModel(run, combined.record.result, `${federation.id}/${round}`);
+  const participants = await contributionsOf(run, accepted, { combined, accuracy: evaluation?.accuracy });
+  run.deps.logger.info(
+    { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation?.accuracy },
+    "round done",
+  );
+  return control.commitRound({
+    round,
+    record: canonicalJson(combined.record),
+    stateBlob: combined.stateBlob,
+    participants,
+    accuracy: evaluation?.accuracy,
+    loss: evaluation?.loss,
+    epsilon: settings.dp ? epsilonAfter(settings.dp, round) : undefined,
+  });
+}
+
+async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {
+  const stored = acceptedIn(round);
+  // It was closed before whoever ran it was ended.
+  if (round.state === "aggregating" || round.state === "evaluating") return stored;
+  await run.control.setPhase(round.round, "training");
+  const names = new Set(round.participants.map(({ participantId }) => participantId));
+  const done = new Set(stored.map(({ participantId }) => participantId));
+  const missing = run.members.filter(({ id }) => names.has(id) && !done.has(id));
+  const latest = await collectUpdates(run, {
+    round: round.round,
+    missing,
+    accepted: stored,
+    wanted: size.wanted,
+    quorum: size.needed,
+  });
+  return latest ? acceptedIn(latest) : stored;
+}
+
+const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");
+
+/** What the participants that gave nothing said, for the person who reads why the federation failed. */
+async function failuresOf({ control }: FederationRun, round: Round): Promise<string> {
+  const { participants } = await control.openRound(round.participants.map(({ participantId }) => participantId));
+  const told = participants.filter(({ reason }) => reason !== "").map(({ participantId, reason }) => `${participantId}: ${reason}`);
+  return told.join("; ").slice(0, 800);
+}

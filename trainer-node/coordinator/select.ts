@@ -1,0 +1,42 @@
+import { hash } from "node:crypto";
+
+/** How many of a round's participants are waited for, and how many are asked so that so many answer. */
+export function roundSize({ participants, fraction, overSelect }: { participants: number; fraction: number; overSelect: number }): {
+  wanted: number;
+  asked: number;
+} {
+  const wanted = Math.max(1, Math.ceil(participants * fraction));
+  return { wanted, asked: Math.min(participants, Math.ceil(wanted * (1 + overSelect))) };
+}
+
+/** The participants of a round, chosen by the seed: a coordinator that begins again chooses the same. */
+export function selectParticipants<Participant extends { id: string }>(
+  participants: readonly Participant[],
+  { count, seed, round }: { count: number; seed: number; round: number },
+): Participant[] {
+  const ranked = participants.map((participant) => ({ participant, rank: hash("sha256", `${seed}/${round}/${participant.id}`, "hex") }));
+  const chosen = new Set(
+    ranked
+      .sort((left, right) => (left.rank < right.rank ? -1 : 1))
+      .slice(0, count)
+      .map(({ participant }) => participant),
+  );
+  return participants.filter((participant) => chosen.has(participant));
+}
+
+/** How many results a round needs at least. */
+export function quorum({ minResults, wanted }: { minResults: number | undefined; wanted: number }): number {
+  return Math.min(wanted, minResults ?? Math.max(1, Math.ceil(wanted / 2)));
+}
+
+/** A participant's data: its own, or the task's with its own part of it. */
+export function datasetOf(
+  participant: { dataset: string },
+  { shared, index, of }: { shared: unknown; index: number; of: number },
+): unknown {
+  if (participant.dataset !== "") return JSON.parse(participant.dataset) as unknown;
+  if (typeof shared !== "object" || shared === null) return shared;
+  const { partition } = shared as { partition?: unknown };
+  if (typeof partition !== "object" || partition === null || "index" in partition) return shared;
+  return { ...shared, partition: { of, ...partition, index } };
+}

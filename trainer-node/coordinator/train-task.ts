@@ -1,0 +1,29 @@
+import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { FederationRun } from "./deps.ts";
+import type { ParticipantTask } from "./participants.ts";
+import { datasetOf } from "./select.ts";
+
+/** What a participant is asked in a round: the head's parameters, its part of the data, the task's settings. */
+export function trainTask(run: FederationRun, participant: Participant, round: number): ParticipantTask {
+  const { settings, federation } = run;
+  const { dp, task, strategy, seed } = settings;
+  return {
+    parameters: federation.headBlob,
+    dataset: ownDataset(run, participant),
+    config: {
+      task: task.name,
+      // Fresh models must be the same everywhere, or their mean is none of them; later rounds differ by theirs.
+      seed: (seed + (federation.headBlob === "" ? 0 : round)) % 2 ** 32,
+      ...(strategy.name === "fedprox" && typeof strategy["mu"] === "number" ? { mu: strategy["mu"] } : {}),
+      ...task.config,
+      ...(dp?.mode === "local" ? { clip_norm: dp.clipNorm, noise_multiplier: dp.noiseMultiplier } : {}),
+    },
+    key: `${federation.id}/${round}/${participant.id}/${federation.headBlob.slice(0, 16)}`,
+    roundId: `${federation.id}/${round}`,
+  };
+}
+
+export function ownDataset({ federation, settings }: FederationRun, participant: Participant): unknown {
+  const index = federation.participants.findIndex(({ id }) => id === participant.id);
+  return datasetOf(participant, { shared: settings.task.dataset, index, of: federation.participants.length });
+}

@@ -1,0 +1,90 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
+import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { TrainingClient } from "./control.ts";
+import type { CoordinatorDeps } from "./deps.ts";
+
+export interface Verification {
+  readonly ok: boolean;
+  /** How many rounds were looked at. */
+  readonly rounds: number;
+  /** Of those, how many were made again and came out byte for byte the same. */
+  readonly remade: number;
+  readonly firstBad: { readonly round: number; readonly reason: string } | null;
+}
+
+const CALL_MS = 5000;
+const PAGE = 50;
+
+/**
+ * Every round of a federation again: the chain of records, the bytes behind every hash, and the aggregation itself. Rounds that
+ * participants combined, or that noise was added to, cannot be made again; of those the chain and the bytes are checked.
+ */
+export async function verifyFederation(
+  { aggregation, blobs }: Pick<CoordinatorDeps, "aggregation" | "blobs">,
+  { client, federationId, signal }: { client: TrainingClient; federationId: string; signal: AbortSignal },
+): Promise<Verification> {
+  const rounds = await allRounds(client, federationId, signal);
+  const links = rounds.map(({ record, recordHash }) => ({ record: JSON.parse(record) as RoundRecord, hash: recordHash }));
+  const broken = firstBrokenLink(links);
+  const isWhole = wholeness(blobs);
+  const verdict = (ok: boolean, remade: number, firstBad: Verification["firstBad"]) => ({ ok, rounds: rounds.length, remade, firstBad });
+  let remade = 0;
+  for (const { record } of broken ? links.slice(0, broken.round - 1) : links) {
+    signal.throwIfAborted();
+    const missing = await missingPart(record, isWhole);
+    if (missing !== undefined) return verdict(false, remade, { round: record.round, reason: missing });
+    if (record.made !== "aggregated") continue;
+    const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
+    const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
+    const { parameters } = await aggregation.run(input, signal);
+    const isSame = createHash("sha256").update(parameters).digest("hex") === record.result;
+    if (!isSame) return verdict(false, remade, { round: record.round, reason: "its updates do not give its result" });
+    remade++;
+  }
+  return verdict(!broken, remade, broken ?? null);
+}
+
+type IsWhole = (sha256: string) => Promise<boolean>;
+
+/** Whether a blob is there and is what its name says; looked at once. */
+function wholeness(blobs: CoordinatorDeps["blobs"]): IsWhole {
+  const whole = new Set<string>();
+  return async (sha256) => {
+    if (whole.has(sha256)) return true;
+    const found = await blobs.find(sha256);
+    if (!found || (await hashOf(found.path)) !== sha256) return false;
+    whole.add(sha256);
+    return true;
+  };
+}
+
+async function missingPart(record: RoundRecord, isWhole: IsWhole): Promise<string | undefined> {
+  const parts: [string, string | null][] = [
+    ["the base", record.base],
+    ["the strategy's state", record.state],
+    ...record.updates.map(({ hash }): [string, string] => ["an update", hash]),
+    ["the result", record.result],
+  ];
+  for (const [what, sha256] of parts) {
+    if (sha256 !== null && !(await isWhole(sha256))) return `${what}, ${sha256}, is missing or not what its hash says`;
+  }
+  return undefined;
+}
+
+async function allRounds(client: TrainingClient, federationId: string, signal: AbortSignal): Promise<Round[]> {
+  const rounds: Round[] = [];
+  for (;;) {
+    const after = rounds.at(-1)?.round ?? 0;
+    const page = await client.getHistory({ federationId, after, limit: PAGE }, { deadlineMs: CALL_MS, signal });
+    if (page.rounds.length === 0) return rounds;
+    rounds.push(...page.rounds);
+  }
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+}
