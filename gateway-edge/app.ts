@@ -9,11 +9,13 @@ import { requestId } from "./middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./middleware/security-headers.ts";
 import { openApiDocument } from "./openapi.ts";
 import { DOCS_CONTENT_POLICY, docsPage } from "./platform/docs-page.ts";
+import { federationOperations } from "./platform/federations.ts";
 import { type HealthParts, healthRoutes } from "./platform/health.ts";
 import { messagesDescription, platformOperations } from "./platform/operations.ts";
 import { PAYMENT_EVENTS_PATH, paymentEventsDescription, paymentEventsHandler } from "./platform/payment-events.ts";
 import { receiptKeyOperations } from "./platform/receipts.ts";
 import { trainedModelOperations } from "./platform/trained-models.ts";
+import { trainerNodeOperations } from "./platform/trainer-nodes.ts";
 import type { OperationDescription } from "./schemas/operation-description.ts";
 
 /** What the inference half brings. */
@@ -50,7 +52,13 @@ function configure(app: Express, { config }: EdgeDeps): void {
 
 function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   const router = Router({ caseSensitive: true });
-  const operations = [...platformOperations(deps), ...receiptKeyOperations(deps), ...trainedModelOperations(deps)];
+  const operations = [
+    ...platformOperations(deps),
+    ...receiptKeyOperations(deps),
+    ...trainedModelOperations(deps),
+    ...federationOperations(deps),
+    ...trainerNodeOperations(deps),
+  ];
   router.use(["/api", "/training"], noStore);
   router.post("/api/gw/messages", parts.messagesHandler);
   router.all("/api/gw/messages", allowOnly(["POST"]));

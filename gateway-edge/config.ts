@@ -9,6 +9,11 @@ const shape = {
   HOSTED_PORT: z.coerce.number("must be a port number").int().min(0).max(65_535).optional(),
   AUTH_PROFILE: z.enum(["gateway", "hosted"]).default("gateway"),
   CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
+  /** Where the coordinator hands out trained parameters and checks histories. */
+  COORDINATOR_URL: z
+    .url({ protocol: /^https?$/, error: "must be an http or https address" })
+    .transform((url) => url.replace(/\/+$/, ""))
+    .default("http://127.0.0.1:5100"),
   EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }),
   /** Several edge processes share the port; the kernel spreads connections over them. */
   EDGE_REUSE_PORT: flagSetting(false),
@@ -42,6 +47,7 @@ export interface EdgeConfig {
   hostedPort: number | undefined;
   authProfile: "gateway" | "hosted";
   controlAddress: string;
+  coordinatorUrl: string;
   edgeIndex: number;
   reusePort: boolean;
   trustProxy: readonly string[];
@@ -68,6 +74,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     hostedPort: settings.HOSTED_PORT,
     authProfile: settings.AUTH_PROFILE,
     controlAddress: settings.CONTROL_ADDRESS,
+    coordinatorUrl: settings.COORDINATOR_URL,
     edgeIndex: settings.EDGE_INDEX,
     reusePort: settings.EDGE_REUSE_PORT || settings.EDGES > 1,
     trustProxy: splitList(settings.TRUST_PROXY),

@@ -75,7 +75,9 @@ function describe(entry: OperationDescription, schemas: Record<string, JsonSchem
       : {}),
     responses: {
       ...Object.fromEntries(Object.entries(entry.responses).map(([status, response]) => [status, describeResponse(response, schemas)])),
-      ...(entry.path.startsWith("/api/") ? { default: describeResponse({ description: "An error.", schema: errorRecord }, schemas) } : {}),
+      ...(/^\/(api|training)\//.test(entry.path)
+        ? { default: describeResponse({ description: "An error.", schema: errorRecord }, schemas) }
+        : {}),
     },
   };
 }

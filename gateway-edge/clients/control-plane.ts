@@ -17,6 +17,7 @@ import {
 } from "../../proto/gen/tributary/records/v1/records.ts";
 import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { TrainedModelServiceService } from "../../proto/gen/tributary/training/v1/trained_models.ts";
+import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
 import { UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../../proto/gen/tributary/webhooks/v1/webhooks.ts";
 
@@ -33,6 +34,7 @@ export interface ControlPlane {
   readonly records: RecordsClient;
   readonly teams: ServiceClient<typeof TeamsServiceService>;
   readonly trainedModels: ServiceClient<typeof TrainedModelServiceService>;
+  readonly training: ServiceClient<typeof TrainingServiceService>;
   readonly usage: ServiceClient<typeof UsageServiceService>;
   readonly webhooks: ServiceClient<typeof WebhooksServiceService>;
   watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
@@ -62,6 +64,7 @@ export function connectControlPlane(address: string): ControlPlane {
     },
     teams: channel.service(TeamsServiceService),
     trainedModels: channel.service(TrainedModelServiceService),
+    training: channel.service(TrainingServiceService),
     usage: channel.service(UsageServiceService),
     webhooks: channel.service(WebhooksServiceService),
     watch: (request, options) => channel.stream(AccessServiceService.watch, request, options),

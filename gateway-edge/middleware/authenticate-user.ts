@@ -33,6 +33,14 @@ export function operatorToken(request: IncomingMessage): string {
   return secret === undefined ? bearerToken(request) : `key-sha256 ${secretSha256(secret).toString("hex")}`;
 }
 
+/** The same where any API key may come in place of a person, in x-gw-api-key or as the bearer. */
+export function userOrKeyToken(request: IncomingMessage): string {
+  const key = request.headers["x-gw-api-key"];
+  if (key === undefined) return operatorToken(request);
+  if (typeof key !== "string" || !/^sk-[^\s,]{13,253}$/.test(key)) throw unauthorized("The API key in x-gw-api-key is not valid.");
+  return `key-sha256 ${secretSha256(key).toString("hex")}`;
+}
+
 /** Who and what every call to the control plane is made for. */
 export function callMetadata(request: Request, response: Response, token?: string): Record<string, string | undefined> {
   return { authorization: token, "x-request-id": requestIdOf(response), "x-client-ip": request.ip };

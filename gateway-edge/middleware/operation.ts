@@ -5,7 +5,7 @@ import type { CallOptions } from "../../common/grpc/client.ts";
 import { toJson } from "../../common/json.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { HttpMethod, OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
-import { bearerToken, callMetadata, operatorToken, requireAdmin, tokenIfAny } from "./authenticate-user.ts";
+import { bearerToken, callMetadata, operatorToken, requireAdmin, tokenIfAny, userOrKeyToken } from "./authenticate-user.ts";
 import { idempotencyHash, idempotencyKey } from "./idempotency.ts";
 import { parseJson, readBody, requireJsonType } from "./read-body.ts";
 import { sendTextStream, TextStream } from "./text-stream.ts";
@@ -36,6 +36,8 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   masterKey?: true;
   /** Everybody may ask; who comes with a token may be shown more. */
   optionalToken?: true;
+  /** A user's operation that an API key opens too, for its team. */
+  apiKey?: true;
   body?: Body;
   query?: Query;
   params?: Params;
@@ -54,6 +56,7 @@ export interface Operation extends OperationDescription {
   readonly auth: "none" | "user" | "admin";
   readonly masterKey: boolean;
   readonly optionalToken: boolean;
+  readonly apiKey: boolean;
   readonly status: number;
   readonly idempotent: boolean;
   readonly handler: (input: { body: unknown; query: unknown; params: unknown }, call: OperationCall) => Promise<unknown>;
@@ -70,6 +73,7 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
     auth: spec.auth,
     masterKey: spec.masterKey ?? false,
     optionalToken: spec.optionalToken ?? false,
+    apiKey: spec.apiKey ?? false,
     body: spec.body,
     query: spec.query,
     params: spec.params,
@@ -115,8 +119,9 @@ async function serve(entry: Operation, exchange: Exchange): Promise<void> {
   response.end(toJson(answer));
 }
 
-function tokenOf({ auth, masterKey, optionalToken }: Operation, request: Request): string | undefined {
+function tokenOf({ auth, masterKey, apiKey, optionalToken }: Operation, request: Request): string | undefined {
   if (auth === "none") return optionalToken ? tokenIfAny(request) : undefined;
+  if (apiKey) return userOrKeyToken(request);
   return masterKey ? operatorToken(request) : bearerToken(request);
 }
 
@@ -143,7 +148,8 @@ async function readJson(request: Request): Promise<unknown> {
 /** Input is wrong; but a bad token is a 401, and a caller who is no admin a 403, whatever the input is. */
 async function refuseInput(entry: Operation, refused: { call: OperationCall; problem: unknown; deps: EdgeDeps }): Promise<never> {
   const { call, problem, deps } = refused;
-  if (entry.auth === "user") await deps.control.identity.getMe({}, call.read());
+  if (entry.apiKey) await deps.control.training.listNodes({ page: { page: 1, pageSize: 1 } }, call.read());
+  else if (entry.auth === "user") await deps.control.identity.getMe({}, call.read());
   if (entry.auth === "admin") await requireAdmin(deps.control, call.read());
   throw problem;
 }

@@ -2,13 +2,13 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
 
-/** An answer that is not JSON and not held in memory: a file of text, made while it is sent. */
+/** An answer that is not JSON and not held in memory: text that is made while it is sent, a file where it has a name. */
 export class TextStream {
   readonly contentType: string;
-  readonly fileName: string;
+  readonly fileName: string | undefined;
   readonly parts: AsyncIterable<string>;
 
-  constructor(options: { contentType: string; fileName: string; parts: AsyncIterable<string> }) {
+  constructor(options: { contentType: string; fileName?: string; parts: AsyncIterable<string> }) {
     this.contentType = options.contentType;
     this.fileName = options.fileName;
     this.parts = options.parts;
@@ -20,7 +20,7 @@ export async function sendTextStream(response: Response, stream: TextStream): Pr
   const parts = stream.parts[Symbol.asyncIterator]();
   const first = await parts.next();
   response.setHeader("content-type", stream.contentType);
-  response.setHeader("content-disposition", `attachment; filename="${stream.fileName}"`);
+  if (stream.fileName !== undefined) response.setHeader("content-disposition", `attachment; filename="${stream.fileName}"`);
   await pipeline(Readable.from(resume(first, parts)), response);
 }
 

@@ -10,6 +10,8 @@ export interface SystemOptions {
   env?: Readonly<Record<string, string>>;
   /** Also start a trainer node. */
   trainer?: boolean;
+  /** Also start a coordinator. */
+  coordinator?: boolean;
   /** How many edges listen on the one port. */
   edges?: number;
   /** What stands in front of an edge's command; see startProcess. */
@@ -31,6 +33,8 @@ export interface System {
   /** Kills the control plane as a power cut would and starts it again on the same data and port. */
   killControlPlane(): Promise<void>;
   killEdge(index: number): Promise<void>;
+  /** Kills the coordinator, where there is one, and starts it again on the same data and port. */
+  killCoordinator(): Promise<void>;
   /** Asks an edge to end, waits until it has, and starts it again. */
   restartEdge(index: number): Promise<void>;
   /** Everything the processes have written so far. */
@@ -57,6 +61,7 @@ const START_ATTEMPTS = 3;
 
 async function startIn({ folder, started }: { folder: string; started: ServiceProcess[] }, options: SystemOptions): Promise<System> {
   const [port, hostedPort, controlPort, trainerPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const coordinatorPort = await freePort();
   const edgeCount = options.edges ?? 1;
   const env: Record<string, string> = {
     DATA_DIR: folder,
@@ -65,6 +70,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     CONTROL_PORT: String(controlPort),
     CONTROL_ADDRESS: `127.0.0.1:${controlPort}`,
     TRAINER_PORT: String(trainerPort),
+    COORDINATOR_PORT: String(coordinatorPort),
+    COORDINATOR_URL: `http://127.0.0.1:${coordinatorPort}`,
     EDGES: String(edgeCount),
     ADMIN_PASSWORD,
     MASTER_KEY,
@@ -89,6 +96,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
   const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer") : undefined;
+  const startCoordinator = () => start("trainer-node/coordinator/main.ts", "coordinator");
+  let coordinator = options.coordinator ? await startCoordinator() : undefined;
   return {
     url: `http://127.0.0.1:${port}`,
     hostedUrl: `http://127.0.0.1:${hostedPort}`,
@@ -106,12 +115,17 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
       await edges[index]?.kill9();
       edges[index] = await startEdge(index);
     },
+    async killCoordinator() {
+      await coordinator?.kill9();
+      coordinator = await startCoordinator();
+    },
     async restartEdge(index) {
       await edges[index]?.stop();
       edges[index] = await startEdge(index);
     },
     logs: () => started.map((child) => child.stdout + child.stderr).join("\n"),
     async stop() {
+      await coordinator?.stop();
       await Promise.all([...edges, ...(trainer ? [trainer] : [])].map((child) => child.stop()));
       await controlPlane.stop();
       rmSync(folder, { recursive: true, force: true });
