@@ -7,6 +7,7 @@ module.exports = {
     "<rootDir>/control-plane",
     "<rootDir>/gateway-edge",
     "<rootDir>/trainer-node",
+    "<rootDir>/cli",
     "<rootDir>/scripts",
     "<rootDir>/test",
   ],

@@ -7,8 +7,8 @@ declare global {
 }
 
 /** JSON.stringify that writes a bigint as an integer literal. */
-export function toJson(value: unknown): string {
-  return JSON.stringify(value, bigintAsLiteral);
+export function toJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, bigintAsLiteral, indent);
 }
 
 function bigintAsLiteral(_key: string, value: unknown): unknown {

@@ -1,0 +1,82 @@
+import type { Command } from "commander";
+import { CliError } from "../cli-error.ts";
+import { EXIT } from "../exit-codes.ts";
+import type { Io } from "../io.ts";
+import { onAction, registerGroup } from "../operations/register.ts";
+import { filter, type OperationSpec } from "../operations/spec.ts";
+import { rowsOf, type View } from "../output/printer.ts";
+import { type Column, valueAt } from "../output/values.ts";
+
+export const modelColumns: readonly Column[] = [
+  { title: "name", at: "name" },
+  { title: "provider", at: "provider.name" },
+  { title: "type", at: "type" },
+  { title: "context", at: "contextWindow", as: "count" },
+  { title: "input/M", at: "pricing.input", as: "price" },
+  { title: "output/M", at: "pricing.output", as: "price" },
+  { title: "status", at: "status", as: "state" },
+];
+
+export const modelFields: readonly Column[] = [
+  { title: "id", at: "id" },
+  ...modelColumns.filter(({ title }) => !title.includes("/M")),
+  { title: "max output", at: "maxOutputTokens", as: "count" },
+  { title: "price unit", at: "pricing.unit" },
+  { title: "input per million", at: "pricing.input", as: "price" },
+  { title: "output per million", at: "pricing.output", as: "price" },
+  { title: "price version", at: "pricing.version" },
+  { title: "capabilities", at: "capabilities", as: "list" },
+  { title: "parameters", at: "supportedParams", as: "list" },
+  { title: "trained", at: "trained" },
+  { title: "description", at: "description" },
+];
+
+export const providerColumns: readonly Column[] = [
+  { title: "id", at: "id" },
+  { title: "name", at: "name" },
+  { title: "kind", at: "kind" },
+  { title: "models", at: "modelCount", as: "count" },
+  { title: "status", at: "status", as: "state" },
+];
+
+export const modelFilters = [
+  filter("--search <text>", "in names and descriptions", "search"),
+  filter("--type <type>", "chat, embedding, image, ...", "type"),
+  filter("--provider <id>", "of this provider", "provider"),
+  filter("--sort <field>", "name, createdAt, contextWindow, input, output or provider; - before it for descending", "sort"),
+];
+
+const listModels: OperationSpec = {
+  name: "list",
+  summary: "Models that can be called, with their prices per million units",
+  method: "GET",
+  path: "/api/models",
+  auth: "none",
+  fields: modelFilters,
+  view: { kind: "list", columns: modelColumns, id: "name", empty: "No such model." },
+};
+
+const listProviders: OperationSpec = {
+  name: "list",
+  summary: "Providers of models and how they are",
+  method: "GET",
+  path: "/api/providers",
+  auth: "none",
+  fields: [filter("--search <text>", "in names", "search")],
+  view: { kind: "list", columns: providerColumns, id: "id", empty: "No such provider." },
+};
+
+const oneModel: View = { kind: "record", at: "model", fields: modelFields, id: "model.name" };
+
+export function registerCatalog(program: Command, io: Io): void {
+  const models = registerGroup(program, io, { name: "models", summary: "Models and prices", operations: [listModels], alone: "list" });
+  const get = models.command("get <name>").description("One model by its name or id");
+  onAction(get, io, async ({ client, print }, [name = ""]) => {
+    const { body } = await client.send({ method: "GET", path: "/api/models", query: { search: name, pageSize: "100" }, auth: "none" });
+    const model = rowsOf(body).find((row) => valueAt(row, "name") === name || valueAt(row, "id") === name);
+    if (!model)
+      throw new CliError(EXIT.notFound, { error: `There is no model ${name}.`, code: "NOT_FOUND", hint: "`gw models` lists them." });
+    print.answer({ model }, oneModel);
+  });
+  registerGroup(program, io, { name: "providers", summary: "Providers of models", operations: [listProviders], alone: "list" });
+}

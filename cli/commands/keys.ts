@@ -1,0 +1,130 @@
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import type { ApiAnswer } from "../http/client.ts";
+import type { Io } from "../io.ts";
+import { budgetFields, modelsField, rateLimitFields } from "../operations/limit-fields.ts";
+import { registerGroup } from "../operations/register.ts";
+import { type Field, filter, type Given, given, type OperationSpec, required } from "../operations/spec.ts";
+import type { View } from "../output/printer.ts";
+import { type Column, valueAt } from "../output/values.ts";
+import { chooseTeam } from "./choose-team.ts";
+
+export const keyColumns: readonly Column[] = [
+  { title: "id", at: "id" },
+  { title: "name", at: "name" },
+  { title: "key", at: "maskedKey" },
+  { title: "team", at: "teamName" },
+  { title: "status", at: "status", as: "state" },
+  { title: "spend", at: "spend", as: "usd" },
+  { title: "last used", at: "lastUsedAt", as: "time" },
+];
+
+const keyFields: readonly Column[] = [
+  ...keyColumns,
+  { title: "models", at: "models", as: "list" },
+  { title: "rpm", at: "rpm", as: "count" },
+  { title: "tpm", at: "tpm", as: "count" },
+  { title: "parallel", at: "maxParallelRequests", as: "count" },
+  { title: "budget", at: "maxBudget", as: "usd" },
+  { title: "expires", at: "expiresAt", as: "time" },
+];
+
+const one: View = { kind: "record", at: "apiKey", fields: keyFields, id: "apiKey.id" };
+/** The secret is in this answer and never again. */
+const withSecret: View = {
+  kind: "record",
+  fields: [{ title: "secret", at: "key" }, ...keyFields.map((field) => ({ ...field, at: `apiKey.${field.at}` }))],
+  id: "key",
+};
+
+const limits: readonly Field[] = [
+  modelsField,
+  ...rateLimitFields,
+  ...budgetFields,
+  given("--expires-at <time>", "when it ends, or none", "expiresAt", { kind: "time", clears: true }),
+];
+const which = (to: string): Field => ({ ...given("<key>", "its id, its hash or the key itself", to), required: true });
+
+const operations: readonly OperationSpec[] = [
+  {
+    name: "list",
+    summary: "API keys of the organisation",
+    method: "GET",
+    path: "/api/api-keys",
+    auth: "user",
+    fields: [
+      filter("--team <id>", "of this team", "team_id"),
+      filter("--search <text>", "in names", "search"),
+      filter("--status <status>", "active, blocked or expired", "status"),
+    ],
+    view: { kind: "list", columns: keyColumns, id: "id", empty: "No keys. `gw keys create --name laptop` makes one." },
+  },
+  {
+    name: "create",
+    summary: "Make a key; it is shown once",
+    method: "POST",
+    path: "/api/gw/api-keys",
+    auth: "user",
+    fields: [
+      given("--name <name>", "what it is called", "name", { ...required, question: "Name of the key" }),
+      given("--team <id>", "its team, where there are several", "team_id"),
+      ...limits,
+    ],
+    view: withSecret,
+    before: chooseTeam,
+    after: afterSecret,
+  },
+  {
+    name: "update",
+    summary: "Change a key's name or limits; none takes a limit away",
+    method: "POST",
+    path: "/api/api-keys/update",
+    auth: "user",
+    fields: [which("token"), given("--name <name>", "new name", "name"), ...limits],
+    view: one,
+  },
+  {
+    name: "rename",
+    summary: "Give a key another name",
+    method: "POST",
+    path: "/api/api-keys/update",
+    auth: "user",
+    fields: [which("token"), { ...given("<name>", "new name", "name"), required: true }],
+    view: one,
+  },
+  {
+    name: "remove",
+    summary: "Remove a key; calls with it are refused within a second",
+    method: "POST",
+    path: "/api/api-keys/remove",
+    auth: "user",
+    fields: [which("apiKey")],
+    confirm: "Remove {word} for good?",
+    view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "apiKey.name"))}.`, id: "apiKey.id" },
+  },
+  {
+    name: "rotate",
+    summary: "Give a key a new secret; the old one may live on for a while",
+    method: "POST",
+    path: "/api/api-keys/rotate",
+    auth: "user",
+    fields: [which("apiKey"), given("--grace <seconds>", "how long the old secret still works", "graceSeconds", { kind: "integer" })],
+    confirm: "Give {word} a new secret?",
+    view: withSecret,
+    after: afterSecret,
+  },
+];
+
+export function registerKeys(program: Command, io: Io): void {
+  const keys = registerGroup(program, io, { name: "keys", summary: "API keys", operations, alone: "list" });
+  for (const command of keys.commands) {
+    if (["create", "rotate"].includes(command.name())) command.option("--save", "keep it in this profile, for gw chat");
+  }
+}
+
+function afterSecret({ settings, print }: Context, answer: ApiAnswer, { options }: Given): void {
+  if (options["save"] === true) {
+    settings.store({ apiKey: String(valueAt(answer.body, "key")) });
+    print.note(`Kept for ${settings.apiUrl.value} (profile ${settings.profile}).`);
+  } else print.note("The secret is shown this once and never again.");
+}

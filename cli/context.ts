@@ -1,0 +1,114 @@
+import { CliError, cancelled, usageError } from "./cli-error.ts";
+import { EXIT } from "./exit-codes.ts";
+import { type Auth, type Client, createClient } from "./http/client.ts";
+import type { Io } from "./io.ts";
+import { painter } from "./output/paint.ts";
+import { createPrinter, type OutputFlags, type Printer } from "./output/printer.ts";
+import { type SettingsFiles, settingsFiles } from "./settings/files.ts";
+import { freshToken, notLoggedIn } from "./settings/session.ts";
+import { resolveSettings, type SettingFlags, type Settings } from "./settings/settings.ts";
+
+/** The options that every command takes. */
+export interface GlobalFlags extends OutputFlags, SettingFlags {
+  readonly yes?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
+  readonly verbose?: boolean | undefined;
+  readonly timeout?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** What a command works with. */
+export interface Context {
+  readonly io: Io;
+  readonly flags: GlobalFlags;
+  readonly files: SettingsFiles;
+  readonly settings: Settings;
+  readonly client: Client;
+  readonly print: Printer;
+  /** Asks before what cannot be undone; where nobody can be asked, --yes is needed. */
+  confirm(question: string): Promise<void>;
+  /** A secret by prompt, or the next line of stdin where `fromStdin` says so. */
+  secret(question: string, options: { fromStdin: boolean; flag: string }): Promise<string>;
+  /** Another client of the same person at another address. */
+  clientOf(baseUrl: string): Client;
+}
+
+const TIMEOUT_SECONDS = 30;
+
+export async function createContext(io: Io, given: GlobalFlags): Promise<Context> {
+  const files = settingsFiles(io.env);
+  const lines = stdinLines(io);
+  const flags = given.apiKey === "-" ? { ...given, apiKey: await lines() } : given;
+  const settings = resolveSettings({ flags, env: io.env, files });
+  const print = createPrinter(io, flags);
+  const trace = painter(io.stderr, io.env);
+  const clientOf = (baseUrl: string): Client =>
+    createClient({
+      baseUrl,
+      timeoutMs: timeoutMs(flags.timeout),
+      dryRun: flags.dryRun === true,
+      idempotencyKey: flags.idempotencyKey,
+      signal: io.signal,
+      authorize: (auth) => authorize(auth, { io, settings }),
+      trace: flags.verbose ? (line) => io.stderr.write(`${trace("dim", line)}\n`) : undefined,
+    });
+  if (given.apiKey !== undefined && given.apiKey !== "-") {
+    print.note("A key on the command line is seen by others on this machine; GW_API_KEY or --api-key - keep it to yourself.");
+  }
+  return {
+    io,
+    flags,
+    files,
+    settings,
+    print,
+    client: clientOf(settings.apiUrl.value),
+    clientOf,
+    async confirm(question) {
+      if (flags.yes || flags.dryRun) return;
+      if (!io.stdinIsTerminal) throw usageError(`${question} Nobody can be asked here.`, "--yes says that it is meant.");
+      if (!(await io.prompts.confirm(question))) throw cancelled();
+    },
+    async secret(question, { fromStdin, flag }) {
+      if (fromStdin) return lines();
+      if (io.stdinIsTerminal) return io.prompts.askSecret(question);
+      throw usageError(`${question}: nobody can be asked here.`, `${flag} reads it from standard input.`);
+    },
+  };
+}
+
+/** Lines of stdin, one at a call. */
+function stdinLines(io: Io): () => Promise<string> {
+  let rest: string[] | undefined;
+  return async () => {
+    rest ??= (await io.readStdin()).split(/\r?\n/);
+    const line = rest.shift();
+    if (!line) throw usageError("Standard input has no line for the secret.");
+    return line;
+  };
+}
+
+function timeoutMs(given: string | undefined): number {
+  const seconds = given === undefined ? TIMEOUT_SECONDS : Number(given);
+  if (!(seconds > 0 && seconds <= 86_400)) throw usageError(`--timeout ${given} is no number of seconds above 0.`);
+  return seconds * 1000;
+}
+
+async function authorize(auth: Auth, { io, settings }: { io: Io; settings: Settings }): Promise<Record<string, string>> {
+  if (auth === "none") return {};
+  const key = settings.apiKey?.value;
+  if (auth === "key") {
+    if (key) return { "x-gw-api-key": key };
+    throw noKey();
+  }
+  const token = await freshToken(io, settings);
+  if (token) return { authorization: `Bearer ${token}` };
+  if (auth === "either" && key) return { authorization: `Bearer ${key}` };
+  throw notLoggedIn(settings);
+}
+
+const noKey = (): CliError =>
+  new CliError(EXIT.notLoggedIn, {
+    error: "This needs an API key.",
+    code: "NO_API_KEY",
+    hint: "`gw keys create --name cli --save` makes one and keeps it; GW_API_KEY names one.",
+  });

@@ -1,0 +1,53 @@
+import { CliError } from "../cli-error.ts";
+import { EXIT, exitCodeOf } from "../exit-codes.ts";
+
+/** A refusal in either shape: the platform's {error, code} or the gateway's {error: {message, code}}. */
+export function apiError(answer: { status: number; headers: Headers; body: unknown; text: string; hint?: string | undefined }): CliError {
+  const { status, headers } = answer;
+  const fields = (isObject(answer.body) ? answer.body : {}) as Record<string, unknown>;
+  const inner = isObject(fields["error"]) ? fields["error"] : undefined;
+  const message = textOf(inner?.["message"]) ?? textOf(fields["error"]) ?? (answer.text.trim().slice(0, 300) || `HTTP ${status}`);
+  const code = textOf(inner?.["code"]) ?? textOf(inner?.["type"]) ?? textOf(fields["code"]);
+  return new CliError(exitCodeOf({ status, code }), {
+    error: message,
+    code: code ?? `HTTP_${status}`,
+    status,
+    requestId: headers.get("x-request-id") ?? undefined,
+    retryable: isRetryable(status, headers),
+    details: fields["details"] ?? fields["detail"],
+    hint: answer.hint ?? hintFor(status, code),
+  });
+}
+
+export function networkError(url: string, cause: unknown): CliError {
+  const { name, message, cause: deeper } = cause as { name?: string; message?: string; cause?: { code?: string; message?: string } };
+  if (name === "TimeoutError") {
+    return new CliError(EXIT.server, {
+      error: `${url} did not answer in time.`,
+      code: "TIMEOUT",
+      retryable: true,
+      hint: "--timeout gives it longer.",
+    });
+  }
+  const reason = deeper?.code ?? deeper?.message ?? message ?? "unknown";
+  return new CliError(EXIT.server, {
+    error: `${url} cannot be reached (${reason}).`,
+    code: "NETWORK",
+    retryable: true,
+    hint: "Is it running? `make run` starts it; --api-url, GW_API_URL or `gw config set api-url` name another address.",
+  });
+}
+
+function hintFor(status: number, code: string | undefined): string | undefined {
+  if (code === "TEAM_BLOCKED" || code === "QUOTA_EXCEEDED") return "`gw credits buy --usd 5` adds credits; `gw quota` shows what is left.";
+  if (status === 401) return "`gw auth login` logs you in.";
+  return undefined;
+}
+
+function isRetryable(status: number, headers: Headers): boolean {
+  if (headers.get("x-should-retry") === "false") return false;
+  return status === 408 || status === 429 || status >= 500;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);

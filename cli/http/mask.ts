@@ -1,0 +1,24 @@
+const SECRET_HEADERS = new Set(["authorization", "x-gw-api-key", "x-api-key", "api-key"]);
+const SECRET_FIELDS = new Set(["password", "currentPassword", "newPassword", "token", "apiKey", "key", "secret"]);
+
+export function maskedHeader(name: string, value: string): string {
+  return SECRET_HEADERS.has(name.toLowerCase()) ? value.replace(/\S+$/, masked) : value;
+}
+
+/** A copy in which secrets are not readable: for --verbose and --dry-run, whose output people paste into tickets. */
+export function maskedBody(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(maskedBody);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      SECRET_FIELDS.has(name) && typeof inner === "string" ? masked(inner) : maskedBody(inner),
+    ]),
+  );
+}
+
+/** Ids of keys are no secrets and stay as they are. */
+function masked(secret: string): string {
+  if (/^key_/.test(secret)) return secret;
+  return secret.startsWith("sk-") ? `sk-...${secret.slice(-4)}` : "***";
+}

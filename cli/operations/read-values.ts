@@ -1,0 +1,80 @@
+import { fromJson } from "../../common/json.ts";
+import { fromUsd } from "../../common/money.ts";
+import { usageError } from "../cli-error.ts";
+import type { Context } from "../context.ts";
+import type { Field, Kind, Values } from "./spec.ts";
+
+export type Options = Readonly<Record<string, unknown>>;
+
+/** What the words and options of a command line make of a request. */
+export async function readValues(
+  context: Context,
+  fields: readonly Field[],
+  given: { words: readonly string[]; options: Options },
+): Promise<Values> {
+  const values: Values = { path: {}, query: {}, body: {} };
+  const words = [...given.words];
+  for (const field of fields) {
+    const text = isWord(field) ? words.shift() : given.options[optionName(field.flag)];
+    const value = await readField(context, field, text);
+    if (value === undefined) continue;
+    if (field.in === "body") values.body[field.to] = value;
+    else values[field.in][field.to] = String(value);
+  }
+  return values;
+}
+
+export const isWord = ({ flag }: Field): boolean => flag.startsWith("<") || flag.startsWith("[");
+
+/** The name commander gives an option: "--page-size <n>" → pageSize. */
+export function optionName(flag: string): string {
+  const long = /--([a-z-]+)/.exec(flag)?.[1] ?? flag;
+  return long.replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+async function readField(context: Context, field: Field, text: unknown): Promise<unknown> {
+  if (field.kind === "secret") return context.secret(field.question ?? field.to, { fromStdin: text === true, flag: field.flag });
+  if (text === undefined) return askField(context, field);
+  if (field.kind === "true" || field.kind === "false") return field.kind === "true";
+  if (field.clears && text === "none") return null;
+  return READERS[field.kind ?? "text"](String(text), field);
+}
+
+async function askField({ io }: Context, field: Field): Promise<string | undefined> {
+  if (!field.required) return undefined;
+  if (field.question && io.stdinIsTerminal) return io.prompts.ask(field.question);
+  throw usageError(`${field.flag} is needed: ${field.description}.`);
+}
+
+const READERS: Readonly<Record<Exclude<Kind, "true" | "false" | "secret">, (text: string, field: Field) => unknown>> = {
+  text: (text, { flag, choices }) => {
+    if (choices && !choices.includes(text)) throw usageError(`${flag}: ${text} is none of ${choices.join(", ")}.`);
+    return text;
+  },
+  integer: (text, { flag }) => {
+    if (!/^-?\d{1,18}$/.test(text)) throw usageError(`${flag}: ${text} is no whole number.`);
+    return BigInt(text);
+  },
+  usd: (text, { flag }) => {
+    const amount = fromUsd(text.replace(/^(-?)\$/, "$1"));
+    if (amount === undefined) throw usageError(`${flag}: ${text} is no amount in USD of at most nine places.`);
+    return amount;
+  },
+  list: (text) =>
+    text
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== ""),
+  time: (text, { flag }) => {
+    const at = new Date(text);
+    if (Number.isNaN(at.getTime())) throw usageError(`${flag}: ${text} is no time such as 2026-11-15T09:00:00Z.`);
+    return at.toISOString();
+  },
+  json: (text, { flag }) => {
+    try {
+      return fromJson(text);
+    } catch {
+      throw usageError(`${flag}: this is no JSON.`);
+    }
+  },
+};

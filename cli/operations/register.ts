@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import { type Context, createContext, type GlobalFlags } from "../context.ts";
+import type { Io } from "../io.ts";
+import { isWord, type Options } from "./read-values.ts";
+import { runOperation } from "./run-operation.ts";
+import { type Field, filter, type Group, type OperationSpec } from "./spec.ts";
+
+const PAGING: readonly Field[] = [
+  filter("--page <n>", "which page", "page", { kind: "integer" }),
+  filter("--page-size <n>", "how many on a page, up to 100", "pageSize", { kind: "integer" }),
+];
+
+/** A group of the table as commands of commander. Gives back the group's command, for what is no plain operation. */
+export function registerGroup(program: Command, io: Io, group: Group): Command {
+  const parent = program.command(group.name).description(group.summary);
+  for (const spec of group.operations) registerOperation(parent, io, spec, spec.name === group.alone);
+  return parent;
+}
+
+export function registerOperation(parent: Command, io: Io, spec: OperationSpec, alone = false): Command {
+  const command = parent.command(spec.name, alone ? { isDefault: true } : {}).description(spec.summary);
+  const fields = [...(spec.fields ?? []), ...(spec.view.kind === "list" && spec.method === "GET" ? PAGING : [])];
+  for (const field of fields) addField(command, field);
+  if (spec.view.kind === "list") command.option("--all", "every page, as one list");
+  command.addHelpText("after", `\n${spec.method} ${spec.path}`);
+  return onAction(command, io, (context, words, options) => runOperation(context, { ...spec, fields }, { words, options }));
+}
+
+/** A command with work of its own. */
+export function onAction(
+  command: Command,
+  io: Io,
+  work: (context: Context, words: readonly string[], options: Options) => Promise<void>,
+): Command {
+  return command.action(async (...parts: unknown[]) => {
+    // commander hands over the words, then the options, then the command itself.
+    const words = parts
+      .slice(0, -2)
+      .flat()
+      .filter((part): part is string => typeof part === "string");
+    const context = await createContext(io, command.optsWithGlobals<GlobalFlags>());
+    await work(context, words, command.opts());
+  });
+}
+
+function addField(command: Command, field: Field): void {
+  if (isWord(field)) command.argument(field.flag, field.description);
+  else command.option(field.flag, field.choices ? `${field.description}: ${field.choices.join(", ")}` : field.description);
+}

@@ -1,0 +1,50 @@
+import { usageError } from "../cli-error.ts";
+import type { Context } from "../context.ts";
+import type { ApiAnswer } from "../http/client.ts";
+import { rowsOf } from "../output/printer.ts";
+import { valueAt } from "../output/values.ts";
+import { type Options, readValues } from "./read-values.ts";
+import type { OperationSpec, Values } from "./spec.ts";
+
+const PAGES_MAX = 10_000n;
+const PAGE_SIZE_ALL = "100";
+
+export async function runOperation(
+  context: Context,
+  spec: OperationSpec,
+  given: { words: readonly string[]; options: Options },
+): Promise<void> {
+  const values = await readValues(context, spec.fields ?? [], given);
+  await spec.before?.(context, values);
+  if (spec.confirm) await context.confirm(spec.confirm.replace("{word}", given.words.join(" ")));
+  const all = spec.view.kind === "list" && given.options["all"] === true;
+  const answer = all ? await everyPage(context, spec, values) : await ask(context, spec, values);
+  context.print.answer(without(answer.body, spec.hidden ?? []), spec.view);
+  await spec.after?.(context, answer, { values, options: given.options });
+}
+
+function without(body: unknown, names: readonly string[]): unknown {
+  if (names.length === 0) return body;
+  return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.includes(name)));
+}
+
+export function ask({ client }: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
+  const path = spec.path.replace(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values.path[name] ?? ""));
+  const withBody = spec.method !== "GET" && spec.method !== "DELETE";
+  return client.send({ method: spec.method, path, query: values.query, auth: spec.auth, ...(withBody ? { body: values.body } : {}) });
+}
+
+/** All pages as one document. */
+async function everyPage(context: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
+  if (values.query["page"]) throw usageError("--all and --page exclude each other.");
+  const data: unknown[] = [];
+  for (let page = 1n; page <= PAGES_MAX; page++) {
+    const answer = await ask(context, spec, { ...values, query: { ...values.query, page: String(page), pageSize: PAGE_SIZE_ALL } });
+    data.push(...rowsOf(answer.body));
+    const pages = valueAt(answer.body, "meta.totalPages");
+    if (typeof pages === "bigint" && page < pages) continue;
+    const meta = { ...(valueAt(answer.body, "meta") as object), page: 1n, pageSize: BigInt(data.length), totalPages: 1n };
+    return { ...answer, body: { ...(answer.body as object), data, meta } };
+  }
+  throw usageError(`More than ${PAGES_MAX} pages.`, "Narrow the list.");
+}

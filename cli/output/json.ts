@@ -1,0 +1,7 @@
+import { toJson } from "../../common/json.ts";
+
+/** One document, indented: for programs, and readable all the same. */
+export const documentJson = (value: unknown): string => `${toJson(value, 2)}\n`;
+
+/** One line of NDJSON. */
+export const lineJson = (value: unknown): string => `${toJson(value)}\n`;

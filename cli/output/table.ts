@@ -1,0 +1,81 @@
+import { type Paint, stateTone } from "./paint.ts";
+import { alignsRight, type Column, shown, valueAt } from "./values.ts";
+
+const GAP = "  ";
+const WIDTH_MIN = 6;
+
+/** Rows under their titles. `width` undefined: as wide as it needs to be. */
+export function table(input: { columns: readonly Column[]; rows: readonly unknown[]; paint: Paint; width: number | undefined }): string {
+  const { columns, rows, paint, width } = input;
+  const cells = rows.map((row) => columns.map((column) => shown(valueAt(row, column.at), column.as)));
+  const needed = columns.map(({ title }, index) => Math.max(textWidth(title), ...cells.map((line) => textWidth(line[index] ?? ""))));
+  const widths = width === undefined ? needed : fitted(needed, width);
+  const line = (texts: readonly string[], tone: (text: string, column: Column) => string) =>
+    columns
+      .map((column, index) => {
+        const text = cut(texts[index] ?? "", widths[index] ?? 0);
+        const space = " ".repeat(Math.max(0, (widths[index] ?? 0) - textWidth(text)));
+        const last = index === columns.length - 1;
+        return alignsRight(column.as) ? space + tone(text, column) : tone(text, column) + (last ? "" : space);
+      })
+      .join(GAP)
+      .trimEnd();
+  const titles = line(
+    columns.map(({ title }) => title.toUpperCase()),
+    (text) => paint("dim", text),
+  );
+  const toned = (text: string, column: Column) => {
+    const tone = column.as === "state" ? stateTone(text) : undefined;
+    return tone ? paint(tone, text) : text;
+  };
+  return [titles, ...cells.map((texts) => line(texts, toned))].map((text) => `${text}\n`).join("");
+}
+
+/** One record, a field in a line. */
+export function record(input: { fields: readonly Column[]; value: unknown; paint: Paint }): string {
+  const { fields, value, paint } = input;
+  const wide = Math.max(...fields.map(({ title }) => title.length));
+  return fields
+    .map(({ title, at, as }) => {
+      const text = shown(valueAt(value, at), as);
+      const tone = as === "state" ? stateTone(text) : undefined;
+      return `${paint("dim", title.padEnd(wide))}${GAP}${tone ? paint(tone, text) : text}\n`;
+    })
+    .join("");
+}
+
+/** Takes from the widest column until the line fits. */
+function fitted(needed: readonly number[], width: number): number[] {
+  const widths = [...needed];
+  let over = widths.reduce((sum, one) => sum + one, 0) + GAP.length * (widths.length - 1) - width;
+  while (over > 0) {
+    const widest = widths.indexOf(Math.max(...widths));
+    if ((widths[widest] ?? 0) <= WIDTH_MIN) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    over -= 1;
+  }
+  return widths;
+}
+
+function cut(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  const kept: string[] = [];
+  let used = 1;
+  for (const character of text) {
+    used += textWidth(character);
+    if (used > width) break;
+    kept.push(character);
+  }
+  return `${kept.join("")}…`;
+}
+
+/** Columns on a terminal: letters of East Asia and most pictures take two. */
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const character of text) {
+    width += /\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  }
+  return width;
+}
+
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;

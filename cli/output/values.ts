@@ -1,0 +1,52 @@
+import { toJson } from "../../common/json.ts";
+import { toUsdString } from "../../common/money.ts";
+
+/** How a value of an answer is shown to people. */
+export type Shape = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "yesno";
+
+export interface Column {
+  readonly title: string;
+  /** Where the value is: "provider.name". */
+  readonly at: string;
+  readonly as?: Shape;
+}
+
+/** The value at a dotted path; undefined where there is none. */
+export function valueAt(record: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), record);
+}
+
+export function shown(value: unknown, as: Shape = "text"): string {
+  if (value === null || value === undefined || value === "") return "-";
+  return plain(SHAPES[as](value));
+}
+
+export const alignsRight = (as: Shape | undefined): boolean =>
+  as === "usd" || as === "price" || as === "count" || as === "ms" || as === "percent";
+
+const SHAPES: Readonly<Record<Shape, (value: unknown) => string>> = {
+  text: asText,
+  state: asText,
+  usd: (value) => (typeof value === "bigint" ? `$${toUsdString(value)}`.replace("$-", "-$") : asText(value)),
+  // Nano-USD per million units is what prices are stored in.
+  price: (value) => (typeof value === "bigint" ? `$${toUsdString(value)}` : asText(value)),
+  count: (value) => (typeof value === "bigint" || typeof value === "number" ? value.toLocaleString("en-US") : asText(value)),
+  time: (value) => asText(value).replace(/\.\d+Z$/, "Z"),
+  list: (value) => (Array.isArray(value) ? value.map(asText).join(", ") || "-" : asText(value)),
+  ms: (value) => `${asText(value)} ms`,
+  percent: (value) => `${(Number(value) * 100).toFixed(1)} %`,
+  yesno: (value) => (value === true ? "yes" : "no"),
+};
+
+function asText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return isObject(value) || Array.isArray(value) ? toJson(value) : String(value);
+}
+
+/** Names are chosen by strangers: nothing of theirs may move the cursor, colour the screen or ring the bell. */
+export function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd").replace(/[\n\t]+/g, " ");
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,29 @@
+import { cancelled } from "./cli-error.ts";
+
+/** Questions to the person at the terminal. They go to stderr: stdout is data. */
+export interface Prompts {
+  ask(question: string, fallback?: string): Promise<string>;
+  askSecret(question: string): Promise<string>;
+  confirm(question: string): Promise<boolean>;
+}
+
+export function createPrompts(): Prompts {
+  return {
+    ask: (question, fallback) =>
+      answered(async ({ input }, to) => input({ message: question, required: true, ...(fallback ? { default: fallback } : {}) }, to)),
+    askSecret: (question) => answered(async ({ password }, to) => password({ message: question, mask: "*" }, to)),
+    confirm: (question) => answered(async ({ confirm }, to) => confirm({ message: question, default: false }, to)),
+  };
+}
+
+type Library = typeof import("@inquirer/prompts");
+
+/** Loaded when somebody is asked, for most commands ask nothing. */
+async function answered<Answer>(ask: (library: Library, to: { output: NodeJS.WritableStream }) => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask(await import("@inquirer/prompts"), { output: process.stderr });
+  } catch (error) {
+    if ((error as { name?: string }).name === "ExitPromptError") throw cancelled();
+    throw error;
+  }
+}

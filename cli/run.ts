@@ -1,0 +1,50 @@
+import { CommanderError } from "commander";
+import { CliError } from "./cli-error.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { DryRun } from "./http/client.ts";
+import type { Io } from "./io.ts";
+import { documentJson, lineJson } from "./output/json.ts";
+import { painter } from "./output/paint.ts";
+import { plain } from "./output/values.ts";
+import { buildProgram } from "./program.ts";
+
+/** One command line, from its words to its exit code. */
+export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
+  try {
+    await buildProgram(io).parseAsync([...words], { from: "user" });
+    return io.signal.aborted ? EXIT.interrupted : EXIT.ok;
+  } catch (error) {
+    return explain(error, words, io);
+  }
+}
+
+function explain(error: unknown, words: readonly string[], io: Io): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof DryRun) {
+    io.stdout.write(documentJson(error.request));
+    return EXIT.ok;
+  }
+  if (error instanceof CliError) {
+    io.stderr.write(words.includes("--json") || !io.stderr.isTerminal ? lineJson(withoutUndefined(error)) : forPeople(error, io));
+    return error.exit;
+  }
+  io.stderr.write(`gw: ${String((error as { stack?: string }).stack ?? error)}\n`);
+  return EXIT.failure;
+}
+
+const withoutUndefined = ({ facts }: CliError) => ({ ...facts, retryable: facts.retryable ?? false });
+
+function forPeople({ facts }: CliError, io: Io): string {
+  const paint = painter(io.stderr, io.env);
+  const origin = [facts.code, facts.status, facts.requestId && `request ${facts.requestId}`].filter(Boolean).join(", ");
+  const details = Array.isArray(facts.details) ? facts.details.map((one) => `  ${detailLine(one)}\n`).join("") : "";
+  const hint = facts.hint ? `${paint("cyan", "hint:")} ${facts.hint}\n` : "";
+  return `${paint("red", "error:")} ${plain(facts.error)} ${paint("dim", `(${origin})`)}\n${details}${hint}`;
+}
+
+/** Of the platform {path, message}, of the gateway {loc, msg}. */
+function detailLine(detail: unknown): string {
+  const { path, message, loc, msg } = detail as Record<string, unknown>;
+  const place = path ?? (Array.isArray(loc) ? loc.join(".") : "");
+  return plain(`${String(place)}: ${String(message ?? msg ?? "")}`);
+}

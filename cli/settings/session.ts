@@ -1,0 +1,56 @@
+import { fromJson } from "../../common/json.ts";
+import { CliError } from "../cli-error.ts";
+import { EXIT } from "../exit-codes.ts";
+import type { Io } from "../io.ts";
+import { valueAt } from "../output/values.ts";
+import type { Settings } from "./settings.ts";
+
+/** A token is renewed at the first call after half of its life: a session in use never ends under its user. */
+const RENEW_BELOW = 0.5;
+const RENEW_MAX_MS = 5000;
+
+/** The token to send; renewed and stored when it is getting old. One from the environment is used as it is. */
+export async function freshToken(io: Io, settings: Settings): Promise<string | undefined> {
+  const { token, stored } = settings;
+  if (!token || token.value !== stored?.token) return token?.value;
+  const expiresMs = Date.parse(stored.expiresAt ?? "");
+  const obtainedMs = Date.parse(stored.obtainedAt ?? "");
+  const left = expiresMs - io.nowMs();
+  // One that has ended is sent all the same: the server says so, and better than we could.
+  if (!(left > 0) || left > (expiresMs - obtainedMs) * RENEW_BELOW) return token.value;
+  return (await renewed(settings, token.value, io)) ?? token.value;
+}
+
+async function renewed(settings: Settings, token: string, io: Io): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${settings.apiUrl.value}/api/auth/token/refresh`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([io.signal, AbortSignal.timeout(RENEW_MAX_MS)]),
+    });
+    return response.ok ? keepSession(settings, fromJson(await response.text()), io) : undefined;
+  } catch {
+    // The token still holds: the call itself shows whether the server can be reached.
+    return undefined;
+  }
+}
+
+/** Stores what log-in, sign-up and refresh answer. */
+export function keepSession(settings: Settings, body: unknown, { nowMs }: Pick<Io, "nowMs">, email?: string): string {
+  const token = String(valueAt(body, "token"));
+  settings.store({
+    token,
+    expiresAt: String(valueAt(body, "expiresAt")),
+    obtainedAt: new Date(nowMs()).toISOString(),
+    ...(email === undefined ? {} : { email }),
+  });
+  return token;
+}
+
+export function notLoggedIn({ apiUrl, profile }: Settings): CliError {
+  return new CliError(EXIT.notLoggedIn, {
+    error: `Not logged in at ${apiUrl.value} (profile ${profile}).`,
+    code: "NOT_LOGGED_IN",
+    hint: "`gw auth login`, or `gw auth signup` for a new account.",
+  });
+}

@@ -1,0 +1,79 @@
+import { usageError } from "../cli-error.ts";
+import type { SettingsFiles, StoredCredentials } from "./files.ts";
+
+export const DEFAULT_API_URL = "http://127.0.0.1:4000";
+const DEFAULT_PROFILE = "default";
+
+/** What `gw config set` takes. */
+export const SETTING_NAMES = ["api-url", "trainer-url", "model", "team"] as const;
+export type SettingName = (typeof SETTING_NAMES)[number];
+
+export interface SettingFlags {
+  readonly profile?: string | undefined;
+  readonly apiUrl?: string | undefined;
+  readonly apiKey?: string | undefined;
+}
+
+export interface Resolved {
+  readonly value: string;
+  readonly from: string;
+}
+
+/** Flag before environment before file before default; each value knows where it came from. */
+export interface Settings {
+  readonly profile: string;
+  readonly apiUrl: Resolved;
+  get(name: SettingName): Resolved | undefined;
+  readonly token: Resolved | undefined;
+  readonly apiKey: Resolved | undefined;
+  /** Of this profile and this address. */
+  readonly stored: StoredCredentials | undefined;
+  /** Changes what is stored for this profile and address; undefined takes a field away. */
+  store(change: { [Field in keyof StoredCredentials]?: StoredCredentials[Field] | undefined }): void;
+}
+
+export function resolveSettings(input: {
+  flags: SettingFlags;
+  env: Readonly<Record<string, string | undefined>>;
+  files: SettingsFiles;
+}): Settings {
+  const { flags, env, files } = input;
+  const config = files.readConfig();
+  const profile = flags.profile || env["GW_PROFILE"] || config.profile || DEFAULT_PROFILE;
+  const own = config.profiles?.[profile] ?? {};
+  const get = (name: SettingName): Resolved | undefined => {
+    const variable = `GW_${name.toUpperCase().replaceAll("-", "_")}`;
+    return first([name === "api-url" ? flags.apiUrl : undefined, "flag"], [env[variable], variable], [own[name], `profile ${profile}`]);
+  };
+  const given = get("api-url") ?? { value: DEFAULT_API_URL, from: "default" };
+  const apiUrl = { value: plainUrl(given), from: given.from };
+  const found = files.readCredentials().profiles?.[profile];
+  const stored = found?.apiUrl === apiUrl.value ? found : undefined;
+  return {
+    profile,
+    apiUrl,
+    get,
+    token: first([env["GW_TOKEN"], "GW_TOKEN"], [stored?.token, `profile ${profile}`]),
+    apiKey: first([flags.apiKey, "flag"], [env["GW_API_KEY"], "GW_API_KEY"], [stored?.apiKey, `profile ${profile}`]),
+    stored,
+    store: (change) => {
+      const file = files.readCredentials();
+      const before = file.profiles?.[profile];
+      const next = { ...(before?.apiUrl === apiUrl.value ? before : {}), ...change, apiUrl: apiUrl.value };
+      const kept = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined)) as unknown as StoredCredentials;
+      files.writeCredentials({ ...file, profiles: { ...file.profiles, [profile]: kept } });
+    },
+  };
+}
+
+function first(...candidates: [string | undefined, string][]): Resolved | undefined {
+  for (const [value, from] of candidates) if (value) return { value, from };
+  return undefined;
+}
+
+function plainUrl({ value, from }: Resolved): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) throw usageError(`${value} (${from}) is no http or https address.`);
+  if (url.username || url.password) throw usageError(`The address (${from}) must not hold a password.`, "Use gw auth login.");
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
