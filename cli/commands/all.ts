@@ -1,18 +1,36 @@
 import type { Command } from "commander";
 import type { Io } from "../io.ts";
+import { registerAdmin } from "./admin.ts";
 import { registerApi } from "./api.ts";
 import { registerAuth } from "./auth.ts";
 import { registerCatalog } from "./catalog.ts";
 import { registerChat } from "./chat.ts";
 import { registerConfig } from "./config.ts";
+import { registerCredits } from "./credits.ts";
 import { registerKeys } from "./keys.ts";
+import { registerLogs } from "./logs.ts";
+import { registerOrganizations } from "./organizations.ts";
+import { registerTeams } from "./teams.ts";
+import { registerUsage } from "./usage.ts";
+import { registerWebhooks } from "./webhooks.ts";
+
+const GROUPS = [
+  registerAuth,
+  registerChat,
+  registerCatalog,
+  registerKeys,
+  registerTeams,
+  registerOrganizations,
+  registerCredits,
+  registerLogs,
+  registerUsage,
+  registerWebhooks,
+  registerAdmin,
+  registerApi,
+  registerConfig,
+];
 
 /** Every command, in the order `gw --help` shows them. */
 export function registerAll(program: Command, io: Io): void {
-  registerAuth(program, io);
-  registerChat(program, io);
-  registerCatalog(program, io);
-  registerKeys(program, io);
-  registerApi(program, io);
-  registerConfig(program, io);
+  for (const register of GROUPS) register(program, io);
 }

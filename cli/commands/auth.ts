@@ -22,11 +22,12 @@ const userFields: readonly Column[] = [
 const email: Field = given("--email <email>", "e-mail address of the account", "email", { ...required, question: "E-mail" });
 const password: Field = given("--password-stdin", "read the password from standard input", "password", {
   kind: "secret",
+  ...required,
   question: "Password",
 });
 
 const secret = (flag: string, question: string, to: string): Field =>
-  given(flag, `read it from standard input: ${question.toLowerCase()}`, to, { kind: "secret", question });
+  given(flag, `read it from standard input: ${question.toLowerCase()}`, to, { kind: "secret", ...required, question });
 
 const operations: readonly OperationSpec[] = [
   {

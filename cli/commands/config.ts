@@ -77,13 +77,11 @@ async function profiles({ files, settings, print }: Context): Promise<void> {
     ...Object.keys(files.readConfig().profiles ?? {}),
     ...Object.keys(files.readCredentials().profiles ?? {}),
   ]);
-  const data = [...names]
-    .sort()
-    .map((profile) => ({
-      profile,
-      active: profile === settings.profile,
-      account: files.readCredentials().profiles?.[profile]?.email ?? null,
-    }));
+  const data = [...names].sort().map((profile) => ({
+    profile,
+    active: profile === settings.profile,
+    account: files.readCredentials().profiles?.[profile]?.email ?? null,
+  }));
   const columns = [
     { title: "profile", at: "profile" },
     { title: "active", at: "active", as: "yesno" },

@@ -18,10 +18,20 @@ export async function readValues(
     const text = isWord(field) ? words.shift() : given.options[optionName(field.flag)];
     const value = await readField(context, field, text);
     if (value === undefined) continue;
-    if (field.in === "body") values.body[field.to] = value;
+    if (field.in === "body") setAt(values.body, field.to, value);
     else values[field.in][field.to] = String(value);
   }
   return values;
+}
+
+/** "pricing.input" is the field input of the object pricing. */
+function setAt(body: Record<string, unknown>, path: string, value: unknown): void {
+  const [name = path, ...rest] = path.split(".");
+  if (rest.length === 0) body[name] = value;
+  else {
+    body[name] ??= {};
+    setAt(body[name] as Record<string, unknown>, rest.join("."), value);
+  }
 }
 
 export const isWord = ({ flag }: Field): boolean => flag.startsWith("<") || flag.startsWith("[");
@@ -33,6 +43,7 @@ export function optionName(flag: string): string {
 }
 
 async function readField(context: Context, field: Field, text: unknown): Promise<unknown> {
+  if (field.kind === "secret" && !field.required && text !== true) return undefined;
   if (field.kind === "secret") return context.secret(field.question ?? field.to, { fromStdin: text === true, flag: field.flag });
   if (text === undefined) return askField(context, field);
   if (field.kind === "true" || field.kind === "false") return field.kind === "true";

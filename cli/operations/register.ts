@@ -19,12 +19,14 @@ export function registerGroup(program: Command, io: Io, group: Group): Command {
 
 export function registerOperation(parent: Command, io: Io, spec: OperationSpec, alone = false): Command {
   const command = parent.command(spec.name, alone ? { isDefault: true } : {}).description(spec.summary);
-  const fields = [...(spec.fields ?? []), ...(spec.view.kind === "list" && spec.method === "GET" ? PAGING : [])];
+  const fields = [...(spec.fields ?? []), ...(isPaged(spec) ? PAGING : [])];
   for (const field of fields) addField(command, field);
-  if (spec.view.kind === "list") command.option("--all", "every page, as one list");
+  if (isPaged(spec)) command.option("--all", "every page, as one list");
   command.addHelpText("after", `\n${spec.method} ${spec.path}`);
   return onAction(command, io, (context, words, options) => runOperation(context, { ...spec, fields }, { words, options }));
 }
+
+const isPaged = ({ view }: OperationSpec): boolean => view.kind === "list" && view.paged !== false;
 
 /** A command with work of its own. */
 export function onAction(

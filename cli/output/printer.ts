@@ -7,7 +7,7 @@ import { type Column, shown, valueAt } from "./values.ts";
 
 /** How an answer is shown: as a list, as one record, or as a sentence. */
 export type View =
-  | { readonly kind: "list"; readonly columns: readonly Column[]; readonly id: string; readonly empty?: string }
+  | { readonly kind: "list"; readonly columns: readonly Column[]; readonly id: string; readonly empty?: string; readonly paged?: false }
   | { readonly kind: "record"; readonly at?: string; readonly fields: readonly Column[]; readonly id: string }
   | { readonly kind: "sentence"; readonly text: (body: unknown) => string; readonly id?: string };
 

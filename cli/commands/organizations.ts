@@ -1,0 +1,76 @@
+import type { Command } from "commander";
+import type { Io } from "../io.ts";
+import { budgetFields } from "../operations/limit-fields.ts";
+import { registerGroup } from "../operations/register.ts";
+import { given, type OperationSpec, required } from "../operations/spec.ts";
+import type { View } from "../output/printer.ts";
+import type { Column } from "../output/values.ts";
+
+const columns: readonly Column[] = [
+  { title: "id", at: "id" },
+  { title: "name", at: "name" },
+  { title: "role", at: "role" },
+  { title: "active", at: "isActive", as: "yesno" },
+  { title: "balance", at: "balance", as: "usd" },
+  { title: "status", at: "status", as: "state" },
+  { title: "teams", at: "teamCount", as: "count" },
+  { title: "members", at: "memberCount", as: "count" },
+];
+
+export const organizationView: View = {
+  kind: "record",
+  at: "organization",
+  fields: [
+    ...columns,
+    { title: "time zone", at: "timezone" },
+    { title: "low balance at", at: "lowBalanceThreshold", as: "usd" },
+    { title: "budget", at: "maxBudget", as: "usd" },
+    { title: "created", at: "createdAt", as: "time" },
+  ],
+  id: "organization.id",
+};
+
+const operations: readonly OperationSpec[] = [
+  {
+    name: "list",
+    summary: "Organisations you belong to",
+    method: "GET",
+    path: "/api/gw/organizations/list",
+    auth: "user",
+    view: { kind: "list", columns, id: "id" },
+  },
+  {
+    name: "update",
+    summary: "Change the active organisation, or the one named by --id",
+    method: "PUT",
+    path: "/api/gw/organizations",
+    auth: "user",
+    fields: [
+      given("--id <id>", "which organisation", "id"),
+      given("--name <name>", "new name", "name"),
+      given("--timezone <zone>", "such as Europe/Berlin", "timezone"),
+      given("--low-balance <usd>", "tell by mail and webhook below this balance, or none", "lowBalanceThreshold", {
+        kind: "usd",
+        clears: true,
+      }),
+      ...budgetFields,
+    ],
+    view: organizationView,
+  },
+  {
+    name: "use",
+    summary: "Make an organisation the session's active one",
+    method: "PUT",
+    path: "/api/gw/organizations",
+    auth: "user",
+    fields: [{ ...given("<id>", "which organisation", "id"), ...required }],
+    before: async (_context, values) => {
+      values.body["active"] = true;
+    },
+    view: organizationView,
+  },
+];
+
+export function registerOrganizations(program: Command, io: Io): void {
+  registerGroup(program, io, { name: "orgs", summary: "Organisations", operations, alone: "list" });
+}
