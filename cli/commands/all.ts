@@ -6,6 +6,7 @@ import { registerAuth } from "./auth.ts";
 import { registerCatalog } from "./catalog.ts";
 import { registerChat } from "./chat.ts";
 import { registerConfig } from "./config.ts";
+import { registerConform } from "./conform.ts";
 import { registerCredits } from "./credits.ts";
 import { registerKeys } from "./keys.ts";
 import { registerLogs } from "./logs.ts";
@@ -28,6 +29,7 @@ const GROUPS = [
   registerAdmin,
   registerApi,
   registerConfig,
+  registerConform,
 ];
 
 /** Every command, in the order `gw --help` shows them. */

@@ -60,7 +60,7 @@ const entryColumns: readonly Column[] = [
   { title: "type", at: "type" },
   { title: "amount", at: "amount", as: "usd" },
   { title: "balance after", at: "balanceAfter", as: "usd" },
-  { title: "call or purchase", at: "callId" },
+  { title: "call or purchase", at: "callId|purchaseId|reference" },
   { title: "at", at: "createdAt", as: "time" },
 ];
 

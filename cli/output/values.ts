@@ -11,9 +11,16 @@ export interface Column {
   readonly as?: Shape;
 }
 
-/** The value at a dotted path; undefined where there is none. */
+/** The value at a dotted path; undefined where there is none. "a|b" is the first of the two that is there. */
 export function valueAt(record: unknown, path: string): unknown {
-  return path.split(".").reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), record);
+  const [first = path, ...others] = path.split("|");
+  const value = first.split(".").reduce<unknown>(step, record);
+  return others.length > 0 && (value === undefined || value === null) ? valueAt(record, others.join("|")) : value;
+}
+
+function step(value: unknown, name: string): unknown {
+  if (Array.isArray(value)) return value[Number(name)];
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 export function shown(value: unknown, as: Shape = "text"): string {

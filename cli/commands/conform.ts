@@ -1,0 +1,121 @@
+import { randomBytes } from "node:crypto";
+import type { Command } from "commander";
+import { CliError, usageError } from "../cli-error.ts";
+import type { Check, CheckResult, World } from "../conform/check.ts";
+import { gatewayChecks, hostedChecks, pageChecks, strictHostedChecks } from "../conform/gateway-checks.ts";
+import { participantChecks } from "../conform/participant-checks.ts";
+import { afterCalls, beforeCalls } from "../conform/platform-checks.ts";
+import { runCheck } from "../conform/run-check.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-codes.ts";
+import type { Io } from "../io.ts";
+import type { Options } from "../operations/read-values.ts";
+import { onAction } from "../operations/register.ts";
+import { rowsOf, type View } from "../output/printer.ts";
+import { progressLine } from "../output/progress.ts";
+import { valueAt } from "../output/values.ts";
+
+const CHECK_MAX_MS = 30_000;
+const TRAINER_PORT = "5000";
+
+const view: View = {
+  kind: "list",
+  columns: [
+    { title: "document", at: "document" },
+    { title: "operation", at: "operation" },
+    { title: "result", at: "result", as: "state" },
+    { title: "http", at: "status" },
+    { title: "took", at: "ms", as: "ms" },
+    { title: "why", at: "why" },
+  ],
+  id: "operation",
+  paged: false,
+};
+
+export function registerConform(program: Command, io: Io): void {
+  const command = program
+    .command("conform [url]")
+    .description("Try every operation of the gateway's and the platform's document at an address; with an account made for it, or yours")
+    .option("--email <email>", "an account with credits; without it one is made and given a dollar of test credits")
+    .option("--password-stdin", "read its password from standard input")
+    .option("--model <name>", "the model to call; without it the first chat model")
+    .option("--trainer-url <url>", "a training participant (the same host, port 5000)")
+    .option("--hosted-url <url>", "a listener that takes x-gw-api-key only")
+    .option("--only <documents>", "platform, gateway, hosted, participant, pages; several with commas")
+    .option("--failed", "show only what failed");
+  onAction(command, io, conform);
+}
+
+async function conform(context: Context, [given]: readonly string[], options: Options): Promise<void> {
+  const url = (given ?? context.settings.apiUrl.value).replace(/\/+$/, "");
+  if (!URL.canParse(url)) throw usageError(`${url} is no address.`);
+  const world = await prepare(context, url, options);
+  const plan = planOf(url, context, options);
+  const bar = progressLine(context.io);
+  const results: CheckResult[] = [];
+  for (const { baseUrl, check } of plan) {
+    bar.show(results.length, plan.length, check.path);
+    results.push(await runCheck(check, { baseUrl, world, timeoutMs: CHECK_MAX_MS, signal: context.io.signal }));
+    if (context.io.signal.aborted) break;
+  }
+  bar.clear();
+  const failed = results.filter(({ result }) => result === "fail").length;
+  const only = options["only"] === undefined ? undefined : String(options["only"]).split(",");
+  const data = results.filter(({ document, result }) => (only?.includes(document) ?? true) && (!options["failed"] || result === "fail"));
+  const meta = { url, passed: results.length - failed, failed };
+  context.print.answer({ data, meta }, view);
+  if (!context.print.json) context.print.note(`${meta.passed} of ${results.length} operations pass at ${url}`);
+  const counted = data.filter(({ result }) => result === "fail").length;
+  if (counted > 0) throw new CliError(EXIT.failure, { error: `${counted} operations do not conform.`, code: "NOT_CONFORMANT" });
+}
+
+interface Planned {
+  readonly baseUrl: string;
+  readonly check: Check;
+}
+
+/** Every document's checks where they are served; those of the platform around the gateway's, which need its key. */
+function planOf(url: string, { settings }: Context, options: Options): Planned[] {
+  const trainer = String(options["trainerUrl"] ?? settings.get("trainer-url")?.value ?? besides(url));
+  const hosted = options["hostedUrl"];
+  const at = (baseUrl: string, checks: readonly Check[]) => checks.map((check) => ({ baseUrl: baseUrl.replace(/\/+$/, ""), check }));
+  return [
+    ...at(url, beforeCalls),
+    ...at(url, gatewayChecks),
+    ...(typeof hosted === "string" ? at(hosted, strictHostedChecks) : at(url, hostedChecks)),
+    ...at(url, afterCalls),
+    ...at(trainer, participantChecks),
+    ...at(url, pageChecks),
+  ];
+}
+
+function besides(url: string): string {
+  const beside = new URL(url);
+  beside.port = TRAINER_PORT;
+  return beside.origin;
+}
+
+async function prepare(context: Context, url: string, options: Options): Promise<World> {
+  const client = context.clientOf(url);
+  const model = typeof options["model"] === "string" ? options["model"] : await firstChatModel(context, url);
+  if (typeof options["email"] === "string") {
+    const password = await context.secret("Password", { fromStdin: options["passwordStdin"] === true, flag: "--password-stdin" });
+    return { email: options["email"], password, model };
+  }
+  const name = `conform-${randomBytes(6).toString("hex")}`;
+  const [email, password] = [`${name}@example.org`, randomBytes(12).toString("base64url")];
+  const { body } = await client.send({ method: "POST", path: "/api/auth/signup", auth: "none", body: { email, password, name } });
+  const headers = { authorization: `Bearer ${String(valueAt(body, "token"))}` };
+  await client.send({ method: "POST", path: "/api/credits/purchase", auth: "none", headers, body: { amountUsd: "1.00", method: "test" } });
+  context.print.note(`Made the account ${email} with a dollar of test credits.`);
+  return { email, password, model };
+}
+
+async function firstChatModel(context: Context, url: string): Promise<string> {
+  const { body } = await context
+    .clientOf(url)
+    .send({ method: "GET", path: "/api/models", query: { type: "chat", pageSize: "1" }, auth: "none" });
+  const name = valueAt(rowsOf(body)[0], "name");
+  if (typeof name !== "string") throw usageError("There is no chat model there.", "--model names one.");
+  return name;
+}
