@@ -5,14 +5,18 @@ import { registerApi } from "./api.ts";
 import { registerAuth } from "./auth.ts";
 import { registerCatalog } from "./catalog.ts";
 import { registerChat } from "./chat.ts";
+import { registerCompletion } from "./completion.ts";
 import { registerConfig } from "./config.ts";
 import { registerConform } from "./conform.ts";
 import { registerCredits } from "./credits.ts";
+import { registerDoctor } from "./doctor.ts";
+import { registerHelp } from "./help.ts";
 import { registerKeys } from "./keys.ts";
 import { registerLogs } from "./logs.ts";
 import { registerOrganizations } from "./organizations.ts";
 import { registerTeams } from "./teams.ts";
 import { registerUsage } from "./usage.ts";
+import { registerVersion } from "./version.ts";
 import { registerWebhooks } from "./webhooks.ts";
 
 const GROUPS = [
@@ -29,7 +33,11 @@ const GROUPS = [
   registerAdmin,
   registerApi,
   registerConfig,
+  registerDoctor,
   registerConform,
+  registerCompletion,
+  registerVersion,
+  registerHelp,
 ];
 
 /** Every command, in the order `gw --help` shows them. */

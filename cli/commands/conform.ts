@@ -29,6 +29,7 @@ const view: View = {
     { title: "why", at: "why" },
   ],
   id: "operation",
+  empty: "Nothing failed.",
   paged: false,
 };
 
@@ -59,14 +60,13 @@ async function conform(context: Context, [given]: readonly string[], options: Op
     if (context.io.signal.aborted) break;
   }
   bar.clear();
-  const failed = results.filter(({ result }) => result === "fail").length;
   const only = options["only"] === undefined ? undefined : String(options["only"]).split(",");
-  const data = results.filter(({ document, result }) => (only?.includes(document) ?? true) && (!options["failed"] || result === "fail"));
-  const meta = { url, passed: results.length - failed, failed };
-  context.print.answer({ data, meta }, view);
-  if (!context.print.json) context.print.note(`${meta.passed} of ${results.length} operations pass at ${url}`);
-  const counted = data.filter(({ result }) => result === "fail").length;
-  if (counted > 0) throw new CliError(EXIT.failure, { error: `${counted} operations do not conform.`, code: "NOT_CONFORMANT" });
+  const asked = results.filter(({ document }) => only?.includes(document) ?? true);
+  const failed = asked.filter(({ result }) => result === "fail");
+  const meta = { url, passed: asked.length - failed.length, failed: failed.length };
+  context.print.answer({ data: options["failed"] ? failed : asked, meta }, view);
+  if (!context.print.json) context.print.note(`${meta.passed} of ${asked.length} operations pass at ${url}`);
+  if (failed.length > 0) throw new CliError(EXIT.failure, { error: `${failed.length} operations do not conform.`, code: "NOT_CONFORMANT" });
 }
 
 interface Planned {

@@ -1,0 +1,29 @@
+import type { Command } from "commander";
+
+export interface CommandNode {
+  /** Without the program's own name: "keys create". */
+  readonly path: string;
+  readonly summary: string;
+  readonly words: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
+  readonly options: readonly { readonly flags: string; readonly description: string }[];
+  readonly commands: readonly CommandNode[];
+}
+
+/** What can be typed, as data: for completion, for machine-readable help, for a test that nothing is missing. */
+export function commandTree(command: Command, path = ""): CommandNode {
+  return {
+    path,
+    summary: command.description(),
+    words: command.registeredArguments.map((argument) => ({
+      name: argument.name(),
+      description: argument.description,
+      required: argument.required,
+    })),
+    options: command.options.map(({ flags, description }) => ({ flags, description })),
+    commands: command.commands.map((inner) => commandTree(inner, `${path} ${inner.name()}`.trim())),
+  };
+}
+
+export function everyNode(node: CommandNode): CommandNode[] {
+  return [node, ...node.commands.flatMap(everyNode)];
+}

@@ -1,0 +1,24 @@
+import type { Command } from "commander";
+import { usageError } from "../cli-error.ts";
+import type { Io } from "../io.ts";
+import { documentJson } from "../output/json.ts";
+import { commandTree } from "./command-tree.ts";
+
+/** `gw help keys create`; with --json the whole tree, for programs that drive this one. */
+export function registerHelp(program: Command, io: Io): void {
+  program.helpCommand(false);
+  program
+    .command("help [command...]")
+    .description("What a command takes; --json gives every command as data")
+    .action((words: readonly string[]) => {
+      const command = words.reduce<Command>((found, name) => childOf(found, name), program);
+      if (program.opts()["json"] === true) io.stdout.write(documentJson(commandTree(command, words.join(" "))));
+      else command.outputHelp();
+    });
+}
+
+function childOf(parent: Command, name: string): Command {
+  const child = parent.commands.find((command) => command.name() === name || command.aliases().includes(name));
+  if (!child) throw usageError(`There is no command ${name}.`, "gw --help lists the commands.");
+  return child;
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { CliError } from "../cli-error.ts";
+import type { Context } from "../context.ts";
+import type { Io } from "../io.ts";
+import { onAction } from "../operations/register.ts";
+import { valueAt } from "../output/values.ts";
+
+export function registerVersion(program: Command, io: Io): void {
+  onAction(program.command("version").description("Versions of this client, its Node and the server's API"), io, version);
+}
+
+async function version(context: Context): Promise<void> {
+  const { version: client } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as { version: string };
+  const server = await serverVersion(context);
+  context.print.answer(
+    { client, node: process.versions.node, server },
+    {
+      kind: "record",
+      fields: [
+        { title: "gw", at: "client" },
+        { title: "node", at: "node" },
+        { title: "server", at: "server.title" },
+        { title: "API version", at: "server.version" },
+        { title: "address", at: "server.url" },
+      ],
+      id: "client",
+    },
+  );
+}
+
+/** A server that does not answer is no reason not to say who we are. */
+async function serverVersion({ client, settings }: Context): Promise<unknown> {
+  try {
+    const { body } = await client.send({ method: "GET", path: "/openapi.json", auth: "none" });
+    return { title: valueAt(body, "info.title"), version: valueAt(body, "info.version"), url: settings.apiUrl.value };
+  } catch (error) {
+    return { title: null, version: null, url: settings.apiUrl.value, error: error instanceof CliError ? error.facts.error : String(error) };
+  }
+}
