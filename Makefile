@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch ledger-verify ledger-replay verify-receipt clean
+.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch ledger-verify ledger-replay verify-receipt clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,10 +30,16 @@ proto/gen/.generated: node_modules/.installed buf.yaml buf.gen.yaml $(shell find
 	buf generate
 	@touch $@
 
-run: generate ## start everything: control plane, edges, trainer node
+console: console/dist/index.html ## build the console that the edge serves at /ui
+
+console/dist/index.html: node_modules/.installed console/index.html console/vite.config.ts $(shell find console/src console/public -type f 2>/dev/null)
+	vite build --logLevel warn --config console/vite.config.ts
+	@touch $@
+
+run: generate console ## start everything: control plane, edges, trainer node
 	@exec node scripts/run.ts
 
-test: generate ## every test, on the embedded store and on a real MongoDB
+test: generate console ## every test, on the embedded store and on a real MongoDB
 	node scripts/test.ts $(ARGS)
 
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
@@ -73,4 +79,4 @@ verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KE
 	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
 
 clean: ## remove what make built (never data/)
-	rm -rf node_modules proto/gen .cache
+	rm -rf node_modules proto/gen .cache console/dist

@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler, Router } from "express";
 import { toJson } from "../common/json.ts";
 import type { EdgeDeps } from "./deps.ts";
+import { consoleRoutes } from "./http/console.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { explainBadPath, platformErrorHandler, platformNotFound } from "./middleware/error-response.ts";
 import { gatewayErrorHandler, gatewayNotFound } from "./middleware/gateway-error.ts";
@@ -35,6 +36,7 @@ export function createApp(deps: EdgeDeps, parts: AppParts): Express {
   app.use(parts.inferenceRoutes);
   app.use(requestId(deps), accessLog(deps), securityHeaders);
   app.use(healthRoutes(deps, parts));
+  app.use(consoleRoutes(deps));
   app.use(platformRoutes(deps, parts));
   app.use(explainBadPath);
   app.use(["/api", "/training"], platformNotFound, platformErrorHandler(deps.logger));

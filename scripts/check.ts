@@ -19,7 +19,7 @@ const root = resolve(import.meta.dirname, "..");
 const AT_ONCE = 2;
 const TOOL_MAX_MS = 180_000;
 const bin = (name: string) => join(root, "node_modules/.bin", name);
-const FOLDERS = ["common", "control-plane", "gateway-edge", "trainer-node", "cli", "scripts", "test"].filter((folder) =>
+const FOLDERS = ["common", "control-plane", "gateway-edge", "trainer-node", "cli", "console/src", "scripts", "test"].filter((folder) =>
   existsSync(join(root, folder)),
 );
 
@@ -34,6 +34,7 @@ process.exitCode = passed === tools.length ? 0 : 1;
 async function chooseTools(): Promise<Tool[]> {
   const tools: Tool[] = [
     { name: "types", command: bin("tsc"), options: ["--noEmit", "--pretty", "false"] },
+    { name: "types of the console", command: bin("tsc"), options: ["--noEmit", "--pretty", "false", "-p", "console"] },
     {
       name: "imports",
       command: bin("depcruise"),

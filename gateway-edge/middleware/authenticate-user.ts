@@ -5,12 +5,13 @@ import type { CallOptions } from "../../common/grpc/client.ts";
 import { secretSha256 } from "../../common/key-shape.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import { requestIdOf } from "./request-id.ts";
+import { cookieToken } from "./session-cookie.ts";
 
 const TOKEN_BYTES_MAX = 4096;
 const BEARER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+) *$/i;
 
 /**
- * The platform JWT of a request. Only its presence and shape are judged here; whether it is genuine and what its holder may do, the
+ * The platform JWT of a request, from its header or else from the console's cookie. Only its presence and shape are judged here; whether it is genuine and what its holder may do, the
  * control plane decides, in the same call that does the work.
  */
 export function bearerToken(request: IncomingMessage): string {
@@ -54,7 +55,11 @@ export async function requireAdmin(control: ControlPlane, options: CallOptions):
 
 function authorizationOf(request: IncomingMessage): string {
   const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
-  if (carriers.length === 0) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
+  if (carriers.length === 0) {
+    const token = cookieToken(request);
+    if (token === undefined) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
+    return `Bearer ${token}`;
+  }
   if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
   return request.headers.authorization ?? "";
 }

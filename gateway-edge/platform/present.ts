@@ -197,6 +197,7 @@ export function presentQuota(quota: Quota): z.infer<typeof records.quotaRecord> 
     estimatedDaysLeft: quota.estimatedDaysLeft ?? null,
     updatedAt: sent(quota.updatedAt, "updatedAt"),
     ledgerSeq: quota.ledgerSeq,
+    paymentMethods: quota.paymentMethods,
   };
 }
 

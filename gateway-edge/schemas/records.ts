@@ -177,6 +177,8 @@ export const quotaRecord = z
     estimatedDaysLeft: z.number().nullable(),
     updatedAt: timestamp,
     ledgerSeq: int64,
+    /** How credits can be bought here. */
+    paymentMethods: z.array(z.string()),
   })
   .meta({ id: "Quota" });
 

@@ -1,0 +1,92 @@
+/** What a call came back with when it did not succeed: enough for a person to act on and for an operator to find it in the log. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | undefined;
+  readonly details: readonly { path: string; message: string }[];
+
+  constructor(facts: { status: number; code: string; message: string; requestId?: string | undefined; details?: ApiError["details"] }) {
+    super(facts.message);
+    this.name = "ApiError";
+    this.status = facts.status;
+    this.code = facts.code;
+    this.requestId = facts.requestId;
+    this.details = facts.details ?? [];
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined | null>>;
+
+export interface CallOptions {
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const CALL_MAX_MS = 30_000;
+
+/** One call of the platform API. The session is a cookie that the browser sends; scripts never see it. */
+export async function call<Answer>(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  const limit = AbortSignal.timeout(CALL_MAX_MS);
+  const response = await send(path + queryText(options.query), {
+    method,
+    headers: {
+      accept: "application/json",
+      ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+      // A write that is repeated by the browser or a nervous click counts once.
+      ...(method === "GET" ? {} : { "idempotency-key": randomId() }),
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    signal: options.signal ? AbortSignal.any([options.signal, limit]) : limit,
+  });
+  const body: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw toError(response, body);
+  return body as Answer;
+}
+
+export const get = <Answer>(path: string, query?: Query, signal?: AbortSignal): Promise<Answer> =>
+  call<Answer>("GET", path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) });
+
+export const post = <Answer>(path: string, body: unknown = {}): Promise<Answer> => call<Answer>("POST", path, { body });
+
+/** Unset and empty values are left out. */
+function queryText(query: Query | undefined): string {
+  const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
+}
+
+/** `crypto.randomUUID` exists only on https and loopback; a console on a private network is neither. */
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function send(path: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { credentials: "same-origin", cache: "no-store", ...request });
+  } catch (cause) {
+    if (request.signal?.aborted && cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    const late = cause instanceof DOMException && cause.name === "TimeoutError";
+    const message = late
+      ? "The server did not answer in time. Try again."
+      : "The server cannot be reached. Check the connection and try again.";
+    throw new ApiError({ status: 0, code: late ? "TIMEOUT" : "NETWORK", message });
+  }
+}
+
+/** Both shapes of errors: the platform's `{error, code}` and the gateway's `{error: {message, code}}`. */
+function toError(response: Response, body: unknown): ApiError {
+  const given = (body ?? {}) as { error?: unknown; code?: string; requestId?: string; details?: ApiError["details"] };
+  const inner =
+    typeof given.error === "object" && given.error !== null
+      ? (given.error as { message?: string; code?: string; type?: string })
+      : undefined;
+  return new ApiError({
+    status: response.status,
+    code: given.code ?? inner?.code ?? inner?.type ?? `HTTP_${response.status}`,
+    message: (typeof given.error === "string" ? given.error : inner?.message) ?? `The server answered ${response.status}.`,
+    requestId: given.requestId ?? response.headers.get("x-request-id") ?? undefined,
+    details: Array.isArray(given.details) ? given.details : [],
+  });
+}

@@ -1,0 +1,38 @@
+import type { z } from "zod";
+import type * as records from "../../../gateway-edge/schemas/records.ts";
+import type * as webhooks from "../../../gateway-edge/schemas/webhooks.ts";
+
+/** A record as JSON carries it: times are ISO texts, integers are numbers. Amounts are read from their exact `…Usd` sibling. */
+type Wire<Value> = Value extends bigint
+  ? number
+  : Value extends Date
+    ? string
+    : Value extends readonly (infer Item)[]
+      ? Wire<Item>[]
+      : Value extends object
+        ? { [Field in keyof Value]: Wire<Value[Field]> }
+        : Value;
+
+type RecordOf<Schema extends z.ZodType> = Wire<z.infer<Schema>>;
+
+export type User = RecordOf<typeof records.userRecord>;
+export type Organization = RecordOf<typeof records.organizationRecord>;
+export type Team = RecordOf<typeof records.teamRecord>;
+export type TeamDetail = RecordOf<typeof records.teamDetailRecord>;
+export type TeamMember = RecordOf<typeof records.teamMemberRecord>;
+export type ApiKey = RecordOf<typeof records.apiKeyRecord>;
+export type Model = RecordOf<typeof records.modelRecord>;
+export type Quota = RecordOf<typeof records.quotaRecord>;
+export type UsageLog = RecordOf<typeof records.usageLogRecord>;
+export type UsageBucket = RecordOf<typeof records.usageBucketRecord>;
+export type Totals = RecordOf<typeof records.totalsRecord>;
+export type LedgerEntry = RecordOf<typeof records.ledgerEntryRecord>;
+export type Purchase = RecordOf<typeof records.purchaseRecord>;
+export type PageMeta = RecordOf<typeof records.pageMeta>;
+export type Webhook = Wire<webhooks.WebhookRecord>;
+export type Delivery = Wire<webhooks.DeliveryRecord>;
+
+export interface List<Item> {
+  data: Item[];
+  meta: PageMeta;
+}

@@ -1,0 +1,88 @@
+import { Group, Pagination, ScrollArea, Skeleton, Table, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { PageMeta } from "../api/types.ts";
+import { count } from "../format/words.ts";
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => ReactNode;
+  readonly isNumber?: boolean;
+  /** Left out where there is little room. */
+  readonly wideOnly?: boolean;
+}
+
+interface DataTableProps<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[] | undefined;
+  rowKey: (row: Row) => string;
+  empty: ReactNode;
+}
+
+const SKELETON_ROWS = ["first", "second", "third"];
+
+/** Rows of records. While they are on their way skeletons of the same height stand in, so that nothing jumps. */
+export function DataTable<Row>({ label, columns, rows, rowKey, empty }: DataTableProps<Row>) {
+  if (rows?.length === 0) return empty;
+  return (
+    <ScrollArea viewportProps={{ tabIndex: 0, role: "region", "aria-label": label }}>
+      <Table verticalSpacing="sm" highlightOnHover aria-label={label} aria-busy={rows === undefined}>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map(({ title, isNumber, wideOnly }) => (
+              <Table.Th key={title} ta={isNumber ? "right" : "left"} className={wideOnly ? "wide-only" : undefined}>
+                {title}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows === undefined
+            ? SKELETON_ROWS.map((name) => (
+                <Table.Tr key={name}>
+                  {columns.map(({ title, wideOnly }) => (
+                    <Table.Td key={title} className={wideOnly ? "wide-only" : undefined}>
+                      <Skeleton height={18} />
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+              ))
+            : rows.map((row) => (
+                <Table.Tr key={rowKey(row)}>
+                  {columns.map(({ title, cell, isNumber, wideOnly }) => (
+                    <Table.Td key={title} ta={isNumber ? "right" : "left"} className={cellClass({ isNumber, wideOnly })}>
+                      {cell(row)}
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+              ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea>
+  );
+}
+
+export function Pages({ meta, unit, onPage }: { meta: PageMeta | undefined; unit: string; onPage: (page: number) => void }) {
+  if (!meta || meta.total === 0) return null;
+  return (
+    <Group justify="space-between" mt="sm">
+      <Text size="sm" c="dimmed">
+        {count(meta.total, unit)}
+      </Text>
+      {meta.totalPages > 1 && (
+        <Pagination
+          total={meta.totalPages}
+          value={meta.page}
+          onChange={onPage}
+          size="sm"
+          getControlProps={(control) => ({ "aria-label": `${control} page` })}
+          getItemProps={(page) => ({ "aria-label": `page ${page}` })}
+        />
+      )}
+    </Group>
+  );
+}
+
+function cellClass({ isNumber, wideOnly }: { isNumber?: boolean | undefined; wideOnly?: boolean | undefined }): string {
+  return [isNumber ? "numbers" : "", wideOnly ? "wide-only" : ""].join(" ").trim();
+}

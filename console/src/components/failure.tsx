@@ -1,0 +1,62 @@
+import { Alert, Button, Code, Group, List, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { ApiError } from "../api/client.ts";
+
+/** An error as a person can use it: what is wrong, its code, the request id an operator can look for, and a way on. */
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  if (!error) return null;
+  const { message, code, requestId, details } = factsOf(error);
+  return (
+    <Alert color="red" variant="light" icon={<IconAlertTriangle aria-hidden />} role="alert" title={message} styles={ALERT_STYLES}>
+      {details.length > 0 && (
+        <List size="sm">
+          {details.map(({ path, message: detail }) => (
+            <List.Item key={path + detail}>
+              <Code>{path.replace(/^body\./, "")}</Code> {detail}
+            </List.Item>
+          ))}
+        </List>
+      )}
+      <Group justify="space-between" mt={4}>
+        <Text size="xs">
+          Code <Code>{code}</Code>
+          {requestId && (
+            <>
+              {" "}
+              · request <Code>{requestId}</Code>
+            </>
+          )}
+        </Text>
+        {onRetry && (
+          <Button size="xs" variant="default" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </Group>
+    </Alert>
+  );
+}
+
+const ALERT_STYLES = { title: { color: "var(--mantine-color-error)" }, message: { color: "var(--mantine-color-text)" } };
+
+/** The same as a passing note, for a click that failed. */
+export function notifyFailure(error: unknown): void {
+  const { message, code, requestId } = factsOf(error);
+  notifications.show({
+    color: "red",
+    title: message,
+    message: `Code ${code}${requestId ? ` · request ${requestId}` : ""}`,
+    autoClose: 10_000,
+  });
+}
+
+export function notifyDone(message: string): void {
+  notifications.show({ color: "teal", message });
+}
+
+function factsOf(error: unknown): Pick<ApiError, "message" | "code" | "requestId" | "details"> {
+  if (error instanceof ApiError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return { message: `Something went wrong in the console: ${message}`, code: "CONSOLE_ERROR", requestId: undefined, details: [] };
+}

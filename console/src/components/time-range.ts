@@ -1,0 +1,46 @@
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export const RANGES = {
+  "24h": { label: "24 hours", interval: "hour", spanMs: 24 * HOUR_MS },
+  "7d": { label: "7 days", interval: "day", spanMs: 7 * DAY_MS },
+  "30d": { label: "30 days", interval: "day", spanMs: 30 * DAY_MS },
+} as const;
+export type RangeName = keyof typeof RANGES;
+
+export function readRange(value: unknown): RangeName {
+  return typeof value === "string" && Object.hasOwn(RANGES, value) ? (value as RangeName) : "24h";
+}
+
+/** The first moment of a range that ends now: a whole hour, or midnight in the time zone, so that the first bar is whole too. */
+export function rangeStart(name: RangeName, { now, timeZone }: { now: number; timeZone: string }): string {
+  const { spanMs, interval } = RANGES[name];
+  if (interval === "hour") return new Date(Math.floor(now / HOUR_MS) * HOUR_MS - spanMs + HOUR_MS).toISOString();
+  return dayName(now - spanMs + DAY_MS, timeZone);
+}
+
+/** Every bucket of a range, so that hours and days without a call are drawn as nothing and not left out. */
+export function bucketsOf(name: RangeName, { now, timeZone }: { now: number; timeZone: string }): { key: string; label: string }[] {
+  const { spanMs, interval } = RANGES[name];
+  const step = interval === "hour" ? HOUR_MS : DAY_MS;
+  const last = interval === "hour" ? Math.floor(now / HOUR_MS) * HOUR_MS : now;
+  return Array.from({ length: spanMs / step }, (_, index) => {
+    const at = last - spanMs + (index + 1) * step;
+    return { key: bucketKey(interval, at, timeZone), label: bucketLabel(interval, at, timeZone) };
+  });
+}
+
+/** What a bucket of the API and one of `bucketsOf` have in common. */
+export function bucketKey(interval: "hour" | "day", at: number, timeZone: string): string {
+  return interval === "hour" ? String(Math.floor(at / HOUR_MS)) : dayName(at, timeZone);
+}
+
+function bucketLabel(interval: "hour" | "day", at: number, timeZone: string): string {
+  const shape: Intl.DateTimeFormatOptions =
+    interval === "hour" ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" };
+  return new Date(at).toLocaleString("en-GB", { ...shape, timeZone });
+}
+
+function dayName(at: number, timeZone: string): string {
+  return new Date(at).toLocaleDateString("sv-SE", { timeZone });
+}

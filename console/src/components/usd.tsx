@@ -1,0 +1,13 @@
+import { Text, type TextProps, Tooltip } from "@mantine/core";
+import { formatNano, formatUsd } from "../format/money.ts";
+
+/** An amount in USD; hovering or focusing it gives the exact nano-USD. */
+export function Usd({ amount, ...text }: { amount: string } & TextProps) {
+  return (
+    <Tooltip label={formatNano(amount)} events={{ hover: true, focus: true, touch: true }}>
+      <Text component="span" className="numbers" inherit data-nano={formatNano(amount)} {...text}>
+        {formatUsd(amount)}
+      </Text>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,44 @@
+/** "1 key", "2 keys"; no number stands without its unit. */
+export function count(amount: number, one: string, many = `${one}s`): string {
+  return `${amount.toLocaleString("en-US")} ${amount === 1 ? one : many}`;
+}
+
+export function formatTime(iso: string, timeZone?: string): string {
+  return new Date(iso).toLocaleString("en-GB", {
+    day: "2-digit",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(timeZone ? { timeZone } : {}),
+  });
+}
+
+const STEPS = [
+  [60, "second"],
+  [60, "minute"],
+  [24, "hour"],
+  [30, "day"],
+  [12, "month"],
+  [Number.POSITIVE_INFINITY, "year"],
+] as const;
+
+/** "3 minutes ago". */
+export function ago(iso: string, now = Date.now()): string {
+  let amount = Math.max(0, (now - Date.parse(iso)) / 1000);
+  for (const [size, unit] of STEPS) {
+    if (amount < size) return amount < 5 && unit === "second" ? "just now" : `${count(Math.floor(amount), unit)} ago`;
+    amount /= size;
+  }
+  return "";
+}
+
+export function formatMs(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+}
+
+/** The value below which `share` of the numbers lie. */
+export function percentile(numbers: readonly number[], share: number): number | undefined {
+  const sorted = [...numbers].sort((left, right) => left - right);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}

@@ -1,0 +1,81 @@
+import { Avatar, Menu, Text, UnstyledButton } from "@mantine/core";
+import { IconCheck, IconLogout, IconUser } from "@tabler/icons-react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { call } from "../api/client.ts";
+import { organizationsQuery } from "../api/queries.ts";
+import { logOut, type Me } from "../api/session.ts";
+import { notifyFailure } from "../components/failure.tsx";
+import { forgetSecrets } from "../components/kept-secrets.ts";
+
+/** Who is logged in, which organisation is active, and the way out. */
+export function AccountMenu({ me }: { me: Me }) {
+  const { user, organization } = me;
+  const { data: organizations } = useQuery(organizationsQuery);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const leave = async () => {
+    // The cookie is gone whatever the server said; a session that was over already is no failure.
+    await logOut().catch(() => undefined);
+    queryClient.clear();
+    forgetSecrets();
+    await navigate({ to: "/login" });
+  };
+  const choose = async (id: string) => {
+    try {
+      await call("PUT", "/api/gw/organizations", { body: { id, active: true } });
+      // Everything on the screen belonged to the other one.
+      await queryClient.invalidateQueries();
+      await navigate({ to: "/" });
+    } catch (error) {
+      notifyFailure(error);
+    }
+  };
+  return (
+    <Menu position="bottom-end" width={260}>
+      <Menu.Target>
+        <UnstyledButton aria-label={`Account of ${user.name}`}>
+          <Avatar radius="xl" size={34} color="river" variant="filled" name={user.name} alt="">
+            {initials(user.name)}
+          </Avatar>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Text size="sm" fw={600} px="sm" pt={6} truncate>
+          {user.name}
+        </Text>
+        <Text size="xs" c="dimmed" px="sm" pb={6} truncate>
+          {user.email}
+        </Text>
+        <Menu.Divider />
+        {organizations?.data.map(({ id, name }) => (
+          <Menu.Item
+            key={id}
+            onClick={() => void choose(id)}
+            leftSection={<IconCheck size={16} style={{ visibility: id === organization?.id ? "visible" : "hidden" }} aria-hidden />}
+          >
+            <Text size="sm" truncate>
+              {name}
+              {id === organization?.id && <span className="mantine-visually-hidden"> (active)</span>}
+            </Text>
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item component={Link} to="/account" leftSection={<IconUser size={16} aria-hidden />}>
+          Your account
+        </Menu.Item>
+        <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void leave()}>
+          Log out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function initials(name: string): string {
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "");
+  return words
+    .slice(0, 2)
+    .map((word) => [...word][0]?.toUpperCase())
+    .join("");
+}

@@ -1,0 +1,58 @@
+import { useMantineColorScheme } from "@mantine/core";
+import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
+import { IconBook, IconKey, IconMoon, IconSun, IconUserPlus } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { keysQuery, teamsQuery } from "../api/queries.ts";
+import { useMenu } from "./menu.ts";
+
+/** Ctrl+K: every screen, every team and key by name, and what can be done at once. */
+export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
+  const navigate = useNavigate();
+  const { setColorScheme } = useMantineColorScheme();
+  const { data: teams } = useQuery(teamsQuery());
+  const { data: keys } = useQuery(keysQuery());
+  const goTo =
+    (to: string, search: Record<string, string> = {}) =>
+    () =>
+      void navigate({ to, search });
+  const pages: SpotlightActionData[] = useMenu(isAdmin).map(({ path, label, group, icon: Icon }) => ({
+    id: path,
+    label,
+    description: group,
+    leftSection: <Icon size={18} />,
+    onClick: goTo(path),
+  }));
+  const deeds: SpotlightActionData[] = [
+    { id: "new-key", label: "Make an API key", leftSection: <IconKey size={18} />, onClick: goTo("/keys", { new: "key" }) },
+    { id: "invite", label: "Invite a member", leftSection: <IconUserPlus size={18} />, onClick: goTo("/teams") },
+    { id: "dark", label: "Use the dark theme", leftSection: <IconMoon size={18} />, onClick: () => setColorScheme("dark") },
+    { id: "light", label: "Use the light theme", leftSection: <IconSun size={18} />, onClick: () => setColorScheme("light") },
+    { id: "docs", label: "API documentation", leftSection: <IconBook size={18} />, onClick: () => window.location.assign("/docs") },
+  ];
+  const names: SpotlightActionData[] = [
+    ...(teams?.data ?? []).map(({ id, name }) => ({ id, label: name, description: "Team", onClick: goTo(`/teams/${id}`) })),
+    ...(keys?.data ?? []).map(({ id, name, maskedKey }) => ({
+      id,
+      label: name,
+      description: `Key ${maskedKey}`,
+      onClick: goTo("/keys", { search: name }),
+    })),
+  ];
+  return (
+    <Spotlight
+      actions={[
+        { group: "Go to", actions: pages },
+        { group: "Do", actions: deeds },
+        { group: "By name", actions: names },
+      ]}
+      shortcut={["mod + K", "/"]}
+      nothingFound="Nothing has that name."
+      limit={12}
+      highlightQuery
+      scrollable
+      maxHeight={420}
+      searchProps={{ placeholder: "Find a screen, a team or a key…", "aria-label": "Find or do" }}
+    />
+  );
+}

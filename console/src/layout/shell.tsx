@@ -1,0 +1,102 @@
+import { ActionIcon, AppShell, Burger, Button, Group, Kbd, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { spotlight } from "@mantine/spotlight";
+import { IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { meQuery } from "../api/queries.ts";
+import { refreshSession } from "../api/session.ts";
+import { AccountMenu } from "./account-menu.tsx";
+import { BlockedBanner } from "./blocked-banner.tsx";
+import { CommandPalette } from "./command-palette.tsx";
+import { Logo } from "./logo.tsx";
+import { SideMenu } from "./side-menu.tsx";
+import { ThemeSwitch } from "./theme-switch.tsx";
+
+const REFRESH_EVERY_MS = 15 * 60_000;
+
+/** The frame around every screen behind the session. */
+export function Shell() {
+  const [menuOpen, menu] = useDisclosure(false);
+  const { data: me } = useQuery(meQuery);
+  const { pathname } = useLocation();
+  useSessionKeptAlive();
+  useEffect(() => {
+    if (pathname) menu.close();
+  }, [pathname, menu.close]);
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 230, breakpoint: "sm", collapsed: { mobile: !menuOpen } }}
+      padding={{ base: "sm", sm: "lg" }}
+      styles={{ main: { background: "var(--ground)" } }}
+    >
+      <a href="#content" className="skip-link">
+        Skip to the content
+      </a>
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger
+              opened={menuOpen}
+              onClick={menu.toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={menuOpen ? "Close the menu" : "Open the menu"}
+            />
+            <Link to="/" style={{ color: "inherit", textDecoration: "none" }} aria-label="Tributary, overview">
+              <Logo />
+            </Link>
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <Button
+              variant="default"
+              size="compact-md"
+              fw={400}
+              leftSection={<IconSearch size={15} aria-hidden />}
+              rightSection={<Kbd size="xs">Ctrl K</Kbd>}
+              onClick={spotlight.open}
+              visibleFrom="sm"
+            >
+              <Text size="sm" c="dimmed">
+                Find or do…
+              </Text>
+            </Button>
+            <ActionIcon variant="default" size="lg" hiddenFrom="sm" onClick={spotlight.open} aria-label="Find or do">
+              <IconSearch size={18} />
+            </ActionIcon>
+            <ThemeSwitch />
+            {me && <AccountMenu me={me} />}
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" aria-label="Screens">
+        {me && <SideMenu isAdmin={me.user.role === "admin"} />}
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <BlockedBanner />
+        <Outlet />
+      </AppShell.Main>
+      {me && <CommandPalette isAdmin={me.user.role === "admin"} />}
+    </AppShell>
+  );
+}
+
+/** A token lives an hour; while somebody is here it is renewed long before. A failure shows with the next call that needs it. */
+function useSessionKeptAlive(): void {
+  useEffect(() => {
+    let last = Date.now();
+    const renew = () => {
+      if (document.hidden || Date.now() - last < REFRESH_EVERY_MS) return;
+      last = Date.now();
+      refreshSession().catch(() => undefined);
+    };
+    const timer = setInterval(renew, 60_000);
+    document.addEventListener("visibilitychange", renew);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", renew);
+    };
+  }, []);
+}

@@ -1,0 +1,68 @@
+import { Select, Text } from "@mantine/core";
+import { IconListNumbers } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { ledgerQuery } from "../../api/queries.ts";
+import type { LedgerEntry } from "../../api/types.ts";
+import { type Column, DataTable, Pages } from "../../components/data-table.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { Usd } from "../../components/usd.tsx";
+import { useAddress } from "../../components/use-address.ts";
+import { formatTime } from "../../format/words.ts";
+
+const PAGE_SIZE = 20;
+const TYPES = ["purchase", "grant", "usage", "reward", "adjustment", "refund"];
+
+const COLUMNS: Column<LedgerEntry>[] = [
+  { title: "Entry", cell: ({ seq }) => <Text size="sm">#{seq}</Text>, wideOnly: true },
+  { title: "When", cell: ({ createdAt }) => <Text size="sm">{formatTime(createdAt)}</Text> },
+  { title: "What", cell: ({ type }) => <Text size="sm">{type}</Text> },
+  { title: "Amount", cell: ({ amountUsd }) => <Usd amount={amountUsd} size="sm" fw={600} />, isNumber: true },
+  { title: "Balance after", cell: ({ balanceAfterUsd }) => <Usd amount={balanceAfterUsd} size="sm" />, isNumber: true },
+  {
+    title: "For",
+    cell: ({ callId, purchaseId, reference }) => (
+      <Text size="xs" c="dimmed" ff="monospace">
+        {callId ?? purchaseId ?? reference ?? "–"}
+      </Text>
+    ),
+    wideOnly: true,
+  },
+];
+
+export function Ledger() {
+  const [address, setAddress] = useAddress();
+  const type = TYPES.find((name) => name === address.type) ?? null;
+  const { data, error } = useQuery({
+    ...ledgerQuery({ page: Number(address.page ?? 1), pageSize: PAGE_SIZE, type }),
+    refetchInterval: 5_000,
+  });
+  return (
+    <>
+      <Failure error={error} />
+      <Select
+        aria-label="Kind of movement"
+        placeholder="every kind"
+        data={TYPES}
+        value={type}
+        clearable
+        clearButtonProps={{ "aria-label": "Every kind" }}
+        onChange={(value) => setAddress({ type: value ?? undefined, page: undefined })}
+        maw={220}
+        mb="sm"
+      />
+      <DataTable
+        label="Movements of credit"
+        columns={COLUMNS}
+        rows={data?.data}
+        rowKey={({ seq }) => String(seq)}
+        empty={
+          <Empty icon={IconListNumbers} title="No movement yet">
+            Every purchase, grant and call is one entry here; their sum is your balance.
+          </Empty>
+        }
+      />
+      <Pages meta={data?.meta} unit="movement" onPage={(page) => setAddress({ page })} />
+    </>
+  );
+}

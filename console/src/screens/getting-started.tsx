@@ -1,0 +1,140 @@
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { ApiError, get } from "../api/client.ts";
+import { keysQuery, logsQuery, quotaQuery, teamsQuery } from "../api/queries.ts";
+import { Failure } from "../components/failure.tsx";
+import { useKeptSecret } from "../components/kept-secrets.ts";
+import { Page } from "../components/page.tsx";
+import { Snippets } from "../components/snippets.tsx";
+import { Usd } from "../components/usd.tsx";
+import { useBuy } from "../components/use-buy.ts";
+import { nanoOf } from "../format/money.ts";
+import { ago, count, formatMs } from "../format/words.ts";
+import { FirstCall } from "./start/first-call.tsx";
+import { FirstKey } from "./start/first-key.tsx";
+import { Step } from "./start/step.tsx";
+
+const LIVE_MS = 1_500;
+
+/** A check-list that ticks itself: it looks at what is really there, so it is right however a step was done. */
+export function Screen() {
+  const live = { refetchInterval: LIVE_MS };
+  const keys = useQuery({ ...keysQuery(), ...live });
+  const quota = useQuery({ ...quotaQuery, ...live });
+  const logs = useQuery({ ...logsQuery({ pageSize: 1, status: "success" }), ...live });
+  const teams = useQuery({ ...teamsQuery(), ...live });
+  const trained = useQuery({ queryKey: ["federations", "count"], queryFn: countFederations, refetchInterval: 10_000, retry: false });
+  const federations = typeof trained.data === "number" ? trained.data : undefined;
+  const failed = [keys, quota, logs, teams].find(({ error }) => error);
+  const firstKey = keys.data?.data[0];
+  const lastCall = logs.data?.data[0];
+  const hasCredit = quota.data !== undefined && (nanoOf(quota.data.balanceUsd) > 0n || nanoOf(quota.data.totalPurchasedUsd) > 0n);
+  const steps = [
+    firstKey !== undefined,
+    hasCredit,
+    lastCall !== undefined,
+    (teams.data?.data ?? []).some(({ memberCount }) => memberCount > 1),
+    ...(federations === undefined ? [] : [federations > 0]),
+  ];
+  const done = steps.filter(Boolean).length;
+  return (
+    <Page title="Getting started" about={`${done} of ${count(steps.length, "step")} done. The list ticks itself; nothing needs a reload.`}>
+      {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
+      <Stack gap="sm">
+        <Step number={1} title="Make an API key" isDone={steps[0]} summary={firstKey && `${firstKey.name}, ${firstKey.maskedKey}`}>
+          <FirstKey />
+        </Step>
+        <Step number={2} title="Buy credits" isDone={steps[1]} summary={quota.data && <BalanceLine usd={quota.data.balanceUsd} />}>
+          <FirstCredits methods={quota.data?.paymentMethods ?? []} />
+        </Step>
+        <Step
+          number={3}
+          title="Make the first call"
+          isDone={steps[2]}
+          isOpen
+          summary={lastCall && `${lastCall.model} answered ${ago(lastCall.createdAt)} in ${formatMs(lastCall.latencyMs)}`}
+        >
+          <CallExamples maskedKey={firstKey?.maskedKey} isWaiting={!steps[2]} />
+        </Step>
+        <Step number={4} title="Invite a member" isDone={steps[3]} summary="You are not alone here.">
+          <Text size="sm" mb="sm">
+            Members use the team's models and credits with keys of their own.
+          </Text>
+          <Button component={Link} to={`/teams/${teams.data?.data[0]?.id ?? ""}`} variant="default" disabled={!teams.data?.data[0]}>
+            Open {teams.data?.data[0]?.name ?? "the team"}
+          </Button>
+        </Step>
+        {federations !== undefined && (
+          <Step number={5} title="Train a model together" isDone={steps[4]} summary={count(federations, "federation")}>
+            <Text size="sm">
+              Participants train on their own data and share only what they learned. <Anchor href="/docs">See the training API</Anchor>.
+            </Text>
+          </Step>
+        )}
+      </Stack>
+    </Page>
+  );
+}
+
+/** "none" where this server has no federations to offer. */
+async function countFederations(): Promise<number | "none"> {
+  try {
+    return (await get<{ meta: { total: number } }>("/training/federations", { pageSize: 1 })).meta.total;
+  } catch (error) {
+    if (error instanceof ApiError && error.status >= 400 && error.status < 500) return "none";
+    throw error;
+  }
+}
+
+function BalanceLine({ usd }: { usd: string }) {
+  return (
+    <>
+      The balance is <Usd amount={usd} fw={600} />.
+    </>
+  );
+}
+
+function FirstCredits({ methods }: { methods: readonly string[] }) {
+  const { buy, isBuying } = useBuy();
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        Calls are paid from credits, to the billionth of a dollar.{" "}
+        {methods.includes("test") && "Here they can be had for nothing, to try things out."}
+      </Text>
+      <Group>
+        {methods.includes("test") && (
+          <Button loading={isBuying} onClick={() => buy({ amountUsd: "5.00", method: "test" })}>
+            Get $5.00 of test credits
+          </Button>
+        )}
+        <Button component={Link} to="/credits" variant="default">
+          Other amounts
+        </Button>
+      </Group>
+    </>
+  );
+}
+
+function CallExamples({ maskedKey, isWaiting }: { maskedKey: string | undefined; isWaiting: boolean }) {
+  const kept = useKeptSecret();
+  return (
+    <Stack gap="sm">
+      {!kept && (
+        <Text size="sm" c="dimmed">
+          {maskedKey
+            ? `Put the secret of ${maskedKey} in place of YOUR_KEY: it was shown once, when the key was made.`
+            : "Make a key first; the examples then hold it."}
+        </Text>
+      )}
+      <Snippets secret={kept?.secret ?? "YOUR_KEY"} />
+      {kept && <FirstCall secret={kept.secret} />}
+      {isWaiting && (
+        <Text size="sm" role="status">
+          Waiting for the first call… it shows here by itself.
+        </Text>
+      )}
+    </Stack>
+  );
+}

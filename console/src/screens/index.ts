@@ -1,0 +1,35 @@
+import { IconBuilding, IconCreditCard, IconKey, IconLayoutDashboard, IconLogin, IconRocket, IconUsersGroup } from "@tabler/icons-react";
+import type { ComponentType } from "react";
+import type { MenuEntry } from "../layout/menu.ts";
+
+/**
+ * Every screen of the console. To add one:
+ *   1. write `console/src/screens/<name>.tsx` that exports a component called `Screen` and begins with `<Page title="…">`;
+ *   2. add one entry here: with `menu` it is in the menu and the command palette, without it it is only an address;
+ *   3. read data with `useQuery` and an entry of api/queries.ts, show failures with `<Failure error={…} />`, waits with skeletons,
+ *      amounts with `<Usd amount={…Usd} />`, and put filters into the address (`useAddress`);
+ *   4. add its path to the table of test/browser/screens.test.ts, which looks at it in both themes and two widths with axe.
+ * What a screen needs that others do not (charts, virtual lists) it imports itself: each screen is its own chunk.
+ */
+export interface ScreenEntry {
+  readonly path: string;
+  readonly load: () => Promise<{ Screen: ComponentType }>;
+  /** Reachable without a session, and drawn without the shell. */
+  readonly isPublic?: true;
+  readonly menu?: MenuEntry;
+}
+
+export const screens: readonly ScreenEntry[] = [
+  { path: "/login", load: () => import("./login.tsx"), isPublic: true },
+  { path: "/signup", load: () => import("./signup.tsx"), isPublic: true },
+  { path: "/forgot-password", load: () => import("./forgot-password.tsx"), isPublic: true },
+  { path: "/reset-password", load: () => import("./reset-password.tsx"), isPublic: true },
+  { path: "/", load: () => import("./overview.tsx"), menu: { label: "Overview", icon: IconLayoutDashboard, group: "Start" } },
+  { path: "/start", load: () => import("./getting-started.tsx"), menu: { label: "Getting started", icon: IconRocket, group: "Start" } },
+  { path: "/keys", load: () => import("./keys.tsx"), menu: { label: "API keys", icon: IconKey, group: "Build" } },
+  { path: "/teams", load: () => import("./teams.tsx"), menu: { label: "Teams", icon: IconUsersGroup, group: "Manage" } },
+  { path: "/teams/$teamId", load: () => import("./team.tsx") },
+  { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organisation", icon: IconBuilding, group: "Manage" } },
+  { path: "/credits", load: () => import("./credits.tsx"), menu: { label: "Credits", icon: IconCreditCard, group: "Manage" } },
+  { path: "/account", load: () => import("./account.tsx"), menu: { label: "Your account", icon: IconLogin, group: "Manage" } },
+];

@@ -1,0 +1,138 @@
+import { ActionIcon, Button, Group, Menu, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconDots, IconKey, IconListDetails, IconPencil, IconPlus, IconRefresh, IconSearch, IconTrash } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { keysQuery } from "../api/queries.ts";
+import type { ApiKey } from "../api/types.ts";
+import { Card } from "../components/card.tsx";
+import { type Column, DataTable, Pages } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { StateBadge } from "../components/state-badge.tsx";
+import { Usd } from "../components/usd.tsx";
+import { searchOf, useAddress } from "../components/use-address.ts";
+import { useHasScreen } from "../components/use-has-screen.ts";
+import { ago } from "../format/words.ts";
+import { KeyForm } from "./keys/key-form.tsx";
+import { limitWords } from "./keys/limit-words.ts";
+import { RemoveKey } from "./keys/remove-key.tsx";
+import { RotateKey } from "./keys/rotate-key.tsx";
+
+const PAGE_SIZE = 20;
+type Deed = { kind: "edit" | "rotate" | "remove"; apiKey: ApiKey } | { kind: "new" };
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const search = address.search === undefined ? "" : String(address.search);
+  const page = Number(address.page ?? 1);
+  const { data, error, refetch } = useQuery(keysQuery({ search, page, pageSize: PAGE_SIZE, team_id: address.team as string }));
+  const [deed, setDeed] = useState<Deed | undefined>(address.new === "key" ? { kind: "new" } : undefined);
+  const close = () => {
+    setDeed(undefined);
+    if (address.new !== undefined) setAddress({ new: undefined });
+  };
+  const find = useDebouncedCallback((text: string) => setAddress({ search: text, page: undefined }), 250);
+  const make = (
+    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setDeed({ kind: "new" })}>
+      Make a key
+    </Button>
+  );
+  return (
+    <Page title="API keys" about="Programs call the gateway with these. A secret is shown once, when it is made." action={make}>
+      {error && <Failure error={error} onRetry={() => void refetch()} />}
+      <Card>
+        <TextInput
+          aria-label="Search keys"
+          placeholder="Search by name"
+          leftSection={<IconSearch size={16} aria-hidden />}
+          defaultValue={search}
+          key={search}
+          onChange={(event) => find(event.currentTarget.value)}
+          mb="sm"
+          maw={320}
+        />
+        <DataTable
+          label="API keys"
+          columns={columns(setDeed)}
+          rows={data?.data}
+          rowKey={(key) => key.id}
+          empty={
+            <Empty icon={IconKey} title={search ? "No key has that name" : "No key yet"} action={search ? undefined : make}>
+              {search ? "Search for something else." : "Make one to let a program call the models of your team."}
+            </Empty>
+          }
+        />
+        <Pages meta={data?.meta} unit="key" onPage={(next) => setAddress({ page: next })} />
+      </Card>
+      {(deed?.kind === "new" || deed?.kind === "edit") && (
+        <KeyForm apiKey={deed.kind === "edit" ? deed.apiKey : undefined} onClose={close} />
+      )}
+      {deed?.kind === "rotate" && <RotateKey apiKey={deed.apiKey} onClose={close} />}
+      {deed?.kind === "remove" && <RemoveKey apiKey={deed.apiKey} onClose={close} />}
+    </Page>
+  );
+}
+
+function columns(onDeed: (deed: Deed) => void): Column<ApiKey>[] {
+  return [
+    {
+      title: "Name",
+      cell: (key) => (
+        <div style={{ minWidth: 130 }}>
+          <Text fw={600} size="sm" style={{ overflowWrap: "anywhere" }}>
+            {key.name}
+          </Text>
+          <Text size="xs" c="dimmed" ff="monospace">
+            {key.maskedKey}
+          </Text>
+        </div>
+      ),
+    },
+    { title: "Team", cell: (key) => <Text size="sm">{key.teamName}</Text>, wideOnly: true },
+    { title: "State", cell: (key) => <StateBadge state={key.status} /> },
+    { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
+    { title: "Spend, 30 days", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true },
+    { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
+    { title: "Actions", cell: (apiKey) => <KeyMenu apiKey={apiKey} onDeed={onDeed} />, isNumber: true },
+  ];
+}
+
+function KeyMenu({ apiKey, onDeed }: { apiKey: ApiKey; onDeed: (deed: Deed) => void }) {
+  const hasLogs = useHasScreen("/logs");
+  return (
+    <Group justify="flex-end">
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${apiKey.name}`}>
+            <IconDots size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {hasLogs && (
+            <Menu.Item
+              component={Link}
+              to="/logs"
+              search={searchOf({ apiKey: apiKey.id })}
+              leftSection={<IconListDetails size={16} aria-hidden />}
+            >
+              Its calls
+            </Menu.Item>
+          )}
+          <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={() => onDeed({ kind: "edit", apiKey })}>
+            Name and limits
+          </Menu.Item>
+          <Menu.Item leftSection={<IconRefresh size={16} aria-hidden />} onClick={() => onDeed({ kind: "rotate", apiKey })}>
+            New secret
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Item color="red" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => onDeed({ kind: "remove", apiKey })}>
+            Remove
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </Group>
+  );
+}

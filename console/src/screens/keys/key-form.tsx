@@ -1,0 +1,93 @@
+import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
+import { type UseFormReturnType, useForm } from "@mantine/form";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { post } from "../../api/client.ts";
+import { teamsQuery } from "../../api/queries.ts";
+import type { ApiKey } from "../../api/types.ts";
+import { Failure, notifyDone } from "../../components/failure.tsx";
+import { keepSecret } from "../../components/kept-secrets.ts";
+import { budgetProblem, LimitFields, type LimitValues, limitBody, limitValues } from "../../components/limit-fields.tsx";
+import { SecretDialog } from "../../components/secret-dialog.tsx";
+
+interface KeyValues extends LimitValues, Record<string, unknown> {
+  name: string;
+  teamId: string;
+  expiresOn: string;
+}
+
+/** Makes a key, or changes the name and limits of one. */
+export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefined; teamId?: string; onClose: () => void }) {
+  const { data: teams } = useQuery(teamsQuery());
+  const queryClient = useQueryClient();
+  const [secret, setSecret] = useState<string>();
+  const form = useForm<KeyValues>({
+    initialValues: {
+      name: apiKey?.name ?? "",
+      teamId: apiKey?.teamId ?? teamId ?? "",
+      expiresOn: apiKey?.expiresAt?.slice(0, 10) ?? "",
+      ...limitValues(apiKey),
+    },
+    validate: { budgetUsd: budgetProblem, name: (name) => (name.trim() === "" ? "A name is needed." : null) },
+  });
+  const chosenTeam = form.values.teamId || teams?.data[0]?.id || "";
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async (values: KeyValues) => {
+      const body = { name: values.name.trim(), ...limitBody(values), expiresAt: endOfDay(values.expiresOn) };
+      if (apiKey) return post<{ apiKey: ApiKey; key?: string }>("/api/api-keys/update", { ...body, token: apiKey.id });
+      return post<{ apiKey: ApiKey; key?: string }>("/api/gw/api-keys", { ...body, team_id: chosenTeam });
+    },
+    onSuccess: async (made) => {
+      await Promise.all([queryClient.invalidateQueries({ queryKey: ["keys"] }), queryClient.invalidateQueries({ queryKey: ["team"] })]);
+      if (made.key === undefined) {
+        notifyDone("Saved; every edge knows within a second.");
+        return onClose();
+      }
+      keepSecret(made.apiKey.id, made.key);
+      setSecret(made.key);
+    },
+  });
+  return (
+    <>
+      <Modal opened={secret === undefined} onClose={onClose} title={apiKey ? `Change ${apiKey.name}` : "Make a key"} size="lg">
+        <form onSubmit={form.onSubmit((values) => mutate(values))}>
+          <Stack>
+            <Failure error={error} />
+            <TextInput label="Name" placeholder="laptop" required maxLength={100} data-autofocus {...form.getInputProps("name")} />
+            {!apiKey && (
+              <Select
+                label="Team"
+                description="It owns the key and its spend."
+                data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+                {...form.getInputProps("teamId")}
+                value={chosenTeam}
+                allowDeselect={false}
+                searchable
+              />
+            )}
+            <LimitFields form={form as unknown as UseFormReturnType<LimitValues & Record<string, unknown>>} />
+            <TextInput
+              label="Works until"
+              description="The end of that day, UTC. Empty means for ever."
+              type="date"
+              {...form.getInputProps("expiresOn")}
+            />
+            <Group justify="flex-end">
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={isPending} disabled={chosenTeam === ""}>
+                {apiKey ? "Save" : "Make the key"}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+      <SecretDialog secret={secret} title={`The secret of ${form.values.name}`} onClose={onClose} />
+    </>
+  );
+}
+
+function endOfDay(date: string): string | null {
+  return date === "" ? null : `${date}T23:59:59Z`;
+}

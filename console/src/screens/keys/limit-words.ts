@@ -1,0 +1,18 @@
+import type { ApiKey, Team } from "../../api/types.ts";
+import { formatUsd } from "../../format/money.ts";
+import { count } from "../../format/words.ts";
+
+type Limited = Pick<ApiKey & Team, "rpm" | "tpm" | "maxParallelRequests" | "maxBudgetUsd" | "budgetPeriod" | "models">;
+
+/** Limits in one line, each with its unit. */
+export function limitWords(limited: Limited): string {
+  const { rpm, tpm, maxParallelRequests, maxBudgetUsd, budgetPeriod, models } = limited;
+  const words = [
+    rpm === null ? "" : `${count(rpm, "call")}/min`,
+    tpm === null ? "" : `${count(tpm, "token")}/min`,
+    maxParallelRequests === null ? "" : `${maxParallelRequests} at once`,
+    maxBudgetUsd === null ? "" : `${formatUsd(maxBudgetUsd)} ${budgetPeriod === null || budgetPeriod === "none" ? "in all" : budgetPeriod}`,
+    models === null ? "" : count(models.length, "model"),
+  ];
+  return words.filter((word) => word !== "").join(", ") || "none";
+}

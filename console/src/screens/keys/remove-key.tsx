@@ -1,0 +1,30 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { post } from "../../api/client.ts";
+import type { ApiKey } from "../../api/types.ts";
+import { notifyDone } from "../../components/failure.tsx";
+import { TypedConfirm } from "../../components/typed-confirm.tsx";
+
+export function RemoveKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
+  const queryClient = useQueryClient();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => post("/api/api-keys/remove", { apiKey: apiKey.id }),
+    onSuccess: async () => {
+      await queryClient.invalidateQueries({ queryKey: ["keys"] });
+      notifyDone(`${apiKey.name} is removed; every edge refuses it within a second.`);
+      onClose();
+    },
+  });
+  return (
+    <TypedConfirm
+      title={`Remove ${apiKey.name}`}
+      word={apiKey.name}
+      action="Remove the key"
+      error={error}
+      isBusy={isPending}
+      onConfirm={() => mutate()}
+      onClose={onClose}
+    >
+      Programs that use it are refused within a second, and it cannot be brought back. Its calls stay in the logs.
+    </TypedConfirm>
+  );
+}

@@ -1,0 +1,71 @@
+import { Alert, Anchor, Button, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useRouter, useSearch } from "@tanstack/react-router";
+import { logIn } from "../api/session.ts";
+import { Failure } from "../components/failure.tsx";
+import { AuthPage } from "../layout/auth-page.tsx";
+
+export function Screen() {
+  const { next, expired, email } = useSearch({ strict: false }) as { next?: string; expired?: boolean; email?: string };
+  const navigate = useNavigate();
+  const router = useRouter();
+  const queryClient = useQueryClient();
+  const form = useForm({ mode: "uncontrolled", initialValues: { email: email ?? "", password: "" } });
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: logIn,
+    onSuccess: async () => {
+      queryClient.clear();
+      const target = safeNext(next);
+      if (target) router.history.push(`/ui${target}`);
+      else await navigate({ to: "/" });
+    },
+  });
+  return (
+    <AuthPage title="Log in">
+      <form onSubmit={form.onSubmit((values) => mutate(values))}>
+        <Stack>
+          {expired && !error && (
+            <Alert color="yellow" variant="light" role="status" styles={{ message: { color: "var(--mantine-color-text)" } }}>
+              Your session is over. Log in again and you are back where you were.
+            </Alert>
+          )}
+          <Failure error={error} />
+          <TextInput
+            label="E-mail"
+            type="email"
+            autoComplete="username"
+            required
+            autoFocus
+            {...form.getInputProps("email")}
+            key={form.key("email")}
+          />
+          <PasswordInput
+            label="Password"
+            autoComplete="current-password"
+            required
+            {...form.getInputProps("password")}
+            key={form.key("password")}
+          />
+          <Button type="submit" loading={isPending} fullWidth>
+            Log in
+          </Button>
+          <Text size="sm" ta="center">
+            <Anchor component={Link} to="/forgot-password" inherit>
+              Forgot the password?
+            </Anchor>{" "}
+            · New here?{" "}
+            <Anchor component={Link} to="/signup" inherit>
+              Sign up
+            </Anchor>
+          </Text>
+        </Stack>
+      </form>
+    </AuthPage>
+  );
+}
+
+/** Only a path of the console: an address from outside could lead anywhere. */
+function safeNext(next: unknown): string | undefined {
+  return typeof next === "string" && /^\/(?![/\\])/.test(next) ? next : undefined;
+}

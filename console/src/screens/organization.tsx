@@ -1,0 +1,90 @@
+import { Autocomplete, Button, SimpleGrid, Skeleton, Stack, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { call } from "../api/client.ts";
+import { meQuery } from "../api/queries.ts";
+import type { Organization } from "../api/types.ts";
+import { Card } from "../components/card.tsx";
+import { Failure, notifyDone } from "../components/failure.tsx";
+import { budgetProblem } from "../components/limit-fields.tsx";
+import { Page } from "../components/page.tsx";
+import { nanoNumber, readUsd, usdOf } from "../format/money.ts";
+import { count } from "../format/words.ts";
+import { OrganizationList } from "./organization/organization-list.tsx";
+import { Webhooks } from "./organization/webhooks.tsx";
+
+export function Screen() {
+  const { data: me } = useQuery(meQuery);
+  const organization = me?.organization;
+  return (
+    <Page
+      title="Organisation"
+      about={organization && `${organization.name}: ${count(organization.memberCount, "member")}, ${count(organization.teamCount, "team")}`}
+    >
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <Card title="Settings">
+          {organization ? <Settings organization={organization} key={organization.id} /> : <Skeleton height={220} />}
+        </Card>
+        <Card title="Your organisations" about="The active one is what every screen shows.">
+          <OrganizationList />
+        </Card>
+      </SimpleGrid>
+      <Webhooks />
+    </Page>
+  );
+}
+
+interface SettingValues {
+  name: string;
+  timezone: string;
+  thresholdUsd: string;
+}
+
+function Settings({ organization }: { organization: Organization }) {
+  const queryClient = useQueryClient();
+  const form = useForm<SettingValues>({
+    initialValues: {
+      name: organization.name,
+      timezone: organization.timezone,
+      thresholdUsd: organization.lowBalanceThreshold === null ? "" : usdOf(organization.lowBalanceThreshold),
+    },
+    validate: { thresholdUsd: budgetProblem },
+  });
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: ({ name, timezone, thresholdUsd }: SettingValues) => {
+      const threshold = readUsd(thresholdUsd);
+      const lowBalanceThreshold = threshold === undefined ? null : nanoNumber(threshold);
+      return call("PUT", "/api/gw/organizations", { body: { id: organization.id, name, timezone, lowBalanceThreshold } });
+    },
+    onSuccess: async () => {
+      await queryClient.invalidateQueries();
+      notifyDone("Saved.");
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit((values) => mutate(values))}>
+      <Stack>
+        <Failure error={error} />
+        <TextInput label="Name" required maxLength={100} {...form.getInputProps("name")} />
+        <Autocomplete
+          label="Time zone of reports"
+          description="Where a day begins and ends in charts and exports."
+          data={Intl.supportedValuesOf("timeZone")}
+          limit={20}
+          {...form.getInputProps("timezone")}
+        />
+        <TextInput
+          label="Tell us when the balance falls below"
+          description="By mail and by webhook, once for each time it falls. Empty: never."
+          leftSection="$"
+          inputMode="decimal"
+          placeholder="no threshold"
+          {...form.getInputProps("thresholdUsd")}
+        />
+        <Button type="submit" loading={isPending} style={{ alignSelf: "flex-start" }}>
+          Save
+        </Button>
+      </Stack>
+    </form>
+  );
+}

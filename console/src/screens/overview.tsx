@@ -1,0 +1,96 @@
+import { Anchor, SegmentedControl, SimpleGrid } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { logsQuery, meQuery, quotaQuery, usageQuery } from "../api/queries.ts";
+import { Card } from "../components/card.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { Stat } from "../components/stat.tsx";
+import { RANGES, rangeStart, readRange } from "../components/time-range.ts";
+import { Usd } from "../components/usd.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { count, formatMs, percentile } from "../format/words.ts";
+import { LatencyChart, RequestsChart, SpendChart } from "./overview/overview-charts.tsx";
+import { TopKeys, TopModels, TopTeams } from "./overview/top-lists.tsx";
+
+const LIVE_MS = 5_000;
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const range = readRange(address.range);
+  const { data: me } = useQuery(meQuery);
+  const timeZone = me?.organization?.timezone ?? "UTC";
+  const startDate = rangeStart(range, { now: Date.now(), timeZone });
+  const live = { refetchInterval: LIVE_MS };
+  const quota = useQuery({ ...quotaQuery, ...live });
+  const usage = useQuery({ ...usageQuery({ startDate, tz: timeZone, interval: RANGES[range].interval }), ...live });
+  const logs = useQuery({ ...logsQuery({ startDate, tz: timeZone, pageSize: 100 }), ...live });
+  const failed = [quota, usage, logs].find(({ error }) => error);
+  const errors = usage.data?.data.reduce((sum, bucket) => sum + bucket.errors, 0) ?? 0;
+  const requests = usage.data?.meta.totals.requests ?? 0;
+  const latencies = (logs.data?.data ?? []).filter(({ status }) => status === "success").map(({ latencyMs }) => latencyMs);
+  const median = percentile(latencies, 0.5);
+  const slow = percentile(latencies, 0.95);
+  const span = `last ${RANGES[range].label}`;
+  return (
+    <Page
+      title="Overview"
+      about={me?.organization?.name}
+      action={
+        <SegmentedControl
+          aria-label="Time range"
+          value={range}
+          onChange={(value) => setAddress({ range: value })}
+          data={Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))}
+        />
+      }
+    >
+      {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
+      <SimpleGrid cols={{ base: 2, md: 3 }} spacing="sm">
+        <Stat
+          name="Balance"
+          value={quota.data && <Usd amount={quota.data.balanceUsd} />}
+          note={
+            <Anchor component={Link} to="/credits" inherit underline="always">
+              Buy credits
+            </Anchor>
+          }
+        />
+        <Stat name="Burn rate" value={quota.data && <Usd amount={quota.data.burnRatePerDayUsd} />} note="per day" />
+        <Stat name="Will last" value={quota.data && daysLeft(quota.data.estimatedDaysLeft)} note="at this rate" />
+        <Stat name="Spent" value={usage.data && <Usd amount={usage.data.meta.totals.costUsd} />} note={span} />
+        <Stat
+          name="Requests"
+          value={usage.data && requests.toLocaleString("en-US")}
+          note={requests === 0 ? span : `${((100 * errors) / requests).toFixed(1)}% errors, ${span}`}
+        />
+        <Stat
+          name="Latency, median"
+          value={logs.data && (median === undefined ? "no calls" : formatMs(median))}
+          note={slow === undefined ? span : `95th percentile ${formatMs(slow)}, last ${count(latencies.length, "call")}`}
+        />
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <Card title="Spend" about={`USD per ${RANGES[range].interval}`}>
+          <SpendChart usage={usage.data} range={range} timeZone={timeZone} />
+        </Card>
+        <Card title="Requests and errors" about={`calls per ${RANGES[range].interval}`}>
+          <RequestsChart usage={usage.data} range={range} timeZone={timeZone} />
+        </Card>
+      </SimpleGrid>
+      <Card title="Latency" about="milliseconds of each of the last 100 calls, oldest first">
+        <LatencyChart logs={logs.data?.data} />
+      </Card>
+      <SimpleGrid cols={{ base: 1, md: 3 }}>
+        <TopModels startDate={startDate} timeZone={timeZone} />
+        <TopKeys startDate={startDate} timeZone={timeZone} />
+        <TopTeams startDate={startDate} timeZone={timeZone} />
+      </SimpleGrid>
+    </Page>
+  );
+}
+
+function daysLeft(days: number | null): string {
+  if (days === null) return "no spend yet";
+  return days > 999 ? "over 999 days" : days < 1 ? "under a day" : count(Math.floor(days), "day");
+}

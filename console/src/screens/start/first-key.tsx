@@ -1,0 +1,42 @@
+import { Button, Group, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { post } from "../../api/client.ts";
+import { teamsQuery } from "../../api/queries.ts";
+import type { ApiKey } from "../../api/types.ts";
+import { notifyFailure } from "../../components/failure.tsx";
+import { keepSecret } from "../../components/kept-secrets.ts";
+import { SecretDialog } from "../../components/secret-dialog.tsx";
+
+/** One click makes a key of the first team; its limits can be set later. */
+export function FirstKey() {
+  const { data: teams } = useQuery(teamsQuery());
+  const queryClient = useQueryClient();
+  const [secret, setSecret] = useState<string>();
+  const team = teams?.data[0];
+  const { mutate, isPending } = useMutation({
+    mutationFn: (teamId: string) => post<{ apiKey: ApiKey; key: string }>("/api/gw/api-keys", { name: "first key", team_id: teamId }),
+    onSuccess: ({ apiKey, key }) => {
+      keepSecret(apiKey.id, key);
+      setSecret(key);
+    },
+    onError: notifyFailure,
+  });
+  const close = () => {
+    setSecret(undefined);
+    void queryClient.invalidateQueries({ queryKey: ["keys"] });
+  };
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        Programs call the gateway with a key. It belongs to a team, which owns its spend.
+      </Text>
+      <Group>
+        <Button loading={isPending} disabled={!team} onClick={() => team && mutate(team.id)}>
+          Make a key
+        </Button>
+      </Group>
+      <SecretDialog secret={secret} title="Your first key" onClose={close} />
+    </>
+  );
+}

@@ -1,0 +1,53 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconKey } from "@tabler/icons-react";
+import type { ApiKey, TeamDetail } from "../../api/types.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { Usd } from "../../components/usd.tsx";
+import { ago } from "../../format/words.ts";
+import { KeyForm } from "../keys/key-form.tsx";
+import { limitWords } from "../keys/limit-words.ts";
+
+const COLUMNS: Column<ApiKey>[] = [
+  {
+    title: "Name",
+    cell: (key) => (
+      <div>
+        <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
+          {key.name}
+        </Text>
+        <Text size="xs" c="dimmed" ff="monospace">
+          {key.maskedKey}
+        </Text>
+      </div>
+    ),
+  },
+  { title: "State", cell: (key) => <StateBadge state={key.status} /> },
+  { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
+  { title: "Spend, 30 days", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true },
+  { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
+];
+
+export function TeamKeys({ team }: { team: TeamDetail }) {
+  const [isOpen, dialog] = useDisclosure(false);
+  const make = <Button onClick={dialog.open}>Make a key</Button>;
+  return (
+    <Stack>
+      {team.apiKeys.length > 0 && <Group justify="flex-end">{make}</Group>}
+      <DataTable
+        label="Keys of the team"
+        columns={COLUMNS}
+        rows={team.apiKeys}
+        rowKey={(key) => key.id}
+        empty={
+          <Empty icon={IconKey} title="The team has no key yet" action={make}>
+            Make one to let a program call its models.
+          </Empty>
+        }
+      />
+      {isOpen && <KeyForm teamId={team.id} onClose={dialog.close} />}
+    </Stack>
+  );
+}

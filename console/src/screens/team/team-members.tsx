@@ -1,0 +1,141 @@
+import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { post } from "../../api/client.ts";
+import type { TeamDetail, TeamMember } from "../../api/types.ts";
+import { CodeBlock } from "../../components/code-block.tsx";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Failure, notifyDone } from "../../components/failure.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { TypedConfirm } from "../../components/typed-confirm.tsx";
+import { ago } from "../../format/words.ts";
+
+const ROLES = [
+  { value: "member", label: "Member: uses the team's keys and models" },
+  { value: "admin", label: "Admin: also manages members, keys and limits" },
+  { value: "owner", label: "Owner: also manages admins and owners" },
+];
+
+export function TeamMembers({ team }: { team: TeamDetail }) {
+  const [leaving, setLeaving] = useState<TeamMember>();
+  const columns: Column<TeamMember>[] = [
+    {
+      title: "Who",
+      cell: (member) => (
+        <div>
+          <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
+            {member.name ?? member.email}
+          </Text>
+          <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {member.email}
+          </Text>
+        </div>
+      ),
+    },
+    { title: "Role", cell: (member) => <Text size="sm">{member.role}</Text> },
+    { title: "State", cell: (member) => <StateBadge state={member.status} /> },
+    { title: "Since", cell: (member) => <Text size="sm">{ago(member.joinedAt ?? member.invitedAt)}</Text>, wideOnly: true },
+    {
+      title: "Actions",
+      cell: (member) => (
+        <Button variant="subtle" color="red" size="compact-sm" onClick={() => setLeaving(member)} aria-label={`Remove ${member.email}`}>
+          Remove
+        </Button>
+      ),
+      isNumber: true,
+    },
+  ];
+  return (
+    <Stack gap="lg">
+      <Invite team={team} />
+      <DataTable
+        label="Members"
+        columns={columns}
+        rows={team.members}
+        rowKey={(member) => String(member.memberId)}
+        empty={<Text>Nobody.</Text>}
+      />
+      {leaving && <Remove team={team} member={leaving} onClose={() => setLeaving(undefined)} />}
+    </Stack>
+  );
+}
+
+interface Invited {
+  member: TeamMember;
+  created: boolean;
+  invitationLink: string | null;
+}
+
+function Invite({ team }: { team: TeamDetail }) {
+  const queryClient = useQueryClient();
+  const form = useForm({ initialValues: { email: "", role: "member" } });
+  const { mutate, data, isPending, error } = useMutation({
+    mutationFn: (values: { email: string; role: string }) =>
+      post<Invited>("/api/gw/teams/invite-member", { teamId: team.id, teamName: team.name, ...values }),
+    onSuccess: async (answer) => {
+      await Promise.all([queryClient.invalidateQueries({ queryKey: ["team"] }), queryClient.invalidateQueries({ queryKey: ["teams"] })]);
+      form.setFieldValue("email", "");
+      notifyDone(
+        answer.created
+          ? `${answer.member.email} ${answer.member.status === "active" ? "has joined" : "is invited"}.`
+          : `${answer.member.email} was here already.`,
+      );
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit((values) => mutate(values))}>
+      <Stack gap="sm">
+        <Group align="flex-end">
+          <TextInput
+            label="Invite by e-mail"
+            type="email"
+            required
+            placeholder="ada@example.org"
+            flex={2}
+            miw={220}
+            {...form.getInputProps("email")}
+          />
+          <Select label="Role" data={ROLES} allowDeselect={false} flex={2} miw={220} {...form.getInputProps("role")} />
+          <Button type="submit" loading={isPending}>
+            Invite
+          </Button>
+        </Group>
+        <Failure error={error} />
+        {data?.invitationLink && (
+          <div>
+            <Text size="sm" mb={4}>
+              This server sends no mail. Give {data.member.email} this link; it works for seven days:
+            </Text>
+            <CodeBlock code={data.invitationLink} label="Copy the link" />
+          </div>
+        )}
+      </Stack>
+    </form>
+  );
+}
+
+function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMember; onClose: () => void }) {
+  const queryClient = useQueryClient();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => post("/api/gw/teams/remove-member", { teamId: team.id, memberId: member.memberId }),
+    onSuccess: async () => {
+      await Promise.all([queryClient.invalidateQueries({ queryKey: ["team"] }), queryClient.invalidateQueries({ queryKey: ["teams"] })]);
+      notifyDone(`${member.email} is removed.`);
+      onClose();
+    },
+  });
+  return (
+    <TypedConfirm
+      title={`Remove ${member.email}`}
+      word={member.email}
+      action="Remove the member"
+      error={error}
+      isBusy={isPending}
+      onConfirm={() => mutate()}
+      onClose={onClose}
+    >
+      They can no longer see the team or manage its keys. Keys they made stay with the team.
+    </TypedConfirm>
+  );
+}

@@ -1,0 +1,50 @@
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
+
+/** River water, from foam to depth. */
+const river: MantineColorsTuple = [
+  "#e6f7f8",
+  "#cfeaee",
+  "#a0d5dd",
+  "#6dbfcb",
+  "#43acbc",
+  "#289fb2",
+  "#0f8a9e",
+  "#0b7285",
+  "#075a6b",
+  "#034452",
+];
+
+export const theme = createTheme({
+  primaryColor: "river",
+  primaryShade: { light: 7, dark: 4 },
+  colors: { river },
+  autoContrast: true,
+  luminanceThreshold: 0.33,
+  fontFamily: "Inter, ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+  fontFamilyMonospace: "ui-monospace, 'SF Mono', 'Cascadia Mono', 'Roboto Mono', monospace",
+  headings: { fontWeight: "650" },
+  defaultRadius: "md",
+  cursorType: "pointer",
+  respectReducedMotion: true,
+});
+
+/** Quiet text is still text: these pass 4.5 to 1 on every ground the console uses, which the library's own greys do not. */
+export const cssVariables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-dimmed": "#57606a",
+    "--mantine-color-body": "#ffffff",
+    "--ground": "#f5f8f9",
+    "--line": "#dde5e8",
+    "--mantine-color-placeholder": "#6b747c",
+    "--mantine-color-error": "#c22626",
+  },
+  dark: {
+    "--mantine-color-dimmed": "#a3adb6",
+    "--mantine-color-body": "#14191d",
+    "--ground": "#0d1114",
+    "--line": "#2a3238",
+    "--mantine-color-placeholder": "#8e99a3",
+    "--mantine-color-error": "#ff8787",
+  },
+});
