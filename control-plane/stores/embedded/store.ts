@@ -75,7 +75,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
       if (!after) records.removeSync(id);
       else if (before) records.putSync(id, encode(after));
       // Somebody claimed newness without looking: throwing here undoes the whole transaction.
-      else if (!records.putSync(id, encode(after), ONLY_NEW)) {
+      else if (!putNew(records, id, encode(after))) {
         throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
       }
       for (const { index, definition } of indexes) applyIndex(index, definition, write);
@@ -96,6 +96,11 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     this.#placesOf.set(collection, places);
     return places;
   }
+}
+
+/** Whether it was new. The library's types do not tell that it says so. */
+function putNew(records: Places["records"], id: IndexValue, bytes: Buffer): boolean {
+  return records.putSync(id, bytes, ONLY_NEW) as unknown as boolean;
 }
 
 function applyIndex(index: Database<Buffer, IndexValue[]>, definition: IndexDefinition, { id, before, after }: Write): void {
