@@ -81,13 +81,29 @@ test("an organisation that calls now and then keeps nothing; one that calls ofte
   account.wanted(100n, 0);
   expect(account.target(0)).toBe(0n);
   expect(account.release(0)).toBe(10_000n);
-  account.grant(grant(30_000n), 0);
+  account.grant(grant(40_000n), 0);
   for (let call = 0; call < 9; call++) account.wanted(100n, call * 10);
   expect(account.target(100)).toBe(15_000n);
-  expect(account.release(100)).toBe(5000n);
+  // Twice as much is kept: what is given back while calls go on is soon asked for again.
+  expect(account.release(100)).toBe(0n);
+  account.grant(grant(41_000n), 0);
+  expect(account.release(100)).toBe(16_000n);
   expect(account.free(100)).toBe(15_000n);
   expect(account.release(1500)).toBe(15_000n);
   expect(account.isIdle(1500)).toBe(true);
+});
+
+test("while calls come at one rate, what should be free stays the same, and nothing is given back and asked for again", () => {
+  const account = new LeaseAccount("org");
+  const [perCall, everyMs] = [100n, 10];
+  account.grant(grant(170_000n), 0);
+  for (let nowMs = 0; nowMs < 5000; nowMs += everyMs) {
+    account.wanted(perCall, nowMs);
+    if (nowMs < 1000) continue;
+    // A second's calls, fifteen times; a half second may hold one call more or less.
+    expect(Math.abs(Number(account.target(nowMs)) - 150_000)).toBeLessThanOrEqual(3000);
+    expect(account.release(nowMs)).toBe(0n);
+  }
 });
 
 test("a lease that ran out is not used, and calls made under it do not touch the next one", () => {

@@ -105,10 +105,18 @@ export class LeaseAccount {
     if (validUntilMs > this.#validUntilMs) this.#validUntilMs = validUntilMs;
   }
 
-  /** Gives back what is free above the target; to be told to the control plane with the next message. */
+  /** Whether more is free than the next seconds can take, even if demand only paused for a moment. */
+  hasExcess(nowMs: number): boolean {
+    return this.free(nowMs) > this.target(nowMs) * 2n;
+  }
+
+  /**
+   * Gives back what is free above the target, to be told to the control plane with the next message; not before there is twice as much,
+   * for what is given back while calls go on is asked for again, and each asking is a transaction.
+   */
   release(nowMs: number): bigint {
+    if (!this.hasExcess(nowMs)) return 0n;
     const excess = this.free(nowMs) - this.target(nowMs);
-    if (excess <= 0n) return 0n;
     this.#released += excess;
     return excess;
   }
@@ -146,7 +154,10 @@ class Demand {
 
   target(nowMs: number): bigint {
     this.#turn(nowMs);
-    return this.#now.calls + this.#before.calls < BUSY_CALLS ? 0n : (this.#now.sum + this.#before.sum) * AHEAD_SECONDS;
+    if (this.#now.calls + this.#before.calls < BUSY_CALLS) return 0n;
+    // A half that has only begun says little: until it has as much as the one before, that one counts for both.
+    const [now, before] = [this.#now.sum, this.#before.sum];
+    return (now > before ? now + before : before * 2n) * AHEAD_SECONDS;
   }
 
   #turn(nowMs: number): void {

@@ -39,6 +39,32 @@ test("in steady state a call is answered from memory: a thousand calls ask a han
   expect(state.asked.length).toBeLessThan(30);
 });
 
+test("an organisation with less credit than its calls could take does not have each of them ask: only when half of what it got is spent", async () => {
+  const { book, clock, state } = open({ available: 40_000n });
+  for (let call = 0; call < 200; call++) {
+    book.settle("org", await book.reserve("org", 1000n), 100n);
+    await clock.advance(2);
+  }
+  // 20,000 of 40,000 are spent.
+  expect(state.asked.length).toBeLessThan(12);
+  for (let call = 0; call < 190; call++) {
+    book.settle("org", await book.reserve("org", 1000n), 100n);
+    await clock.advance(2);
+  }
+  // To the end all is to be had.
+  expect(await codeOf(book.reserve("org", 1000n))).toBe(1000n);
+});
+
+test("calls that came while credit was asked for are answered with it, and do not ask once more", async () => {
+  const { book, state } = open();
+  const calls = [1, 2, 3, 4, 5].map(() => book.reserve("org", 10n));
+  while (state.asked.length < 2) await Promise.resolve();
+  const later = book.reserve("org", 10n);
+  expect(later).toBeInstanceOf(Promise);
+  expect(await Promise.all([...calls, later].map(codeOf))).toEqual([10n, 10n, 10n, 10n, 10n, 10n]);
+  expect(state.asked.map(({ need }) => need)).toEqual([10n, 40n]);
+});
+
 test("a call now and then takes what it needs and no more, and all the rest goes back", async () => {
   const { book, clock, state } = open();
   const held = await book.reserve("org", 500n);

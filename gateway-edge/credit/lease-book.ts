@@ -26,6 +26,8 @@ interface Entry {
   asking: boolean;
   isStrict: boolean;
   askedAtMs: number;
+  /** What was free when the control plane last gave less than was wanted; undefined: it gave all. */
+  mostGiven: bigint | undefined;
 }
 
 /** The leases of this edge, one for each organisation that calls. In steady state a call is answered from memory. */
@@ -46,7 +48,7 @@ export class LeaseBook {
     // Whoever came first and waits is served first.
     if (entry.waiting.length === 0 && account.free(nowMs) >= worstCase) {
       const held = account.hold(worstCase);
-      if (account.free(nowMs) < account.target(nowMs) / 2n) void this.#ask(entry);
+      if (runsLow(entry, nowMs)) void this.#ask(entry);
       return held;
     }
     return new Promise((resolve, reject) => {
@@ -83,7 +85,7 @@ export class LeaseBook {
   /** Whether something could be given back now. */
   hasExcess(): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
-    return [...this.#entries.values()].some(({ account }) => account.free(nowMs) > account.target(nowMs));
+    return [...this.#entries.values()].some(({ account }) => account.hasExcess(nowMs));
   }
 
   /** Keeps leases alive under which calls run; forgets those of organisations that do not call any more. */
@@ -132,6 +134,7 @@ export class LeaseBook {
       entry.isStrict = answer.isStrict;
       entry.askedAtMs = askedAtMs;
       account.grant(answer, askedAtMs);
+      entry.mostGiven = account.left(askedAtMs) < left + ahead ? account.free(askedAtMs) : undefined;
     } catch (thrown) {
       const error = asAppError(thrown);
       for (const { reject } of entry.waiting.splice(0, asked)) reject(error);
@@ -149,6 +152,11 @@ export class LeaseBook {
       else if (free > 0n && !isStrict) resolve(account.hold(free));
       else reject(quotaExceeded(isStrict && free > 0n));
     }
+    // Those that came meanwhile wait no longer than they have to: else under load the next ones would wait behind them for ever.
+    for (let next = waiting[0]; next && account.free(nowMs) >= next.worstCase; next = waiting[0]) {
+      waiting.shift();
+      next.resolve(account.hold(next.worstCase));
+    }
   }
 
   #entryOf(organizationId: string): Entry {
@@ -160,10 +168,20 @@ export class LeaseBook {
       asking: false,
       isStrict: false,
       askedAtMs: Number.NEGATIVE_INFINITY,
+      mostGiven: undefined,
     };
     this.#entries.set(organizationId, entry);
     return entry;
   }
+}
+
+/**
+ * Half of what should be free is used up. Where less could be had, half of that: to ask again with every call would not bring more, and
+ * each asking is a transaction of the control plane.
+ */
+function runsLow({ account, mostGiven }: Entry, nowMs: number): boolean {
+  const target = account.target(nowMs);
+  return account.free(nowMs) < (mostGiven !== undefined && mostGiven < target ? mostGiven : target) / 2n;
 }
 
 function quotaExceeded(isTooLarge: boolean): AppError {
