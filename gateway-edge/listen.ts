@@ -1,5 +1,7 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Express } from "express";
+import { ownObjects } from "./own-objects.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -24,7 +26,7 @@ export interface Listener {
 }
 
 /** Opens an HTTP server with a limit on everything a slow or hostile client could hold. */
-export async function listen(app: RequestListener, options: ListenOptions): Promise<Listener> {
+export async function listen(app: Express, options: ListenOptions): Promise<Listener> {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -32,6 +34,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       noDelay: true,
+      ...ownObjects(app),
     },
     (request, response) => {
       options.observe(request, response);
