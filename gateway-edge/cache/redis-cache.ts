@@ -1,4 +1,4 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import type { Logger } from "../../common/logger.ts";
 import type { ResponseCache } from "./response-cache.ts";
 
@@ -9,7 +9,25 @@ const CONNECT_MS = 2000;
 const RECONNECT_MS_MAX = 2000;
 
 /** Shared by every edge that names the same Redis. While there is no connection every command fails at once; nothing queues up. */
-export function openRedisCache({ url, logger }: { url: string; logger: Logger }): ResponseCache {
+export function openRedisCache(options: RedisCacheOptions): ResponseCache {
+  const connecting = connect(options);
+  return {
+    get: async (key) => (await (await connecting).get(PREFIX + key)) ?? undefined,
+    set: async (key, value, ttlMs) => {
+      await (await connecting).set(PREFIX + key, value, "PX", Math.max(1, Math.round(ttlMs)));
+    },
+    close: async () => (await connecting).disconnect(),
+  };
+}
+
+interface RedisCacheOptions {
+  readonly url: string;
+  readonly logger: Logger;
+}
+
+/** The driver is loaded here: an edge whose cache is in memory does without it. */
+async function connect({ url, logger }: RedisCacheOptions): Promise<Redis> {
+  const { Redis } = await import("ioredis");
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
@@ -27,11 +45,5 @@ export function openRedisCache({ url, logger }: { url: string; logger: Logger })
   redis.on("ready", () => {
     isDown = false;
   });
-  return {
-    get: async (key) => (await redis.get(PREFIX + key)) ?? undefined,
-    set: async (key, value, ttlMs) => {
-      await redis.set(PREFIX + key, value, "PX", Math.max(1, Math.round(ttlMs)));
-    },
-    close: async () => redis.disconnect(),
-  };
+  return redis;
 }

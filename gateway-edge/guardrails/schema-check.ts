@@ -1,4 +1,5 @@
-import { Ajv, type ErrorObject } from "ajv";
+import { createRequire } from "node:module";
+import type { ErrorObject } from "ajv";
 import { AppError } from "../../common/errors.ts";
 import type { Fields } from "../providers/provider.ts";
 
@@ -28,7 +29,13 @@ export function compileSchema(schema: Fields): SchemaCheck {
  */
 const anyText = Object.assign(() => ({ test: () => true }), { code: "() => ({ test: () => true })" });
 
+/** Loaded with the first schema, and at once: a guardrail whose schema is none is told of when it is configured. */
+function loadAjv() {
+  return createRequire(import.meta.filename)("ajv") as typeof import("ajv");
+}
+
 function compile(schema: Fields): SchemaCheck {
+  const { Ajv } = loadAjv();
   // One for each schema: a shared one would remember every $id.
   const ajv = new Ajv({ strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, code: { regExp: anyText } });
   const { $schema: _dialect, $id: _id, ...own } = schema;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { GoogleAuth, JWT, UserRefreshClient } from "google-auth-library";
+import type { JWT } from "google-auth-library";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Fields, Signing, UpstreamRequest } from "../providers/provider.ts";
@@ -89,6 +89,8 @@ type Client = Pick<JWT, "getAccessToken" | "credentials">;
 
 /** Only kinds that are a key and nothing else: others name commands, files and addresses that the library would run, read and call. */
 async function clientFor(credentials: Fields | undefined, transporterOptions: object): Promise<Client> {
+  // Loaded with the first token: most edges never need one.
+  const { GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
   if (credentials === undefined) {
     const auth = new GoogleAuth({ scopes: SCOPE, clientOptions: { transporterOptions } });
     return (await auth.getClient()) as unknown as Client;

@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
-import { createProxyMiddleware, type RequestHandler } from "http-proxy-middleware";
+import type { RequestHandler } from "http-proxy-middleware";
 import { AppError } from "../../common/errors.ts";
 
 export interface ProxiedRequest {
@@ -34,31 +34,35 @@ export function createProxy(): Proxy {
     if (!found) throw new Error("a proxied request that nobody waits for");
     return found;
   };
-  const forward: RequestHandler = createProxyMiddleware({
-    changeOrigin: true,
-    selfHandleResponse: true,
-    ejectPlugins: true,
-    proxyTimeout: UPSTREAM_MS_MAX,
-    router: (request) => waitingFor(request).proxied.url.origin,
-    pathRewrite: (_path, request) => {
-      const { url } = waitingFor(request).proxied;
-      return url.pathname + url.search;
-    },
-    plugins: [
-      (server) => {
-        server.on("proxyReq", (sent, request) => {
-          const call = waitingFor(request);
-          call.sent = sent;
-          send(sent, call.proxied);
-        });
-        server.on("proxyRes", (response, request) => {
-          const { sent, answered } = waitingFor(request);
-          answered({ response, abort: () => sent?.destroy() });
-        });
-        server.on("error", (error, request) => request && waiting.get(request)?.failed(error));
+  let loaded: Promise<RequestHandler> | undefined;
+  const load = async () => {
+    const { createProxyMiddleware } = await import("http-proxy-middleware");
+    return createProxyMiddleware({
+      changeOrigin: true,
+      selfHandleResponse: true,
+      ejectPlugins: true,
+      proxyTimeout: UPSTREAM_MS_MAX,
+      router: (request) => waitingFor(request).proxied.url.origin,
+      pathRewrite: (_path, request) => {
+        const { url } = waitingFor(request).proxied;
+        return url.pathname + url.search;
       },
-    ],
-  });
+      plugins: [
+        (server) => {
+          server.on("proxyReq", (sent, request) => {
+            const call = waitingFor(request);
+            call.sent = sent;
+            send(sent, call.proxied);
+          });
+          server.on("proxyRes", (response, request) => {
+            const { sent, answered } = waitingFor(request);
+            answered({ response, abort: () => sent?.destroy() });
+          });
+          server.on("error", (error, request) => request && waiting.get(request)?.failed(error));
+        },
+      ],
+    });
+  };
   return (request, response, proxied) =>
     new Promise((resolve, reject) => {
       const failed = (cause: unknown) => {
@@ -69,7 +73,14 @@ export function createProxy(): Proxy {
       response.once("close", () => {
         if (!response.writableFinished) call.sent?.destroy();
       });
-      forward(request, response, (error) => error && failed(error)).catch(failed);
+      // Loaded with the first call: most edges pass nothing through.
+      loaded ??= load();
+      loaded
+        .then((forward) => {
+          if (response.destroyed) return failed("the client left");
+          return forward(request, response, (error) => error && failed(error));
+        })
+        .catch(failed);
     });
 }
 
