@@ -156,14 +156,14 @@ testCases(
     H13: async () => {
       for (const group of ["oai-cut-after-3", "anth-cut-after-3", "gem-cut-after-3"]) await expectFailed(group);
     },
-    H14: passesThrough,
+    H17: passesThrough,
   },
   120_000,
 );
 
 testScript({
   client: "openai-python",
-  ids: ["H1", "H2", "H3", "H4", "H5", "H6", "H13", "H14"],
+  ids: ["H1", "H2", "H3", "H4", "H5", "H6", "H13", "H17"],
   command: python("h_responses.py"),
   bench: () => bench,
 });

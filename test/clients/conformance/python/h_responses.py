@@ -86,7 +86,7 @@ def h13():
         expect_failed(group)
 
 
-def h14():
+def h17():
     """An upstream that speaks the API itself."""
     tools = [{"type": "web_search"}]
     answer = responses().create(model="nat", input="hi", tools=tools, include=["web_search_call.action.sources"])
@@ -108,4 +108,4 @@ def h14():
         expect_failed(group_of("nat", script))
 
 
-run({"H1": h1, "H2": h2, "H3": h3, "H4": h4, "H5": h5, "H6": h6, "H13": h13, "H14": h14})
+run({"H1": h1, "H2": h2, "H3": h3, "H4": h4, "H5": h5, "H6": h6, "H13": h13, "H17": h17})
