@@ -1,4 +1,5 @@
 import { decodeParameters, type Format } from "../codec/parameters.ts";
+import { splitControls } from "../compute/control-variates.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { findTask } from "../compute/tasks/registry.ts";
 import type { Learner } from "../compute/tasks/task.ts";
@@ -35,15 +36,18 @@ export function startingModel(
   request: ParticipantRequest,
   data: RowsData,
   context: Pick<OperationContext, "readBlob"> & { seed: number },
-): { learner: Learner; format: Format; start: readonly Tensor[] | undefined } {
+): { learner: Learner; format: Format; controls: readonly Tensor[] } {
   const task = findTask(request.config.task);
   const bytes =
     request.parameters ?? (request.parameters_ref ? context.readBlob(request.parameters_ref.slice("sha256:".length)) : undefined);
   refuseOtherBase(request.base_hash, bytes);
   const sent = bytes && decodeParameters(bytes);
   const format = sent?.format ?? request.format ?? "msgpack";
-  const learner = task.open({ tensors: sent?.tensors, data, options: request.config, single: format === "npy", seed: context.seed });
-  return { learner, format, start: sent?.tensors };
+  // Parameters that SCAFFOLD has made are a model with something beside it.
+  const { model, controls } = splitControls(sent?.tensors ?? []);
+  const tensors = sent && model;
+  const learner = task.open({ tensors, data, options: request.config, single: format === "npy", seed: context.seed });
+  return { learner, format, controls };
 }
 
 /** A caller who says what it believes to build on is told when that is not what it sent; no parameters have no hash. */

@@ -28,6 +28,8 @@ const settings = z.object({
   clip_norm: z.number().min(0).nullish(),
   /** Standard deviation of the noise on each number of the update, in units of clip_norm. */
   noise_multiplier: z.number().min(0).max(1e6).nullish(),
+  /** The client's side of SCAFFOLD: its control variate comes and goes as `state`. */
+  scaffold: z.boolean().nullish(),
   classes: z.int().min(2).max(10_000).optional(),
   hidden: z.array(z.int().min(1).max(8192)).min(1).max(8).optional(),
   filters: z.int().min(1).max(128).optional(),
@@ -39,14 +41,24 @@ const settings = z.object({
   dimensions: z.int().min(1).max(1024).optional(),
   context: z.int().min(1).max(256).optional(),
 });
-const config = settings.refine(({ noise_multiplier: noise, clip_norm: clip }) => !noise || (clip ?? 0) > 0, {
-  path: ["noise_multiplier"],
-  message: "needs a clip_norm above 0: without a bound on the update no noise hides it",
-});
+const config = settings
+  .refine(({ noise_multiplier: noise, clip_norm: clip }) => !noise || (clip ?? 0) > 0, {
+    path: ["noise_multiplier"],
+    message: "needs a clip_norm above 0: without a bound on the update no noise hides it",
+  })
+  .refine(({ scaffold, optimizer }) => !scaffold || optimizer === "sgd", {
+    path: ["scaffold"],
+    message: "needs the optimizer sgd: control variates are means of plain gradients",
+  })
+  .refine(({ scaffold, noise_multiplier: noise }) => !scaffold || !noise, {
+    path: ["scaffold"],
+    message: "cannot go with noise_multiplier: the control variates would tell what the noise hides",
+  });
 
 const participantRequest = z.object({
   parameters: bytes.nullish(),
   parameters_ref: reference.nullish(),
+  state: bytes.nullish(),
   dataset: z.unknown().optional(),
   config: config.nullish().transform((value) => value ?? config.parse({})),
   format: format.nullish(),

@@ -1,8 +1,11 @@
-import { encodeParameters } from "../codec/parameters.ts";
+import { decodeParameters, encodeParameters, type Format } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
 import { clipUpdate } from "../compute/clip-update.ts";
+import { openControls } from "../compute/control-variates.ts";
 import { rowsOf } from "../compute/datasets/rows.ts";
+import { InputProblem } from "../compute/problem.ts";
 import { findTask } from "../compute/tasks/registry.ts";
+import type { Tensor } from "../compute/tensor.ts";
 import { type OperationAnswer, sha256 } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
 import { keyedRandom } from "./keyed-random.ts";
@@ -16,24 +19,38 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const { epochs, batch_size: batchSize, lr: learningRate, optimizer, momentum, mu, clip_norm: clipNorm } = body.config;
   const seed = body.config.seed ?? context.seed;
   const data = readDataset(body.dataset, { split: "train", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
-  const { learner, format } = startingModel(body, data, { ...context, seed });
-  const before = clipNorm ? learner.tensors() : [];
-  learner.train(data, { epochs, batchSize, learningRate, seed, optimizer, momentum, mu: mu ?? 0 }, context.onProgress);
+  const { learner, format, controls: sent } = startingModel(body, data, { ...context, seed });
+  const before = clipNorm || body.config.scaffold ? learner.tensors() : [];
+  const controls = body.config.scaffold ? openControls(before, { server: sent, own: readState(body.state, format) }) : undefined;
+  const settings = { epochs, batchSize, learningRate, seed, optimizer, momentum, mu: mu ?? 0, correction: controls?.correction };
+  const steps = learner.train(data, settings, context.onProgress);
   const trained = learner.tensors();
+  const control = controls?.after(trained, { steps, rate: learningRate });
   const clipped = clipNorm ? clipUpdate(before, trained, clipNorm) : trained;
   const deviation = (body.config.noise_multiplier ?? 0) * (clipNorm ?? 0);
-  const bytes = encodeParameters(deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped, format);
+  const update = deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped;
+  const bytes = encodeParameters([...update, ...(control?.change ?? [])], format);
   // Exact figures of the model before the noise would tell what the noise hides.
   const figures = deviation > 0 ? { noise_deviation: deviation } : learner.score(data);
   return {
     parameters: bytes,
+    state: control && encodeParameters(control.own, "msgpack"),
     fields: {
       num_samples: rowsOf(data),
       metrics: { ...figures, duration_ms: context.monotonicMs() - startedMs },
       sha256: sha256(bytes),
       format,
       seed,
-      warnings,
+      warnings: [...warnings, ...(sent.length > 0 && !controls ? ["control variates ignored: config.scaffold is not set"] : [])],
     },
   };
+}
+
+/** This participant's own control variate, as its last answer had it. */
+function readState(state: Uint8Array | null | undefined, format: Format): readonly Tensor[] {
+  if (format === "npy")
+    throw new InputProblem("VALIDATION_ERROR", "npy has no room for control variates; send safetensors, msgpack or npz", {
+      field: "config.scaffold",
+    });
+  return state ? decodeParameters(state).tensors : [];
 }

@@ -1,11 +1,9 @@
 import { type Model, mapModels } from "../clients/model.ts";
+import { CONTROL_PREFIX } from "../control-variates.ts";
 import { InputProblem } from "../problem.ts";
 import type { Floats } from "../tensor.ts";
 import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { weightedMean } from "./weighted-mean.ts";
-
-/** Tensors of this prefix are control variates: from a client its change Δc_i, in the answer the server's new c. */
-const CONTROL_PREFIX = "control:";
 
 /** Karimireddy et al. 2020: x = x + lr · mean(Δy_i), c = c + |S|/N · mean(Δc_i). Both means are plain, as in the paper. */
 export const scaffold: Aggregator = {

@@ -31,7 +31,9 @@ function learner(start: SoftmaxModel): Learner {
       if (settings.optimizer !== "sgd") {
         throw new InputProblem("VALIDATION_ERROR", "task softmax has the optimizer sgd only", { field: "config.optimizer" });
       }
-      model = trainSoftmax(model, labelledOf(data), { ...settings, onEpoch });
+      const trained = trainSoftmax(model, labelledOf(data), { ...settings, onEpoch });
+      model = trained.model;
+      return trained.steps;
     },
     score: (data) => scoreSoftmax(model, labelledOf(data)),
     predict: (data) => predictSoftmax(model, labelledOf(data)),

@@ -26,7 +26,7 @@ const data = (features: number[], labels: number[], classes: number): Dataset =>
 
 describe("softmax regression", () => {
   test("one step from zero is the gradient on paper: lr × mean of x (1[y=k] - 1/K)", () => {
-    const model = trainSoftmax(zeros(2, 2), data([1, 2, 3, 0], [0, 1], 2), { epochs: 1, batchSize: 2, learningRate: 1, seed: 1 });
+    const { model } = trainSoftmax(zeros(2, 2), data([1, 2, 3, 0], [0, 1], 2), { epochs: 1, batchSize: 2, learningRate: 1, seed: 1 });
     // Row 0: x = [1,2], y = 0 → ±0.5; row 1: x = [3,0], y = 1 → ∓0.5; halved by the mean.
     expect([...model.weight]).toEqual([0.25 - 0.75, -0.25 + 0.75, 0.5, -0.5]);
     expect([...model.bias]).toEqual([0, 0]);
@@ -48,7 +48,7 @@ describe("softmax regression", () => {
     const digits = splitDigits(parseDigits(readFileSync(join(__dirname, "../datasets/digits.txt"), "utf8")), "train");
     const start = initialModel({ columns: 64, classes: 10, layout: "named", seed: 5 });
     const before = start.weight.slice();
-    const run = (seed: number) => trainSoftmax(start, digits, { epochs: 1, batchSize: 10, learningRate: 0.3, seed }).weight;
+    const run = (seed: number) => trainSoftmax(start, digits, { epochs: 1, batchSize: 10, learningRate: 0.3, seed }).model.weight;
     expect(run(1)).toEqual(run(1));
     expect(run(1)).not.toEqual(run(2));
     expect(start.weight).toEqual(before);
@@ -85,7 +85,7 @@ describe("the federated stand-in of the reference page (digits, 10 clients, lr 0
     let global = zeros(64, 10);
     for (let round = 0; round < count; round++) {
       const settings = { epochs: 5, batchSize: 10, learningRate: 0.1, seed: round };
-      const clients = parts.map((part) => writeModel(trainSoftmax(global, part, settings)));
+      const clients = parts.map((part) => writeModel(trainSoftmax(global, part, settings).model));
       global = readModel(aggregateTensors({ strategy: "fedavg", clients, weights: parts.map((part) => part.rows) }).tensors);
     }
     return scoreSoftmax(global, held).accuracy;

@@ -1,7 +1,7 @@
 import type { Dataset } from "../datasets/dataset.ts";
 import { InputProblem } from "../problem.ts";
 import { createRandom, PURPOSE, shuffle } from "../random.ts";
-import { firstNonFinite } from "../tensor.ts";
+import { type Floats, firstNonFinite } from "../tensor.ts";
 import type { SoftmaxModel } from "./softmax-model.ts";
 
 interface SoftmaxSettings {
@@ -11,6 +11,8 @@ interface SoftmaxSettings {
   readonly seed: number;
   /** FedProx: the weight of half the squared distance to the start, added to the loss. */
   readonly mu?: number;
+  /** SCAFFOLD: added to every gradient; tensors `weight` and `bias`. */
+  readonly correction?: ReadonlyMap<string, Floats> | undefined;
   readonly onEpoch?: (progress: { epoch: number; epochs: number }) => void;
 }
 
@@ -21,17 +23,20 @@ interface Score {
 }
 
 /** Mini-batch gradient descent on the mean cross-entropy; each epoch sees every row once, in an order of the seed. */
-export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: SoftmaxSettings): SoftmaxModel {
+export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: SoftmaxSettings): { model: SoftmaxModel; steps: number } {
   checkFit(anchor, dataset);
   const model = { ...anchor, weight: anchor.weight.slice(), bias: anchor.bias.slice() };
   const random = createRandom(settings.seed, PURPOSE.shuffle);
   const order = Int32Array.from({ length: dataset.rows }, (_, index) => index);
   const errors = new Float64Array(Math.min(settings.batchSize, dataset.rows) * model.classes);
+  let steps = 0;
   for (let epoch = 0; epoch < settings.epochs; epoch++) {
     shuffle(order, random);
     for (let start = 0; start < order.length; start += settings.batchSize) {
       step(model, dataset, order.subarray(start, start + settings.batchSize), errors, settings.learningRate);
       if (settings.mu) pullBack(model, anchor, settings.learningRate * settings.mu);
+      if (settings.correction) correct(model, settings.correction, settings.learningRate);
+      steps++;
     }
     settings.onEpoch?.({ epoch: epoch + 1, epochs: settings.epochs });
   }
@@ -40,7 +45,7 @@ export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: S
       lr: settings.learningRate,
     });
   }
-  return model;
+  return { model, steps };
 }
 
 /** The classes and their probabilities for every row. */
@@ -108,6 +113,15 @@ function pullBack(model: SoftmaxModel, anchor: SoftmaxModel, rate: number): void
       const value = model[part][index] as number;
       model[part][index] = value - rate * (value - (anchor[part][index] as number));
     }
+  }
+}
+
+function correct(model: SoftmaxModel, correction: ReadonlyMap<string, Floats>, rate: number): void {
+  for (const part of ["weight", "bias"] as const) {
+    const values = correction.get(part);
+    if (!values) throw new Error(`a correction without "${part}"`);
+    for (let index = 0; index < values.length; index++)
+      model[part][index] = (model[part][index] as number) - rate * (values[index] as number);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { RowsData } from "../datasets/rows.ts";
-import type { Tensor } from "../tensor.ts";
+import type { Floats, Tensor } from "../tensor.ts";
 
 /** One kind of model this node can make, train, judge and ask. */
 export interface Task {
@@ -44,6 +44,8 @@ export interface TrainSettings {
   readonly momentum: number;
   /** FedProx: pull towards the parameters the training started from. */
   readonly mu: number;
+  /** SCAFFOLD: added to every gradient, by tensor. */
+  readonly correction?: ReadonlyMap<string, Floats> | undefined;
 }
 
 export interface Progress {
@@ -57,7 +59,8 @@ export interface Score {
 }
 
 export interface Learner {
-  train(data: RowsData, settings: TrainSettings, onEpoch: (progress: Progress) => void): void;
+  /** Gives the number of steps it took. */
+  train(data: RowsData, settings: TrainSettings, onEpoch: (progress: Progress) => void): number;
   score(data: RowsData): Score;
   /** One entry for each row. */
   predict(data: RowsData): readonly Prediction[];

@@ -12,7 +12,8 @@ import { createOptimizer } from "./optimizer.ts";
 /** Layers one after the other, with their weights in one array: an optimiser's step is one call over all of them. */
 export interface Network {
   readonly dtype: FloatType;
-  train(samples: Samples, settings: TrainSettings, onEpoch: (progress: Progress) => void): void;
+  /** Gives the number of steps it took. */
+  train(samples: Samples, settings: TrainSettings, onEpoch: (progress: Progress) => void): number;
   /** Outputs of every row, a batch at a time; the array is used again for the next batch. */
   run(samples: Samples, visit: (outputs: Float32Array, batch: BatchRows) => void): void;
   /** Outputs of one row of tokens after the other, in memory that is kept between them. */
@@ -51,9 +52,12 @@ export function createNetwork({ layers, loss, start, kernelsFor = createKernels 
     dtype,
     train: (samples, settings, onEpoch) => {
       const batchRows = Math.min(settings.batchSize, samples.rows);
-      const memory = build({ layers, specs, offsets, batchRows, arrays: 6, columns: samples.columns, kernelsFor });
+      const memory = build({ layers, specs, offsets, batchRows, arrays: 7, columns: samples.columns, kernelsFor });
       memory.weights.set(held);
-      const optimizer = createOptimizer(memory.kernels, memory.weights, memory.gradients, settings);
+      const correction = settings.correction && memory.kernels.floats(total);
+      specs.forEach(({ name }, index) => void correction?.set(settings.correction?.get(name) ?? [], offsets[index]));
+      const optimizer = createOptimizer(memory.kernels, { weights: memory.weights, gradients: memory.gradients, correction }, settings);
+      let steps = 0;
       const random = createRandom(settings.seed, PURPOSE.shuffle);
       const order = Int32Array.from({ length: samples.rows }, (_, row) => row);
       for (let epoch = 0; epoch < settings.epochs; epoch++) {
@@ -66,6 +70,7 @@ export function createNetwork({ layers, loss, start, kernelsFor = createKernels 
           memory.gradients.fill(0);
           memory.backward(outputs, batch);
           optimizer.step();
+          steps++;
         }
         onEpoch({ epoch: epoch + 1, epochs: settings.epochs });
       }
@@ -75,6 +80,7 @@ export function createNetwork({ layers, loss, start, kernelsFor = createKernels 
         });
       }
       held.set(memory.weights);
+      return steps;
     },
     run: (samples, visit) => {
       const batchRows = Math.min(EVALUATION_ROWS, Math.max(1, samples.rows));

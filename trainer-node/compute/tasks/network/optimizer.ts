@@ -3,11 +3,10 @@ import type { TrainSettings } from "../task.ts";
 
 const ADAM = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 } as const;
 
-/** One step along the gradient, by the rule the settings name; the proximal term of FedProx is added to the gradient first. */
+/** One step along the gradient, by the rule the settings name; what FedProx and SCAFFOLD add to a gradient comes first. */
 export function createOptimizer(
   kernels: Kernels,
-  weights: Float32Array,
-  gradients: Float32Array,
+  { weights, gradients, correction }: { weights: Float32Array; gradients: Float32Array; correction: Float32Array | undefined },
   settings: TrainSettings,
 ): { step(): void } {
   const { learningRate: rate, momentum, mu, optimizer } = settings;
@@ -17,6 +16,7 @@ export function createOptimizer(
   return {
     step: () => {
       if (anchor) kernels.proximal(gradients, weights, anchor, mu);
+      if (correction) kernels.axpy(gradients, correction, 1);
       update();
     },
   };
