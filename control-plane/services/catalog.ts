@@ -28,6 +28,7 @@ import { modelMessage, providerMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
 import { allModels, fileProviders, isOfFile } from "./merged-catalog.ts";
 import { metaOf, pageOf } from "./messages.ts";
+import { trainedProviders } from "./trained-deployments.ts";
 import { write } from "./write.ts";
 
 export function catalogHandlers(deps: ControlDeps): ServiceHandlers<typeof CatalogServiceService> {
@@ -52,7 +53,7 @@ function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listP
       const search = request.search?.toLowerCase() ?? "";
       const stored = await collect(deps.store.scan("providers", { index: "byName" }));
       const messages = await Promise.all(stored.map((provider) => providerMessage(deps.store, provider)));
-      const found = [...messages, ...fileProviders(deps.gateway.current)]
+      const found = [...messages, ...fileProviders(deps.gateway.current), ...(await trainedProviders(deps.store))]
         .filter(({ name, kind }) => name.toLowerCase().includes(search) || kind.includes(search))
         .sort((left, right) => (left.name.toLowerCase() < right.name.toLowerCase() ? -1 : 1));
       const { records, total } = slicePage(found, page);

@@ -1,7 +1,7 @@
 import { toJson } from "../../common/json.ts";
 import { type Manifest, servedId } from "../../common/trained-manifest.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { Model as ModelMessage } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
+import type { Model as ModelMessage, Provider as ProviderMessage } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { priceAt } from "../domain/pricing.ts";
 import { mainVersion } from "../domain/traffic.ts";
 import { deploymentName } from "../domain/trained-names.ts";
@@ -14,7 +14,7 @@ import { date } from "./messages.ts";
 import { lineageFacts } from "./trained-messages.ts";
 
 /** The kind of provider that trained models have: our own nodes. */
-export const TRAINED_KIND = "tributary";
+const TRAINED_KIND = "tributary";
 
 /** Bytes that a language model writes at most for one call, and that the name of a class or a number has. */
 const OUTPUT_BYTES_MAX = { completion: 4096, other: 128 } as const;
@@ -68,6 +68,12 @@ export async function trainedModelMessages(
     const isShown = organizationId === "all" || open.length === 0 || (organizationId !== undefined && open.includes(organizationId));
     return main && isShown ? [{ ...message, trained: trainedMessage(model, main) }] : [];
   });
+}
+
+/** Who answers for the trained models that everybody may call; those of organisations are nobody else's business, not even their number. */
+export async function trainedProviders(reader: Reader): Promise<ProviderMessage[]> {
+  const modelCount = await reader.count("trainedModels", { index: "byOpenName" });
+  return modelCount === 0 ? [] : [{ id: TRAINED_KIND, name: TRAINED_KIND, kind: TRAINED_KIND, status: "unknown", modelCount }];
 }
 
 async function servedModels(reader: Reader, now: number): Promise<Served[]> {

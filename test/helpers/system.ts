@@ -73,6 +73,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     COORDINATOR_PORT: String(coordinatorPort),
     COORDINATOR_URL: `http://127.0.0.1:${coordinatorPort}`,
     EDGES: String(edgeCount),
+    // Without a node nobody answers for them.
+    BUILT_IN_MODELS: String(options.trainer ?? false),
     ADMIN_PASSWORD,
     MASTER_KEY,
     ...(options.mongoUri ? { MONGODB_URI: options.mongoUri, MONGODB_DATABASE: options.mongoDatabase ?? "tributary" } : {}),
