@@ -14,7 +14,7 @@ export const TRAINED_TYPES = {
 } as const;
 
 /** Parameters that a node makes by itself, the same on every node. */
-export const BUILT_IN_RECIPES = ["digits"] as const;
+const BUILT_IN_RECIPES = ["digits"] as const;
 
 const LABELS_MAX = 1000;
 /** It travels in an address, as base64url; servers take 16 KiB of head. */

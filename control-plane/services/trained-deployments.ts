@@ -113,7 +113,7 @@ function organizationsOf({ visibility, organizationId, allowedOrganizationIds }:
   return visibility === "public" ? [] : [organizationId, ...(visibility === "listed" ? allowedOrganizationIds : [])];
 }
 
-export function manifestOf({ task, blob, builtin }: Pick<TrainedVersion, "task" | "blob" | "builtin">): Manifest {
+function manifestOf({ task, blob, builtin }: Pick<TrainedVersion, "task" | "blob" | "builtin">): Manifest {
   const parts = JSON.parse(task) as Manifest;
   return { ...parts, ...(blob === undefined ? {} : { blob }), ...(builtin === undefined ? {} : { builtin }) };
 }

@@ -8,7 +8,7 @@ export interface Tokens {
   readonly output: number;
 }
 
-export function usageOf({ input, output }: Tokens) {
+function usageOf({ input, output }: Tokens) {
   return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
 }
 

@@ -31,13 +31,13 @@ const content = z
   .nullish()
   .transform((value) => (typeof value === "string" ? value : (value ?? []).map(({ text }) => text).join("\n")));
 
-export const chatRequest = z.looseObject({
+const chatRequest = z.looseObject({
   model: z.string().default(""),
   messages: z.array(z.looseObject({ role: z.string(), content })).min(1),
   ...sampling,
 });
 
-export const completionsRequest = z.looseObject({
+const completionsRequest = z.looseObject({
   model: z.string().default(""),
   prompt: z
     .union([z.string(), z.array(z.string()).min(1).max(1, "must be one text")], "must be text")

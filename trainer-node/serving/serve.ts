@@ -5,6 +5,7 @@ import type { RowsData } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { columnsOf } from "../compute/tasks/network-task.ts";
 import { findTask } from "../compute/tasks/registry.ts";
+import type { ByteWriter, Learner } from "../compute/tasks/task.ts";
 import type { Tensor } from "../compute/tensor.ts";
 import { digitsModel } from "./built-in.ts";
 import type { ModelCache } from "./model-cache.ts";
@@ -41,7 +42,7 @@ function predict({ id, manifest, texts }: Extract<ServeRequest, { type: "predict
 
 function write(request: Extract<ServeRequest, { type: "write" }>, models: ModelCache, context: ServeContext): WriteAnswer {
   const { id, manifest, tail, position, count, sampling } = request;
-  const writer = models.get(`${id} text`, () => open(manifest, readRows([""], "texts", manifest), context)).writer?.();
+  const writer = writerOf(models.get(`${id} text`, () => open(manifest, readRows([""], "texts", manifest), context)));
   if (!writer) throw new InputProblem("VALIDATION_ERROR", `a model of the task ${manifest.task} writes no text`);
   const written = [...tail];
   for (let done = 0; done < count; done++) {
@@ -50,6 +51,17 @@ function write(request: Extract<ServeRequest, { type: "write" }>, models: ModelC
     written.push(next);
   }
   return { bytes: written.slice(tail.length), ended: false };
+}
+
+/** What a writer computes in takes longer to set up than many bytes to write; it is kept as long as its model. */
+const writers = new WeakMap<Learner, ByteWriter>();
+
+function writerOf(learner: Learner): ByteWriter | undefined {
+  const known = writers.get(learner);
+  if (known || !learner.writer) return known;
+  const writer = learner.writer();
+  writers.set(learner, writer);
+  return writer;
 }
 
 function open(manifest: Manifest, data: RowsData, context: ServeContext) {
