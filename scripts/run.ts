@@ -74,6 +74,8 @@ function childSpecs(settings: RunSettings, environment: NodeJS.ProcessEnv): { co
     CONTROL_ADDRESS: `127.0.0.1:${settings.controlPort}`,
     DATA_DIR: settings.dataFolder,
     EDGES: String(settings.edges),
+    // Whoever set it means other nodes.
+    SERVING_URLS: environment["SERVING_URLS"] || `http://${reachable(settings.host)}:${settings.trainerPort}`,
     ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
   };
   const program = (path: string) => resolve(import.meta.dirname, "..", path);
@@ -86,4 +88,10 @@ function childSpecs(settings: RunSettings, environment: NodeJS.ProcessEnv): { co
     control: { name: "control-plane", entry: program("control-plane/main.ts"), env },
     workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), env }],
   };
+}
+
+/** Where a process of this machine reaches what listens on a host: every address is also loopback. */
+function reachable(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
 }
