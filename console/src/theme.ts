@@ -16,7 +16,7 @@ const river: MantineColorsTuple = [
 
 export const theme = createTheme({
   primaryColor: "river",
-  primaryShade: { light: 7, dark: 4 },
+  primaryShade: 7,
   colors: { river },
   autoContrast: true,
   luminanceThreshold: 0.33,
@@ -26,6 +26,10 @@ export const theme = createTheme({
   defaultRadius: "md",
   cursorType: "pointer",
   respectReducedMotion: true,
+  components: {
+    Modal: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
+    Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
+  },
 });
 
 /** Quiet text is still text: these pass 4.5 to 1 on every ground the console uses, which the library's own greys do not. */

@@ -34,8 +34,8 @@ export function AccountMenu({ me }: { me: Me }) {
   return (
     <Menu position="bottom-end" width={260}>
       <Menu.Target>
-        <UnstyledButton aria-label={`Account of ${user.name}`}>
-          <Avatar radius="xl" size={34} color="river" variant="filled" name={user.name} alt="">
+        <UnstyledButton aria-label={`${initials(user.name)}, account of ${user.name}`}>
+          <Avatar radius="xl" size={34} color="river" variant="filled" name={user.name} aria-hidden>
             {initials(user.name)}
           </Avatar>
         </UnstyledButton>

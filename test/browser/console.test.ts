@@ -1,0 +1,31 @@
+import { budgetTests } from "./budget.ts";
+import { failingTests } from "./failing.ts";
+import { hostileTests } from "./hostile.ts";
+import { lifeTests } from "./life.ts";
+import { screenTests } from "./screens.ts";
+import { openStage, type Stage } from "./stage.ts";
+
+// Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
+
+jest.setTimeout(60_000);
+
+let opened: Stage | undefined;
+
+beforeAll(async () => {
+  opened = await openStage();
+});
+
+afterAll(async () => {
+  await opened?.stop();
+});
+
+function stage(): Stage {
+  if (!opened) throw new Error("the stage did not open");
+  return opened;
+}
+
+lifeTests(stage);
+hostileTests(stage);
+failingTests(stage);
+budgetTests(stage);
+screenTests(stage);

@@ -1,0 +1,139 @@
+import type { Page } from "playwright-core";
+import { adminToken, call, chat, newTenant } from "../helpers/api.ts";
+import type { Stage } from "./stage.ts";
+
+/** The echo model takes 1,000 nano-USD a token in and 2,000 a token out. */
+const TWO_WORDS_NANO = 6_000;
+
+export function lifeTests(stage: () => Stage): void {
+  test("a stranger signs up, makes a key, buys, calls, sees the chart move, is blocked, buys with one click and calls again", async () => {
+    const { system } = stage();
+    const { page, complaints } = await stage().visit();
+    await signUp(page, { email: "stranger@example.org", password: "a good password", name: "Ada" });
+
+    const secret = await makeFirstKey(page);
+    expect((await chat(system, secret, "too early")).status).toBe(429);
+    await page.getByRole("button", { name: /test credits/ }).click();
+    await stepDone(page, 2);
+    await page.getByRole("button", { name: "Run it here" }).click();
+    await page.getByText("The model said “hello river”").waitFor();
+    await stepDone(page, 3);
+
+    await page.getByRole("link", { name: "Overview", exact: true }).click();
+    await page.getByRole("img", { name: "Requests over time; 1 in all" }).waitFor();
+    expect((await chat(system, secret, "hello again")).status).toBe(200);
+    // Without a reload.
+    await page.getByRole("img", { name: "Requests over time; 2 in all" }).waitFor();
+    const balance = page.locator("[data-nano]").first();
+    const spentTwice = 5_000_000_000 - 2 * TWO_WORDS_NANO;
+    await expect(balance.getAttribute("data-nano")).resolves.toBe(`${spentTwice.toLocaleString("en-US")} nano-USD`);
+
+    await emptyBalance(system.url, page);
+    expect((await chat(system, secret, "the last")).status).toBe(200);
+    // The edge may know the empty balance before it hears of the block.
+    expect(["TEAM_BLOCKED", "QUOTA_EXCEEDED"]).toContain((await chat(system, secret, "one too many")).body.error.code);
+    const banner = page.getByTestId("blocked-banner");
+    await banner.getByText("Your teams are blocked").waitFor();
+    await banner.getByRole("button", { name: "Buy $10.00" }).click();
+    await banner.waitFor({ state: "detached" });
+    expect((await chat(system, secret, "works again")).status).toBe(200);
+    expect(complaints).toEqual([]);
+  });
+
+  test("log-out ends the session on the server, and a link to a screen leads back to it after the log-in", async () => {
+    const tenant = await newTenant(stage().system, { name: "leaver" });
+    const { page, context } = await stage().visitAs(tenant);
+    await page.goto("/ui/keys");
+    const cookies = await context.cookies();
+    await page.getByRole("button", { name: /account of/ }).click();
+    await page.getByRole("menuitem", { name: "Log out" }).click();
+    await page.getByRole("heading", { name: "Log in" }).waitFor();
+    expect((await context.cookies()).filter(({ value }) => value !== "")).toEqual([]);
+    // The stolen copy of the cookie is worth nothing either.
+    await context.addCookies(cookies);
+    expect((await context.request.get("/api/auth/me")).status()).toBe(401);
+    await context.clearCookies();
+
+    await page.goto("/ui/credits?tab=ledger");
+    await page.getByLabel("E-mail").fill(tenant.email);
+    await page.getByRole("textbox", { name: "Password" }).fill(tenant.password);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForURL("**/ui/credits?tab=ledger");
+    await page.getByRole("heading", { level: 1, name: "Credits" }).waitFor();
+  });
+
+  test("an invitation's link makes the account that joins the team", async () => {
+    const { system } = stage();
+    const tenant = await newTenant(system, { name: "inviter" });
+    const { page } = await stage().visitAs(tenant);
+    await page.goto(`/ui/teams/${tenant.teamId}`);
+    await page.getByLabel("Invite by e-mail").fill("guest@example.org");
+    await page.getByRole("button", { name: "Invite", exact: true }).click();
+    const link = (await page.locator("pre").filter({ hasText: "/ui/signup" }).textContent()) ?? "";
+    const guest = await stage().visit();
+    await guest.page.goto(new URL(link).pathname + new URL(link).search);
+    await guest.page.getByRole("heading", { name: "Join your team" }).waitFor();
+    await expect(guest.page.getByLabel("E-mail").inputValue()).resolves.toBe("guest@example.org");
+    await guest.page.getByLabel("Password", { exact: false }).first().fill("a good password");
+    await guest.page.getByRole("button", { name: "Sign up" }).click();
+    await guest.page.waitForURL("**/ui/start");
+    await page.reload();
+    await page.getByRole("row", { name: /guest@example\.org.*active/ }).waitFor();
+  });
+
+  test("a key is removed only after its name is typed; the removed secret is refused", async () => {
+    const { system } = stage();
+    const tenant = await newTenant(system, { creditNano: 1_000_000, name: "remover" });
+    const { page } = await stage().visitAs(tenant);
+    await page.goto("/ui/keys");
+    await page.getByRole("button", { name: "Actions for first" }).click();
+    await page.getByRole("menuitem", { name: "Remove" }).click();
+    const remove = page.getByRole("button", { name: "Remove the key" });
+    await expect(remove.isDisabled()).resolves.toBe(true);
+    await page.getByLabel(/Type “first” to confirm/).fill("first");
+    await remove.click();
+    await page.getByText("No key yet").waitFor();
+    expect(await untilRefused(system.url, tenant.key)).toBe(401);
+  });
+}
+
+export async function signUp(page: Page, account: { email: string; password: string; name: string }): Promise<void> {
+  await page.goto("/ui/signup");
+  await page.getByLabel("E-mail").fill(account.email);
+  await page.getByLabel("Your name").fill(account.name);
+  await page.getByLabel("Password", { exact: false }).first().fill(account.password);
+  await page.getByRole("button", { name: "Sign up" }).click();
+  await page.waitForURL("**/ui/start");
+}
+
+/** Gives the secret, as the person would copy it. */
+export async function makeFirstKey(page: Page): Promise<string> {
+  await page.getByRole("button", { name: "Make a key" }).click();
+  const secret = await page.getByTestId("secret").locator("pre").textContent();
+  await page.getByLabel("I stored it").check();
+  await page.getByRole("button", { name: "Done" }).click();
+  await stepDone(page, 1);
+  return secret?.trim() ?? "";
+}
+
+export function stepDone(page: Page, number: number): Promise<void> {
+  return page.locator(`[data-step="${number}"][data-done="true"]`).waitFor();
+}
+
+/** An admin's correction takes all but one nano-USD: the next call takes the balance below zero. */
+async function emptyBalance(url: string, page: Page): Promise<void> {
+  const balance = (await (await page.request.get("/api/balance")).json()) as { balance: number; organizationId: string };
+  const answer = await call(url, "POST", `/api/admin/organizations/${balance.organizationId}/credits`, {
+    token: await adminToken({ url }),
+    body: { amount: 1 - balance.balance },
+  });
+  expect(answer.status).toBeLessThan(300);
+}
+
+async function untilRefused(url: string, key: string): Promise<number> {
+  for (let attempt = 0; ; attempt++) {
+    const { status } = await call(url, "GET", "/v1/models", { key });
+    if (status !== 200 || attempt === 20) return status;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

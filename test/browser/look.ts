@@ -1,0 +1,71 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { SCREENS_FOLDER } from "./stage.ts";
+
+const axeSource = readFileSync(createRequire(join(process.cwd(), "package.json")).resolve("axe-core/axe.min.js"), "utf8");
+const WIDTHS = [1280, 390] as const;
+const SCHEMES = ["light", "dark"] as const;
+
+/** One finding of axe, short enough to read in a failed test. */
+interface Finding {
+  readonly rule: string;
+  readonly where: string;
+  readonly what: string;
+}
+
+/** Looks at a screen in both themes and two widths: nothing serious for axe, nothing wider than the window. Keeps a picture of each. */
+export async function lookAt(page: Page, name: string): Promise<string[]> {
+  mkdirSync(SCREENS_FOLDER, { recursive: true });
+  await page.evaluate(axeSource);
+  const problems: string[] = [];
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const scheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor();
+      // Colours half-way between two themes are nobody's.
+      await page.evaluate(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)));
+      const label = `${name} ${scheme} ${width}`;
+      // Themes differ in colours alone: the other rules are asked once per width.
+      for (const { rule, where, what } of await audit(page, scheme === "light" ? "all" : "colours")) {
+        problems.push(`${label}: ${rule} at ${where}: ${what}`);
+      }
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      if (overflow > 0) problems.push(`${label}: ${overflow} px wider than the window`);
+      await page.screenshot({ path: join(SCREENS_FOLDER, `${name}-${scheme}-${width}.png`), fullPage: true });
+    }
+  }
+  await restore(page);
+  return problems;
+}
+
+/** The next screen is opened as a desktop's, and made narrow there. */
+async function restore(page: Page): Promise<void> {
+  await page.setViewportSize({ width: WIDTHS[0], height: 900 });
+  await page.emulateMedia({ colorScheme: SCHEMES[0], reducedMotion: "reduce" });
+}
+
+async function audit(page: Page, which: "all" | "colours"): Promise<Finding[]> {
+  return page.evaluate(async (only) => {
+    const { axe } = window as unknown as { axe: { run(options: object): Promise<{ violations: AxeViolation[] }> } };
+    const options = only === "all" ? { resultTypes: ["violations"] } : { resultTypes: ["violations"], runOnly: ["color-contrast"] };
+    const { violations } = await axe.run(options);
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => ({
+          rule: id,
+          where: target.join(" "),
+          what: failureSummary.replaceAll("\n", " ").slice(0, 200),
+        })),
+      );
+  }, which);
+}
+
+interface AxeViolation {
+  id: string;
+  impact: string;
+  nodes: { target: string[]; failureSummary: string }[];
+}

@@ -1,0 +1,107 @@
+import type { Page } from "playwright-core";
+import { adminToken, buy, call, chat, newTenant } from "../helpers/api.ts";
+import { ADMIN_EMAIL, ADMIN_PASSWORD } from "../helpers/system.ts";
+import { lookAt } from "./look.ts";
+import type { Stage } from "./stage.ts";
+
+interface ScreenCase {
+  readonly name: string;
+  readonly path: string;
+  /** What must be there before anybody looks: data, not skeletons. */
+  readonly ready: (page: Page) => Promise<unknown>;
+  readonly who?: "nobody" | "admin";
+}
+
+const heading = (name: string | RegExp) => (page: Page) => page.getByRole("heading", { level: 1, name }).waitFor();
+const text = (content: string | RegExp) => (page: Page) => page.getByText(content).first().waitFor();
+
+/** Every screen with data in it. A new screen is one line here. */
+const SCREENS: readonly ScreenCase[] = [
+  { name: "login", path: "/ui/login", ready: heading("Log in"), who: "nobody" },
+  { name: "signup", path: "/ui/signup", ready: heading("Make an account"), who: "nobody" },
+  { name: "invitation", path: "/ui/signup?email=grace%40example.org", ready: heading("Join your team"), who: "nobody" },
+  { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgotten password"), who: "nobody" },
+  { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Set a new password"), who: "nobody" },
+  { name: "start", path: "/ui/start", ready: text("The balance is") },
+  { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
+  { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },
+  { name: "key-form", path: "/ui/keys?new=key", ready: (page) => page.getByRole("dialog").getByLabel("Budget in USD").waitFor() },
+  { name: "teams", path: "/ui/teams", ready: (page) => page.getByRole("link", { name: "Default" }).waitFor() },
+  { name: "organization", path: "/ui/organization", ready: text("No webhook yet") },
+  {
+    name: "credits",
+    path: "/ui/credits",
+    ready: (page) =>
+      page
+        .getByRole("button", { name: /^Receipt of/ })
+        .first()
+        .waitFor(),
+  },
+  { name: "ledger", path: "/ui/credits?tab=ledger", ready: text("#") },
+  { name: "account", path: "/ui/account", ready: text("Member since") },
+];
+
+export function screenTests(stage: () => Stage): void {
+  describe("every screen, in both themes and two widths, has nothing serious for axe and fits the window", () => {
+    let visitors: Record<"nobody" | "customer" | "admin", Awaited<ReturnType<Stage["visit"]>>>;
+    let teamPath = "";
+
+    beforeAll(async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 5_000_000_000, name: "looker" });
+      await chat(system, tenant.key, "look at me");
+      await call(system.url, "POST", "/api/gw/teams/invite-member", {
+        token: tenant.token,
+        body: { teamId: tenant.teamId, email: "invited@example.org", role: "admin" },
+      });
+      await buy(system, await adminToken(system), 1_000_000_000);
+      teamPath = `/ui/teams/${tenant.teamId}`;
+      visitors = {
+        nobody: await stage().visit(),
+        customer: await stage().visitAs(tenant),
+        admin: await stage().visitAs({ email: ADMIN_EMAIL, password: ADMIN_PASSWORD }),
+      };
+    });
+
+    test.each(SCREENS)("$name", async ({ name, path, ready, who }) => {
+      const { page, complaints } = visitors[who ?? "customer"];
+      await page.goto(path);
+      await ready(page);
+      expect(await lookAt(page, name)).toEqual([]);
+      expect(complaints.splice(0)).toEqual([]);
+    });
+
+    test.each(["members", "keys", "limits", "usage"])("team: %s", async (tab) => {
+      const { page, complaints } = visitors.customer;
+      await page.goto(`${teamPath}?tab=${tab}`);
+      await page.getByRole("tab", { selected: true }).waitFor();
+      await page.waitForLoadState("networkidle");
+      expect(await lookAt(page, `team-${tab}`)).toEqual([]);
+      expect(complaints.splice(0)).toEqual([]);
+    });
+
+    test("every menu entry leads to a screen", async () => {
+      const { page, complaints } = visitors.admin;
+      await page.goto("/ui/");
+      const menu = page.getByRole("navigation", { name: "Screens" });
+      await menu.getByRole("link").first().waitFor();
+      const labels = await menu.getByRole("link").allTextContents();
+      expect(labels.length).toBeGreaterThanOrEqual(7);
+      for (const label of labels) {
+        await menu.getByRole("link", { name: label, exact: true }).click();
+        await page.getByRole("heading", { level: 1, name: label, exact: true }).waitFor();
+      }
+      expect(complaints.splice(0)).toEqual([]);
+    });
+
+    test("the command palette opens by keyboard and leads where its entry says", async () => {
+      const { page } = visitors.customer;
+      await page.goto("/ui/account");
+      await page.getByText("Member since").waitFor();
+      await page.keyboard.press("Control+k");
+      await page.getByPlaceholder(/Find a screen/).fill("credits");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: "Credits" }).waitFor();
+    });
+  });
+}

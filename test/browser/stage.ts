@@ -1,0 +1,76 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Tenant } from "../helpers/api.ts";
+import { type System, startSystem } from "../helpers/system.ts";
+import { launchChromium } from "./chromium.ts";
+
+export const SCREENS_FOLDER = resolve(import.meta.dirname, "__screens__");
+const CONSOLE_PAGE = resolve(import.meta.dirname, "../../console/dist/index.html");
+const ACTION_MAX_MS = 15_000;
+
+/** What a page must never do, as it did it: an uncaught error, a refused script, a warning of React. */
+export interface Visitor {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  readonly complaints: string[];
+}
+
+/** One running system and one browser for the whole suite. */
+export interface Stage {
+  readonly system: System;
+  /** A browser profile of its own: cookies and storage of no other visitor. */
+  visit(options?: { scheme?: "light" | "dark"; width?: number; scripts?: boolean }): Promise<Visitor>;
+  /** A visitor whose session is the tenant's, logged in as the console does. */
+  visitAs(tenant: Pick<Tenant, "email" | "password">, options?: Parameters<Stage["visit"]>[0]): Promise<Visitor>;
+  stop(): Promise<void>;
+}
+
+export async function openStage(): Promise<Stage> {
+  if (!existsSync(CONSOLE_PAGE)) throw new Error("The console is not built: run `make console` first.");
+  const [system, browser] = await Promise.all([startSystem(), launchChromium()]);
+  const visit: Stage["visit"] = (options = {}) => openVisitor({ browser, system }, options);
+  return {
+    system,
+    visit,
+    async visitAs({ email, password }, options) {
+      const visitor = await visit(options);
+      const answer = await visitor.context.request.post("/api/auth/session", {
+        data: { email, password },
+        headers: { origin: system.url },
+      });
+      if (answer.status() !== 200) throw new Error(`log-in answered ${answer.status()}: ${await answer.text()}`);
+      return visitor;
+    },
+    async stop() {
+      await browser.close();
+      await system.stop();
+    },
+  };
+}
+
+async function openVisitor(
+  { browser, system }: { browser: Browser; system: System },
+  { scheme = "light", width = 1280, scripts = true }: NonNullable<Parameters<Stage["visit"]>[0]>,
+): Promise<Visitor> {
+  const context = await browser.newContext({
+    baseURL: system.url,
+    colorScheme: scheme,
+    viewport: { width, height: 900 },
+    javaScriptEnabled: scripts,
+    reducedMotion: "reduce",
+  });
+  context.setDefaultTimeout(ACTION_MAX_MS);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(`uncaught: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("console", (message) => {
+    // A refused call is logged by the browser itself, and shown by the screen; that is judged where it is tested.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) complaints.push(message.text());
+  });
+  return { page, context, complaints };
+}
