@@ -14,10 +14,24 @@ const river: MantineColorsTuple = [
   "#034452",
 ];
 
+/** The library's own dark is grey; beside the river's colour it looks dirty. */
+const depth: MantineColorsTuple = [
+  "#ccd4da",
+  "#b4bec6",
+  "#909ca6",
+  "#6f7c86",
+  "#39444c",
+  "#2b343b",
+  "#1e252b",
+  "#14191d",
+  "#101418",
+  "#0d1114",
+];
+
 export const theme = createTheme({
   primaryColor: "river",
   primaryShade: 7,
-  colors: { river },
+  colors: { river, dark: depth },
   autoContrast: true,
   luminanceThreshold: 0.33,
   fontFamily: "Inter, ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",

@@ -64,6 +64,7 @@ export function consoleFiles(folder: string): RequestHandler {
 async function readFiles(folder: string): Promise<ReadonlyMap<string, ConsoleFile>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = new Set(entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)));
+  if (!paths.has(join(folder, "index.html"))) throw new Error("there is no index.html");
   const plain = [...paths].filter((path) => TYPES[extname(path)] !== undefined);
   const files = plain.map(async (path) => {
     const body = await readFile(path);

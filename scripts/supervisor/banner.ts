@@ -15,6 +15,7 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
     "",
     `Tributary is ready (${(tookMs / 1_000).toFixed(1)} s, ${settings.edges} edge${settings.edges === 1 ? "" : "s"})`,
     "",
+    `  console                ${base}/ui`,
     `  gateway and platform   ${base}`,
     `  documentation          ${base}/docs`,
     `  participant API        http://${shownHost(settings.host)}:${settings.trainerPort}`,

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { adminToken, call, chat, newTenant } from "../helpers/api.ts";
+import { makeFirstKey, signUp, stepDone } from "./customer.ts";
 import type { Stage } from "./stage.ts";
 
 /** The echo model takes 1,000 nano-USD a token in and 2,000 a token out. */
@@ -95,29 +96,6 @@ export function lifeTests(stage: () => Stage): void {
     await page.getByText("No key yet").waitFor();
     expect(await untilRefused(system.url, tenant.key)).toBe(401);
   });
-}
-
-export async function signUp(page: Page, account: { email: string; password: string; name: string }): Promise<void> {
-  await page.goto("/ui/signup");
-  await page.getByLabel("E-mail").fill(account.email);
-  await page.getByLabel("Your name").fill(account.name);
-  await page.getByLabel("Password", { exact: false }).first().fill(account.password);
-  await page.getByRole("button", { name: "Sign up" }).click();
-  await page.waitForURL("**/ui/start");
-}
-
-/** Gives the secret, as the person would copy it. */
-export async function makeFirstKey(page: Page): Promise<string> {
-  await page.getByRole("button", { name: "Make a key" }).click();
-  const secret = await page.getByTestId("secret").locator("pre").textContent();
-  await page.getByLabel("I stored it").check();
-  await page.getByRole("button", { name: "Done" }).click();
-  await stepDone(page, 1);
-  return secret?.trim() ?? "";
-}
-
-export function stepDone(page: Page, number: number): Promise<void> {
-  return page.locator(`[data-step="${number}"][data-done="true"]`).waitFor();
 }
 
 /** An admin's correction takes all but one nano-USD: the next call takes the balance below zero. */

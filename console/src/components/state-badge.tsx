@@ -7,7 +7,7 @@ const BAD = new Set(["blocked", "failed", "error", "down", "expired", "rejected"
 export function StateBadge({ state }: { state: string }) {
   const color = GOOD.has(state) ? "teal" : BAD.has(state) ? "red" : "gray";
   return (
-    <Badge color={color} variant="dot" size="sm" tt="none">
+    <Badge color={color} variant="dot" size="sm" tt="none" miw="max-content">
       {state}
     </Badge>
   );

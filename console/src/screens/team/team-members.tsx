@@ -23,7 +23,7 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
     {
       title: "Who",
       cell: (member) => (
-        <div>
+        <div style={{ minWidth: 150 }}>
           <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
             {member.name ?? member.email}
           </Text>

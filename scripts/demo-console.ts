@@ -1,0 +1,58 @@
+/** `make demo-console`: a stranger in a real browser, from nothing to a paid call and its chart. A picture per step, and how long it took. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { makeFirstKey, signUp, stepDone } from "../test/browser/customer.ts";
+import { openStage, SCREENS_FOLDER } from "../test/browser/stage.ts";
+
+const TIME_MAX_MS = 120_000;
+const folder = join(SCREENS_FOLDER, "demo");
+
+mkdirSync(folder, { recursive: true });
+const stage = await openStage();
+try {
+  const { page, complaints } = await stage.visit();
+  const tookMs = await walk(page);
+  const isGood = complaints.length === 0 && tookMs < TIME_MAX_MS;
+  for (const complaint of complaints) console.log(`the page complained: ${complaint}`);
+  console.log(`from nothing to a paid call and its chart: ${(tookMs / 1000).toFixed(1)} s; pictures in test/browser/__screens__/demo`);
+  process.exitCode = isGood ? 0 : 1;
+} finally {
+  await stage.stop();
+}
+
+async function walk(page: Page): Promise<number> {
+  const beganAt = performance.now();
+  let number = 0;
+  const picture = async (what: string) => {
+    number += 1;
+    const name = `${String(number).padStart(2, "0")}-${what.replaceAll(" ", "-")}.png`;
+    await page.screenshot({ path: join(folder, name) });
+    console.log(`${((performance.now() - beganAt) / 1000).toFixed(1).padStart(6)} s  ${what}`);
+  };
+  await page.goto("/");
+  await page.getByRole("link", { name: "Sign up" }).waitFor();
+  await picture("the address opened");
+  await page.getByRole("link", { name: "Sign up" }).click();
+  await page.getByRole("button", { name: "Sign up" }).waitFor();
+  await picture("sign up");
+  await signUp(page, { email: "stranger@example.org", password: "a good password", name: "Ada Lovelace" });
+  await page.getByRole("button", { name: "Make a key" }).waitFor();
+  await picture("the check-list");
+  await makeFirstKey(page, () => picture("the key is shown once"));
+  await page.getByRole("button", { name: /test credits/ }).click();
+  await stepDone(page, 2);
+  await picture("credits bought");
+  await page.getByRole("button", { name: "Run it here" }).click();
+  await stepDone(page, 3);
+  await picture("the first call seen");
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  await page.getByRole("img", { name: "Requests over time; 1 in all" }).waitFor();
+  await page.locator(".recharts-surface").nth(2).waitFor();
+  await picture("its chart");
+  await page.getByRole("link", { name: "Credits", exact: true }).click();
+  await page.getByRole("tab", { name: "Every movement" }).click();
+  await page.getByRole("cell", { name: "usage" }).waitFor();
+  await picture("and its entry in the ledger");
+  return performance.now() - beganAt;
+}
