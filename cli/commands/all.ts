@@ -15,6 +15,7 @@ import { registerKeys } from "./keys.ts";
 import { registerLogs } from "./logs.ts";
 import { registerOrganizations } from "./organizations.ts";
 import { registerTeams } from "./teams.ts";
+import { registerTrain } from "./train.ts";
 import { registerUsage } from "./usage.ts";
 import { registerVersion } from "./version.ts";
 import { registerWebhooks } from "./webhooks.ts";
@@ -30,6 +31,7 @@ const GROUPS = [
   registerLogs,
   registerUsage,
   registerWebhooks,
+  registerTrain,
   registerAdmin,
   registerApi,
   registerConfig,

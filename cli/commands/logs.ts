@@ -3,15 +3,15 @@ import { usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
 import type { Io } from "../io.ts";
 import { type Options, readValues } from "../operations/read-values.ts";
-import { onAction, registerGroup } from "../operations/register.ts";
+import { onAction, pagedFields, registerGroup } from "../operations/register.ts";
 import { runOperation } from "../operations/run-operation.ts";
-import { filter, type OperationSpec, type Values, word } from "../operations/spec.ts";
+import { type OperationSpec, type Values, word } from "../operations/spec.ts";
 import { type Column, shown, valueAt } from "../output/values.ts";
 import { explain } from "./explain-call.ts";
 import { followLogs } from "./follow-logs.ts";
 import { usageFilters } from "./usage.ts";
 
-export const logColumns: readonly Column[] = [
+const logColumns: readonly Column[] = [
   { title: "time", at: "createdAt", as: "time" },
   { title: "model", at: "model" },
   { title: "status", at: "status", as: "state" },
@@ -81,11 +81,7 @@ export function registerLogs(program: Command, io: Io): void {
 }
 
 async function listLogs(context: Context, words: readonly string[], options: Options): Promise<void> {
-  const fields = [
-    ...usageFilters,
-    filter("--page <n>", "", "page", { kind: "integer" }),
-    filter("--page-size <n>", "", "pageSize", { kind: "integer" }),
-  ];
+  const fields = pagedFields(list);
   if (options["follow"] && options["csv"]) throw usageError("--follow and --csv exclude each other.");
   if (!options["follow"] && !options["csv"]) return runOperation(context, { ...list, fields }, { words, options });
   const values: Values = await readValues(context, usageFilters, { words: [], options });

@@ -37,7 +37,7 @@ function setAt(body: Record<string, unknown>, path: string, value: unknown): voi
 export const isWord = ({ flag }: Field): boolean => flag.startsWith("<") || flag.startsWith("[");
 
 /** The name commander gives an option: "--page-size <n>" → pageSize. */
-export function optionName(flag: string): string {
+function optionName(flag: string): string {
   const long = /--([a-z-]+)/.exec(flag)?.[1] ?? flag;
   return long.replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
@@ -65,6 +65,10 @@ const READERS: Readonly<Record<Exclude<Kind, "true" | "false" | "secret">, (text
   integer: (text, { flag }) => {
     if (!/^-?\d{1,18}$/.test(text)) throw usageError(`${flag}: ${text} is no whole number.`);
     return BigInt(text);
+  },
+  number: (text, { flag }) => {
+    if (text.trim() === "" || !Number.isFinite(Number(text))) throw usageError(`${flag}: ${text} is no number.`);
+    return Number(text);
   },
   usd: (text, { flag }) => {
     const amount = fromUsd(text.replace(/^(-?)\$/, "$1"));

@@ -19,12 +19,15 @@ export function registerGroup(program: Command, io: Io, group: Group): Command {
 
 export function registerOperation(parent: Command, io: Io, spec: OperationSpec, alone = false): Command {
   const command = parent.command(spec.name, alone ? { isDefault: true } : {}).description(spec.summary);
-  const fields = [...(spec.fields ?? []), ...(isPaged(spec) ? PAGING : [])];
+  const fields = pagedFields(spec);
   for (const field of fields) addField(command, field);
   if (isPaged(spec)) command.option("--all", "every page, as one list");
   command.addHelpText("after", `\n${spec.method} ${spec.path}`);
   return onAction(command, io, (context, words, options) => runOperation(context, { ...spec, fields }, { words, options }));
 }
+
+/** The fields of an operation with those of every list. */
+export const pagedFields = (spec: OperationSpec): readonly Field[] => [...(spec.fields ?? []), ...(isPaged(spec) ? PAGING : [])];
 
 const isPaged = ({ view }: OperationSpec): boolean => view.kind === "list" && view.paged !== false;
 

@@ -28,7 +28,7 @@ function without(body: unknown, names: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.includes(name)));
 }
 
-export function ask({ client }: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
+function ask({ client }: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
   const path = spec.path.replace(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values.path[name] ?? ""));
   const withBody = spec.method !== "GET" && spec.method !== "DELETE";
   return client.send({ method: spec.method, path, query: values.query, auth: spec.auth, ...(withBody ? { body: values.body } : {}) });

@@ -3,7 +3,7 @@ import type { ApiAnswer, Auth, Method } from "../http/client.ts";
 import type { View } from "../output/printer.ts";
 
 /** How the text of an option becomes a value. `none` takes a limit away where `clears` says so. */
-export type Kind = "text" | "integer" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json";
+export type Kind = "text" | "integer" | "number" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json";
 
 export interface Field {
   /** As commander takes it: "--team <id>", or "<id>" for a word of the command. */

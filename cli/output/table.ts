@@ -70,7 +70,7 @@ function cut(text: string, width: number): string {
 }
 
 /** Columns on a terminal: letters of East Asia and most pictures take two. */
-export function textWidth(text: string): number {
+function textWidth(text: string): number {
   let width = 0;
   for (const character of text) {
     width += /\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;

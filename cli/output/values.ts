@@ -19,7 +19,7 @@ export function valueAt(record: unknown, path: string): unknown {
 }
 
 function step(value: unknown, name: string): unknown {
-  if (Array.isArray(value)) return value[Number(name)];
+  if (Array.isArray(value)) return name === "length" ? value.length : value[Number(name)];
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 

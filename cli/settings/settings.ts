@@ -1,7 +1,7 @@
 import { usageError } from "../cli-error.ts";
 import type { SettingsFiles, StoredCredentials } from "./files.ts";
 
-export const DEFAULT_API_URL = "http://127.0.0.1:4000";
+const DEFAULT_API_URL = "http://127.0.0.1:4000";
 const DEFAULT_PROFILE = "default";
 
 /** What `gw config set` takes. */
