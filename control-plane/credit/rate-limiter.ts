@@ -28,12 +28,27 @@ interface Reading {
 // A guess: when one of the running calls ends cannot be known.
 const BUSY_SECONDS = 1;
 const WINDOW_SECONDS = 60;
+/** An edge gets no more in advance than this part of what is left: another has to find something too, and one that dies takes it along. */
+const PERMIT_SHARES = 16;
+/** Less is not worth it: the call is asked for by itself. */
+const PERMIT_REQUESTS_MIN = 4;
+const PERMIT_LIFE_MS = 1000;
+
+export interface RatePermit {
+  readonly requests: number;
+  /** Undefined: no limit of tokens holds. */
+  readonly tokens: number | undefined;
+  /** How long it may be used, from when it was asked for. */
+  readonly lifeMs: number;
+}
 
 /** Requests, tokens and parallel calls of every subject, in memory. Nothing here waits: what is checked is what is taken. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #minutes = new Map<string, Minute>();
   readonly #running = new Map<string, number>();
+  /** By the call that each came with, until nothing of it counts any more. */
+  readonly #permits = new Map<string, { requests: number; tokens: number; minutes: readonly Minute[]; second: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -54,6 +69,39 @@ export class RateLimiter {
     return rate;
   }
 
+  /**
+   * A slice of all limits of the subjects for an edge to spend by itself within a second. It counts at once, under the last second in
+   * which it may be spent: however edges spend theirs, no minute has more than its limit. Undefined where so little is left, or where
+   * parallel calls are limited, that each call has to be asked for.
+   */
+  permit(callId: string, subjects: readonly RateSubject[], asked: { requests: number; tokens: number }): RatePermit | undefined {
+    if (subjects.some(({ limits }) => limits.maxParallelRequests !== undefined)) return undefined;
+    const requests = Math.min(asked.requests, ...subjects.map((subject) => this.#share(subject, "requests", subject.limits.rpm)));
+    const tokens = Math.min(...subjects.map((subject) => this.#share(subject, "tokens", subject.limits.tpm)));
+    if (requests < PERMIT_REQUESTS_MIN || tokens < 1) return undefined;
+    const counted = { requests, tokens: Math.min(asked.tokens, tokens) };
+    const now = this.#clock.monotonicMs();
+    const minutes = subjects.filter(isCounted).map((subject) => this.#minuteOf(nameOf(subject)));
+    const seconds = minutes.map((minute) => {
+      minute.tokens.add(counted.tokens, now, 1);
+      return minute.requests.add(counted.requests, now, 1);
+    });
+    this.#permits.set(callId, { ...counted, minutes, second: seconds[0] ?? 0 });
+    return { requests, tokens: Number.isFinite(tokens) ? counted.tokens : undefined, lifeMs: PERMIT_LIFE_MS };
+  }
+
+  /** What an edge did not use of a permit is free again; told once. */
+  takeBack(callId: string, unused: { requests: number; tokens: number }): void {
+    const permit = this.#permits.get(callId);
+    if (!permit) return;
+    this.#permits.delete(callId);
+    const now = this.#clock.monotonicMs();
+    for (const minute of permit.minutes) {
+      minute.requests.takeBack(Math.min(unused.requests, permit.requests), permit.second, now);
+      minute.tokens.takeBack(Math.min(unused.tokens, permit.tokens), permit.second, now);
+    }
+  }
+
   /** Counts a call that was admitted; ended by `end` with the same subjects. */
   begin(subjects: readonly RateSubject[], tokens: number): void {
     const now = this.#clock.monotonicMs();
@@ -61,7 +109,7 @@ export class RateLimiter {
       const name = nameOf(subject);
       // Running calls of everybody: a limit that is set later holds at once. A minute only of those who are limited by it.
       this.#running.set(name, (this.#running.get(name) ?? 0) + 1);
-      if (subject.limits.rpm === undefined && subject.limits.tpm === undefined) continue;
+      if (!isCounted(subject)) continue;
       const minute = this.#minuteOf(name);
       minute.requests.add(1, now);
       minute.tokens.add(tokens, now);
@@ -81,6 +129,8 @@ export class RateLimiter {
   prune(): void {
     const now = this.#clock.monotonicMs();
     for (const [name, { requests }] of this.#minutes) if (requests.sum(now) === 0) this.#minutes.delete(name);
+    const oldest = Math.floor(now / 1000) - WINDOW_SECONDS;
+    for (const [callId, { second }] of this.#permits) if (second < oldest) this.#permits.delete(callId);
   }
 
   #read(subject: RateSubject, tokens: number): Reading[] {
@@ -107,11 +157,21 @@ export class RateLimiter {
     return { unit, subject: subject.kind, most, waitSeconds, remaining: waitSeconds > 0 ? left : left - amount };
   }
 
+  #share(subject: RateSubject, unit: "requests" | "tokens", most: number | undefined): number {
+    if (most === undefined) return Number.POSITIVE_INFINITY;
+    const counted = this.#minutes.get(nameOf(subject))?.[unit].sum(this.#clock.monotonicMs()) ?? 0;
+    return Math.floor((most - counted) / PERMIT_SHARES);
+  }
+
   #minuteOf(name: string): Minute {
     const minute = this.#minutes.get(name) ?? { requests: new RateWindow(), tokens: new RateWindow() };
     this.#minutes.set(name, minute);
     return minute;
   }
+}
+
+function isCounted({ limits }: RateSubject): boolean {
+  return limits.rpm !== undefined || limits.tpm !== undefined;
 }
 
 function nameOf({ kind, id }: RateSubject): string {

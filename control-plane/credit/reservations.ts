@@ -10,7 +10,7 @@ import { teamState } from "../domain/team-state.ts";
 import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
-import { RateLimiter, type RateSubject } from "./rate-limiter.ts";
+import { RateLimiter, type RatePermit, type RateSubject } from "./rate-limiter.ts";
 
 export interface ReserveInput {
   callId: string;
@@ -25,6 +25,14 @@ export interface ReserveInput {
   tokens: number;
   /** The call runs already: the worst case is what it needs beside what it holds, and no rate limit counts it again. */
   isGrowth?: boolean | undefined;
+  /** What an edge would like to have of the rate limits beside this call. */
+  ahead?: { requests: number; tokens: number } | undefined;
+}
+
+export interface Reserved {
+  readonly reserved: bigint;
+  readonly rate: RateState;
+  readonly permit?: RatePermit | undefined;
 }
 
 interface Reservation extends ReserveInput {
@@ -47,8 +55,8 @@ const UNCOUNTED: RateState = {
 };
 
 /**
- * What running calls have set aside, in memory: the store holds only what is settled. Every call goes through the one control
- * plane, so `available` is exact over all edges; leases will move this to the edges.
+ * What running calls have set aside, in memory: the store holds only what is settled. Here are the
+ * calls that are asked for by themselves; the others are made under leases, which count as taken here.
  */
 export class Reservations {
   readonly #reader: Reader;
@@ -72,7 +80,7 @@ export class Reservations {
   }
 
   /** Sets a call's worst case aside, or all that is left where the policy allows; refuses with the document's codes. */
-  async reserve(input: ReserveInput): Promise<{ reserved: bigint; rate: RateState }> {
+  async reserve(input: ReserveInput): Promise<Reserved> {
     const { team, subjects, budgets, balance } = await this.#read(input);
     // From here on nothing waits: what is checked is what is set aside, and a refusal of one takes nothing from another.
     refuseBlocked(team);
@@ -85,12 +93,17 @@ export class Reservations {
       const amount = input.worstCase > 0n ? this.#affordable(input, { balance, budgets }) : 0n;
       const names = budgets.map(({ kind, id }) => budgetName(kind, id));
       this.#hold({ ...input, amount, subjects, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
-      return { reserved: amount, rate };
+      return { reserved: amount, rate, permit: this.#permit(input, { subjects, budgets }) };
     } catch (refused) {
       // The call may be running: what it was given stays its own.
       if (before) this.#hold(before);
       throw refused;
     }
+  }
+
+  /** What an edge did not use of the permit that came with a call. */
+  takeBack(callId: string, unused: { requests: number; tokens: number }): void {
+    this.#rates.takeBack(callId, unused);
   }
 
   release(callId: string): void {
@@ -128,7 +141,7 @@ export class Reservations {
   }
 
   /** Held beside what the call holds; as a call of its own where the one that it had was lost with a control plane. */
-  #grow(input: ReserveInput, state: { budgets: readonly BudgetState[]; balance: bigint }): { reserved: bigint; rate: RateState } {
+  #grow(input: ReserveInput, state: { budgets: readonly BudgetState[]; balance: bigint }): Reserved {
     const amount = this.#affordable(input, state);
     const known = this.#byCall.get(input.callId);
     const names = known?.budgets ?? state.budgets.map(({ kind, id }) => budgetName(kind, id));
@@ -137,6 +150,15 @@ export class Reservations {
     add(this.#byOrganization, input.organizationId, amount);
     this.#budgets.begin(names, amount);
     return { reserved: amount, rate: UNCOUNTED };
+  }
+
+  /** Of who has a budget every call is asked for: what it may spend depends on what the others spend. */
+  #permit(
+    { callId, ahead }: ReserveInput,
+    { subjects, budgets }: { subjects: readonly RateSubject[]; budgets: readonly BudgetState[] },
+  ): RatePermit | undefined {
+    if (!ahead || budgets.some(({ budget: { maxBudget } }) => maxBudget !== undefined)) return undefined;
+    return this.#rates.permit(callId, subjects, ahead);
   }
 
   async #read(input: ReserveInput) {

@@ -1,8 +1,14 @@
 import { AppError, asAppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { toErrorInfo } from "../../common/grpc/status.ts";
-import type { AccessServiceService, ReserveOutcome, ReserveRequest, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { ReserveInput } from "../credit/reservations.ts";
+import type {
+  AccessServiceService,
+  ReserveOutcome,
+  ReserveRequest,
+  ReserveResponse,
+  SettleRequest,
+} from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Reserved, ReserveInput } from "../credit/reservations.ts";
 import type { LeaseReport } from "../credit/settler.ts";
 import type { ControlDeps } from "./deps.ts";
 import { usageRow } from "./usage-messages.ts";
@@ -16,8 +22,7 @@ type CreditHandlers = Pick<
 export function creditHandlers(deps: ControlDeps): CreditHandlers {
   return {
     async reserve(request) {
-      const { reserved, rate } = await deps.reservations.reserve(reserveInput(request));
-      return { reserved, rate };
+      return reserveResponse(await deps.reservations.reserve(reserveInput(request)));
     },
 
     async reserveMany(request) {
@@ -42,8 +47,9 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
       return {};
     },
 
-    async release(request) {
-      deps.reservations.release(request.callId);
+    async release({ callId, unused }) {
+      if (unused) deps.reservations.takeBack(callId, { requests: Number(unused.requests), tokens: Number(unused.tokens ?? 0) });
+      else deps.reservations.release(callId);
       return {};
     },
   };
@@ -64,14 +70,20 @@ function leaseReport({ settlements, returns, edgeId, endedEdges }: SettleRequest
 
 async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<ReserveOutcome> {
   try {
-    const reserved = await deps.reservations.reserve(reserveInput(request));
-    return { outcome: { $case: "reserved", value: { reserved: reserved.reserved, rate: reserved.rate } } };
+    return { outcome: { $case: "reserved", value: reserveResponse(await deps.reservations.reserve(reserveInput(request))) } };
   } catch (thrown) {
     return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
   }
 }
 
 function reserveInput(request: ReserveRequest): ReserveInput {
-  const { userId, tokens, edgeId: _edge, ...rest } = request;
-  return { ...rest, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens) };
+  const { userId, tokens, edgeId: _edge, aheadRequests, aheadTokens, ...rest } = request;
+  const ahead = aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens) } : undefined;
+  return { ...rest, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens), ahead };
+}
+
+function reserveResponse({ reserved, rate, permit }: Reserved): ReserveResponse {
+  if (!permit) return { reserved, rate };
+  const { requests, tokens, lifeMs } = permit;
+  return { reserved, rate, permit: { requests: BigInt(requests), tokens: tokens === undefined ? undefined : BigInt(tokens), lifeMs } };
 }

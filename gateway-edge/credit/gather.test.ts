@@ -14,6 +14,8 @@ const reservation = (callId: string): ReserveRequest => ({
   tokens: 1n,
   edgeId: "e",
   isGrowth: false,
+  aheadRequests: 0n,
+  aheadTokens: 0n,
 });
 
 function open() {

@@ -1,7 +1,13 @@
 import { fakeDisk } from "../../common/disk-fixture.ts";
 import { AppError } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
-import type { LeaseRequest, ReserveManyRequest, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import type {
+  LeaseRequest,
+  RateState,
+  ReleaseRequest,
+  ReserveManyRequest,
+  SettleRequest,
+} from "../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock, settleWork } from "../access/clock-fixture.ts";
 import { finalOf, intentOf } from "./journal/journal-fixture.ts";
 import { openJournal } from "./journal/open-journal.ts";
@@ -18,6 +24,9 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     refused: new Set<string>(),
     granted: 0n,
     released: [] as string[],
+    reserved: 0,
+    unused: 0n,
+    rate: undefined as RateState | undefined,
     /** What was settled, and which edges were said to be dead, in order. */
     told: [] as string[],
   };
@@ -35,9 +44,11 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     reserveMany: async ({ reservations }: ReserveManyRequest) => {
       await ask();
       return {
-        outcomes: reservations.map(({ worstCase }) => ({
-          outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: undefined } },
-        })),
+        outcomes: reservations.map(({ worstCase, aheadRequests }) => {
+          state.reserved++;
+          const permit = aheadRequests > 0n && state.rate ? { requests: aheadRequests, tokens: undefined, lifeMs: 1000 } : undefined;
+          return { outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: state.rate, permit } } };
+        }),
       };
     },
     settle: async ({ settlements, returns, endedEdges }: SettleRequest) => {
@@ -51,8 +62,9 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
       state.returns = returns;
       return { settled: 0n, repeatedBefore: 0n };
     },
-    release: async ({ callId }: { callId: string }) => {
-      state.released.push(callId);
+    release: async ({ callId, unused }: ReleaseRequest) => {
+      if (unused) state.unused += unused.requests;
+      else state.released.push(callId);
       return {};
     },
   };
@@ -65,6 +77,24 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
 }
 
 const input = (index: number, { isLimited = false } = {}) => ({ intent: intentOf(index), model: "m", tokens: 3, isLimited });
+
+test("calls under a rate limit are admitted from a slice of it, which goes back when it is not used", async () => {
+  const { credit, clock, state } = await open();
+  state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
+  const told: (number | undefined)[] = [];
+  for (let call = 0; call < 200; call++) {
+    const { rate } = await credit.reserve(input(call, { isLimited: true }));
+    told.push(rate?.remainingRequests);
+    await credit.settle(finalOf(call));
+    await clock.advance(10);
+  }
+  // The first few by themselves, then a slice for every second; each call is told what is left.
+  expect(state.reserved).toBeLessThan(40);
+  expect(told.slice(8, 11)).toEqual([4999, 4998, 4997]);
+  await clock.advance(2000);
+  expect(state.unused).toBeGreaterThan(0n);
+  expect([...state.settled.values()].filter(({ generation }) => generation === 1n).length).toBe(200 - state.reserved);
+});
 
 test("in steady state a call makes no RPC of its own: hundreds of calls, a handful of questions", async () => {
   const { credit, clock, state } = await open();

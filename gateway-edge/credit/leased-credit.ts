@@ -1,5 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
-import { AppError, asAppError } from "../../common/errors.ts";
+import { AppError, asAppError, type RateState } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
@@ -8,6 +8,7 @@ import type { Journal } from "./journal/journal.ts";
 import type { Progress, Served } from "./journal/records.ts";
 import type { Held } from "./lease-account.ts";
 import { LeaseBook } from "./lease-book.ts";
+import { type Permitted, RatePermits } from "./rate-permits.ts";
 import { reserveByCall } from "./reserve-by-call.ts";
 import { Shipper } from "./ship.ts";
 
@@ -27,13 +28,14 @@ const RENEW_MS = 15_000;
 
 /**
  * Credit without an RPC on a call's way: set aside from this edge's lease, written down in its journal, brought to the ledger behind
- * the call's back. Calls whose key, team, organisation or model has a limit are still asked for one by one.
+ * the call's back. Rate limits come in slices too; calls under a budget or a limit of a few calls are asked for one by one.
  */
 export class LeasedCredit implements Credit {
   readonly #deps: LeasedCreditDeps;
   readonly #book: LeaseBook;
   readonly #shipper: Shipper;
   readonly #byCall: ReturnType<typeof reserveByCall>;
+  readonly #permits: RatePermits;
   /** What running and unsettled calls hold of leases. */
   readonly #held = new Map<string, { organizationId: string; held: Held }>();
   readonly #generations = new Map<string, bigint>();
@@ -43,7 +45,8 @@ export class LeasedCredit implements Credit {
     const { journal, access, clock, logger, edgeId } = deps;
     this.#deps = deps;
     this.#book = new LeaseBook(deps);
-    this.#byCall = reserveByCall(deps);
+    this.#permits = new RatePermits(clock);
+    this.#byCall = reserveByCall({ ...deps, permits: this.#permits });
     this.#shipper = new Shipper({
       journal,
       access,
@@ -67,17 +70,16 @@ export class LeasedCredit implements Credit {
     if (this.pending() >= PENDING_MAX) {
       throw new AppError("UNAVAILABLE", "Too many finished calls wait for their settlement. Try again shortly.", { retryAfterSeconds: 1 });
     }
-    if (input.isLimited) return this.#byCall.reserve(input).then((reservation) => this.#begin(input, reservation));
-    const { organizationId, worstCase } = input.intent;
-    if (worstCase === 0n) return this.#begin(input, NOTHING);
-    const held = this.#book.reserve(organizationId, worstCase);
-    return held instanceof Promise ? held.then((later) => this.#beginHeld(input, later)) : this.#beginHeld(input, held);
+    if (!input.isLimited) return this.#reserveLeased(input, undefined);
+    const permitted = this.#permits.take(input);
+    if (permitted) return this.#reservePermitted(input, permitted);
+    return this.#byCall.reserve(input).then((reservation) => this.#begin(input, reservation));
   }
 
   async grow(input: ReserveInput, more: bigint): Promise<bigint> {
     const holding = this.#held.get(input.intent.callId);
     try {
-      if (!holding) return (await this.#byCall.reserve(input, { more })).reserved;
+      if (!holding) return await this.#byCall.grow(input, more);
       const held = await this.#book.reserve(holding.organizationId, more);
       // What was held under a lease that ran out went back with it.
       const before = holding.held.generation === held.generation ? holding.held.amount : 0n;
@@ -136,10 +138,26 @@ export class LeasedCredit implements Credit {
     await this.#deps.journal.close();
   }
 
-  #beginHeld(input: ReserveInput, held: Held): Reservation {
+  async #reservePermitted(input: ReserveInput, { rate, putBack }: Permitted): Promise<Reservation> {
+    try {
+      return await this.#reserveLeased(input, rate);
+    } catch (thrown) {
+      putBack();
+      throw thrown;
+    }
+  }
+
+  #reserveLeased(input: ReserveInput, rate: RateState | undefined): Reservation | Promise<Reservation> {
+    const { organizationId, worstCase } = input.intent;
+    if (worstCase === 0n) return this.#begin(input, { reserved: 0n, rate });
+    const held = this.#book.reserve(organizationId, worstCase);
+    return held instanceof Promise ? held.then((later) => this.#beginHeld(input, later, rate)) : this.#beginHeld(input, held, rate);
+  }
+
+  #beginHeld(input: ReserveInput, held: Held, rate: RateState | undefined): Reservation {
     const { callId, organizationId } = input.intent;
     this.#held.set(callId, { organizationId, held });
-    return this.#begin(input, { reserved: held.amount, rate: undefined });
+    return this.#begin(input, { reserved: held.amount, rate });
   }
 
   #begin({ intent }: ReserveInput, reservation: Reservation): Reservation {
@@ -164,9 +182,8 @@ export class LeasedCredit implements Credit {
     this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => {
       if (this.#book.hasExcess()) this.#shipper.wake({ tellReturns: true });
       this.#book.renew(RENEW_MS);
+      this.#byCall.returnUnused();
       this.#sweep();
     });
   }
 }
-
-const NOTHING: Reservation = { reserved: 0n, rate: undefined };

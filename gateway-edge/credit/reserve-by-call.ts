@@ -1,9 +1,11 @@
 import type { Clock } from "../../common/clock.ts";
 import { asAppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
+import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import type { Reservation, ReserveInput } from "./credit.ts";
 import { gatherReservations } from "./gather.ts";
+import type { RatePermits } from "./rate-permits.ts";
 import { isTransient } from "./transient.ts";
 
 export interface ByCallDeps {
@@ -11,30 +13,57 @@ export interface ByCallDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly edgeId: string;
+  readonly permits: RatePermits;
 }
 
 const RESERVE_MS = 1000;
 const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
 
-/** Asks the control plane for one call: what has a limit of a few calls cannot be set aside in advance. */
-export function reserveByCall({ access, clock, logger, edgeId }: ByCallDeps) {
+/** Asks the control plane for one call: what has a budget, or a limit of a few calls, cannot be set aside in advance. */
+export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCallDeps) {
   const ask = gatherReservations(access);
 
-  /** With `more`: for a call that runs already, so much beside what it holds. */
-  async function reserve({ intent, tokens, model }: ReserveInput, { more }: { more?: bigint } = {}): Promise<Reservation> {
-    const { callId, apiKeyId: keyId, teamId, organizationId, userId } = intent;
-    const call = { callId, keyId, teamId, organizationId, userId, model, tokens: BigInt(tokens), edgeId };
-    const request = { ...call, worstCase: more ?? intent.worstCase, isGrowth: more !== undefined };
+  /** Brings a permit for the calls after it, where there are many. */
+  async function reserve(input: ReserveInput): Promise<Reservation> {
+    const ahead = permits.ahead(input);
+    const askedAtMs = clock.monotonicMs();
+    let answer: ReserveResponse | undefined;
     try {
-      const { reserved, rate } = await ask(request, { deadlineMs: RESERVE_MS });
-      return { reserved, rate };
+      answer = await ask(requestOf(input, { ahead }), { deadlineMs: RESERVE_MS });
+      return { reserved: answer.reserved, rate: answer.rate };
     } catch (thrown) {
       const error = asAppError(thrown);
       // Nobody knows whether it was set aside: give it back, or it is missing until it expires.
-      if (isTransient(error) && more === undefined) release(callId);
+      if (isTransient(error)) release(input.intent.callId);
       throw error;
+    } finally {
+      if (ahead.requests > 0) permits.asked(input, answer && { permit: answer.permit, rate: answer.rate, askedAtMs });
     }
+  }
+
+  /** For a call that runs already: so much beside what it holds. */
+  async function grow(input: ReserveInput, more: bigint): Promise<bigint> {
+    return (await ask(requestOf(input, { more }), { deadlineMs: RESERVE_MS })).reserved;
+  }
+
+  function requestOf(
+    { intent, tokens, model }: ReserveInput,
+    { more, ahead }: { more?: bigint; ahead?: { requests: number; tokens: number } },
+  ): ReserveRequest {
+    const { callId, apiKeyId: keyId, teamId, organizationId, userId, worstCase } = intent;
+    return {
+      ...{ callId, keyId, teamId, organizationId, userId, model, tokens: BigInt(tokens), edgeId },
+      worstCase: more ?? worstCase,
+      isGrowth: more !== undefined,
+      aheadRequests: BigInt(ahead?.requests ?? 0),
+      aheadTokens: BigInt(ahead?.tokens ?? 0),
+    };
+  }
+
+  /** Permits that nobody will use. One that cannot be told is missing for a minute. */
+  function returnUnused(): void {
+    for (const unused of permits.unused()) void access.release(unused, { deadlineMs: RESERVE_MS }).catch(() => {});
   }
 
   function release(callId: string): void {
@@ -44,7 +73,7 @@ export function reserveByCall({ access, clock, logger, edgeId }: ByCallDeps) {
   async function releaseNow(callId: string): Promise<void> {
     for (let attempt = 0; attempt < RELEASE_ATTEMPTS; attempt++) {
       try {
-        await access.release({ callId }, { deadlineMs: RESERVE_MS });
+        await access.release({ callId, unused: undefined }, { deadlineMs: RESERVE_MS });
         return;
       } catch {
         await clock.sleep(BACK_OFF_MS * 2 ** attempt);
@@ -53,5 +82,5 @@ export function reserveByCall({ access, clock, logger, edgeId }: ByCallDeps) {
     logger.warn({ callId }, "a reservation could not be released; it expires by itself");
   }
 
-  return { reserve, release };
+  return { reserve, grow, release, returnUnused };
 }
