@@ -26,7 +26,7 @@ interface World {
   key?: Partial<ApiKey>;
   organization?: RateLimits & Budget;
   user?: RateLimits & Budget;
-  model?: RateLimits;
+  model?: RateLimits & Budget;
   spend?: bigint;
   leases?: Lease[];
   budgetUses?: BudgetUse[];
@@ -271,8 +271,9 @@ describe("budgets", () => {
     ["team", "team"],
     ["organization", "organization"],
     ["user", "user"],
+    ["model", "model"],
   ] as const)("of the %s: holds what is left for all its calls together, and then names whose it is", async (kind, field) => {
-    const id = { team: "team_1", organization: "org_1", user: "7" }[kind];
+    const id = { team: "team_1", organization: "org_1", user: "7", model: "model_1" }[kind];
     const budgetUses = [{ id: `${kind}:${id}`, period: "daily" as const, startsAt: 0, spend: 4n }];
     const world = { balance: 100n, [field]: { maxBudget: 10n, budgetPeriod: "daily" }, budgetUses };
     const { reserve, reservations } = open(world);

@@ -5,7 +5,7 @@ import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, spentOf } from "../domain/budgets.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import { rateLimitsOf } from "../domain/rate-limits.ts";
-import type { RateLimits, Team } from "../domain/records.ts";
+import type { Model, RateLimits, Team } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
@@ -175,11 +175,12 @@ export class Reservations {
 
   async #readCredit(input: ReserveInput) {
     const { organizationId, keyId } = input;
+    const model = await this.#reader.find("models", "byName", [input.model]);
     const [account, use, leased, uses] = await Promise.all([
       this.#reader.get("accounts", organizationAccount(organizationId)),
       this.#reader.get("keyUses", keyId),
       leasedOf(this.#reader, organizationId, this.#clock.now()),
-      this.#reader.getMany("budgetUses", budgetNames(input)),
+      this.#reader.getMany("budgetUses", budgetNames(input, model)),
     ]);
     const known = new Map(uses.flatMap((each) => (each ? [[each.id, each] as const] : [])));
     const budgetsOf = (budgets: readonly Omit<BudgetState, "spend">[]): BudgetState[] =>
@@ -212,6 +213,7 @@ export class Reservations {
       budget("team", teamId, team),
       budget("organization", organizationId, organization),
       ...(userId === undefined ? [] : [budget("user", String(userId), user)]),
+      ...(model ? [budget("model", model.id, model)] : []),
     ];
     return { team, subjects, budgets };
   }
@@ -256,9 +258,14 @@ function budget(kind: BudgetKind, id: string, record: Budget | undefined): Omit<
   return { kind, id, budget: record ?? {} };
 }
 
-function budgetNames({ keyId, teamId, organizationId, userId }: ReserveInput): string[] {
-  const names = [budgetName("key", keyId), budgetName("team", teamId), budgetName("organization", organizationId)];
-  return userId === undefined ? names : [...names, budgetName("user", userId)];
+function budgetNames({ keyId, teamId, organizationId, userId }: ReserveInput, model: Model | undefined): string[] {
+  return [
+    budgetName("key", keyId),
+    budgetName("team", teamId),
+    budgetName("organization", organizationId),
+    ...(userId === undefined ? [] : [budgetName("user", userId)]),
+    ...(model ? [budgetName("model", model.id)] : []),
+  ];
 }
 
 function refuseBlocked(team: Team | undefined): void {

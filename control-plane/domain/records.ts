@@ -131,7 +131,7 @@ export interface Provider {
   updatedAt: number;
 }
 
-export interface Model extends RateLimits {
+export interface Model extends RateLimits, Budget {
   id: string;
   name: string;
   providerId: string;

@@ -7,7 +7,7 @@ import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { Model, Price, Provider } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
-import { date } from "./messages.ts";
+import { budgetMessage, date } from "./messages.ts";
 
 const SAMPLING = ["temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "stream", "stream_options"];
 const TOOLS = ["tools", "tool_choice", "parallel_tool_calls", "response_format", "user", "metadata"];
@@ -46,8 +46,9 @@ export function supportedParams(kind: string, type: string): readonly string[] {
 }
 
 export async function modelMessage(reader: Reader, model: Model, now: number): Promise<ModelMessage> {
-  const [provider, prices] = await Promise.all([
+  const [provider, budget, prices] = await Promise.all([
     reader.get("providers", model.providerId),
+    budgetMessage(reader, { kind: "model", id: model.id, record: model, now }),
     collect(reader.scan("prices", { index: "byModel", equals: [model.id] })),
   ]);
   const kind = provider?.kind ?? "";
@@ -67,6 +68,7 @@ export async function modelMessage(reader: Reader, model: Model, now: number): P
     createdAt: date(model.createdAt),
     updatedAt: date(model.updatedAt),
     limits: rateLimitsOf(model),
+    budget,
   };
 }
 

@@ -16,10 +16,12 @@ import {
   UpdateModelResponse,
   UpdateProviderResponse,
 } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
+import { budgetName, budgetOf, withBudget } from "../domain/budgets.ts";
 import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { Model, Provider } from "../domain/records.ts";
 import { collect, slicePage } from "../stores/page.ts";
-import type { Reader } from "../stores/store.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
+import { followBudget } from "../writes/budgets.ts";
 import { addPrice, type PriceInput } from "../writes/catalog.ts";
 import { appendChange } from "../writes/feed.ts";
 import { actorIfAny, requireAdmin } from "./actor.ts";
@@ -45,7 +47,8 @@ function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listP
       const organizationId = request.includeDisabled ? "all" : (await actorIfAny(deps, context))?.organizationId;
       const found = (await allModels(deps, organizationId)).filter((model) => matches(model, request)).sort(sorter(request.sort));
       const { records, total } = slicePage(found, page);
-      return { models: records, meta: metaOf(page, total) };
+      const models = request.includeDisabled ? records : records.map(({ budget: _budget, ...shown }) => shown);
+      return { models, meta: metaOf(page, total) };
     },
 
     async listProviders(request) {
@@ -71,7 +74,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         await refuseTakenModel(tx, request.name);
         // What nobody said is as the public list has it today; the price becomes the model's first version.
         const data = findModelData({ kind: provider.kind, model: request.inferenceModelId, at: new Date(now) });
-        const model: Model = {
+        const named: Model = {
           id: newId("model", deps),
           name: request.name,
           providerId: provider.id,
@@ -84,7 +87,9 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
           createdAt: now,
           updatedAt: now,
         };
+        const model = withBudget(named, request.budget);
         await tx.insert("models", model);
+        await followModelBudget(tx, { before: named, after: model }, now);
         const listed = data?.pricing && { ...data.pricing, tiers: data.tiers && { tiers: listedTiers(data) ?? [] } };
         const price: PriceInput | undefined = request.pricing ?? listed;
         if (price) await addPrice(tx, model.id, price, now);
@@ -103,7 +108,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         const limits = defined({ contextWindow: request.contextWindow, maxOutputTokens: request.maxOutputTokens });
         const status = request.status === "active" || request.status === "disabled" ? request.status : model.status;
         const updated: Model = {
-          ...withRateLimits(model, request.limits),
+          ...withBudget(withRateLimits(model, request.limits), request.budget),
           name,
           inferenceModelId: request.inferenceModelId ?? model.inferenceModelId,
           description: request.description ?? model.description,
@@ -112,9 +117,14 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
           updatedAt: now,
         };
         await tx.put("models", updated);
+        await followModelBudget(tx, { before: model, after: updated }, now);
         if (request.pricing) await addPrice(tx, model.id, request.pricing, now);
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
-        await audit({ action: "model.update", target: model.id, details: { status, pricing: request.pricing, ...rateLimitsOf(updated) } });
+        await audit({
+          action: "model.update",
+          target: model.id,
+          details: { status, pricing: request.pricing, ...rateLimitsOf(updated), ...budgetOf(updated) },
+        });
         return { model: await modelMessage(tx, updated, now) };
       });
     },
@@ -125,12 +135,17 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         const model = await requireModel(tx, request.id, deps);
         // Its prices stay: usage rows name them.
         await tx.remove("models", model.id);
+        await tx.remove("budgetUses", budgetName("model", model.id));
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
         await audit({ action: "model.delete", target: model.id, details: { name: model.name } });
         return {};
       });
     },
   };
+}
+
+function followModelBudget(tx: Transaction, change: { before: Model; after: Model }, now: number): Promise<void> {
+  return followBudget(tx, { kind: "model", id: change.after.id, organizationIds: [] }, change, now);
 }
 
 function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | "updateProvider" | "deleteProvider"> {

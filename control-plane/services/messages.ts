@@ -34,7 +34,7 @@ export function metaOf(page: PageNumber, total: number): PageMeta {
 }
 
 /** A budget with what is spent of it; undefined where there is none. */
-async function budgetMessage(
+export async function budgetMessage(
   reader: Reader,
   { kind, id, record, now }: { kind: BudgetKind; id: string | number; record: Budget; now: number },
 ): Promise<BudgetMessage | undefined> {

@@ -68,3 +68,13 @@ test("a key's budget is counted while it has a period; without one it is held ag
   await set(key, { maxBudget: 100n, budgetPeriod: "monthly" }, { maxBudget: 100n });
   expect(await useOf("key:key_2")).toBeUndefined();
 });
+
+test("a model's budget counts what its calls cost, under whatever name they were asked for, from when it is set", async () => {
+  const model: BudgetSubject = { kind: "model", id: "model_7", organizationIds: [] };
+  await settle(5n, { deploymentId: "model_7" });
+  await set(model, {}, { maxBudget: 100n, budgetPeriod: "daily" });
+  expect(await useOf("model:model_7")).toMatchObject({ spend: 0n, period: "daily" });
+  await settle(7n, { deploymentId: "model_7", model: "an-alias" });
+  await settle(9n, { deploymentId: "model_8", model: "an-alias", organizationId: "org_2" });
+  expect(await useOf("model:model_7")).toMatchObject({ spend: 7n });
+});

@@ -12,7 +12,7 @@ export interface BudgetSubject {
 
 /**
  * Keeps the count of a budget in step with the budget, in the transaction that changes it. A new period starts with what was spent in it
- * already; a budget without one counts from now on. A key's without a period needs no count: it is held against all the key ever spent.
+ * already; a budget without one counts from now on, and so does a model's, whose calls no roll-up tells from others. A key's without a period needs no count: it is held against all the key ever spent.
  */
 export async function followBudget(
   tx: Transaction,
@@ -29,7 +29,7 @@ export async function followBudget(
   if (known && before.budgetPeriod === after.budgetPeriod) return;
   const period = after.budgetPeriod;
   const startsAt = periodStart(period, now);
-  const spend = period === undefined ? 0n : await spentSince(tx, subject, startsAt);
+  const spend = period === undefined || subject.kind === "model" ? 0n : await spentSince(tx, subject, startsAt);
   await tx.put("budgetUses", { id: name, startsAt, spend, ...(period === undefined ? {} : { period }) });
 }
 
@@ -56,15 +56,17 @@ export async function addToBudgets(tx: Transaction, rows: readonly UsageRow[]): 
   }
 }
 
-/** One row for each that share key, team, organisation and user: most of a batch is under the same budgets. */
+/** One row for each that share key, team, organisation, user and model: most of a batch is under the same budgets. */
 function oneOfEach(rows: readonly UsageRow[]): UsageRow[] {
   const byKey = new Map<string, UsageRow>();
-  for (const row of rows) byKey.set(`${row.apiKeyId} ${row.teamId} ${row.organizationId} ${row.userId}`, row);
+  for (const row of rows) byKey.set(`${row.apiKeyId} ${row.teamId} ${row.organizationId} ${row.userId} ${row.deploymentId}`, row);
   return [...byKey.values()];
 }
 
-function namesOf({ apiKeyId, teamId, organizationId, userId }: UsageRow): string[] {
+function namesOf({ apiKeyId, teamId, organizationId, userId, deploymentId }: UsageRow): string[] {
   return [
+    // Which model answered, under whatever name it was asked for.
+    budgetName("model", deploymentId),
     budgetName("key", apiKeyId),
     budgetName("team", teamId),
     budgetName("organization", organizationId),
@@ -88,4 +90,5 @@ const SAME: Readonly<Record<BudgetKind, (id: string | number) => (rollup: Rollup
   team: (id) => (rollup) => rollup.teamId === id,
   user: (id) => (rollup) => rollup.userId === id,
   organization: () => () => true,
+  model: () => () => false,
 };

@@ -61,9 +61,10 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
   return { ...dearest, isLimited: able.some(hasLimit) };
 }
 
+/** A limit or a budget of the model itself: its calls have to be asked for, whoever makes them. */
 export function hasLimit({ model }: Deployment): boolean {
   const { rpm, tpm, maxParallelRequests } = model?.limits ?? {};
-  return (rpm ?? tpm ?? maxParallelRequests) !== undefined;
+  return (rpm ?? tpm ?? maxParallelRequests ?? model?.budget) !== undefined;
 }
 
 /** What may serve a name for this caller, by providers that have the operation. */

@@ -3,7 +3,8 @@ import type { EdgeDeps } from "../deps.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/catalog.ts";
 import { idParams } from "../schemas/fields.ts";
-import { presentModel, presentProvider, sent } from "./present.ts";
+import { budgetChange } from "./budgets.ts";
+import { presentAdminModel, presentProvider, sent } from "./present.ts";
 import { limitsChange, limitsOf } from "./rate-limits.ts";
 
 const tag = "Admin";
@@ -32,9 +33,9 @@ const createModel = ({ control }: EdgeDeps) =>
     status: 201,
     answer: schemas.modelAnswer,
     handler: async ({ body }, call) => {
-      const request = { ...body, pricing: toPricing(body.pricing), limits: limitsOf(body) };
+      const request = { ...body, pricing: toPricing(body.pricing), limits: limitsOf(body), budget: budgetChange(body) };
       const { model } = await control.catalog.createModel(request, call.write());
-      return { model: presentModel(sent(model, "model")) };
+      return { model: presentAdminModel(sent(model, "model")) };
     },
   });
 
@@ -42,7 +43,7 @@ const updateModel = ({ control }: EdgeDeps, method: "patch" | "put") =>
   operation({
     method,
     path: "/api/admin/models/:id",
-    summary: "Change a model; a new price is a new version of it; null takes a rate limit away",
+    summary: "Change a model; a new price is a new version of it; null takes a rate limit or the budget away",
     tag,
     auth,
     params: idParams,
@@ -50,9 +51,9 @@ const updateModel = ({ control }: EdgeDeps, method: "patch" | "put") =>
     status: 200,
     answer: schemas.modelAnswer,
     handler: async ({ params, body }, call) => {
-      const request = { ...body, id: params.id, pricing: toPricing(body.pricing), limits: limitsChange(body) };
+      const request = { ...body, id: params.id, pricing: toPricing(body.pricing), limits: limitsChange(body), budget: budgetChange(body) };
       const { model } = await control.catalog.updateModel(request, call.write());
-      return { model: presentModel(sent(model, "model")) };
+      return { model: presentAdminModel(sent(model, "model")) };
     },
   });
 

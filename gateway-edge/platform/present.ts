@@ -155,6 +155,11 @@ export function presentModel(model: Model): z.infer<typeof records.modelRecord> 
   };
 }
 
+/** What a model may spend is the platform's own business. */
+export function presentAdminModel(model: Model): z.infer<typeof records.adminModelRecord> {
+  return { ...presentModel(model), ...presentBudget(model.budget) };
+}
+
 function presentPricing(price: Pricing) {
   return {
     version: price.version,

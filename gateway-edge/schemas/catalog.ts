@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { budgetFields } from "./budgets.ts";
 import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "./fields.ts";
 import { rateLimitFields } from "./rate-limits.ts";
-import { listOf, modelRecord, providerRecord } from "./records.ts";
+import { adminModelRecord, listOf, modelRecord, providerRecord } from "./records.ts";
 
 const modelType = z.enum(["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"]);
 
@@ -57,6 +58,7 @@ const modelFields = {
   maxOutputTokens: positiveCount,
   description: plainText(2000),
   ...rateLimitFields,
+  ...budgetFields,
 };
 const optionalModelFields = z.object(modelFields).partial();
 
@@ -70,7 +72,7 @@ export const updateModelBody = optionalModelFields.extend({
   name: plainText(128).optional(),
   status: z.enum(["active", "disabled"]).optional(),
 });
-export const modelAnswer = z.object({ model: modelRecord });
+export const modelAnswer = z.object({ model: adminModelRecord });
 export const deletedAnswer = z.object({ deleted: z.literal(true), id: z.string() });
 
 const providerFields = {

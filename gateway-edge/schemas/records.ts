@@ -162,6 +162,9 @@ export const modelRecord = z
   })
   .meta({ id: "Model" });
 
+/** As platform admins see it. */
+export const adminModelRecord = modelRecord.extend(budgetRecord).meta({ id: "AdminModel" });
+
 export const providerRecord = z
   .object({ id: z.string(), name: z.string(), kind: z.string(), status: z.string(), modelCount: z.int() })
   .meta({ id: "Provider" });

@@ -70,6 +70,36 @@ describe.each(SUBJECTS)("of a %s", (kind, set) => {
   });
 });
 
+test("a model's budget holds all who call it together; the catalogue that everybody reads does not tell it", async () => {
+  const [tenant, other] = [await newTenant(system, { creditNano: 1_000_000_000 }), await newTenant(system, { creditNano: 1_000_000_000 })];
+  const pricing = { input: 1_000_000_000, output: 2_000_000_000 };
+  const made = await ask("POST", "/api/admin/models", {
+    token: admin,
+    body: { name: "bounded", provider: "echo", inferenceModelId: "echo-1", pricing, maxBudget: 100_000, budgetPeriod: "monthly" },
+  });
+  expect(made.body.model).toMatchObject({ maxBudget: 100_000, budgetPeriod: "monthly", budgetSpend: 0 });
+  const say = (key: string) => chat(system, key, "one two three four five six seven eight nine ten", { model: "bounded", max_tokens: 20 });
+  await within(
+    2000,
+    () => say(tenant.key),
+    ({ status }) => status === 200,
+  );
+  let refusal = await say(other.key);
+  for (let count = 0; count < 20 && refusal.status === 200; count++) refusal = await say(count % 2 === 0 ? tenant.key : other.key);
+  expect([refusal.status, refusal.body.error.message]).toEqual([429, expect.stringContaining("The model's monthly budget is used up")]);
+  const listed = await ask("GET", "/api/models?search=bounded", {});
+  expect(listed.text).not.toContain("Budget");
+  // Other models are still there; taken away, so is this one.
+  expect((await chat(system, tenant.key, "hello")).status).toBe(200);
+  const gone = await ask("PATCH", `/api/admin/models/${made.body.model.id}`, { token: admin, body: { maxBudget: null } });
+  expect(gone.body.model).toMatchObject({ maxBudget: null, budgetSpend: null });
+  await within(
+    2000,
+    () => say(tenant.key),
+    ({ status }) => status === 200,
+  );
+});
+
 test("400 parallel calls do not spend more of a budget than there is, by more than one call an edge", async () => {
   const tenant = await newTenant(system, { creditNano: 10_000_000_000 });
   await ask("PATCH", `/api/gw/teams/${tenant.teamId}`, { token: tenant.token, body: { maxBudget: 1_000_000, budgetPeriod: "monthly" } });
