@@ -25,8 +25,6 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-// A transaction on the embedded store is one stretch of work on the event loop: 400 rows are about 30 ms of it.
-const BATCH_ROWS_MAX = 400;
 const QUEUE_ROWS_MAX = 20_000;
 
 /** Gathers what edges report while a transaction runs into the next one: one commit settles many calls. */
@@ -82,7 +80,7 @@ export class Settler {
     let rows = 0;
     let count = 0;
     for (const waiting of this.#queue) {
-      if (count > 0 && rows + waiting.rows.length > BATCH_ROWS_MAX) break;
+      if (count > 0 && rows + waiting.rows.length > this.#store.rowsPerTransaction) break;
       rows += waiting.rows.length;
       count++;
     }

@@ -10,6 +10,8 @@ export interface Store extends Reader {
    * control plane committed first): it must build everything afresh and touch nothing outside `tx`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** How many new records one transaction had better write at most: others wait for it. */
+  readonly rowsPerTransaction: number;
   /** Calls back, soon, when the feed may have grown, whoever wrote it. Returns the way to stop. */
   onFeed(listener: () => void): () => void;
   readonly blobs: Blobs;

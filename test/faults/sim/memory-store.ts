@@ -107,6 +107,7 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
         return result;
       }),
     onFeed: () => () => {},
+    rowsPerTransaction: 400,
     blobs: NO_BLOBS,
     ping: async () => {},
     close: () => queue.idle(),
