@@ -54,7 +54,7 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
         ),
       BLOB_SOURCE_TIMEOUT_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
       TRAINER_JOBS_MAX: countSetting(1000, { min: 1, max: 1_000_000 }),
-      /** Prefixes of file:// addresses that a dataset may name, separated by commas; none by default. */
+      /** Prefixes of file:// and https:// addresses that a dataset may name, separated by commas; none by default. */
       TRAINER_DATASET_URIS: z
         .string()
         .default("")
@@ -64,7 +64,9 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
             .map((prefix) => prefix.trim())
             .filter((prefix) => prefix !== ""),
         )
-        .refine((prefixes) => prefixes.every((prefix) => prefix.startsWith("file:///")), "every prefix must begin with file:///"),
+        .refine((prefixes) => prefixes.every(isPrefix), "every prefix must begin with file:///, or with https:// and end with a slash"),
+      /** A PEM file of authorities to trust for those https addresses, beside the system's own. */
+      TRAINER_DATASET_CA: z.string().min(1).optional(),
       TRAINER_TASK_TIMEOUT_MS: countSetting(HOUR_MS, { min: 1, max: 2 ** 31 - 1 }),
       TRAINER_WORKER_HEAP_MB: countSetting(2048, { min: 64, max: 1_000_000 }),
       LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
@@ -75,4 +77,11 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
     throw new ConfigError(["TRAINER_BYTES_BUDGET: must be at least TRAINER_BODY_BYTES_MAX, or the largest body could never be taken"]);
   }
   return settings;
+}
+
+/** With the slash at its end, what begins like the last folder is not in it. */
+function isPrefix(text: string): boolean {
+  if (text.startsWith("file:///")) return true;
+  const address = URL.parse(text);
+  return address?.protocol === "https:" && address.href === text && text.endsWith("/") && address.username === "" && address.search === "";
 }

@@ -44,6 +44,7 @@ export async function startNode(
     blobBytesMax?: number;
     recordBytesInMemory?: number;
     datasetUris?: readonly string[];
+    datasetAuthorities?: string;
     functionsUrl?: string;
     builtins?: boolean;
     token?: string;
@@ -59,6 +60,7 @@ export async function startNode(
     tempFolder: folder,
     recordBytesInMemory: options.recordBytesInMemory,
     datasetUris: options.datasetUris,
+    datasetAuthorities: options.datasetAuthorities,
     functionsUrl: options.functionsUrl,
     builtins: options.builtins,
   };

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -95,10 +96,22 @@ function workerDataOf(config: TrainerConfig) {
     recordBytesInMemory: config.TRAINER_RECORD_BYTES,
     blobFolder: blobFolder(config),
     datasetUris: config.TRAINER_DATASET_URIS,
+    datasetAuthorities: readAuthorities(config.TRAINER_DATASET_CA),
     functionsUrl: functions === undefined || functions.startsWith("file://") ? functions : pathToFileURL(resolve(functions)).href,
     builtins: config.TRAINER_BUILTINS === "on",
     modelBytes: Math.floor(config.TRAINER_MODEL_BYTES / config.TRAINER_THREADS),
   };
+}
+
+function readAuthorities(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    const pem = readFileSync(path, "utf8");
+    new X509Certificate(pem);
+    return pem;
+  } catch (cause) {
+    throw new ConfigError([`TRAINER_DATASET_CA: ${path}: ${cause instanceof Error ? cause.message : String(cause)}`]);
+  }
 }
 
 function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {

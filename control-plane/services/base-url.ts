@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import { isProviderKind, PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
-import { placeOf } from "../network/place.ts";
+import { placeOf } from "../../common/place.ts";
 
 /**
  * Refuses an upstream address that an admin of the platform should not be able to reach through the gateway. Only what the address

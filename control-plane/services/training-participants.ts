@@ -1,9 +1,9 @@
 import { AppError } from "../../common/errors.ts";
 import { newId } from "../../common/ids.ts";
+import { placeOf } from "../../common/place.ts";
 import type { NewParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { Team } from "../domain/records.ts";
 import type { FederationParticipant, TrainerNode } from "../domain/training-records.ts";
-import { placeOf } from "../network/place.ts";
 import type { Transaction } from "../stores/store.ts";
 import type { ControlDeps } from "./deps.ts";
 

@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
+import { placeOf } from "../../common/place.ts";
 import {
   CreateWebhookResponse,
   DeleteWebhookResponse,
@@ -10,7 +11,6 @@ import {
   type WebhooksServiceService,
 } from "../../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { type Delivery, WEBHOOK_EVENTS, type Webhook, type WebhookEvent } from "../domain/webhook-records.ts";
-import { placeOf } from "../network/place.ts";
 import { collect, readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { webhookDelivery } from "../webhooks/expand-notices.ts";

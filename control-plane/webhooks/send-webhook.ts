@@ -2,7 +2,7 @@ import type { LookupAddress, LookupOptions } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { placeOf } from "../network/place.ts";
+import { placeOf } from "../../common/place.ts";
 
 export interface WebhookRequest {
   url: string;

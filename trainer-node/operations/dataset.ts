@@ -11,7 +11,7 @@ import { TrainerError } from "../errors.ts";
 import { asKind, readMatrix, readRows } from "./inline-dataset.ts";
 import { parseWith } from "./schemas.ts";
 import { readTexts } from "./text-dataset.ts";
-import { readUri } from "./uri-dataset.ts";
+import { type FetchedFile, readUri } from "./uri-dataset.ts";
 
 /** The data a node has without being sent any. */
 export interface NodeData {
@@ -19,6 +19,10 @@ export interface NodeData {
   readonly fallback: Dataset | undefined;
   /** Prefixes of addresses that data may be read from. */
   readonly uris: readonly string[];
+  /** PEM of authorities to trust for https addresses, beside the system's. */
+  readonly authorities?: string | undefined;
+  /** What this call's dataset names on another machine. */
+  readonly fetched?: FetchedFile | undefined;
 }
 
 /** What the operation and its task want of the rows. */
@@ -94,7 +98,7 @@ function resolve(value: unknown, wish: Wish, data: NodeData): RowsData {
   if (typeof value === "string") return readNamed({ name: value }, wish, data);
   if (typeof value !== "object") throw new InputProblem("VALIDATION_ERROR", "dataset must be rows, a matrix {x, y}, a name or null");
   if (!Array.isArray(value)) {
-    if ("uri" in value) return readInline(readUri(value, data.uris), wish);
+    if ("uri" in value) return readInline(readUri(value, data.uris, data.fetched), wish);
     if ("synthetic" in value) return readSynthetic(value, wish);
     if (Object.keys(value).length === 0) throw new InputProblem("EMPTY_DATASET", "the dataset is an empty object");
     if ("name" in value) return readNamed(value, wish, data);

@@ -12,10 +12,16 @@ import { evaluate } from "./evaluate.ts";
 import type { OperationContext } from "./participant.ts";
 import { predict } from "./predict.ts";
 import { train } from "./train.ts";
+import { fetchUri } from "./uri-dataset.ts";
 
 type Run = (fields: object, context: OperationContext) => OperationAnswer | Promise<OperationAnswer>;
 
-const BUILT_IN: Readonly<Record<Exclude<Operation, "call">, Run>> = { train, evaluate, aggregate, predict };
+const BUILT_IN: Readonly<Record<Exclude<Operation, "call">, Run>> = {
+  aggregate,
+  train: withFetched(train),
+  evaluate: withFetched(evaluate),
+  predict: withFetched(predict),
+};
 /** What `/call` may name, the second generation of the protocol: one route, and the operation in the body. */
 const METHODS = ["train", "evaluate", "aggregate"] as const;
 
@@ -38,6 +44,15 @@ export async function runOperation(call: Call, body: ByteSource, context: Operat
   refuseClosedRound(fields, context.closedRounds);
   const run = known ?? findRun(methodOf(fields), context);
   return writeAnswer(await run(fields, context), call.answerType);
+}
+
+/** Work on a dataset that may have to come from another machine first. */
+function withFetched(run: Run): Run {
+  return async (fields, context) => {
+    const { dataset } = fields as { dataset?: unknown };
+    const fetched = await fetchUri(dataset, context.data, context.signal);
+    return run(fields, { ...context, data: { ...context.data, fetched } });
+  };
 }
 
 /** What is registered goes before what is built in. */

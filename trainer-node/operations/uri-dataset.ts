@@ -6,9 +6,11 @@ import { z } from "zod";
 import { decodeParameters } from "../codec/parameters.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { TrainerError } from "../errors.ts";
+import { allowingPrefix, fetchFile } from "./remote-dataset.ts";
 import { parseWith } from "./schemas.ts";
 
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
+const FETCH_MAX_MS = 120_000;
 const request = z.strictObject({
   uri: z.string().max(4096),
   sha256: z
@@ -17,33 +19,61 @@ const request = z.strictObject({
     .optional(),
 });
 
+/** A file that was fetched for this call, for what reads datasets does not wait. */
+export interface FetchedFile {
+  readonly uri: string;
+  readonly path: string;
+  readonly bytes: Buffer;
+}
+
+/** The file of an https address where a dataset names one; undefined for every other dataset. */
+export async function fetchUri(
+  dataset: unknown,
+  { uris, authorities }: { uris: readonly string[]; authorities?: string | undefined },
+  signal: AbortSignal,
+): Promise<FetchedFile | undefined> {
+  if (typeof dataset !== "object" || dataset === null || !("uri" in dataset)) return undefined;
+  const { uri } = parseWith(request, dataset, "dataset");
+  if (!/^https:/i.test(uri)) return undefined;
+  const address = URL.parse(uri);
+  const prefix = address && allowingPrefix(address, uris);
+  if (!prefix) throw notAllowed();
+  const bytes = await fetchFile(address, { prefix, authorities, bytesMax: FILE_BYTES_MAX, timeoutMs: FETCH_MAX_MS, signal });
+  return { uri, path: address.pathname, bytes };
+}
+
 /**
  * The value in a file that the operator has allowed by prefix: JSON, JSON lines, CSV with a header, or npz with x and y. The path is
  * resolved, links and all, before it is compared: a link out of the folder leads nowhere.
  */
-export function readUri(value: object, prefixes: readonly string[]): unknown {
+export function readUri(value: object, prefixes: readonly string[], fetched?: FetchedFile): unknown {
   const { uri, sha256 } = parseWith(request, value, "dataset");
-  const path = allowedPath(uri, prefixes);
-  const bytes = readBounded(path, uri);
+  const { path, bytes } = fetched?.uri === uri ? fetched : readLocal(uri, prefixes);
   if (sha256 !== undefined && createHash("sha256").update(bytes).digest("hex") !== sha256) {
     throw new InputProblem("VALIDATION_ERROR", "dataset.sha256 is not that of the file", { field: "dataset.sha256" });
   }
   return parseFile(path, bytes);
 }
 
+function readLocal(uri: string, prefixes: readonly string[]): { path: string; bytes: Buffer } {
+  const path = allowedPath(uri, prefixes);
+  return { path, bytes: readBounded(path, uri) };
+}
+
+function notAllowed(): InputProblem {
+  return new InputProblem("VALIDATION_ERROR", "dataset.uri is not under a prefix that the operator of this node allows", { form: "uri" });
+}
+
 function allowedPath(uri: string, prefixes: readonly string[]): string {
-  const refused = new InputProblem("VALIDATION_ERROR", "dataset.uri is not under a prefix that the operator of this node allows", {
-    form: "uri",
-  });
-  if (!uri.startsWith("file:///")) throw refused;
+  if (!uri.startsWith("file:///")) throw notAllowed();
   try {
     const path = realpathSync(fileURLToPath(uri));
-    const roots = prefixes.map((prefix) => realpathSync(fileURLToPath(prefix)));
+    const roots = prefixes.filter((prefix) => prefix.startsWith("file:")).map((prefix) => realpathSync(fileURLToPath(prefix)));
     if (roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep))) return path;
   } catch {
     // Neither what is outside nor what is missing is told apart to a stranger.
   }
-  throw refused;
+  throw notAllowed();
 }
 
 function readBounded(path: string, uri: string): Buffer {

@@ -58,8 +58,10 @@ export interface WorkerData {
   readonly recordBytesInMemory?: number | undefined;
   /** Where blobs are; calls that name one are refused where it is absent. */
   readonly blobFolder?: string | undefined;
-  /** Prefixes of `file://` addresses that datasets may be read from. */
+  /** Prefixes of `file://` and `https://` addresses that datasets may be read from. */
   readonly datasetUris?: readonly string[] | undefined;
+  /** PEM of authorities to trust for those, beside the system's. */
+  readonly datasetAuthorities?: string | undefined;
   /** The operator's module of registered functions, as a URL. */
   readonly functionsUrl?: string | undefined;
   /** False: only what is registered is answered. */

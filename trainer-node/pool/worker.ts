@@ -31,7 +31,8 @@ const MEMORY_BYTES_BESIDE = 256 * 1024 * 1024;
 /** Of the models a call made, for the next call; one of twenty-five million float32. */
 const RESULT_BYTES_KEPT = 100 * 1024 * 1024;
 
-const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, functionsUrl, builtins, modelBytes } = workerData as WorkerData;
+const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, datasetAuthorities, functionsUrl, builtins, modelBytes } =
+  workerData as WorkerData;
 const memoryBytes = recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY;
 const models = createModelCache(modelBytes ?? MODEL_BYTES);
 let memory: KernelMemory | undefined;
@@ -70,7 +71,7 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
     await functions();
     const source = joinedSource(wholeSource(task.body), ...(task.ring ? [ringSource(task.ring)] : []));
     const context = {
-      data: { digits: loadDigits, fallback, uris: datasetUris ?? [] },
+      data: { digits: loadDigits, fallback, uris: datasetUris ?? [], authorities: datasetAuthorities },
       seed: task.seed,
       monotonicMs: systemClock.monotonicMs,
       onProgress: (progress: object) => task.progress?.postMessage(progress),

@@ -1,0 +1,112 @@
+import type { LookupAddress, LookupOptions } from "node:dns";
+import { lookup } from "node:dns/promises";
+import type { IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { getCACertificates } from "node:tls";
+import { placeOf } from "../../common/place.ts";
+import { TrainerError } from "../errors.ts";
+
+export interface RemoteOptions {
+  /** The prefix of the operator's list that the address is under. */
+  readonly prefix: URL;
+  /** PEM of authorities to trust beside the system's. */
+  readonly authorities: string | undefined;
+  readonly bytesMax: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The prefix that an https address is under: the same host and port, and below its path. What a server could read as another path than
+ * it looks is under none.
+ */
+export function allowingPrefix(address: URL, prefixes: readonly string[]): URL | undefined {
+  if (address.protocol !== "https:" || address.username !== "" || address.password !== "" || /%2f|%5c|\\/i.test(address.pathname))
+    return undefined;
+  return prefixes
+    .filter((prefix) => prefix.startsWith("https://"))
+    .map((prefix) => new URL(prefix))
+    .find((prefix) => prefix.origin === address.origin && address.pathname.startsWith(prefix.pathname));
+}
+
+/**
+ * A file from a server that the operator has allowed. Redirects are not followed. A name must not lead into a private network unless the
+ * operator wrote a private one; metadata services of clouds are never asked.
+ */
+export async function fetchFile(address: URL, options: RemoteOptions): Promise<Buffer> {
+  const { authorities, timeoutMs, prefix } = options;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
+  const judge = (host: string): void => {
+    const place = placeOf(host);
+    if (place === "link-local" || (place === "private" && placeOf(prefix.hostname) !== "private"))
+      throw failed("its name leads to a private address");
+  };
+  try {
+    // An address in place of a name is never looked up.
+    judge(address.hostname);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      httpsRequest(address, {
+        signal,
+        agent: false,
+        headers: { "accept-encoding": "identity" },
+        lookup: checkedLookup(judge),
+        ...(authorities !== undefined && { ca: [...getCACertificates("default"), authorities] }),
+      })
+        .on("response", resolve)
+        .on("error", reject)
+        .end();
+    });
+    return await readBounded(response, options.bytesMax);
+  } catch (thrown) {
+    if (thrown instanceof TrainerError) throw thrown;
+    const { name, code } = thrown as NodeJS.ErrnoException;
+    throw failed(name === "TimeoutError" || name === "AbortError" ? `it did not come within ${timeoutMs} ms` : `${code ?? name}`, thrown);
+  }
+}
+
+async function readBounded(response: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const { statusCode: status = 0 } = response;
+  try {
+    if (status === 404 || status === 410)
+      throw new TrainerError("DATASET_NOT_FOUND", `The server of dataset.uri answered ${status}.`, { details: { form: "uri" } });
+    if (status !== 200) throw failed(`the server answered ${status}${status >= 300 && status < 400 ? "; redirects are not followed" : ""}`);
+    const chunks: Buffer[] = [];
+    let total = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      total += chunk.byteLength;
+      if (total > bytesMax)
+        throw new TrainerError("PAYLOAD_TOO_LARGE", `The file of dataset.uri has ${total} bytes or more; at most ${bytesMax} are read.`, {
+          details: { limit_bytes: bytesMax, size_bytes: total },
+        });
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    response.destroy();
+  }
+}
+
+function failed(why: string, cause?: unknown): TrainerError {
+  return new TrainerError("VALIDATION_ERROR", `dataset.uri could not be read: ${why}.`, { details: { form: "uri" }, cause });
+}
+
+type Lookup = (
+  hostname: string,
+  options: LookupOptions,
+  done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
+) => void;
+
+/** Looks a name up once and judges every address it has; the connection goes to one of those very addresses. */
+function checkedLookup(judge: (address: string) => void): Lookup {
+  return (hostname, { all }, done) => {
+    lookup(hostname, { all: true })
+      .then((addresses) => {
+        for (const { address } of addresses) judge(address);
+        const [first] = addresses;
+        if (!first) throw new Error("ENOTFOUND");
+        if (all) done(null, addresses);
+        else done(null, first.address, first.family);
+      })
+      .catch((error: Error) => done(error, "", 0));
+  };
+}
