@@ -2,11 +2,14 @@
  * `make bench-training`: what the training participant costs, as ratios of one run on one machine. Prints figures and the aim of each;
  * asserts nothing, for the machine may be busy. LENGTH=1000000 for a quick look.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { freePort, startProcess } from "../test/helpers/processes.ts";
+import { cpuSeconds } from "./bench/cpu.ts";
 import { flowerAggregate, flowerPython } from "./bench/flower.ts";
 import { aggregateFigures, containerOf, mlpRowsPerSecond, runFromDisk } from "./bench/training-figures.ts";
 import { aggregateInMemory, parseThenDecode, readJsonStreamed } from "./bench/training-memory.ts";
@@ -14,12 +17,15 @@ import { framePieces, jsonPieces, postPieces } from "./bench/training-wire.ts";
 
 const length = Number(process.env["LENGTH"] ?? 10_000_000);
 const CLIENTS = 10;
+const STREAMED_CLIENTS = 100;
 const MANY = { clients: 1000, length: Math.max(1000, length / 100) };
 const MIB = 1024 * 1024;
 
 if (process.argv[2] === "from-disk") {
   runFromDisk(String(process.argv[3]), CLIENTS, length);
   console.log(peakBytes("self"));
+} else if (process.argv[2] === "discard") {
+  serveDiscarding();
 } else {
   const [few, many] = [aggregateFigures(CLIENTS, length), aggregateFigures(MANY.clients, MANY.length)];
   for (const [{ mean, read, copy }, clients, size, aim] of [
@@ -49,6 +55,7 @@ if (process.argv[2] === "from-disk") {
   );
   for (const inMemory of [true, false])
     await printWire({ meanSeconds: few.mean.wallSeconds, wholeSeconds: whole.wallSeconds, container, base64, inMemory });
+  await printManyStreamed(container);
   print(
     "perceptron training, WASM over plain TypeScript (rows a second)",
     mlpRowsPerSecond("wasm", 20_000) / mlpRowsPerSecond("plain", 2000),
@@ -95,6 +102,37 @@ interface WireInput {
 async function printWire(input: WireInput): Promise<void> {
   const { inMemory, container, base64 } = input;
   console.log(inMemory ? "TRAINER_RECORD_BYTES of 2 GiB:" : "TRAINER_RECORD_BYTES of 64 MiB (default):");
+  await withTrainer(inMemory ? 2 ** 31 : 64 * MIB, async ({ url, pid }) => {
+    // Once before, so that the threads are warm.
+    await postFrames(url, container, CLIENTS);
+    const calls = [];
+    for (let run = 0; run < 3; run++) calls.push(await costOf(pid, () => postFrames(url, container, CLIENTS)));
+    const [seconds, cpu] = [Math.min(...calls.map((one) => one.seconds)), Math.min(...calls.map((one) => one.cpuSeconds))];
+    print(`octets /aggregate of ${CLIENTS} x ${length} over the same without a network (wall)`, seconds / input.wholeSeconds, "at most 3");
+    print("  the same over the in-memory mean alone (wall)", seconds / input.meanSeconds, "");
+    print("  the same over a bare node:http server that throws the body away (CPU)", cpu / (await discardCpu(container)), "");
+    const json = await postPieces(url, "application/json", jsonPieces(base64, CLIENTS));
+    if (json.status !== 200) throw new Error(`an aggregate of JSON was answered ${json.status}`);
+    print("base64 JSON /aggregate over the octets one (wall)", json.seconds / seconds, "");
+  });
+}
+
+/** What a node needs while many clients stream in: each of them is on disk before the next is looked at. */
+async function printManyStreamed(container: Uint8Array): Promise<void> {
+  await withTrainer(64 * MIB, async ({ url, pid }) => {
+    const rest = peakBytes(pid);
+    await postFrames(url, container, STREAMED_CLIENTS);
+    const [peak, model] = [peakBytes(pid), length * 4];
+    print(
+      `peak memory of /aggregate of ${STREAMED_CLIENTS} x ${length} above the node at rest, in models of ${Math.round(model / MIB)} MB`,
+      (peak - rest) / model,
+      "about 3, and the 64 MiB of records",
+    );
+    print("  the same in all, in megabytes", peak / 1e6, "");
+  });
+}
+
+async function withTrainer(recordBytes: number, work: (trainer: { url: string; pid: number }) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-bench-"));
   const port = await freePort();
   const env = {
@@ -103,34 +141,49 @@ async function printWire(input: WireInput): Promise<void> {
     TRAINER_TEMP_DIR: folder,
     TRAINER_THREADS: "1",
     LOG_LEVEL: "warn",
-    TRAINER_RECORD_BYTES: String(inMemory ? 2 ** 31 : 64 * MIB),
+    TRAINER_RECORD_BYTES: String(recordBytes),
   };
   const trainer = startProcess({ entry: "trainer-node/main.ts", name: "trainer", env });
   try {
     await trainer.ready;
-    const url = `http://127.0.0.1:${port}/aggregate`;
-    await postPieces(url, "application/octet-stream", framePieces(containerOf(1, 1000), 2));
-    // Once before, so that the threads are warm.
-    await postPieces(url, "application/octet-stream", framePieces(container, CLIENTS));
-    const octets = await postPieces(url, "application/octet-stream", framePieces(container, CLIENTS));
-    const json = await postPieces(url, "application/json", jsonPieces(base64, CLIENTS));
-    if (octets.status !== 200 || json.status !== 200) throw new Error(`aggregates were answered ${octets.status} and ${json.status}`);
-    print(
-      `octets /aggregate of ${CLIENTS} x ${length} over the same without a network (wall)`,
-      octets.seconds / input.wholeSeconds,
-      "at most 3",
-    );
-    print("  the same over the in-memory mean alone (wall)", octets.seconds / input.meanSeconds, "");
-    print("base64 JSON /aggregate over the octets one (wall)", json.seconds / octets.seconds, "");
-    print(
-      `trainer's peak memory after both, in models of ${Math.round((length * 4) / MIB)} MB`,
-      peakBytes(trainer.pid) / (length * 4),
-      "about 3 and a fixed part",
-    );
+    await work({ url: `http://127.0.0.1:${port}/aggregate`, pid: trainer.pid ?? 0 });
   } finally {
     await trainer.stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function postFrames(url: string, container: Uint8Array, clients: number): Promise<number> {
+  const { status, seconds } = await postPieces(url, "application/octet-stream", framePieces(container, clients));
+  if (status !== 200) throw new Error(`an aggregate of octets was answered ${status}`);
+  return seconds;
+}
+
+async function costOf(pid: number, call: () => Promise<number>): Promise<{ seconds: number; cpuSeconds: number }> {
+  const before = cpuSeconds(pid);
+  const seconds = await call();
+  return { seconds, cpuSeconds: cpuSeconds(pid) - before };
+}
+
+/** CPU seconds of a server that does nothing with the same body: what is left to save is above this. */
+async function discardCpu(container: Uint8Array): Promise<number> {
+  const child = spawn(process.execPath, [import.meta.filename, "discard"], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const port = await new Promise<string>((resolve) => child.stdout.once("data", (text: Buffer) => resolve(String(text).trim())));
+    const url = `http://127.0.0.1:${port}/`;
+    await postFrames(url, container, CLIENTS);
+    return (await costOf(child.pid ?? 0, () => postFrames(url, container, CLIENTS))).cpuSeconds;
+  } finally {
+    child.kill();
+  }
+}
+
+function serveDiscarding(): void {
+  const server = createServer((request, response) => {
+    request.on("data", () => {});
+    request.on("end", () => response.end());
+  });
+  server.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port));
 }
 
 /** Of the process itself; what resourceUsage says a child inherits from its parent. */

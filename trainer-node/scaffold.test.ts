@@ -95,9 +95,9 @@ async function start(scaffold: boolean): Promise<string> {
 
 test("clients that drift apart meet at the optimum of all data with control variates, and not without", async () => {
   const best = bestLine();
-  const [slope, offset] = await federate(true, 120);
+  const [slope, offset] = await federate(true, 60);
   expect(Math.hypot(slope - best[0], offset - best[1])).toBeLessThan(0.01);
-  const [plainSlope, plainOffset] = await federate(false, 120);
+  const [plainSlope, plainOffset] = await federate(false, 60);
   expect(Math.hypot(plainSlope - best[0], plainOffset - best[1])).toBeGreaterThan(0.1);
 }, 60_000);
 

@@ -388,21 +388,3 @@ describe("a pickle with a side effect", () => {
     expect(existsSync("pickle-was-run")).toBe(false);
   });
 });
-
-test("64 parallel trains on a node of 2 threads: the overflow is told to come back, the others finish", async () => {
-  const small = await startNode({ threads: 2, queueMax: 8 });
-  try {
-    const answers = await Promise.all(
-      Array.from({ length: 64 }, () => json("/train", { dataset: "digits", config: { epochs: 3, seed: 1 } }, {}, small)),
-    );
-    const busy = answers.filter(({ status }) => status === 503);
-    const done = answers.filter(({ status }) => status === 200);
-    expect(done.length).toBeGreaterThanOrEqual(10);
-    expect(busy.length + done.length).toBe(64);
-    expect(busy.length).toBeGreaterThan(0);
-    for (const { headers, body } of busy) expect([body.code, Number(headers.get("retry-after")) > 0]).toEqual(["BUSY", true]);
-    expect(new Set(done.map(({ body }) => body.sha256)).size).toBe(1);
-  } finally {
-    await small.stop();
-  }
-});

@@ -57,6 +57,7 @@ const TRAIN_SETTINGS = {
   mu: "weight of FedProx's proximal term, default 0",
   clip_norm: "greatest length of the update; 0 or absent is none",
   noise_multiplier: "standard deviation of Gaussian noise on every number of the update, in units of clip_norm; default 0",
+  scaffold: "true: the client's side of SCAFFOLD; its control variate goes out as state and comes back as state; default false",
 };
 
 function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {
@@ -69,6 +70,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
     builtins,
     formats: FORMATS,
     body_types: Object.values(CONTENT_TYPES),
+    body_encodings: ["identity", "gzip"],
     dtypes: DTYPES,
     tasks: TASKS.map(({ name, about, rows, options, parameters, accuracy }) => ({
       name,
