@@ -2,13 +2,13 @@ import { z } from "zod";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
 
-/** What a request may name; those after the line wait for single updates instead of rounds. */
-export const SYNCHRONOUS_STRATEGIES = [
+/** What a request may name; the asynchronous ones wait for so many updates, not for participants. */
+const SYNCHRONOUS_STRATEGIES = [
   ...["mean", "fedavg", "fedavgm", "fedprox", "fedadam", "fedyogi", "fedadagrad", "fednova", "scaffold", "qfedavg"],
   ...["median", "trimmed_mean", "krum", "multi_krum", "bulyan", "geometric_median", "fltrust", "norm_clip"],
 ] as const;
-export const ASYNCHRONOUS_STRATEGIES = ["fedasync", "fedbuff"] as const;
-const STRATEGIES: readonly string[] = [...SYNCHRONOUS_STRATEGIES, ...ASYNCHRONOUS_STRATEGIES];
+const ASYNCHRONOUS_STRATEGIES = ["fedasync", "fedbuff"] as const;
+export const STRATEGIES: readonly string[] = [...SYNCHRONOUS_STRATEGIES, ...ASYNCHRONOUS_STRATEGIES];
 
 const ROUNDS_MAX = 100_000;
 const DAY_MS = 86_400_000;

@@ -2,6 +2,7 @@ import express, { type Express, type RequestHandler, Router } from "express";
 import { toJson } from "../common/json.ts";
 import type { EdgeDeps } from "./deps.ts";
 import { consoleRoutes } from "./http/console.ts";
+import { trainingDoors } from "./http/training-doors.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { explainBadPath, platformErrorHandler, platformNotFound } from "./middleware/error-response.ts";
 import { gatewayErrorHandler, gatewayNotFound } from "./middleware/gateway-error.ts";
@@ -10,6 +11,7 @@ import { requestId } from "./middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./middleware/security-headers.ts";
 import { openApiDocument } from "./openapi.ts";
 import { DOCS_CONTENT_POLICY, docsPage } from "./platform/docs-page.ts";
+import { federationModelOperations } from "./platform/federation-models.ts";
 import { federationOperations } from "./platform/federations.ts";
 import { type HealthParts, healthRoutes } from "./platform/health.ts";
 import { messagesDescription, platformOperations } from "./platform/operations.ts";
@@ -59,6 +61,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...receiptKeyOperations(deps),
     ...trainedModelOperations(deps),
     ...federationOperations(deps),
+    ...federationModelOperations(deps),
     ...trainerNodeOperations(deps),
   ];
   router.use(["/api", "/training"], noStore);
@@ -67,6 +70,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.post(PAYMENT_EVENTS_PATH, paymentEventsHandler(deps));
   router.all(PAYMENT_EVENTS_PATH, allowOnly(["POST"]));
   router.use(operationRouter(operations, deps));
+  router.use(trainingDoors(deps));
   router.use(documentRoutes([...operations, messagesDescription, paymentEventsDescription, ...parts.inferenceOperations]));
   return router;
 }

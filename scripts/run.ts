@@ -20,6 +20,7 @@ async function run(): Promise<void> {
     { variable: "PORT", host: settings.host, port: settings.port },
     { variable: "TRAINER_PORT", host: settings.host, port: settings.trainerPort },
     { variable: "CONTROL_PORT", host: "127.0.0.1", port: settings.controlPort },
+    { variable: "COORDINATOR_PORT", host: settings.host, port: settings.coordinatorPort },
   ]);
   mkdirSync(settings.dataFolder, { recursive: true, mode: 0o700 });
   chmodSync(settings.dataFolder, 0o700);
@@ -41,7 +42,7 @@ async function run(): Promise<void> {
     if (ending) process.exit(code === 0 ? 1 : code);
     ending = true;
     if (unshown !== undefined) console.log(firstRunLines(unshown));
-    console.log("stopping: edges and trainer first, then the control plane");
+    console.log("stopping: edges, trainer and coordinator first, then the control plane");
     await supervisor.stop();
     unlock();
     process.exit(code);
@@ -62,15 +63,24 @@ function configArgument(): { CONFIG?: string } {
   return values.config === undefined ? {} : { CONFIG: values.config };
 }
 
-function childSpecs(settings: RunSettings, environment: NodeJS.ProcessEnv): { control: ChildSpec; workers: ChildSpec[] } {
+function childSpecs(
+  settings: RunSettings,
+  environment: NodeJS.ProcessEnv,
+): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
+  const coordinatorHost = settings.host === "0.0.0.0" || settings.host === "::" ? "127.0.0.1" : settings.host;
+  const coordinatorUrl = `http://${coordinatorHost.includes(":") ? `[${coordinatorHost}]` : coordinatorHost}:${settings.coordinatorPort}`;
   const env = {
     // Stripped and compiled once, not by every process at every start.
     NODE_COMPILE_CACHE: resolve(import.meta.dirname, "..", ".cache", "compiled"),
+    COORDINATOR_URL: coordinatorUrl,
+    // Where the trainer node finds the parameters of models that federations published.
+    BLOB_SOURCE_URL: coordinatorUrl,
     ...environment,
     HOST: settings.host,
     PORT: String(settings.port),
     TRAINER_PORT: String(settings.trainerPort),
     CONTROL_PORT: String(settings.controlPort),
+    COORDINATOR_PORT: String(settings.coordinatorPort),
     CONTROL_ADDRESS: `127.0.0.1:${settings.controlPort}`,
     DATA_DIR: settings.dataFolder,
     EDGES: String(settings.edges),
@@ -87,6 +97,7 @@ function childSpecs(settings: RunSettings, environment: NodeJS.ProcessEnv): { co
   return {
     control: { name: "control-plane", entry: program("control-plane/main.ts"), env },
     workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), env }],
+    later: [{ name: "coordinator", entry: program("trainer-node/coordinator/main.ts"), env }],
   };
 }
 

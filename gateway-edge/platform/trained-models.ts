@@ -100,7 +100,7 @@ const split = ({ control }: EdgeDeps) =>
     },
   });
 
-function presentModel(model: TrainedModel): schemas.TrainedModelRecord {
+export function presentModel(model: TrainedModel): schemas.TrainedModelRecord {
   const { id, name, organizationId, type, description, visibility, allowedOrganizationIds, latestVersion, pricing } = model;
   return {
     ...{ id, name, organizationId, type, description, visibility, allowedOrganizationIds, latestVersion },
@@ -114,7 +114,7 @@ function presentModel(model: TrainedModel): schemas.TrainedModelRecord {
   };
 }
 
-function presentVersion(version: TrainedVersion): schemas.TrainedVersionRecord {
+export function presentVersion(version: TrainedVersion): schemas.TrainedVersionRecord {
   return {
     version: version.version,
     blob: version.blob === "" ? null : version.blob,

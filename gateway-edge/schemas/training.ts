@@ -2,6 +2,7 @@ import { z } from "zod";
 import { federationSettingsFields } from "../../common/federation-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "./fields.ts";
 import { listOf, money } from "./records.ts";
+import { publishBody } from "./trained-models.ts";
 
 const URL_LENGTH_MAX = 2048;
 const SECRET_LENGTH_MAX = 256;
@@ -59,28 +60,23 @@ export const eventsQuery = z.object({
     .meta({ openapi: { type: "integer", minimum: 0 } }),
 });
 
-const pricing = z.object({
-  unit: z.enum(["token", "call"], "must be token or call").default("token"),
-  input: nanoAmount.default(0),
-  output: nanoAmount.default(0),
-});
+const modelName = plainText(100);
 
-export const publishBody = z.object({
-  model: plainText(100),
-  /** A committed round; the last where absent. */
-  round: z.int().min(1).optional(),
-  type: z.enum(["chat", "completion", "embedding", "moderation"]).optional(),
-  labels: z.array(z.string().max(200)).max(10_000).optional(),
-  flagged: z.array(z.string().max(200)).max(10_000).optional(),
-  columns: z.array(z.string().max(200)).max(10_000).optional(),
-  pricing: pricing.optional(),
-  description: z.string().max(2000).optional(),
-  /** A canary: the share of calls for the new version. */
-  percent: z.int().min(0).max(99).optional(),
-});
+/** What else of a trained model is said when it is published is known by its federation. */
+export const publishFederationBody = publishBody
+  .pick({ type: true, pricing: true, visibility: true, allowedOrganizationIds: true, description: true, percent: true })
+  .extend({
+    /** The name to call it by; the federation's where absent. */
+    model: modelName.optional(),
+    /** A committed round; the last where absent. */
+    round: z.int().min(1).optional(),
+    labels: publishBody.shape.task.shape.labels,
+    flagged: publishBody.shape.task.shape.flagged,
+    columns: publishBody.shape.task.shape.columns,
+  });
 
-export const rollbackBody = z.object({ model: plainText(100), version: z.int().min(1).optional() });
-export const versionsQuery = z.object({ ...paging, model: plainText(100) });
+export const rollbackFederationBody = z.object({ model: modelName.optional(), version: z.int().min(1).optional() });
+export const versionsQuery = z.object({ ...paging, model: modelName.optional() });
 
 const participantRecord = z.object({
   id: z.string(),

@@ -8,6 +8,7 @@ export interface RunSettings {
   readonly port: number;
   readonly trainerPort: number;
   readonly controlPort: number;
+  readonly coordinatorPort: number;
   readonly host: string;
   /** Absolute: children may not depend on where they were started. */
   readonly dataFolder: string;
@@ -23,6 +24,7 @@ const shape = {
   PORT: fixedPort(4000),
   TRAINER_PORT: fixedPort(5000),
   CONTROL_PORT: fixedPort(4100),
+  COORDINATOR_PORT: fixedPort(5100),
   HOST: z.string().default("127.0.0.1"),
   DATA_DIR: z
     .string()
@@ -41,13 +43,14 @@ const shape = {
 /** What the supervisor itself needs to know; every other variable is the children's own business and is passed on untouched. */
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): RunSettings {
   const read = readConfig(shape, environment);
-  const ports = [read.PORT, read.TRAINER_PORT, read.CONTROL_PORT];
+  const ports = [read.PORT, read.TRAINER_PORT, read.CONTROL_PORT, read.COORDINATOR_PORT];
   if (new Set(ports).size < ports.length)
-    throw new ConfigError([`PORT, TRAINER_PORT, CONTROL_PORT: must differ, they are ${ports.join(", ")}`]);
+    throw new ConfigError([`PORT, TRAINER_PORT, CONTROL_PORT, COORDINATOR_PORT: must differ, they are ${ports.join(", ")}`]);
   return {
     port: read.PORT,
     trainerPort: read.TRAINER_PORT,
     controlPort: read.CONTROL_PORT,
+    coordinatorPort: read.COORDINATOR_PORT,
     host: read.HOST,
     dataFolder: read.DATA_DIR,
     edges: read.EDGES,

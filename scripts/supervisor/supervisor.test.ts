@@ -161,7 +161,13 @@ test("settings report every problem at once", () => {
   const wrong = { PORT: "70000", EDGES: "0", DATA_DIR: join(folder, "events"), CONFIG: join(folder, "gone.yaml") };
   expect(() => readSettings(wrong)).toThrow("4 problem(s)");
   expect(() => readSettings({ PORT: "5000" })).toThrow("must differ");
-  expect(readSettings({ DATA_DIR: folder, EDGES: "3" })).toMatchObject({ port: 4000, trainerPort: 5000, controlPort: 4100, edges: 3 });
+  expect(readSettings({ DATA_DIR: folder, EDGES: "3" })).toMatchObject({
+    port: 4000,
+    trainerPort: 5000,
+    controlPort: 4100,
+    coordinatorPort: 5100,
+    edges: 3,
+  });
 });
 
 test("the banner shows made secrets once, and a first call that works as it stands", () => {
@@ -188,6 +194,7 @@ test("make run refuses a taken port by its number and its variable, with code 78
       PORT: port,
       TRAINER_PORT: String(await freePort()),
       CONTROL_PORT: String(await freePort()),
+      COORDINATOR_PORT: String(await freePort()),
     },
   });
   let text = "";

@@ -12,6 +12,8 @@ export interface SupervisorOptions {
   /** Started first and stopped last: everybody else talks to it. */
   readonly control: ChildSpec;
   readonly workers: readonly ChildSpec[];
+  /** Started once the others are ready, and not waited for: nobody's first call needs them. */
+  readonly later?: readonly ChildSpec[];
   readonly logFolder: string;
   readonly logToTerminal: boolean;
   readonly print: (line: string) => void;
@@ -49,19 +51,21 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   };
   const control = create(options.control);
   const workers = options.workers.map(create);
+  const later = (options.later ?? []).map(create);
   const stopCopying = options.logToTerminal ? copyToTerminal(logs) : () => {};
   let stopping = false;
   return {
-    children: [control, ...workers],
+    children: [control, ...workers, ...later],
     failed,
     start: async () => {
       await control.start();
       // A signal may have come while the control plane was starting.
       if (!stopping) await Promise.all(workers.map((worker) => worker.start()));
+      if (!stopping) for (const child of later) void child.start();
     },
     stop: async () => {
       stopping = true;
-      await Promise.all(workers.map((worker) => worker.stop()));
+      await Promise.all([...later, ...workers].map((worker) => worker.stop()));
       await control.stop();
       stopCopying();
       for (const log of logs) log.close();

@@ -20,11 +20,11 @@ beforeAll(async () => {
   nodes.push(await startTrainer(), await startTrainer());
   tenant = await newTenant(system, { name: "federation", creditNano: 10_000_000_000 });
   other = await newTenant(system, { name: "partner" });
-});
+}, 60_000);
 afterAll(async () => {
   await system?.stop();
   await Promise.all(nodes.map(({ process }) => process.stop()));
-});
+}, 60_000);
 
 const ask = (method: string, path: string, body?: unknown, token: string = tenant.token) =>
   call(system.url, method, `/training/federations${path}`, { token, ...(body === undefined ? {} : { body }) });
@@ -72,4 +72,126 @@ test("two nodes train together: rounds run, pay, stream what happens, and can be
   bytes[bytes.length - 3] = (bytes[bytes.length - 3] as number) ^ 1;
   writeFileSync(blob, bytes);
   expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: false, firstBad: { round: 2 } });
+});
+
+test("a federation is its team's: a key opens it, a member's key cannot stop it, another tenant does not know of it", async () => {
+  const created = await call(system.url, "POST", "/training/federations", {
+    key: tenant.key,
+    body: { task, rounds: 1, participants: nodes.map(({ url }) => ({ url })) },
+  });
+  expect(created.status).toBe(201);
+  const { id, teamId } = created.body.federation;
+  expect(teamId).toBe(tenant.teamId);
+  expect((await call(system.url, "GET", `/training/federations/${id}`, { key: tenant.key })).status).toBe(200);
+  for (const path of [`/${id}`, `/${id}/rounds`, `/${id}/events`, `/${id}/verify`]) {
+    expect((await ask("GET", path, undefined, other.token)).status).toBe(404);
+  }
+  expect((await ask("POST", `/${id}/stop`, undefined, other.token)).status).toBe(404);
+  expect((await call(system.url, "GET", `/training/federations/${id}`, {})).status).toBe(401);
+  expect((await ask("GET", "", undefined, other.token)).body.data).toEqual([]);
+  await federationWhen(system, { token: tenant.token, id });
+});
+
+test("what is wrong with a request is said by its field", async () => {
+  const wrong = await ask("POST", "", {
+    task: "softmax",
+    participants: [{ join: true, url: "http://x" }, {}],
+    rounds: 0,
+    strategy: { name: "magic" },
+  });
+  expect(wrong.status).toBe(400);
+  const paths = wrong.body.details.map(({ path }: { path: string }) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining(["body.rounds", "body.strategy.name", "body.participants.0.url", "body.participants.1.url"]),
+  );
+  const metadata = await ask("POST", "", { task, participants: [{ url: "http://169.254.169.254/" }] });
+  expect(metadata.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.url" }] });
+  const nobody = await ask("POST", "", { task, participants: [{ url: nodes[0]?.url, organizationId: "org_none" }] });
+  expect(nobody.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.organizationId" }] });
+});
+
+test("one that lacks participants says what it waits for and until when, and fails by name", async () => {
+  const id = await create({
+    participants: [{ url: nodes[0]?.url }, { url: "http://127.0.0.1:9" }],
+    minResults: 2,
+    startDeadlineMs: 4000,
+    rounds: 1,
+  });
+  const waiting = await federationWhen(system, { token: tenant.token, id, isDone: ({ state }) => state === "waiting" });
+  expect(waiting).toMatchObject({ waitingFor: "participants: has 1 of 2", waitingUntil: expect.stringMatching(/^20/) });
+  const failed = await federationWhen(system, { token: tenant.token, id });
+  expect(failed).toMatchObject({ state: "failed", failure: { code: "NOT_ENOUGH_PARTICIPANTS" } });
+  expect(failed.failure.message).toContain("p2: it cannot be reached: ECONNREFUSED");
+});
+
+test("a round that fails gives its budget back; a participant's failure is data of the round", async () => {
+  const balance = async () => (await call(system.url, "GET", "/api/balance", { token: tenant.token })).body.balance;
+  const before = await balance();
+  const broken = { name: "no such set" };
+  const id = await create({
+    participants: [{ url: nodes[0]?.url }, { url: nodes[1]?.url, dataset: broken }],
+    minResults: 2,
+    budgetNanoUsd: 777,
+    rounds: 1,
+  });
+  const failed = await federationWhen(system, { token: tenant.token, id });
+  expect(failed.failure).toMatchObject({ code: "NOT_ENOUGH_RESULTS", message: expect.stringContaining("1 of 2 results") });
+  const { body } = await ask("GET", `/${id}/rounds`);
+  expect(body.data[0]).toMatchObject({ state: "abandoned", participants: [{ state: "accepted" }, { state: "failed" }] });
+  expect(body.data[0].participants[1].reason).toContain("404");
+  expect(await balance()).toBe(before);
+});
+
+test("paused it does nothing, resumed it goes on with the updates it had, stopped it is over", async () => {
+  const id = await create({ rounds: 500 });
+  await federationWhen(system, { token: tenant.token, id, isDone: ({ head }) => head?.round >= 2 });
+  const paused = await ask("POST", `/${id}/pause`);
+  expect(paused.body.federation.state).toBe("paused");
+  const { round } = paused.body.federation.head;
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect((await ask("GET", `/${id}`)).body.federation).toMatchObject({ state: "paused", head: { round } });
+  expect((await ask("POST", `/${id}/resume`)).status).toBe(200);
+  await federationWhen(system, { token: tenant.token, id, isDone: ({ head }) => head.round > round });
+  expect((await ask("POST", `/${id}/stop`)).body.federation.state).toBe("stopped");
+  const again = await ask("POST", `/${id}/resume`);
+  expect({ status: again.status, code: again.body.code }).toEqual({ status: 409, code: "VALIDATION_ERROR" });
+  expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: true, firstBad: null });
+});
+
+test.each(["fedasync", "fedbuff"])("%s: rounds wait for updates and not for participants, and can be made again", async (name) => {
+  const id = await create({ strategy: { name, ...(name === "fedbuff" ? { buffer: 2 } : {}) }, rounds: 8 });
+  const federation = await federationWhen(system, { token: tenant.token, id });
+  expect(federation).toMatchObject({ state: "completed", head: { round: 8 } });
+  expect(federation.head.accuracy).toBeGreaterThan(0.6);
+  expect((await ask("GET", `/${id}/verify`)).body).toEqual({ ok: true, rounds: 8, remade: 8, firstBad: null });
+});
+
+test("central noise is counted round by round, and the federation ends before its privacy budget is overspent", async () => {
+  const dp = { mode: "central", clipNorm: 5, noiseMultiplier: 1, delta: 1e-5, epsilonBudget: 9 };
+  const id = await create({ dp, rounds: 50 });
+  const federation = await federationWhen(system, { token: tenant.token, id });
+  expect(federation).toMatchObject({ state: "failed", failure: { code: "QUOTA_EXCEEDED" } });
+  expect(federation.epsilon).toBeLessThanOrEqual(9);
+  const { body } = await ask("GET", `/${id}/rounds`);
+  const spent = body.data.map(({ epsilon }: { epsilon: number }) => epsilon);
+  expect(spent).toEqual([...spent].sort((left: number, right: number) => left - right));
+  expect(body.data[0].record).toMatchObject({ made: "noised", strategy: { name: "norm_clip", clip_norm: 5 } });
+  expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: true, remade: 0, firstBad: null });
+});
+
+test("nodes have a history and a door, which takes the caller's key and gives the node none of it", async () => {
+  const { body } = await call(system.url, "GET", "/training/nodes", { key: tenant.key });
+  const node = body.data.find(({ url }: { url: string }) => url === nodes[0]?.url);
+  expect(node).toMatchObject({ status: "up", failures: 0 });
+  expect(node.updates).toBeGreaterThan(3);
+  const health = await call(system.url, "GET", `/training/nodes/${node.id}/health`, { key: tenant.key });
+  expect(health.body).toMatchObject({ reachable: true, error: null });
+  const trained = await call(system.url, "POST", `/training/nodes/${node.id}/v1/train`, {
+    key: tenant.key,
+    body: { dataset: "digits", config: { epochs: 1 } },
+  });
+  expect({ status: trained.status, samples: trained.body?.num_samples }).toEqual({ status: 200, samples: 1437 });
+  for (const path of ["", "/health", "/v1/info"]) {
+    expect((await call(system.url, "GET", `/training/nodes/${node.id}${path}`, { key: other.key })).status).toBe(404);
+  }
 });

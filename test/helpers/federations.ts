@@ -24,7 +24,7 @@ export async function federationWhen(
   const until = Date.now() + withinMs;
   for (;;) {
     const { body } = await call(system.url, "GET", `/training/federations/${id}`, { token });
-    if (isDone(body.federation)) return body.federation;
+    if (body.federation && isDone(body.federation)) return body.federation;
     if (Date.now() > until) throw new Error(`not within ${withinMs} ms: ${JSON.stringify(body)}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }

@@ -58,19 +58,17 @@ function weigh(accepted: readonly RoundParticipant[], isPrivate: boolean): Weigh
 }
 
 /** The strategy as this round runs it. It is in the record, so that whoever makes the round again makes the same. */
-export function appliedStrategy(
-  { settings, federation }: FederationRun,
-  updates: readonly Weighed[],
-  round: number,
-): Record<string, unknown> {
+function appliedStrategy({ settings, federation }: FederationRun, updates: readonly Weighed[], round: number): Record<string, unknown> {
   const { dp } = settings;
   // Only the mean of bounded updates has a known sensitivity.
   if (dp?.mode === "central") return { name: "norm_clip", clip_norm: dp.clipNorm };
   const { name, mu: _proximal, buffer: _buffer, ...rest } = settings.strategy;
   // A first round has nothing to step from.
   if (federation.headBlob === "" && findAggregator(name)?.base !== "unused" && name !== "norm_clip") return { name: "mean" };
-  if (name !== "fedasync" && name !== "fedbuff") return { name, ...rest };
-  return { ...rest, name: "fedasync", staleness: updates.map(({ baseRound }) => round - 1 - baseRound) };
+  // Each was put on today's parameters when it was accepted, by how stale it was.
+  if (name === "fedbuff") return { name: "mean" };
+  if (name !== "fedasync") return { name, ...rest };
+  return { ...rest, name, staleness: updates.map(({ baseRound }) => round - 1 - baseRound) };
 }
 
 function withNoise(

@@ -1,8 +1,9 @@
 import { AppError } from "../../common/errors.ts";
-import type { FederationSettings } from "../../common/federation-settings.ts";
+import { type FederationSettings, isAsynchronous } from "../../common/federation-settings.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
+import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
 import { waitForParticipants } from "./wait-for-participants.ts";
 
@@ -14,9 +15,11 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   const progress = await openProgress(run);
   let { federation } = run;
   if (!isRoundOpen && federation.headRound < settings.rounds) await waitForParticipants(run);
+  const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;
   while (federation.headRound < settings.rounds && !progress.isEnough()) {
     refuseOverspending(settings, federation.headRound);
-    federation = await withCredit({ ...run, federation }, () => runRound({ ...run, federation }));
+    const current = { ...run, federation };
+    federation = await withCredit(current, () => asynchronous?.next(current.federation) ?? runRound(current));
     progress.add(federation.accuracy);
   }
   await control.end("completed");

@@ -1,0 +1,149 @@
+import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import { resultOf } from "./collect-updates.ts";
+import { FederationFailed, type FederationRun } from "./deps.ts";
+import { inspectUpdate, requireLayout } from "./inspect-update.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+import type { TrainedUpdate } from "./participants.ts";
+import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
+import { finishRound } from "./run-round.ts";
+import { trainTask } from "./train-task.ts";
+
+const RETRY_MS = { first: 500, max: 10_000 };
+const BUFFER = { fedasync: 1, fedbuff: 3 };
+
+/** What a participant came back with, and from which round it had set out. */
+interface Arrival {
+  readonly participant: Participant;
+  readonly outcome: TrainedUpdate | ParticipantProblem;
+  readonly began: Federation;
+  readonly durationMs: number;
+}
+
+/**
+ * Rounds that wait for nobody in particular: everybody trains all the time, from the newest parameters there are, and a round is over
+ * when so many updates have come. Who is slow comes late, and counts for less.
+ */
+export class AsynchronousRounds {
+  readonly #run: FederationRun;
+  readonly #arrivals: Arrival[] = [];
+  readonly #working = new Map<string, Promise<void>>();
+  readonly #failures = new Map<string, number>();
+  #wake: () => void = () => {};
+
+  constructor(run: FederationRun) {
+    this.#run = run;
+  }
+
+  /** The next round, from the federation as it is now to the federation after it. */
+  async next(federation: Federation): Promise<Federation> {
+    const run = { ...this.#run, federation };
+    const { control, members } = run;
+    const round = await control.openRound(members.map(({ id }) => id));
+    if (round.state === "selecting") await control.setPhase(round.round, "training");
+    const accepted = await this.#collect(run, round);
+    return finishRound(run, round, accepted);
+  }
+
+  async #collect(run: FederationRun, round: Round): Promise<RoundParticipant[]> {
+    const { deps, settings, signal } = run;
+    let accepted = acceptedIn(round);
+    const wanted = Math.min(bufferOf(run), run.members.length);
+    const deadlineMs = deps.clock.monotonicMs() + settings.deadlineMs;
+    while (accepted.length < wanted) {
+      signal.throwIfAborted();
+      this.#sendOut(run, accepted);
+      const arrival = this.#arrivals.shift();
+      if (arrival) {
+        const latest = await this.#take(run, { round, arrival });
+        accepted = acceptedIn(latest);
+        continue;
+      }
+      const leftMs = deadlineMs - deps.clock.monotonicMs();
+      if (leftMs <= 0) break;
+      await this.#nextArrival(leftMs);
+    }
+    if (accepted.length > 0) return accepted;
+    throw new FederationFailed("NOT_ENOUGH_RESULTS", `Round ${round.round} has 0 of ${wanted} updates after ${settings.deadlineMs} ms.`);
+  }
+
+  /** Everybody who is idle and has not given this round its update yet sets out from the head. */
+  #sendOut(run: FederationRun, accepted: readonly RoundParticipant[]): void {
+    const done = new Set(accepted.map(({ participantId }) => participantId));
+    const waiting = new Set(this.#arrivals.map(({ participant }) => participant.id));
+    for (const participant of run.members) {
+      if (done.has(participant.id) || waiting.has(participant.id) || this.#working.has(participant.id)) continue;
+      if (this.#working.size >= run.deps.callsMax) return;
+      const work = this.#train(run, participant).finally(() => this.#working.delete(participant.id));
+      this.#working.set(participant.id, work);
+    }
+  }
+
+  async #train(run: FederationRun, participant: Participant): Promise<void> {
+    const { deps, signal, federation } = run;
+    const tries = this.#failures.get(participant.id) ?? 0;
+    const delayMs = tries === 0 ? 0 : Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
+    await deps.clock.sleep(delayMs, signal).catch(() => {});
+    const begunMs = deps.clock.monotonicMs();
+    const outcome = await deps.participants
+      .train(participant, trainTask(run, participant, federation.headRound + 1), signal)
+      .catch((thrown: unknown) =>
+        thrown instanceof ParticipantProblem ? thrown : new ParticipantProblem(String(thrown), { again: true }),
+      );
+    if (signal.aborted) return;
+    this.#failures.set(participant.id, outcome instanceof ParticipantProblem ? tries + 1 : 0);
+    this.#arrivals.push({ participant, outcome, began: federation, durationMs: deps.clock.monotonicMs() - begunMs });
+    this.#wake();
+  }
+
+  async #take(run: FederationRun, { round, arrival }: { round: Round; arrival: Arrival }): Promise<Round> {
+    const { participant, began, durationMs } = arrival;
+    const result = await acceptable(run, arrival);
+    const state = result instanceof ParticipantProblem ? "failed" : "accepted";
+    return run.control.recordResult(round.round, resultOf(participant, { result, state, durationMs, baseRound: began.headRound }));
+  }
+
+  #nextArrival(leftMs: number): Promise<void> {
+    const { clock } = this.#run.deps;
+    return new Promise((resolve) => {
+      const stop = clock.after(leftMs, resolve);
+      const abort = () => this.#wake();
+      this.#run.signal.addEventListener("abort", abort, { once: true });
+      this.#wake = () => {
+        stop();
+        this.#run.signal.removeEventListener("abort", abort);
+        resolve();
+      };
+    });
+  }
+}
+
+/** An update as the open round can use it; with FedBuff, one that set out earlier is put on the parameters of today. */
+async function acceptable(run: FederationRun, { outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
+  if (outcome instanceof ParticipantProblem) return outcome;
+  const { deps, federation, settings } = run;
+  const update = await deps.blobs.read(outcome.blob);
+  try {
+    const layout = inspectUpdate(update);
+    if (federation.headBlob === "") return outcome;
+    const head = await deps.blobs.read(federation.headBlob);
+    requireLayout(layout, inspectUpdate(head));
+    const factor = serverRate(settings.strategy) * stalenessFactor(federation.headRound - began.headRound);
+    if (settings.strategy.name !== "fedbuff" || (factor === 1 && began.headBlob === federation.headBlob)) return outcome;
+    const base = began.headBlob === "" ? head : await deps.blobs.read(began.headBlob);
+    const { sha256, bytes } = await deps.blobs.keepBytes(rebaseUpdate({ update, base, head, factor }));
+    return { ...outcome, blob: sha256, bytes };
+  } catch (thrown) {
+    if (thrown instanceof ParticipantProblem) return thrown;
+    throw thrown;
+  }
+}
+
+const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");
+
+function bufferOf({ settings: { strategy } }: FederationRun): number {
+  const { name, buffer } = strategy;
+  if (typeof buffer === "number" && Number.isInteger(buffer) && buffer > 0) return buffer;
+  return name === "fedbuff" ? BUFFER.fedbuff : BUFFER.fedasync;
+}
+
+const serverRate = ({ lr }: Readonly<Record<string, unknown>>): number => (typeof lr === "number" && lr > 0 ? lr : 1);
