@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console ledger-verify ledger-replay verify-receipt clean
+.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated ledger-verify ledger-replay verify-receipt clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ demo-batch: generate ## a batch of 5,000 requests while its edges are killed: co
 
 demo-console: generate console ## a stranger in a browser, from nothing to a paid call and its chart: a picture per step, and the time
 	node scripts/demo-console.ts
+
+demo-federated: generate ## ten participants, three attackers, two kills: a model trained together, published, called, billed, paid for
+	node scripts/demo-federated.ts
 
 bench-training: generate ## ratios of the training participant, Flower from PyPI beside it
 	node scripts/bench-training.ts

@@ -1,60 +1,7 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
+import { type CountingDoor, openDoor } from "../helpers/counting-door.ts";
 import { federationWhen, startTrainer } from "../helpers/federations.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-
-/** Stands before a node and counts what it is asked to train: the whole of an answer that reached the coordinator, and the rest. */
-interface CountingDoor {
-  readonly url: string;
-  /** By round: how often it was asked, and how many answers it gave to the end. */
-  readonly asked: Map<string, { calls: number; answers: number }>;
-  delayMs: number;
-  close(): void;
-}
-
-async function openDoor(nodeUrl: string): Promise<CountingDoor> {
-  const asked: CountingDoor["asked"] = new Map();
-  const server: Server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const isTrain = request.url?.endsWith("/train") && request.method === "POST";
-    const config = String(request.headers["x-train-config"] ?? "");
-    const round = isTrain ? (JSON.parse(Buffer.from(config, "base64").toString()) as { round_id: string }).round_id : "";
-    const count = asked.get(round) ?? { calls: 0, answers: 0 };
-    if (isTrain) asked.set(round, { ...count, calls: count.calls + 1 });
-    const headers = Object.fromEntries(
-      Object.entries(request.headers).filter(([name]) => !["host", "connection", "content-length", "transfer-encoding"].includes(name)),
-    ) as Record<string, string>;
-    const answer = await fetch(nodeUrl + request.url, {
-      method: request.method ?? "GET",
-      headers,
-      ...(chunks.length > 0 || request.method === "POST" ? { body: Buffer.concat(chunks) } : {}),
-    });
-    if (isTrain) await new Promise((resolve) => setTimeout(resolve, door.delayMs));
-    const body = Buffer.from(await answer.arrayBuffer());
-    const told = Object.fromEntries(
-      ["content-type", "x-result"].flatMap((name) => (answer.headers.get(name) ? [[name, answer.headers.get(name) ?? ""]] : [])),
-    );
-    response.writeHead(answer.status, told);
-    response.end(body, () => {
-      const now = asked.get(round);
-      if (isTrain && now) asked.set(round, { ...now, answers: now.answers + 1 });
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const door: CountingDoor = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    delayMs: 0,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-  return door;
-}
 
 let system: System;
 let tenant: Tenant;
@@ -95,7 +42,7 @@ test("a coordinator and a control plane killed in mid-round are taken up where t
     const accepted = (found?.participants ?? []).filter(({ state }: { state: string }) => state === "accepted");
     return accepted.map(({ participantId }: { participantId: string }) => participantId);
   };
-  const callsOf = (participantId: string, round: number) => doors[Number(participantId.slice(1)) - 1]?.asked.get(`${id}/${round}`)?.calls;
+  const callsOf = (participantId: string, round: number) => doors[Number(participantId.slice(1)) - 1]?.calls.get(`${id}/${round}`);
   /** Updates that were accepted when something was killed, and how often each had been asked for by then. */
   const settled: { participantId: string; round: number; calls: number | undefined }[] = [];
   const killIn = async (round: number, kill: () => Promise<void>) => {
@@ -112,7 +59,7 @@ test("a coordinator and a control plane killed in mid-round are taken up where t
   expect(settled.length).toBeGreaterThanOrEqual(4);
   expect(settled.map(({ participantId, round }) => ({ participantId, round, calls: callsOf(participantId, round) }))).toEqual(settled);
   const verified = await call(system.url, "GET", `/training/federations/${id}/verify`, { token: tenant.token });
-  expect(verified.body).toEqual({ ok: true, rounds: 3, remade: 4, firstBad: null });
+  expect(verified.body).toEqual({ ok: true, rounds: 3, remade: 3, firstBad: null });
   const { body } = await call(system.url, "GET", `/training/federations/${id}/rounds`, { token: tenant.token });
   for (const round of body.data) {
     expect(round.participants.reduce((sum: number, { reward }: { reward: number }) => sum + reward, 0)).toBe(1000);

@@ -71,6 +71,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     CONTROL_ADDRESS: `127.0.0.1:${controlPort}`,
     TRAINER_PORT: String(trainerPort),
     COORDINATOR_PORT: String(coordinatorPort),
+    BLOB_SOURCE_URL: `http://127.0.0.1:${coordinatorPort}`,
     COORDINATOR_URL: `http://127.0.0.1:${coordinatorPort}`,
     EDGES: String(edgeCount),
     // Without a node nobody answers for them.

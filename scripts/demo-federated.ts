@@ -1,0 +1,151 @@
+/**
+ * `make demo-federated`: ten participants train digits together, three of them attackers; the coordinator is killed twice on the way. What
+ * comes out is published, called with a key, billed; the participants are paid, and count what they were asked.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { call, newTenant, type Tenant } from "../test/helpers/api.ts";
+import { federationWhen } from "../test/helpers/federations.ts";
+import { type System, startSystem } from "../test/helpers/system.ts";
+import { type Crowd, startCrowd } from "./demo/crowd.ts";
+import { printCurve, say } from "./demo/print-curve.ts";
+
+const ROUNDS = Number(process.argv[2] ?? 20);
+const BUDGET_NANO_USD = 1_000_003;
+const root = join(import.meta.dirname, "..");
+const digits = readFileSync(join(root, "trainer-node/compute/datasets/digits.txt"), "utf8").trimEnd().split("\n");
+
+const system = await startSystem({
+  coordinator: true,
+  trainer: true,
+  env: { COORDINATOR_LEASE_MS: "1500", COORDINATOR_POLL_MS: "100", TRAINER_THREADS: "1" },
+});
+let crowd: Crowd | undefined;
+try {
+  crowd = await startCrowd({ root, digits });
+  say(`${crowd.members.length} participants: ${crowd.kinds.join(", ")}; three of the trainer nodes are attackers`);
+  process.exitCode = (await demonstrate(crowd)) ? 0 : 1;
+} finally {
+  await crowd?.stop();
+  await system.stop();
+}
+
+async function demonstrate(participants: Crowd): Promise<boolean> {
+  const owner = await newTenant(system, { name: "owner", creditNano: 10_000_000_000 });
+  const partner = await newTenant(system, { name: "partner" });
+  const mean = await federate({ owner, partner, participants, strategy: { name: "mean" }, rounds: Math.min(5, ROUNDS), kills: 0 });
+  say(`the mean under attack: accuracy ${mean.accuracy.toFixed(3)} after ${mean.rounds} rounds`);
+  const robust = await federate({ owner, partner, participants, strategy: { name: "trimmed_mean", trim: 0.3 }, rounds: ROUNDS, kills: 2 });
+  say(
+    `the trimmed mean under the same attack: accuracy ${robust.accuracy.toFixed(3)} after ${robust.rounds} rounds; the coordinator was killed twice`,
+  );
+  const checks = {
+    "the robust rule beats the mean": robust.accuracy > mean.accuracy + 0.2 && robust.accuracy > 0.85,
+    "no accepted update was asked for again": robust.askedAgain === 0,
+    "the record can be made again": robust.verified,
+    "rewards sum to the budget in every round": robust.paidExactly,
+    "a published model answers and is billed": await serve(system, owner, robust.id),
+  };
+  const { body } = await call(system.url, "GET", "/api/quota", { token: partner.token });
+  say(`the partner's organisation was paid ${body.quota.totalRewarded} nano-USD for its participants`);
+  for (const [what, isTrue] of Object.entries(checks)) say(`${isTrue ? "yes" : "NO "}  ${what}`);
+  return Object.values(checks).every(Boolean);
+}
+
+interface Plan {
+  owner: Tenant;
+  partner: Tenant;
+  participants: Crowd;
+  strategy: object;
+  rounds: number;
+  kills: number;
+}
+
+async function federate({ owner, partner, participants, strategy, rounds, kills }: Plan) {
+  const { members } = participants;
+  const { body } = await call(system.url, "POST", "/training/federations", {
+    token: owner.token,
+    body: {
+      name: "digits",
+      task: { name: "softmax", config: { epochs: 2, batch_size: 10, lr: 0.3 } },
+      eval: { mode: "held_out", participant: 0, dataset: "digits" },
+      strategy,
+      rounds,
+      minResults: members.length,
+      budgetNanoUsd: BUDGET_NANO_USD,
+      participants: members.map(({ door, dataset }, index) => ({
+        url: door.url,
+        ...(dataset === undefined ? {} : { dataset }),
+        ...(index % 2 === 1 ? { organizationId: partner.organizationId } : {}),
+      })),
+    },
+  });
+  const { id } = body.federation;
+  const killAt = Array.from({ length: kills }, (_, index) => Math.floor(((index + 1) * rounds) / (kills + 1)));
+  const before = members.map(({ door }) => new Map(door.calls));
+  const settled: { member: number; key: string; calls: number }[] = [];
+  for (const round of killAt) {
+    await federationWhen(system, { token: owner.token, id, isDone: ({ head }) => (head?.round ?? 0) >= round, withinMs: 300_000 });
+    await system.killCoordinator();
+    settled.push(...(await acceptedNow(owner, id, participants)));
+    say(`killed the coordinator in round ${round + 1}; ${settled.length} accepted updates are watched`);
+  }
+  const federation = await federationWhen(system, { token: owner.token, id, withinMs: 600_000 });
+  if (federation.state !== "completed") throw new Error(`the federation ${federation.state}: ${JSON.stringify(federation.failure)}`);
+  const history = await allRounds(owner, id);
+  printCurve(history.map(({ accuracy }) => accuracy));
+  const verified = await call(system.url, "GET", `/training/federations/${id}/verify`, { token: owner.token });
+  return {
+    id,
+    rounds: history.length,
+    accuracy: Number(federation.head.accuracy),
+    verified: verified.body.ok === true && verified.body.remade === history.length,
+    paidExactly: history.every(({ participants: paid }) => paid.reduce((sum, { reward }) => sum + reward, 0) === BUDGET_NANO_USD),
+    askedAgain: settled.filter(({ member, key, calls }) => (members[member]?.door.calls.get(key) ?? 0) !== calls).length,
+    before,
+  };
+}
+
+interface RoundShown {
+  round: number;
+  accuracy: number;
+  participants: { participantId: string; state: string; reward: number }[];
+}
+
+async function allRounds({ token }: Tenant, id: string): Promise<RoundShown[]> {
+  return (await call(system.url, "GET", `/training/federations/${id}/rounds?pageSize=100`, { token })).body.data;
+}
+
+/** Updates of the open round that are accepted by now, and how often each participant was asked for its own. */
+async function acceptedNow(owner: Tenant, id: string, { members }: Crowd): Promise<{ member: number; key: string; calls: number }[]> {
+  const open = (await allRounds(owner, id)).at(-1);
+  return (open?.participants ?? []).flatMap(({ participantId, state }) => {
+    const member = Number(participantId.slice(1)) - 1;
+    const key = `${id}/${open?.round}`;
+    const calls = members[member]?.door.calls.get(key);
+    return state === "accepted" && calls !== undefined ? [{ member, key, calls }] : [];
+  });
+}
+
+/** Publishes what was trained and asks it for a digit, with the owner's key. */
+async function serve({ url }: System, owner: Tenant, id: string): Promise<boolean> {
+  const published = await call(url, "POST", `/training/federations/${id}/publish`, {
+    token: owner.token,
+    body: { model: "digits", pricing: { unit: "call", input: 1_000_000_000_000, output: 0 } },
+  });
+  if (published.status !== 201) {
+    say(`publishing answered ${published.status}: ${published.text.slice(0, 300)}`);
+    return false;
+  }
+  const line = digits.at(-1) ?? "";
+  const row = [...line.slice(0, 64)].map((digit) => Number.parseInt(digit, 17) / 16);
+  const before = (await call(url, "GET", "/api/balance", { token: owner.token })).body.balance;
+  const answer = await call(url, "POST", "/v1/chat/completions", {
+    key: owner.key,
+    body: { model: "digits", messages: [{ role: "user", content: JSON.stringify(row) }] },
+  });
+  const after = (await call(url, "GET", "/api/balance", { token: owner.token })).body.balance;
+  const label = answer.body?.choices?.[0]?.message?.content;
+  say(`the model says ${label ?? answer.text.slice(0, 200)} to a ${line.at(-1)}; the call cost ${before - after} nano-USD`);
+  return answer.status === 200 && before > after;
+}
