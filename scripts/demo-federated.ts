@@ -15,6 +15,8 @@ const BUDGET_NANO_USD = 1_000_003;
 const root = join(import.meta.dirname, "..");
 const digits = readFileSync(join(root, "trainer-node/compute/datasets/digits.txt"), "utf8").trimEnd().split("\n");
 
+// Every process that is started ends with us.
+process.setMaxListeners(50);
 const system = await startSystem({
   coordinator: true,
   trainer: true,

@@ -18,6 +18,8 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       TRAINER_AUTH: z.enum(["loopback", "none"]).default("loopback"),
       /** Where set, every call must carry it, as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`. */
       TRAINER_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
+      /** Where set, training calls must be signed with it, as a federation does that was given the same as its participant's `secret`. */
+      TRAINER_SECRET: z.string().min(16, "must have 16 characters or more").optional(),
       /** A module that registers functions (trainer-node/sdk.ts), as a path or file:// address. The threads load it. */
       TRAINER_FUNCTIONS: z.string().min(1).optional(),
       /** "off": what is not registered is answered 501, not by a built-in function. */

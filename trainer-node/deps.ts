@@ -3,6 +3,7 @@ import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
 import type { Manifest } from "../common/trained-manifest.ts";
 import type { FunctionName } from "./functions/registry.ts";
+import type { UsedNonces } from "./http/signed-call.ts";
 import type { KeptAnswers } from "./idempotency/kept-answers.ts";
 import type { JobStore } from "./jobs/job-store.ts";
 import type { Metrics } from "./metrics.ts";
@@ -17,6 +18,8 @@ export interface TrainerDeps {
   readonly jobs?: JobStore | undefined;
   readonly rounds: ClosedRounds;
   readonly keptAnswers: KeptAnswers;
+  /** Of signed calls. */
+  readonly nonces: UsedNonces;
   /** What the operator's module registered, once the threads have loaded it. */
   readonly registered: () => readonly FunctionName[];
   /** Makes sure that the parameters of a served model are here. */
@@ -36,6 +39,8 @@ export interface TrainerSettings {
   readonly auth: "loopback" | "none";
   /** Where set, every call must carry it. */
   readonly token?: string | undefined;
+  /** Where set, every call must be signed with it. */
+  readonly secret?: string | undefined;
   /** False: what nobody registered is answered 501. */
   readonly builtins?: boolean | undefined;
   readonly bodyBytesMax: number;

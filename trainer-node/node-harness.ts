@@ -8,6 +8,7 @@ import { createApp } from "./app.ts";
 import { createBlobStore } from "./blobs/blob-store.ts";
 import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
+import { createUsedNonces } from "./http/signed-call.ts";
 import { createKeptAnswers } from "./idempotency/kept-answers.ts";
 import { createJobStore } from "./jobs/job-store.ts";
 import { createMetrics } from "./metrics.ts";
@@ -48,6 +49,7 @@ export async function startNode(
     functionsUrl?: string;
     builtins?: boolean;
     token?: string;
+    secret?: string;
     blobSources?: readonly string[];
   } = {},
 ): Promise<Node> {
@@ -78,6 +80,7 @@ export async function startNode(
     version: "test",
     auth: "loopback" as const,
     token: options.token,
+    secret: options.secret,
     builtins: options.builtins,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     streamBytesMax: options.streamBytesMax,
@@ -95,6 +98,7 @@ export async function startNode(
     budget,
     jobs: createJobStore({ clock: systemClock, random: systemRandom, limits: { jobsMax: 4, answerBytesMax: 1_000_000, keepMs: 60_000 } }),
     rounds: createClosedRounds({ clock: systemClock }),
+    nonces: createUsedNonces({ clock: systemClock }),
     keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
     registered: () => registered,
     fetchParameters: createParametersSource({

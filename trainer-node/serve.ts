@@ -13,6 +13,7 @@ import { readTrainerConfig, type TrainerConfig } from "./config.ts";
 import { loadDefaultDataset } from "./default-dataset.ts";
 import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
+import { createUsedNonces } from "./http/signed-call.ts";
 import { createKeptAnswers } from "./idempotency/kept-answers.ts";
 import { createJobStore } from "./jobs/job-store.ts";
 import { createMetrics } from "./metrics.ts";
@@ -51,6 +52,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
         limits: { jobsMax: config.TRAINER_JOBS_MAX, answerBytesMax: config.TRAINER_BYTES_BUDGET / 2, keepMs: JOB_KEEP_MS },
       }),
       rounds: createClosedRounds({ clock: systemClock }),
+      nonces: createUsedNonces({ clock: systemClock }),
       keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: IDEMPOTENCY_KEYS_MAX, bytesMax: config.TRAINER_BYTES_BUDGET / 4 }),
       registered: () => registered,
       fetchParameters: createParametersSource({
@@ -120,6 +122,7 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
     version,
     auth: config.TRAINER_AUTH,
     token: config.TRAINER_TOKEN,
+    secret: config.TRAINER_SECRET,
     builtins: config.TRAINER_BUILTINS === "on",
     bodyBytesMax: config.TRAINER_BODY_BYTES_MAX,
     streamBytesMax: config.TRAINER_STREAM_BYTES_MAX,

@@ -31,7 +31,9 @@ export interface Crowd {
 export async function startCrowd({ root, digits }: { root: string; digits: readonly string[] }): Promise<Crowd> {
   const python = await preparePython(root);
   const nodeCount = python === undefined ? MEMBERS : NODES;
-  const nodes = await Promise.all(Array.from({ length: nodeCount }, () => startTrainer()));
+  const nodes: Awaited<ReturnType<typeof startTrainer>>[] = [];
+  // One after the other: ten programs that start at once on a small machine all start late.
+  while (nodes.length < nodeCount) nodes.push(await startTrainer());
   const folder = mkdtempSync(join(tmpdir(), "tributary-crowd-"));
   const children: ChildProcess[] = [];
   const members: Member[] = [];

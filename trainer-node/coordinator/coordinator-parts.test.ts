@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { federationSettings, STRATEGIES } from "../../common/federation-settings.ts";
+import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { STRATEGY_NAMES } from "../compute/aggregators/registry.ts";
 import { inspectUpdate, OPAQUE, requireLayout } from "./inspect-update.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
 import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
 import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";
-import { signatureOf } from "./sign-call.ts";
 
 const model = (...values: number[]) =>
   encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");

@@ -4,8 +4,8 @@ import type { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
 import type { Clock } from "../../common/clock.ts";
 import type { Random } from "../../common/random.ts";
+import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
-import { SIGNATURE_HEADERS, signatureOf } from "./sign-call.ts";
 
 /** Whom a call goes to, and what opens its door. */
 export interface NodeAddress {
@@ -64,6 +64,7 @@ export function createNodeCalls({ clock, random }: { clock: Clock; random: Rando
         [SIGNATURE_HEADERS.signature]: signatureOf(node.secret, parts),
         [SIGNATURE_HEADERS.nonce]: parts.nonce,
         [SIGNATURE_HEADERS.timestamp]: parts.timestamp,
+        [SIGNATURE_HEADERS.bodySha256]: parts.bodySha256,
       },
       ...(body ? { body: body.content instanceof Uint8Array ? body.content : createReadStream(body.content.path) } : {}),
     };

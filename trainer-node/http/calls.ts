@@ -10,6 +10,7 @@ import { answerTypeOf, bodyTypeOf, CONTENT_TYPES } from "./body-types.ts";
 import { answerKnownJob, type IdempotentCall, idempotentCall } from "./idempotent-call.ts";
 import { onlyMethods } from "./methods.ts";
 import { type ReadBody, readBody } from "./read-body.ts";
+import { type SignedCall, signedCall } from "./signed-call.ts";
 
 const DRAINING_RETRY_SECONDS = 10;
 const BODY_IDLE_MS = 60_000;
@@ -32,13 +33,19 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
     refuseDraining(deps);
     const answerType = answerTypeOf(request.headers, bodyTypeOf(request.headers));
     const reservation = deps.budget.open();
+    const signed = signedCall(request, { secret: deps.settings.secret, nonces: deps.nonces, clock: deps.clock });
     const keyed = idempotentCall(request, operation, deps);
     let handedOn = false;
     try {
-      const body = await readBody(request, response, { ...bodyOptions(operation, deps, reservation), onChunk: keyed?.hash });
+      const body = await readBody(request, response, {
+        ...bodyOptions(operation, deps, reservation),
+        onChunk: bothOf(keyed?.hash, signed?.hash),
+      });
       if (keyed?.earlier) {
-        await answerAgain(response, body, { ...keyed, earlier: keyed.earlier }, deps);
+        await answerAgain(response, body, { ...keyed, earlier: keyed.earlier, signed }, deps);
       } else if (wantsJob(request) && deps.jobs) {
+        // A job is begun before its body is known to be the signed one.
+        if (signed) throw new TrainerError("VALIDATION_ERROR", "A node with TRAINER_SECRET does no asynchronous jobs.");
         handedOn = true;
         const id = await answerJob(request, response, { operation, body, answerType, reservation }, deps);
         keyed?.finish({ type: "job", id });
@@ -46,6 +53,7 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
         // Who named a key may leave and ask again, so the work goes on.
         const signal = keyed ? new AbortController().signal : clientLeft(response);
         const answer = await runCall(request, { operation, body, answerType, signal }, deps);
+        signed?.requireSameBody();
         keyed?.finish({ type: "answer", answer, answerType });
         sendAnswer(response, answer, answerType, deps);
       }
@@ -58,14 +66,25 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
   };
 }
 
+type OnChunk = ((chunk: Uint8Array) => void) | undefined;
+
+function bothOf(first: OnChunk, second: OnChunk): OnChunk {
+  if (!first || !second) return first ?? second;
+  return (chunk) => {
+    first(chunk);
+    second(chunk);
+  };
+}
+
 /** The answer this key had before, once the body is known to be the same; nothing is worked on. */
 async function answerAgain(
   response: Response,
   body: ReadBody,
-  { earlier }: { earlier: NonNullable<IdempotentCall["earlier"]> },
+  { earlier, signed }: { earlier: NonNullable<IdempotentCall["earlier"]>; signed: SignedCall | undefined },
   deps: TrainerDeps,
 ): Promise<void> {
   deps.metrics.countBytes("in", await body.sendRest(AbortSignal.abort()));
+  signed?.requireSameBody();
   const result = earlier();
   response.setHeader("Idempotent-Replayed", "true");
   if (result.type === "job") answerKnownJob(response, result.id, deps);

@@ -5,6 +5,7 @@ export const SIGNATURE_HEADERS = {
   signature: "x-tributary-signature",
   nonce: "x-tributary-nonce",
   timestamp: "x-tributary-timestamp",
+  bodySha256: "x-tributary-content-sha256",
 } as const;
 
 export interface SignedParts {
