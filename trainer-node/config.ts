@@ -20,6 +20,9 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       TRAINER_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
       /** Where set, training calls must be signed with it, as a federation does that was given the same as its participant's `secret`. */
       TRAINER_SECRET: z.string().min(16, "must have 16 characters or more").optional(),
+      /** A gateway to ask for work, with a federation's join token: for a node that nobody can call. */
+      TRAINER_JOIN_URL: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
+      TRAINER_JOIN_TOKEN: z.string().startsWith("join_", "must begin with join_").optional(),
       /** A module that registers functions (trainer-node/sdk.ts), as a path or file:// address. The threads load it. */
       TRAINER_FUNCTIONS: z.string().min(1).optional(),
       /** "off": what is not registered is answered 501, not by a built-in function. */
@@ -79,6 +82,7 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
     },
     environment,
   );
+  checkJoining(settings);
   if (settings.TRAINER_BYTES_BUDGET < settings.TRAINER_BODY_BYTES_MAX) {
     throw new ConfigError(["TRAINER_BYTES_BUDGET: must be at least TRAINER_BODY_BYTES_MAX, or the largest body could never be taken"]);
   }
@@ -90,4 +94,15 @@ function isPrefix(text: string): boolean {
   if (text.startsWith("file:///")) return true;
   const address = URL.parse(text);
   return address?.protocol === "https:" && address.href === text && text.endsWith("/") && address.username === "" && address.search === "";
+}
+
+function checkJoining(
+  settings: Readonly<Partial<Record<"TRAINER_JOIN_URL" | "TRAINER_JOIN_TOKEN" | "TRAINER_SECRET", string | undefined>>>,
+): void {
+  if ((settings.TRAINER_JOIN_URL === undefined) !== (settings.TRAINER_JOIN_TOKEN === undefined)) {
+    throw new ConfigError(["TRAINER_JOIN_URL, TRAINER_JOIN_TOKEN: give both or neither"]);
+  }
+  if (settings.TRAINER_JOIN_URL !== undefined && settings.TRAINER_SECRET !== undefined) {
+    throw new ConfigError(["TRAINER_SECRET: is for a node that is called; one that joins with TRAINER_JOIN_URL calls itself"]);
+  }
 }

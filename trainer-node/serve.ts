@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../common/clock.ts";
 import { ConfigError } from "../common/config.ts";
-import { createLogger } from "../common/logger.ts";
+import { createLogger, type Logger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
@@ -16,6 +16,7 @@ import type { FunctionName } from "./functions/registry.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
 import { createKeptAnswers } from "./idempotency/kept-answers.ts";
 import { createJobStore } from "./jobs/job-store.ts";
+import { startJoining } from "./join-loop.ts";
 import { createMetrics } from "./metrics.ts";
 import { createByteBudget } from "./pool/byte-budget.ts";
 import { type ComputePool, createPool } from "./pool/pool.ts";
@@ -69,16 +70,30 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       state: () => state,
     });
     const server = await startServer(app, { host: config.HOST, port: config.TRAINER_PORT, clock: systemClock });
+    let joining: ReturnType<typeof startJoining> | undefined;
     onShutdown(logger, async () => {
       state = "draining";
+      await joining?.stop();
       await server.stop(STOP_GRACE_MS);
       await pool.close();
     });
     registered = await warmUp(pool, config);
     if (state === "warming") state = "ready";
+    joining = joinIfTold(config, { port: server.port, logger });
     logger.info({ port: server.port, host: config.HOST, threads: config.TRAINER_THREADS, registered }, "ready");
     report({ type: "ready", port: server.port });
   });
+}
+
+function joinIfTold(
+  config: TrainerConfig,
+  { port, logger }: { port: number; logger: Logger },
+): ReturnType<typeof startJoining> | undefined {
+  const { TRAINER_JOIN_URL: url, TRAINER_JOIN_TOKEN: joinToken, HOST: host } = config;
+  if (url === undefined || joinToken === undefined) return undefined;
+  const isAnywhere = host === "0.0.0.0" || host === "::";
+  const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.TRAINER_TOKEN };
+  return startJoining({ url: url.replace(/\/+$/, ""), joinToken, own, clock: systemClock, logger });
 }
 
 async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonly FunctionName[]> {

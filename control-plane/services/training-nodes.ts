@@ -76,8 +76,9 @@ export function trainingNodeHandlers(
         const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
         if (!federation || !place) throw new AppError("UNAUTHORIZED", "This join token is not valid.");
         const participants = federation.participants.map((one) => (one.id === place.id ? { ...one, joined: true } : one));
-        const told = place.joined ? [] : [{ type: "participant.joined", data: { participantId: place.id } }];
-        await putFederation(tx, { ...federation, participants }, told, now);
+        // It asks again and again; only the first time is news.
+        const joined = [{ type: "participant.joined", data: { participantId: place.id } }];
+        if (!place.joined) await putFederation(tx, { ...federation, participants }, joined, now);
         return { federationId: federation.id, participantId: place.id, secret: deps.secrets.open(place.sealedSecret).toString() };
       });
     },

@@ -195,3 +195,29 @@ test("nodes have a history and a door, which takes the caller's key and gives th
     expect((await call(system.url, "GET", `/training/nodes/${node.id}${path}`, { key: other.key })).status).toBe(404);
   }
 });
+
+test("a participant behind a wall joins with its token, asks for its work and is paid like the others", async () => {
+  const created = await ask("POST", "", {
+    task,
+    rounds: 3,
+    minResults: 2,
+    budgetNanoUsd: 100,
+    participants: [{ url: nodes[0]?.url }, { join: true, organizationId: other.organizationId }],
+  });
+  const { federation, joinTokens } = created.body;
+  expect(joinTokens).toHaveLength(1);
+  const waiting = await federationWhen(system, { token: tenant.token, id: federation.id, isDone: ({ state }) => state === "waiting" });
+  expect(waiting.waitingFor).toBe("participants: has 1 of 2");
+  const refused = await call(system.url, "GET", "/training/join/work", { token: `join_${"x".repeat(43)}` });
+  expect(refused.status).toBe(401);
+  const joined = await startTrainer({ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinTokens[0] });
+  nodes.push(joined);
+  const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: 50_000 });
+  expect(done).toMatchObject({ state: "completed", head: { round: 3 } });
+  const { body } = await ask("GET", `/${federation.id}/rounds`);
+  for (const { participants } of body.data) {
+    expect(participants).toMatchObject([{ state: "accepted" }, { state: "accepted" }]);
+    expect(participants[1].reward).toBeGreaterThan(0);
+  }
+  expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, remade: 3 });
+});

@@ -6,16 +6,19 @@ import { TrainerError } from "../errors.ts";
 import { errorResponse } from "../http/error-response.ts";
 import { onlyMethods } from "../http/methods.ts";
 import type { BlobFolder } from "./blob-folder.ts";
+import { joinedRoutes } from "./joined-routes.ts";
+import type { JoinedWork } from "./joined-work.ts";
 import type { Verification } from "./verify.ts";
 
 export interface CoordinatorDoors {
   readonly blobs: BlobFolder;
+  readonly work: JoinedWork;
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   readonly logger: Logger;
 }
 
 /** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
-export function createCoordinatorApp({ blobs, verify, logger }: CoordinatorDoors): Express {
+export function createCoordinatorApp({ blobs, work, verify, logger }: CoordinatorDoors): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -27,6 +30,7 @@ export function createCoordinatorApp({ blobs, verify, logger }: CoordinatorDoors
     response.once("close", () => left.abort());
     response.json(await verify(String(request.params["id"]), left.signal));
   });
+  app.use(joinedRoutes({ work, blobs }));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);
   });

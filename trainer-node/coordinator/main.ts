@@ -10,6 +10,7 @@ import { openBlobFolder } from "./blob-folder.ts";
 import { readCoordinatorConfig } from "./config.ts";
 import { startCoordinator } from "./coordinator.ts";
 import { createCoordinatorApp } from "./http.ts";
+import { createJoinedWork, eitherWay } from "./joined-work.ts";
 import { createNodeCalls } from "./node-call.ts";
 import { createParticipants } from "./participants.ts";
 import { verifyFederation } from "./verify.ts";
@@ -24,10 +25,12 @@ await runMain("tributary coordinator", async () => {
   const blobs = openBlobFolder({ folder: config.blobFolder, bytesMax: config.blobBytesMax });
   const aggregation = createAggregation({ blobs, recordBytes: config.recordBytes, logger });
   const nodes = createNodeCalls({ clock, random });
-  const participants = createParticipants({ call: nodes.call, blobs });
+  const work = createJoinedWork({ clock });
+  const participants = eitherWay(createParticipants({ call: nodes.call, blobs }), work.participants);
   const deps = { participants, aggregation, blobs, clock, random, logger, callsMax: config.callsMax };
   const app = createCoordinatorApp({
     blobs,
+    work,
     logger,
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });

@@ -1,0 +1,97 @@
+import type { Clock } from "../common/clock.ts";
+import type { Logger } from "../common/logger.ts";
+import type { JoinedTask } from "./coordinator/joined-work.ts";
+
+export interface JoinOptions {
+  /** Of the gateway: the only place this node ever calls. */
+  readonly url: string;
+  readonly joinToken: string;
+  /** This node's own door, and what opens it. */
+  readonly own: { readonly url: string; readonly token: string | undefined };
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const RETRY_MS = { first: 500, max: 10_000 };
+
+/** A node that nobody can call takes part all the same: it asks for work, does it at its own door, and brings it back. */
+export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
+  const { clock, logger } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const loop = (async () => {
+    let delayMs = RETRY_MS.first;
+    while (!signal.aborted) {
+      try {
+        const task = await nextTask(options, signal);
+        delayMs = RETRY_MS.first;
+        if (task) await doTask(options, task, signal);
+      } catch (thrown) {
+        if (signal.aborted) return;
+        logger.warn({ error: String(thrown), retryMs: delayMs }, "no work could be had");
+        await clock.sleep(delayMs, signal).catch(() => {});
+        delayMs = Math.min(RETRY_MS.max, delayMs * 2);
+      }
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await loop;
+    },
+  };
+}
+
+async function nextTask({ url, joinToken }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
+  const answer = await fetch(`${url}/training/join/work`, { headers: bearer(joinToken), signal });
+  if (answer.status === 204) return undefined;
+  if (!answer.ok) throw new Error(`the gateway answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
+  return ((await answer.json()) as { task: JoinedTask }).task;
+}
+
+async function doTask(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<void> {
+  const { url, joinToken, logger } = options;
+  const { body, fields } = await work(options, task, signal).catch((thrown: unknown) => {
+    signal.throwIfAborted();
+    return { body: new Uint8Array(0), fields: { error: String(thrown).slice(0, 500) } };
+  });
+  const answer = await fetch(`${url}/training/join/work/${task.id}`, {
+    method: "POST",
+    headers: { ...bearer(joinToken), "content-type": "application/octet-stream", "x-result": JSON.stringify(fields) },
+    body: new Uint8Array(body),
+    signal,
+  });
+  // A round that was closed without us is no trouble of ours.
+  if (!answer.ok) logger.info({ task: task.id, round: task.round_id, status: answer.status }, "what was made is not wanted any more");
+}
+
+/** The node's own operation, through its own door: limits, queue and registered functions are the same as for everybody. */
+async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<{ body: Uint8Array; fields: object }> {
+  const { own } = options;
+  const isTrain = task.operation === "train";
+  const config = { dataset: task.dataset, config: task.config, format: "safetensors", round_id: task.round_id };
+  const answer = await fetch(`${own.url}/v1/${task.operation}`, {
+    method: "POST",
+    headers: {
+      ...(own.token === undefined ? {} : bearer(own.token)),
+      "content-type": "application/octet-stream",
+      accept: isTrain ? "application/octet-stream" : "application/json",
+      "x-train-config": Buffer.from(JSON.stringify(config)).toString("base64"),
+    },
+    body: new Uint8Array(await parametersOf(options, task, signal)),
+    signal,
+  });
+  if (!answer.ok) throw new Error(((await answer.json()) as { error?: string }).error ?? `status ${answer.status}`);
+  if (!isTrain) return { body: new Uint8Array(0), fields: (await answer.json()) as object };
+  const { num_samples, metrics } = JSON.parse(answer.headers.get("x-result") ?? "{}") as Record<string, unknown>;
+  return { body: await answer.bytes(), fields: { num_samples, metrics } };
+}
+
+async function parametersOf({ url, joinToken }: JoinOptions, { parameters }: JoinedTask, signal: AbortSignal): Promise<Uint8Array> {
+  if (parameters === null) return new Uint8Array(0);
+  const answer = await fetch(`${url}/training/join/blobs/${parameters}`, { headers: bearer(joinToken), signal });
+  if (!answer.ok) throw new Error(`the gateway answered ${answer.status} for the parameters`);
+  return answer.bytes();
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
