@@ -1,8 +1,12 @@
 import { AppError } from "../../common/errors.ts";
 import { newId } from "../../common/ids.ts";
-import type { InviteMemberResponse, TeamMember as TeamMemberMessage } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import type {
+  InviteMemberResponse,
+  TeamMember as TeamMemberMessage,
+  UpdateMemberResponse,
+} from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { manages, mayGrant } from "../domain/permissions.ts";
-import type { Invitation, Role, Team, User } from "../domain/records.ts";
+import type { Invitation, Role, Team, TeamMember, User } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { joinOrganization, joinTeam } from "../writes/accounts.ts";
@@ -36,6 +40,30 @@ export async function inviteToTeam(
   return { member, created: isNew, invitationLink: link && deps.config.mail.smtpUrl === undefined ? link : undefined };
 }
 
+/** Gives a member, or an invitation, another role. The last owner keeps his: a team without one could never be managed again. */
+export async function changeRole(
+  scope: WriteScope,
+  actor: Actor,
+  request: { teamId: string; memberId: string; role: string },
+): Promise<UpdateMemberResponse> {
+  const { tx, now, audit } = scope;
+  const { team, role: own } = await requireManagedTeam(tx, actor, request.teamId);
+  const role = requireRole(request.role);
+  if (!mayGrant(own, role)) throw new AppError("FORBIDDEN", `Your role in the team does not allow you to make an ${role}.`);
+  const invitation = await tx.get("invitations", request.memberId);
+  if (invitation?.teamId === team.id) {
+    await tx.put("invitations", { ...invitation, role });
+  } else {
+    const member = await requireChangeable(tx, { team, memberId: request.memberId, own, isLeaving: role !== "owner" });
+    await tx.put("teamMembers", { ...member, role });
+  }
+  await appendChange(tx, { kind: "team", subject: team.id }, now);
+  const { teamId, memberId } = request;
+  await audit({ action: "team.member.update", target: teamId, organizationId: team.organizationId, details: { memberId, role } });
+  const changed = (await memberMessages(tx, team.id, now)).find((member) => String(member.userId ?? member.memberId) === memberId);
+  return { member: changed };
+}
+
 /** Takes a person, or an invitation, off a team. The last owner stays: a team without one could never be managed again. */
 export async function removeFromTeam(scope: WriteScope, actor: Actor, request: { teamId: string; memberId: string }): Promise<void> {
   const { tx, now, audit } = scope;
@@ -57,18 +85,26 @@ export async function removeFromTeam(scope: WriteScope, actor: Actor, request: {
   });
 }
 
-async function removePerson(tx: Transaction, team: Team, memberId: string, ownRole: Role): Promise<void> {
-  const member = await tx.get("teamMembers", `${team.id}/${memberId}`);
-  if (!member) throw new AppError("NOT_FOUND", "The team has no such member.");
-  if (member.role === "owner") {
-    if (ownRole !== "owner") throw new AppError("FORBIDDEN", "Only an owner may remove an owner.");
-    const members = await collect(tx.scan("teamMembers", { index: "byTeam", equals: [team.id] }));
-    if (members.filter(({ role }) => role === "owner").length === 1) {
-      throw new AppError("VALIDATION_ERROR", "The last owner of a team cannot be removed; make another member owner first.");
-    }
-  }
+async function removePerson(tx: Transaction, team: Team, memberId: string, own: Role): Promise<void> {
+  const member = await requireChangeable(tx, { team, memberId, own, isLeaving: true });
   await tx.remove("teamMembers", member.id);
   await leaveOrganization(tx, team.organizationId, member.userId);
+}
+
+/** `isLeaving`: he is no owner afterwards. */
+async function requireChangeable(
+  tx: Transaction,
+  { team, memberId, own, isLeaving }: { team: Team; memberId: string; own: Role; isLeaving: boolean },
+): Promise<TeamMember> {
+  const member = await tx.get("teamMembers", `${team.id}/${memberId}`);
+  if (!member) throw new AppError("NOT_FOUND", "The team has no such member.");
+  if (member.role !== "owner" || !isLeaving) return member;
+  if (own !== "owner") throw new AppError("FORBIDDEN", "Only an owner may demote or remove an owner.");
+  const members = await collect(tx.scan("teamMembers", { index: "byTeam", equals: [team.id] }));
+  if (members.filter(({ role }) => role === "owner").length === 1) {
+    throw new AppError("VALIDATION_ERROR", "The last owner of a team cannot be removed; make another member owner first.");
+  }
+  return member;
 }
 
 // Whoever came into the organisation by a team, and is in none of its teams any more, is out of it.

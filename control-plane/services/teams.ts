@@ -7,6 +7,7 @@ import {
   RemoveMemberResponse,
   SetTeamBlockResponse,
   type TeamsServiceService,
+  UpdateMemberResponse,
   type UpdateTeamRequest,
   UpdateTeamResponse,
 } from "../../proto/gen/tributary/teams/v1/teams.ts";
@@ -21,7 +22,7 @@ import { followBudget } from "../writes/budgets.ts";
 import { appendChange } from "../writes/feed.ts";
 import { type Actor, requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
-import { inviteToTeam, removeFromTeam } from "./members.ts";
+import { changeRole, inviteToTeam, removeFromTeam } from "./members.ts";
 import { keyMessage, memberMessages, metaOf, pageOf, teamMessage, teamSpends } from "./messages.ts";
 import { requireManagedTeam, requireTeam, visibleTeamIds } from "./standing.ts";
 import { write } from "./write.ts";
@@ -35,6 +36,7 @@ export function teamsHandlers(deps: ControlDeps): Handlers {
     getTeam: getTeam(deps),
     updateTeam: updateTeam(deps),
     inviteMember: inviteMember(deps),
+    updateMember: updateMember(deps),
     removeMember: removeMember(deps),
     setTeamBlock: setTeamBlock(deps),
   };
@@ -118,6 +120,13 @@ const inviteMember =
     const actor = await requireActor(deps, context);
     await requireManagedTeam(deps.store, actor, request.teamId);
     return write(deps, context, { actor, codec: InviteMemberResponse }, (scope) => inviteToTeam(deps, scope, actor, request));
+  };
+
+const updateMember =
+  (deps: ControlDeps): Handlers["updateMember"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: UpdateMemberResponse }, (scope) => changeRole(scope, actor, request));
   };
 
 const removeMember =

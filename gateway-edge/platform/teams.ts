@@ -9,7 +9,7 @@ import { limitsChange, limitsOf } from "./rate-limits.ts";
 const tag = "Teams";
 
 export function teamOperations(deps: EdgeDeps): Operation[] {
-  return [listTeams(deps), createTeam(deps), inviteMember(deps), removeMember(deps), getTeam(deps), updateTeam(deps)];
+  return [listTeams(deps), createTeam(deps), inviteMember(deps), updateMember(deps), removeMember(deps), getTeam(deps), updateTeam(deps)];
 }
 
 const listTeams = ({ control }: EdgeDeps) =>
@@ -107,6 +107,22 @@ const inviteMember = ({ control }: EdgeDeps) =>
       const { member, created, invitationLink } = await control.teams.inviteMember({ teamId, email, role }, call.write());
       if (!created) call.setStatus(200);
       return { member: presentTeamMember(sent(member, "member")), created, invitationLink: invitationLink ?? null };
+    },
+  });
+
+const updateMember = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/gw/teams/update-member",
+    summary: "Give a member or an invitation another role; the last owner keeps his",
+    tag,
+    auth: "user",
+    body: schemas.updateMemberBody,
+    status: 200,
+    answer: schemas.updateMemberAnswer,
+    handler: async ({ body }, call) => {
+      const { member } = await control.teams.updateMember(body, call.write());
+      return { member: presentTeamMember(sent(member, "member")) };
     },
   });
 

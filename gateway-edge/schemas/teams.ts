@@ -32,7 +32,11 @@ export const inviteMemberAnswer = z.object({
   invitationLink: z.string().nullable(),
 });
 
-export const removeMemberBody = z.object({ teamId: id, memberId: z.union([id, z.int().min(1)], "must be a member id").transform(String) });
+const memberId = z.union([id, z.int().min(1)], "must be a member id").transform(String);
+export const updateMemberBody = z.object({ teamId: id, memberId, role: teamRole });
+export const updateMemberAnswer = z.object({ member: teamMemberRecord });
+
+export const removeMemberBody = z.object({ teamId: id, memberId });
 export const removeMemberAnswer = z.object({ removed: z.literal(true), teamId: z.string(), memberId: z.union([z.bigint(), z.string()]) });
 
 export const listOrganizationsAnswer = listOf(organizationRecord);

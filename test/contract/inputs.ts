@@ -94,6 +94,13 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
       { place: "body", field: "team_id", kinds: ["teamId"] },
     ],
   },
+  "post /api/gw/teams/update-member": {
+    example: ({ teamId, memberId }) => ({ body: { teamId, memberId, role: "member" } }),
+    ids: [
+      { place: "body", field: "teamId", kinds: ["teamId"] },
+      { place: "body", field: "memberId", kinds: ["memberId", "invitationId"] },
+    ],
+  },
   "post /api/gw/teams/remove-member": {
     example: ({ teamId, memberId }) => ({ body: { teamId, memberId } }),
     ids: [

@@ -279,6 +279,7 @@ describe("ledger and audit", () => {
       ["team.create", "POST", "/api/gw/teams", { name: "Audited" }, token],
       ["team.update", "PATCH", `/api/gw/teams/${teamId}`, { rpm: 1000 }, token],
       ["team.member.invite", "POST", "/api/gw/teams/invite-member", { teamId, email: guest.email }, token],
+      ["team.member.update", "POST", "/api/gw/teams/update-member", { teamId, memberId: guest.userId, role: "admin" }, token],
       ["team.member.remove", "POST", "/api/gw/teams/remove-member", { teamId, memberId: guest.userId }, token],
       ["key.create", "POST", "/api/gw/api-keys", { name: "Audited", team_id: teamId }, token],
       ["key.update", "POST", "/api/api-keys/update", { token: owner.keyId, name: "Audited" }, token],

@@ -23,6 +23,8 @@ const invite = (token: string, teamId: string, email: string, role?: string) =>
   ask("POST", "/api/gw/teams/invite-member", { token, body: { teamId, teamName: "as shown", email, ...(role ? { role } : {}) } });
 const remove = (token: string, teamId: string, memberId: string | number) =>
   ask("POST", "/api/gw/teams/remove-member", { token, body: { teamId, memberId } });
+const setRole = (token: string, teamId: string, memberId: string | number, role: string) =>
+  ask("POST", "/api/gw/teams/update-member", { token, body: { teamId, memberId, role } });
 const teamOf = async (token: string, id: string) => (await ask("GET", `/api/gw/teams/${id}`, { token })).body.team;
 const activate = (token: string, id: string) => ask("PUT", "/api/gw/organizations", { token, body: { id, active: true } });
 
@@ -156,6 +158,34 @@ describe("invitations", () => {
   test("both spellings of the team's id are taken", async () => {
     const body = { team_id: tenant.teamId, team_name: "x", email: "spelled@example.org", role: "member" };
     expect((await ask("POST", "/api/gw/teams/invite-member", { token: tenant.token, body })).status).toBe(201);
+  });
+});
+
+describe("roles", () => {
+  test("a member's role and an invitation's are changed, and work as the new one", async () => {
+    const [teamId, guest, other] = [await newTeam(), await newTenant(system), await newTenant(system)];
+    await invite(tenant.token, teamId, guest.email, "member");
+    expectError(await invite(guest.token, teamId, other.email), 403, "FORBIDDEN");
+    const answer = await setRole(tenant.token, teamId, guest.userId, "admin");
+    records.expectShape(records.teamMember, answer.body.member);
+    expect([answer.status, answer.body.member.role]).toEqual([200, "admin"]);
+    expect((await invite(guest.token, teamId, other.email)).status).toBe(201);
+    const { member } = (await invite(tenant.token, teamId, `waits-${Date.now()}@example.org`)).body;
+    expect((await setRole(tenant.token, teamId, member.memberId, "owner")).body.member).toMatchObject({ role: "owner", status: "invited" });
+  });
+
+  test("nobody gives more than he has, an admin demotes no owner, and the last owner stays one", async () => {
+    const [teamId, guest] = [await newTeam(), await newTenant(system)];
+    await invite(tenant.token, teamId, guest.email, "admin");
+    expectError(await setRole(guest.token, teamId, guest.userId, "owner"), 403, "FORBIDDEN");
+    expectError(await setRole(guest.token, teamId, tenant.userId, "member"), 403, "FORBIDDEN");
+    expectError(await setRole(tenant.token, teamId, tenant.userId, "admin"), 400, "VALIDATION_ERROR");
+    expectError(await setRole(tenant.token, teamId, guest.userId, "king"), 400, "VALIDATION_ERROR", "role");
+    expectError(await setRole(tenant.token, teamId, 999_999, "member"), 404, "NOT_FOUND");
+    await setRole(tenant.token, teamId, guest.userId, "owner");
+    expect((await setRole(guest.token, teamId, tenant.userId, "member")).status).toBe(200);
+    // The organisation is still his: he manages its teams by that.
+    expect((await teamOf(tenant.token, teamId)).members).toContainEqual(expect.objectContaining({ userId: tenant.userId, role: "member" }));
   });
 });
 

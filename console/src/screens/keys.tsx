@@ -94,7 +94,7 @@ function columns(onDeed: (deed: Deed) => void): Column<ApiKey>[] {
     { title: "Team", cell: (key) => <Text size="sm">{key.teamName}</Text>, wideOnly: true },
     { title: "State", cell: (key) => <StateBadge state={key.status} /> },
     { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
-    { title: "Spend, 30 days", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true },
+    { title: "Spend, 30 days", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true, wideOnly: true },
     { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
     { title: "Actions", cell: (apiKey) => <KeyMenu apiKey={apiKey} onDeed={onDeed} />, isNumber: true },
   ];

@@ -6,7 +6,7 @@ import { post } from "../../api/client.ts";
 import type { TeamDetail, TeamMember } from "../../api/types.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
-import { Failure, notifyDone } from "../../components/failure.tsx";
+import { Failure, notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { ago } from "../../format/words.ts";
@@ -28,13 +28,14 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
             {member.name ?? member.email}
           </Text>
           <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {member.status === "invited" && "invited, "}
             {member.email}
           </Text>
         </div>
       ),
     },
-    { title: "Role", cell: (member) => <Text size="sm">{member.role}</Text> },
-    { title: "State", cell: (member) => <StateBadge state={member.status} /> },
+    { title: "Role", cell: (member) => <RoleSelect team={team} member={member} /> },
+    { title: "State", cell: (member) => <StateBadge state={member.status} />, wideOnly: true },
     { title: "Since", cell: (member) => <Text size="sm">{ago(member.joinedAt ?? member.invitedAt)}</Text>, wideOnly: true },
     {
       title: "Actions",
@@ -58,6 +59,28 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
       />
       {leaving && <Remove team={team} member={leaving} onClose={() => setLeaving(undefined)} />}
     </Stack>
+  );
+}
+
+function RoleSelect({ team, member }: { team: TeamDetail; member: TeamMember }) {
+  const queryClient = useQueryClient();
+  const { mutate, isPending } = useMutation({
+    mutationFn: (role: string) => post("/api/gw/teams/update-member", { teamId: team.id, memberId: member.memberId, role }),
+    onSuccess: () => notifyDone(`The role of ${member.email} is changed.`),
+    onError: notifyFailure,
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ["team"] }),
+  });
+  return (
+    <Select
+      size="xs"
+      w={104}
+      aria-label={`Role of ${member.email}`}
+      data={["member", "admin", "owner"]}
+      value={member.role}
+      disabled={isPending}
+      allowDeselect={false}
+      onChange={(role) => role && role !== member.role && mutate(role)}
+    />
   );
 }
 
