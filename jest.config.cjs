@@ -8,6 +8,7 @@ module.exports = {
     "<rootDir>/gateway-edge",
     "<rootDir>/trainer-node",
     "<rootDir>/cli",
+    "<rootDir>/console/src",
     "<rootDir>/scripts",
     "<rootDir>/test",
   ],

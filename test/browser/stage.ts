@@ -7,7 +7,7 @@ import { launchChromium } from "./chromium.ts";
 
 export const SCREENS_FOLDER = resolve(import.meta.dirname, "__screens__");
 const CONSOLE_PAGE = resolve(import.meta.dirname, "../../console/dist/index.html");
-const ACTION_MAX_MS = 15_000;
+const ACTION_MAX_MS = 25_000;
 
 /** What a page must never do, as it did it: an uncaught error, a refused script, a warning of React. */
 export interface Visitor {

@@ -9,6 +9,7 @@ import { Page } from "../components/page.tsx";
 import { Snippets } from "../components/snippets.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useBuy } from "../components/use-buy.ts";
+import { useHasScreen } from "../components/use-has-screen.ts";
 import { nanoOf } from "../format/money.ts";
 import { ago, count, formatMs } from "../format/words.ts";
 import { FirstCall } from "./start/first-call.tsx";
@@ -24,8 +25,9 @@ export function Screen() {
   const quota = useQuery({ ...quotaQuery, ...live });
   const logs = useQuery({ ...logsQuery({ pageSize: 1, status: "success" }), ...live });
   const teams = useQuery({ ...teamsQuery(), ...live });
-  const trained = useQuery({ queryKey: ["federations", "count"], queryFn: countFederations, refetchInterval: 10_000, retry: false });
-  const federations = typeof trained.data === "number" ? trained.data : undefined;
+  const trained = useQuery({ queryKey: ["federations", "trained"], queryFn: countTrained, refetchInterval: 10_000, retry: false });
+  const hasTraining = useHasScreen("/training");
+  const models = typeof trained.data === "number" ? trained.data : undefined;
   const failed = [keys, quota, logs, teams].find(({ error }) => error);
   const firstKey = keys.data?.data[0];
   const lastCall = logs.data?.data[0];
@@ -35,7 +37,7 @@ export function Screen() {
     hasCredit,
     lastCall !== undefined,
     (teams.data?.data ?? []).some(({ memberCount }) => memberCount > 1),
-    ...(federations === undefined ? [] : [federations > 0]),
+    ...(models === undefined ? [] : [models > 0]),
   ];
   const done = steps.filter(Boolean).length;
   return (
@@ -65,10 +67,19 @@ export function Screen() {
             Open {teams.data?.data[0]?.name ?? "the team"}
           </Button>
         </Step>
-        {federations !== undefined && (
-          <Step number={5} title="Train a model together" isDone={steps[4]} summary={count(federations, "federation")}>
+        {models !== undefined && (
+          <Step number={5} title="Train a model together" isDone={steps[4]} summary={`${count(models, "federation")} trained to the end.`}>
             <Text size="sm">
-              Participants train on their own data and share only what they learned. <Anchor href="/docs">See the training API</Anchor>.
+              Participants train on their own data and share only what they learned.{" "}
+              {hasTraining ? (
+                <Anchor component={Link} to="/training" inherit underline="always">
+                  Open training
+                </Anchor>
+              ) : (
+                <Anchor href="/docs#training" inherit underline="always">
+                  See the training API
+                </Anchor>
+              )}
             </Text>
           </Step>
         )}
@@ -77,10 +88,10 @@ export function Screen() {
   );
 }
 
-/** "none" where this server has no federations to offer. */
-async function countFederations(): Promise<number | "none"> {
+/** How many federations have come to their end; "none" where this server offers no training. */
+async function countTrained(): Promise<number | "none"> {
   try {
-    return (await get<{ meta: { total: number } }>("/training/federations", { pageSize: 1 })).meta.total;
+    return (await get<{ meta: { total: number } }>("/training/federations", { state: "completed", pageSize: 1 })).meta.total;
   } catch (error) {
     if (error instanceof ApiError && error.status >= 400 && error.status < 500) return "none";
     throw error;
