@@ -1,0 +1,157 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gwWith } from "../io-fixture.ts";
+
+// A coordinator by script: what a terminal shows while rounds happen depends on an order of events that a real one gives only by chance.
+
+let server: Server;
+let url: string;
+const asked: { method: string; path: string; body: string }[] = [];
+
+interface Script {
+  federation: object;
+  rounds: object[];
+}
+const participant = (state: string) => ({ participantId: "p", state, reward: 0 });
+const committed = (round: number, accuracy: number) => ({
+  round,
+  state: "committed",
+  accuracy,
+  budget: 0,
+  recordHash: "ab".repeat(32),
+  participants: [participant("accepted"), participant("accepted"), participant("straggler")],
+  openedAt: "2026-11-15T09:00:00.000Z",
+  committedAt: "2026-11-15T09:00:01.500Z",
+});
+const open = { round: 2, state: "training", participants: [participant("accepted"), participant("selected"), participant("selected")] };
+const federation = (state: string, head: number) => ({
+  id: "fed_1",
+  name: "digits",
+  state,
+  rounds: 3,
+  round: head + 1,
+  head: { round: head },
+});
+let script: Script;
+
+beforeAll(async () => {
+  server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await new Promise((listening) => server.once("listening", listening));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  asked.length = 0;
+});
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let body = "";
+  for await (const chunk of request) body += String(chunk);
+  const path = request.url ?? "";
+  asked.push({ method: request.method ?? "", path, body });
+  if (path.includes("/events")) return sendEvents(response, path);
+  const found = path.includes("/rounds")
+    ? { data: script.rounds, meta: { page: 1, pageSize: 100, total: script.rounds.length, totalPages: 1 } }
+    : path.includes("/verify")
+      ? { ok: false, rounds: 2, remade: 1, firstBad: { round: 2, reason: "its hash is not that of its content" } }
+      : { federation: script.federation, joinTokens: [] };
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify(found));
+}
+
+/** The first connection is cut after one event; the second goes on after it. */
+function sendEvents(response: ServerResponse, path: string): void {
+  response.setHeader("content-type", "text/event-stream");
+  if (path.includes("after=7")) {
+    script = { federation: federation("completed", 2), rounds: [committed(1, 0.5), committed(2, 0.875)] };
+    response.end('id: 8\nevent: round.committed\ndata: {"round":2}\n\nevent: end\ndata: {"state":"completed"}\n\n');
+  } else {
+    response.write(': following\n\nid: 7\nevent: round.training\ndata: {"round":2}\n\n');
+    setTimeout(() => response.destroy(), 50);
+  }
+}
+
+const gw = (line: string, terminal = false) =>
+  gwWith(line.split(" "), { terminal, columns: 60, env: { GW_API_URL: url, GW_TOKEN: "t", XDG_CONFIG_HOME: "/nonexistent" } });
+
+test("rounds --follow: committed rounds stay as lines, the open one is a bar, accuracy a curve; a cut connection is taken up where it ended", async () => {
+  script = { federation: federation("running", 1), rounds: [committed(1, 0.5), open] };
+  const { exit, out } = await gw("train rounds fed_1 --follow", true);
+  expect(exit).toBe(0);
+  expect(out.match(/^round {3}\d {2}committed .*$/gm)).toEqual([
+    "round   1  committed  2 of 3 updates (1 left out)  accuracy 50.0 %  1.5 s",
+    "round   2  committed  2 of 3 updates (1 left out)  accuracy 87.5 %  1.5 s",
+  ]);
+  expect(out).toContain("round   2  ███████░░░░░░░░░░░░░  1/3 training\n");
+  const last = out.slice(out.lastIndexOf("digits")).split("\n");
+  expect(last).toEqual(["digits  completed", "all        █████████████░░░░░░░  2/3 rounds", "accuracy   ▁█  87.5 %", ""]);
+  expect(asked.filter(({ path }) => path.includes("/events")).map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=7"]);
+});
+
+test("rounds --follow in a pipe: every event once, a line of JSON each", async () => {
+  script = { federation: federation("running", 1), rounds: [] };
+  const { exit, out } = await gw("train rounds fed_1 --follow");
+  expect([
+    exit,
+    out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ]).toEqual([
+    0,
+    [
+      { event: "round.training", round: 2 },
+      { event: "round.committed", round: 2 },
+      { event: "end", state: "completed" },
+    ],
+  ]);
+});
+
+test("a federation that failed ends the command with its reason, and a history that is wrong with 1", async () => {
+  script = { federation: { ...federation("failed", 0), failure: { code: "NO_QUORUM", message: "has 1 of 2" } }, rounds: [] };
+  const failed = await gw("train rounds fed_1 --follow --table");
+  expect([failed.exit, JSON.parse(failed.err)]).toMatchObject([1, { code: "NO_QUORUM", error: "has 1 of 2" }]);
+  const wrong = await gw("train verify fed_1");
+  expect([wrong.exit, JSON.parse(wrong.err).error]).toEqual([1, "The history is wrong: its hash is not that of its content"]);
+});
+
+test.each([
+  ["train list --state running", "GET", "/training/federations?state=running", ""],
+  ["train get fed_1", "GET", "/training/federations/fed_1", ""],
+  ["train rounds fed_1 --page 2", "GET", "/training/federations/fed_1/rounds?page=2", ""],
+  ["train pause fed_1", "POST", "/training/federations/fed_1/pause", "{}"],
+  ["train resume fed_1", "POST", "/training/federations/fed_1/resume", "{}"],
+  ["train stop fed_1 --yes", "POST", "/training/federations/fed_1/stop", "{}"],
+  [
+    "train publish fed_1 --model digits --input-price 1",
+    "POST",
+    "/training/federations/fed_1/publish",
+    '{"model":"digits","pricing":{"input":1000000000}}',
+  ],
+  ["train versions fed_1 --model digits", "GET", "/training/federations/fed_1/versions?model=digits", ""],
+  [
+    "train rollback fed_1 --model digits --to-version 1 --yes",
+    "POST",
+    "/training/federations/fed_1/rollback",
+    '{"model":"digits","version":1}',
+  ],
+  ["train nodes", "GET", "/training/nodes", ""],
+  ["train nodes get node_1", "GET", "/training/nodes/node_1", ""],
+  ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],
+  ["train nodes add --url http://127.0.0.1:9", "POST", "/training/nodes", '{"url":"http://127.0.0.1:9"}'],
+  ["train nodes remove node_1 --yes", "DELETE", "/training/nodes/node_1", ""],
+  [
+    'train create --participants http://a:1,http://b:1 --join 1 --task softmax --dataset digits --config {"epochs":2} --strategy krum --rounds 5 --deadline 1.5 --budget 0.01',
+    "POST",
+    "/training/federations",
+    '{"task":{"name":"softmax","config":{"epochs":2},"dataset":"digits"},"strategy":{"name":"krum"},"rounds":5,"budgetNanoUsd":10000000,"deadlineMs":1500,"participants":[{"url":"http://a:1"},{"url":"http://b:1"},{"join":true}]}',
+  ],
+])("%s is %s %s", async (line, method, path, body) => {
+  script = { federation: federation("running", 1), rounds: [] };
+  expect((await gw(line)).err).toBe("");
+  expect(asked).toEqual([{ method, path, body }]);
+});
+
+test("a federation without participants is refused before it is sent", async () => {
+  expect([(await gw("train create --rounds 3")).exit, asked]).toEqual([2, []]);
+});

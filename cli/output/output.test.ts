@@ -1,0 +1,49 @@
+import { painter } from "./paint.ts";
+import { bar } from "./progress.ts";
+import { sparkline } from "./sparkline.ts";
+import { table } from "./table.ts";
+import { shown, valueAt } from "./values.ts";
+
+const paint = (_tone: string, text: string) => text;
+
+test("money is exact down to the nano-USD, also where a double is not", () => {
+  expect(shown(9_007_199_254_740_993n, "usd")).toBe("$9007199.254740993");
+  expect(shown(-1n, "usd")).toBe("-$0.000000001");
+});
+
+test("what strangers wrote cannot move the cursor, colour the screen or turn the line round", () => {
+  expect(shown("a\u001b[2Jb\u0007\u202ec\nd")).toBe("a\ufffd[2Jb\ufffd\ufffdc d");
+});
+
+test("a table fits the terminal, and letters of two columns count as two", () => {
+  const rows = [{ name: "東京".repeat(20), count: 12n }];
+  const columns = [
+    { title: "name", at: "name" },
+    { title: "count", at: "count", as: "count" as const },
+  ];
+  const lines = table({ columns, rows, paint, width: 30 }).split("\n");
+  expect(lines[1]).toBe(`${"東京".repeat(5)}東…  ${" ".repeat(3)}12`.replace("  ", "  "));
+});
+
+test("a path goes into lists, and takes the first of its alternatives that is there", () => {
+  expect(valueAt({ data: [{ id: 1 }] }, "data.0.id")).toBe(1);
+  expect(valueAt({ a: null, b: 2 }, "a|b")).toBe(2);
+  expect(valueAt({}, "constructor.name")).toBeUndefined();
+});
+
+test("bars and curves stay in their bounds", () => {
+  expect([bar(5, 4, 4), bar(0, 0, 4), bar(-1, 4, 4)]).toEqual(["████", "░░░░", "░░░░"]);
+  expect([sparkline([0.1, 0.5, 0.9], 10), sparkline([1, 1], 10), sparkline([], 10), sparkline([1, 2, 3], 2)]).toEqual([
+    "▁▅█",
+    "▅▅",
+    "",
+    "▁█",
+  ]);
+});
+
+test("colour only where it is wanted", () => {
+  const terminal = { isTerminal: true, columns: 80, write: () => undefined };
+  expect(painter(terminal, {})("red", "x")).toBe("\u001b[31mx\u001b[0m");
+  for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) expect(painter(terminal, env)("red", "x")).toBe("x");
+  expect(painter({ ...terminal, isTerminal: false }, {})("red", "x")).toBe("x");
+});

@@ -1,0 +1,50 @@
+import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
+import type { Session } from "./session.ts";
+
+/** Everything under `gw admin`, by an administrator with a profile of his own. */
+export function adminTests(world: () => { session: Session }): void {
+  const as = (line: string) => `admin ${line} --profile admin`;
+  const json: Session["json"] = (line, options) => world().session.json(as(String(line)), options);
+  const gw: Session["gw"] = (line, options) => world().session.gw(as(String(line)), options);
+  const signUp = (email: string) =>
+    world().session.json(`--profile ${email} auth signup --email ${email} --password-stdin`, { stdin: "a good password\n" });
+
+  test("admin: users, limits, credits, blocks", async () => {
+    const login = `--profile admin auth login --email ${ADMIN_EMAIL} --password-stdin`;
+    await world().session.json(login, { stdin: `${ADMIN_PASSWORD}\n` });
+    const { user, organization, team } = await signUp("carol@example.org");
+    expect((await json("users --search carol")).data).toHaveLength(1);
+    expect((await json(`users get ${user.id}`)).user.email).toBe("carol@example.org");
+    expect((await json(`users update ${user.id} --name Carol --rpm 60`)).user).toMatchObject({ name: "Carol", rpm: 60 });
+    expect((await json(`orgs limits ${organization.id} --tpm 1000`)).organization.tpm).toBe(1000);
+    expect((await json(`orgs grant ${organization.id} --usd 2 --reference welcome`)).balance).toBe(2_000_000_000);
+    expect((await json(`orgs grant ${organization.id} --usd -0.5`)).balance).toBe(1_500_000_000);
+    expect((await json(`teams block ${team.id} --reason abuse`)).team).toMatchObject({ status: "blocked", blockedReason: "admin" });
+    expect((await json(`teams unblock ${team.id}`)).team.status).toBe("active");
+    expect((await gw(`users delete ${user.id} --yes`)).out).toContain('"deleted": true');
+    expect((await gw(`users get ${user.id}`)).exit).toBe(6);
+    expect((await json("audit --page-size 1")).data[0].action).toBe("user.delete");
+  });
+
+  test("admin: a provider and a model, priced, changed and taken away", async () => {
+    const { provider } = await json("providers create --name second --kind echo --key-stdin", { stdin: "a key nobody sees\n" });
+    expect((await json(`providers update ${provider.id} --name third`)).provider.name).toBe("third");
+    const { model } = await json(
+      `models create --name parrot --provider ${provider.id} --inference-model echo --input-price 0.5 --output-price 1.5`,
+    );
+    expect(model.pricing).toMatchObject({ input: 500_000_000, output: 1_500_000_000, version: 1 });
+    const changed = await json(`models update ${model.id} --input-price 1 --output-price 3 --status disabled`);
+    expect(changed.model).toMatchObject({ status: "disabled", pricing: { version: 2 } });
+    expect((await json("models --search parrot")).data).toHaveLength(1);
+    expect((await gw(`models delete ${model.id} --yes`)).exit).toBe(0);
+    expect((await gw(`providers delete ${provider.id} --yes`)).exit).toBe(0);
+    expect((await gw("providers -q")).out).not.toContain(provider.id);
+  });
+
+  test("admin: the books are right, also for whoever has only the master key", async () => {
+    const shown = await gw("ledger verify", { terminal: true });
+    expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^right +yes\n[\s\S]*sum \(must be 0\) +0\n/)]);
+    const replayed = await world().session.json("admin ledger replay --profile nobody", { env: { GW_API_KEY: MASTER_KEY } });
+    expect(replayed.rollups.equal).toBe(true);
+  });
+}

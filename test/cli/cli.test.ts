@@ -1,0 +1,268 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type System, startSystem } from "../helpers/system.ts";
+import { adminTests } from "./admin.ts";
+import { everyCommand, openSession, type Session, settled } from "./session.ts";
+import { terminalTests } from "./terminal.ts";
+
+let system: System;
+let session: Session;
+const gw: Session["gw"] = (...parts) => session.gw(...parts);
+const json: Session["json"] = (...parts) => session.json(...parts);
+
+beforeAll(async () => {
+  system = await startSystem({ trainer: true, env: { ALLOW_PRIVATE_WEBHOOKS: "true" } });
+  session = openSession(system.url, { GW_TRAINER_URL: system.trainerUrl });
+}, 60_000);
+afterAll(async () => {
+  session?.close();
+  await system?.stop();
+});
+
+const PASSWORD = "a good password";
+
+test("what is public works without any set-up, as a table on a terminal and as JSON in a pipe", async () => {
+  const shown = await gw("models", { terminal: true });
+  expect(shown.out.split("\n")).toEqual([
+    "NAME  PROVIDER  TYPE  CONTEXT  INPUT/M  OUTPUT/M  STATUS",
+    "echo  echo      chat  128,000    $1.00     $2.00  active",
+    "",
+  ]);
+  const piped = await json("models list --fields name,provider.name,pricing.input");
+  expect(piped).toEqual({
+    data: [{ name: "echo", "provider.name": "echo", "pricing.input": 1_000_000_000 }],
+    meta: { page: 1, pageSize: 20, total: 1, totalPages: 1 },
+  });
+  expect((await json("models get echo")).model).toMatchObject({ name: "echo", type: "chat" });
+  expect((await gw("models get nope")).exit).toBe(6);
+  expect((await json("providers list")).data[0]).toMatchObject({ name: "echo", kind: "echo" });
+  expect((await gw("providers -q")).out).toMatch(/^prov_\w+\n$/);
+});
+
+test("sign-up, log-out and log-in: the password comes from stdin or a prompt, the token is kept and never shown", async () => {
+  expect((await gw("auth me")).exit).toBe(4);
+  const made = await gw("auth signup --email ada@example.org --name Ada --password-stdin", { stdin: `${PASSWORD}\n` });
+  expect([made.exit, JSON.parse(made.out).user.email, made.out.includes("token")]).toEqual([0, "ada@example.org", false]);
+  expect((await json("auth me")).user).toMatchObject({ email: "ada@example.org", role: "user" });
+  expect((await json("auth refresh")).expiresAt).toMatch(/^20/);
+  const { out: token } = await gw("auth token");
+  expect(token).toMatch(/^ey\w+\.\w+/);
+  expect((await json("auth me", { env: { GW_TOKEN: token.trim(), GW_PROFILE: "elsewhere" } })).user.email).toBe("ada@example.org");
+  expect((await gw("auth logout")).exit).toBe(0);
+  expect((await gw("auth me")).exit).toBe(4);
+  const asked = await gw("auth login", { terminal: true, answers: ["ada@example.org", PASSWORD] });
+  expect([asked.exit, asked.asked]).toEqual([0, ["E-mail", "Password"]]);
+  const wrong = await gw("auth login --email ada@example.org --password-stdin", { stdin: "wrong password\n" });
+  expect([wrong.exit, JSON.parse(wrong.err)]).toMatchObject([4, { code: "UNAUTHORIZED", status: 401, retryable: false }]);
+  const changed = await gw("auth password --password-stdin --new-password-stdin", { stdin: `${PASSWORD}\nanother password\n` });
+  expect(changed.exit).toBe(0);
+  expect((await gw("auth login --email ada@example.org --password-stdin", { stdin: "another password\n" })).exit).toBe(0);
+  expect((await gw("auth reset-request --email nobody@example.org")).exit).toBe(0);
+  const reset = await gw("auth reset --token-stdin --password-stdin", { stdin: "no-such-token\nanother password\n" });
+  expect([4, 6, 7]).toContain(reset.exit);
+});
+
+test("a token in the second half of its life is renewed by the next command; one of another address is never sent", async () => {
+  const stored = () => JSON.parse(readFileSync(join(session.env["XDG_CONFIG_HOME"] ?? "", "gw/credentials.json"), "utf8")).profiles.default;
+  const [early, late] = [29, 31].map((minutes) => Date.now() + minutes * 60_000);
+  const { obtainedAt } = stored();
+  expect((await gw("auth me", { nowMs: () => early ?? 0 })).exit).toBe(0);
+  expect(stored().obtainedAt).toBe(obtainedAt);
+  expect((await gw("auth me", { nowMs: () => late ?? 0 })).exit).toBe(0);
+  expect(stored().obtainedAt).toBe(new Date(late ?? 0).toISOString());
+  const elsewhere = await gw(["auth", "me", "--api-url", system.hostedUrl]);
+  expect([elsewhere.exit, JSON.parse(elsewhere.err).code]).toEqual([4, "NOT_LOGGED_IN"]);
+});
+
+test("teams and organisations", async () => {
+  const made = await json("teams create --name Research");
+  const id = made.team.id;
+  expect((await json(`teams update ${id} --name Rivers --rpm 100 --max-budget 2.50 --budget-period monthly`)).team).toMatchObject({
+    name: "Rivers",
+    rpm: 100,
+    maxBudget: 2_500_000_000,
+  });
+  expect((await json(`teams update ${id} --rpm none`)).team.rpm).toBeNull();
+  const invited = await json(`teams invite --team ${id} --email bob@example.org --role member`);
+  expect(invited.member).toMatchObject({ email: "bob@example.org", status: "invited" });
+  const detail = await gw(`teams get ${id}`, { terminal: true });
+  expect(detail.out).toContain("bob@example.org");
+  const kept = await gw(`teams remove-member --team ${id} --member ${invited.member.memberId}`, { terminal: true, answers: [false] });
+  expect([kept.exit, kept.asked.length]).toEqual([3, 1]);
+  expect((await gw(`teams remove-member --team ${id} --member ${invited.member.memberId}`)).exit).toBe(2);
+  expect((await gw(`teams remove-member --team ${id} --member ${invited.member.memberId} --yes`)).exit).toBe(0);
+  expect((await json("teams")).data.map(({ name }: { name: string }) => name).sort()).toEqual(["Default", "Rivers"]);
+  const [organization] = (await json("orgs")).data;
+  expect((await json(`orgs update --timezone Europe/Berlin --low-balance 0.25`)).organization).toMatchObject({
+    timezone: "Europe/Berlin",
+    lowBalanceThreshold: 250_000_000,
+  });
+  expect((await json(`orgs use ${organization.id}`)).organization.isActive).toBe(true);
+});
+
+test("keys: shown once, kept on wish, named by id, and a name of several teams is asked for", async () => {
+  const several = await gw("keys create --name laptop");
+  expect([several.exit, JSON.parse(several.err).hint]).toMatchObject([2, expect.stringContaining("Default")]);
+  const made = await gw("keys create --name laptop --team Default --rpm 600 --save", { terminal: true });
+  expect(made.out).toMatch(/^secret +sk-\w{30,}\n/);
+  const listed = await gw("keys", { terminal: true });
+  expect(settled(listed.out).split("\n")).toEqual([
+    "ID                                     NAME    KEY         TEAM     STATUS  SPEND  LAST USED",
+    "key_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx  laptop  sk-...xxxx  Default  active  $0.00  -",
+    "",
+  ]);
+  const narrow = await gw("keys", { terminal: true, columns: 60 });
+  expect(Math.max(...narrow.out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
+  const other = await json("keys create --name spare --team Default");
+  expect((await json(["keys", "rename", other.apiKey.id, "second one"])).apiKey.name).toBe("second one");
+  expect((await json(`keys update ${other.apiKey.id} --models echo --tpm 5000`)).apiKey).toMatchObject({ models: ["echo"], tpm: 5000 });
+  const { out: rotated } = await gw(`keys rotate ${other.apiKey.id} --grace 60 --yes --quiet`);
+  expect(rotated).toMatch(/^sk-\w{30,}\n$/);
+  const dry = await json(`keys remove ${other.apiKey.id} --dry-run`);
+  expect(dry).toEqual({ method: "POST", url: `${system.url}/api/api-keys/remove`, body: { apiKey: other.apiKey.id } });
+  expect((await gw(`keys remove ${other.apiKey.id} --yes`)).exit).toBe(0);
+  expect((await gw(`keys remove ${other.apiKey.id} --yes`)).exit).toBe(6);
+  expect((await gw(["keys", "create", "--name", "", "--team", "Default"])).exit).toBe(7);
+});
+
+test("without credits a call is refused with a code of its own; a purchase mends it", async () => {
+  expect((await gw("balance", { terminal: true })).out).toBe("$0.00 (0 nano-USD), active\n");
+  const refused = await gw(["chat", "hello river"], { terminal: true });
+  expect([refused.exit, refused.err]).toEqual([
+    8,
+    expect.stringMatching(/^error: .*credits.*\(QUOTA_EXCEEDED, 429, request req_\w+\)\nhint: .*gw credits buy/),
+  ]);
+  const bought = await json("credits buy --usd 1.50 --idempotency-key once");
+  const again = await json("credits buy --usd 1.50 --idempotency-key once");
+  expect([bought.purchase.amount, again.purchase.id]).toEqual([1_500_000_000, bought.purchase.id]);
+  expect((await gw("credits buy")).exit).toBe(2);
+  expect((await json("credits history")).data).toHaveLength(1);
+  expect((await json(`credits receipt ${bought.purchase.id}`)).receipt.net).toBe(1_500_000_000);
+  expect((await json("credits ledger --type purchase")).data).toHaveLength(1);
+  expect((await json("quota")).quota).toMatchObject({ totalPurchased: 1_500_000_000, status: "active" });
+});
+
+test("chat: streamed on a terminal, one document in a pipe, a conversation that remembers, and no escape sequence of a model", async () => {
+  expect((await gw(["chat", "hello river"], { terminal: true })).out).toBe("hello river\n");
+  const piped = await gw("chat --model echo", { stdin: "from a pipe\n" });
+  expect(JSON.parse(piped.out).choices[0].message.content).toBe("from a pipe");
+  expect((await gw(["chat", "--no-stream", "at once"], { terminal: true })).out).toBe("at once\n");
+  expect((await json(["chat", "--platform", "by the platform"])).choices[0].message.content).toBe("by the platform");
+  const talk = await gw("chat --max-tokens 50", { terminal: true, answers: ["one", "two", "/new", "three", "/exit"] });
+  expect([talk.exit, talk.out]).toEqual([0, "one\ntwo\nthree\n"]);
+  // What was said before is part of the second question, and no longer of the third.
+  expect(talk.err.match(/\d+ tokens in/g)).toEqual(["1 tokens in", "3 tokens in", "1 tokens in"]);
+  expect(talk.err).toContain("1 tokens in, 1 out, $0.000003");
+  expect((await gw(["chat", "red \u001b[31m text"], { terminal: true })).out).not.toContain("\u001b");
+  expect((await gw("chat --model nope hello")).exit).toBe(6);
+  expect((await gw("chat")).exit).toBe(2);
+  expect((await gw("chat hello", { env: { GW_API_KEY: "sk-wrong" } })).exit).toBe(4);
+});
+
+test("logs and usage: the same sums, one call explained down to its ledger entry", async () => {
+  const listed = await json("logs --page-size 2");
+  const usage = await json("usage --by model");
+  expect(listed.data).toHaveLength(2);
+  expect(listed.meta.totals).toEqual(usage.meta.totals);
+  expect((await json("logs --all")).data).toHaveLength(listed.meta.total);
+  const { out } = await gw(["logs", "explain", listed.data.at(-1).id], { terminal: true });
+  expect(settled(out)).toMatch(/^call_x+ {2}\/v1\/chat\/completions, streamed\noutcome +success, HTTP 200\n/);
+  expect(out).toMatch(/output +\d+ at \$2\.00 a million\ncost +\$0\.\d+ \([\d,]+ nano-USD\), price version 1/);
+  expect(out).toMatch(/ledger +entry \d+, hash [0-9a-f]{64}/);
+  expect((await json(["logs", "receipt", listed.data[0].id])).algorithm).toBe("Ed25519");
+  expect((await gw("logs explain call_nope")).exit).toBe(6);
+  expect((await gw("logs --csv")).out.split("\n")[0]).toMatch(/^id,createdAt,/);
+  expect((await gw("logs --status nope")).exit).toBe(2);
+});
+
+test("logs --follow shows a call soon after it was made, as a line of JSON, and ends at Ctrl-C with 130", async () => {
+  const interrupt = new AbortController();
+  const following = gw("logs --follow", { signal: interrupt.signal });
+  await gw(["chat", "seen while followed"]);
+  const { meta } = await json("logs --page-size 1");
+  setTimeout(() => interrupt.abort(), 2500);
+  const { exit, out } = await following;
+  const rows = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect([exit, rows.length]).toEqual([130, meta.total]);
+});
+
+test("webhooks", async () => {
+  const made = await json("webhooks create --url https://127.0.0.1:9/hook --events key.created,key.removed");
+  expect(made.secret).toMatch(/^whsec_/);
+  expect((await json("webhooks")).data).toHaveLength(1);
+  expect((await json(`webhooks test ${made.webhook.id}`)).delivery.type).toBe("webhook.test");
+  expect((await json(`webhooks deliveries ${made.webhook.id}`)).data).toHaveLength(1);
+  expect((await gw(`webhooks remove ${made.webhook.id} --yes`)).exit).toBe(0);
+});
+
+test("what only administrators may do is a code of its own for everybody else", async () => {
+  expect((await gw("admin users")).exit).toBe(5);
+});
+
+test("api reaches any operation, as the person or with the key", async () => {
+  expect((await json("api GET /api/auth/me")).user.email).toBe("ada@example.org");
+  expect((await json("api get /v1/models")).object).toBe("list");
+  const sent = await json(["api", "POST", "/v1/chat/completions", "-d", "@-"], {
+    stdin: '{"model":"echo","messages":[{"role":"user","content":"raw"}]}',
+  });
+  expect(sent.choices[0].message.content).toBe("raw");
+  const stream = await gw([
+    "api",
+    "POST",
+    "/v1/chat/completions",
+    "-d",
+    '{"model":"echo","stream":true,"messages":[{"role":"user","content":"raw"}]}',
+  ]);
+  expect(stream.out.trimEnd().endsWith("data: [DONE]")).toBe(true);
+  expect((await gw("api GET /api/auth/me --as none")).exit).toBe(4);
+  expect((await gw("api FETCH /x")).exit).toBe(2);
+  expect((await gw("api GET /api/gw/teams -i")).out).toMatch(/^HTTP 200\n/);
+});
+
+test("settings: flag before environment before profile before default, and doctor names what is wrong", async () => {
+  expect((await gw("config set model echo")).exit).toBe(0);
+  expect((await gw("config get model -q")).out).toBe("echo\n");
+  expect((await gw("--profile other config set api-url http://127.0.0.1:9")).exit).toBe(0);
+  expect((await gw("--profile other config get api-url -q", { env: { GW_API_URL: "" } })).out).toBe("http://127.0.0.1:9\n");
+  expect((await json("config profiles")).data.map(({ profile }: { profile: string }) => profile)).toEqual(["default", "other"]);
+  expect((await json("config show")).data).toContainEqual({ setting: "api-url", value: system.url, from: "GW_API_URL" });
+  expect((await gw("config unset model")).exit).toBe(0);
+  expect((await gw("config get model")).exit).toBe(6);
+  expect((await gw("config set nope 1")).exit).toBe(2);
+  expect((await gw("config use default")).exit).toBe(0);
+  const healthy = await json("doctor");
+  expect(healthy.data.map(({ check, result }: { check: string; result: string }) => `${check} ${result}`)).toEqual(
+    ["settings", "server", "clock", "log-in", "API key", "credits", "trainer"].map((check) => `${check} ok`),
+  );
+  expect((await gw("doctor", { nowMs: () => Date.now() + 120_000 })).exit).toBe(1);
+  expect((await gw("doctor --api-url http://127.0.0.1:9")).exit).toBe(9);
+  expect((await gw("balance --api-url http://127.0.0.1:9", { env: { GW_TOKEN: "x" } })).exit).toBe(9);
+  expect((await json("version")).server.title).toBe("Tributary");
+});
+
+test("conform: every operation of the documents passes here, and a server that has none of them fails", async () => {
+  const passed = await gw(["conform", system.url, "--hosted-url", system.hostedUrl, "--only", "platform,gateway,hosted,participant"]);
+  const { data, meta } = JSON.parse(passed.out);
+  expect(data.filter(({ result }: { result: string }) => result !== "pass")).toEqual([]);
+  expect([passed.exit, meta.failed, meta.passed]).toEqual([0, 0, 76]);
+  const failing = await gw(["conform", system.url, "--trainer-url", system.url, "--only", "participant", "--failed"]);
+  expect([failing.exit, JSON.parse(failing.out).meta]).toMatchObject([1, { passed: 0, failed: 3 }]);
+});
+
+test("help is data too, and a wrong word is a usage error", async () => {
+  expect(JSON.parse((await gw("help --json")).out).commands.length).toBeGreaterThan(15);
+  expect((await gw("help keys create")).out).toContain("POST /api/gw/api-keys");
+  expect((await gw("keys create --nope")).exit).toBe(2);
+  expect((await gw("nope")).exit).toBe(2);
+  expect((await gw("--help")).exit).toBe(0);
+});
+
+adminTests(() => ({ session }));
+terminalTests(() => ({ session, system }));
+
+test("every command was run, but those of training, which have a suite of their own", () => {
+  expect(everyCommand.filter((command) => !session.used.has(command) && !command.startsWith("train "))).toEqual([]);
+});

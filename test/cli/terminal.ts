@@ -1,0 +1,79 @@
+import { execFile } from "node:child_process";
+import { join, resolve } from "node:path";
+import type { System } from "../helpers/system.ts";
+import type { Session } from "./session.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const launcher = join(root, "bin/gw");
+const CHILD_MAX_MS = 50_000;
+
+interface Ended {
+  readonly exit: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** The program itself, started as people start it: in a pipe and on a pseudo-terminal. */
+export function terminalTests(world: () => { session: Session; system: System }): void {
+  const start = (file: string, words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    new Promise<Ended>((done) => {
+      const { NO_COLOR: _off, ...inherited } = process.env;
+      const options = { env: { ...inherited, ...world().session.env, TERM: "xterm", ...env }, timeout: CHILD_MAX_MS };
+      const child = execFile(file, words, options, (error, out, err) => done({ exit: error === null ? 0 : Number(error.code), out, err }));
+      child.stdin?.end();
+    });
+  const onTerminal = (steps: readonly [string, string][], words: readonly string[], env?: Readonly<Record<string, string>>) =>
+    start("python3", [join(root, "test/cli/on_terminal.py"), JSON.stringify(steps), launcher, ...words], env);
+
+  test("the launcher starts it on the right Node, data on stdout and the rest on stderr, and passes the exit code on", async () => {
+    const [listed, refused] = await Promise.all([
+      start(launcher, ["keys", "-q"]),
+      start(launcher, ["keys", "remove", "key_nope", "--yes"]),
+    ]);
+    expect([listed.exit, listed.out, listed.err]).toEqual([0, expect.stringMatching(/^(key_\w+\n)+$/), ""]);
+    expect([refused.exit, refused.out, JSON.parse(refused.err).code]).toEqual([6, "", "NOT_FOUND"]);
+  });
+
+  test("on a terminal: a password is asked for and not echoed, states have colours, and NO_COLOR takes them away", async () => {
+    const login = await onTerminal(
+      [
+        ["E-mail", "ada@example.org\r"],
+        ["Password", "another password\r"],
+      ],
+      ["auth", "login"],
+    );
+    expect([login.exit, login.out.includes("another password")]).toEqual([0, false]);
+    expect(login.out).toContain("Logged in until");
+    const [coloured, plain] = await Promise.all([onTerminal([], ["models"]), onTerminal([], ["models"], { NO_COLOR: "1" })]);
+    expect(coloured.out).toContain("\u001b[32mactive\u001b[0m");
+    expect(plain.out).not.toContain("\u001b[");
+  });
+
+  test("on a terminal: a conversation, a removal that is not confirmed, and progress while conform works", async () => {
+    const [talk, kept, conform] = await Promise.all([
+      onTerminal(
+        [
+          ["you", "hello\r"],
+          ["tokens in", ""],
+          ["you", "/exit\r"],
+        ],
+        ["chat"],
+      ),
+      onTerminal([["for good?", "n\r"]], ["keys", "remove", "key_nope"]),
+      onTerminal([], ["conform", world().system.url, "--only", "platform"]),
+    ]);
+    expect([talk.exit, talk.out]).toEqual([0, expect.stringMatching(/hello\r\n[\s\S]*1 tokens in, 1 out/)]);
+    expect([kept.exit, kept.out]).toEqual([3, expect.stringContaining("Cancelled; nothing was changed.")]);
+    expect([conform.exit, conform.out]).toEqual([0, expect.stringMatching(/█\S* 21\/22 \/api\/api-keys\/remove/)]);
+  });
+
+  test("completion for each shell knows the commands; bash takes it and completes", async () => {
+    const { session } = world();
+    const [bash, zsh, fish] = await Promise.all(["bash", "zsh", "fish"].map((shell) => session.gw(`completion ${shell}`)));
+    expect([zsh?.exit, zsh?.out.startsWith("#compdef gw")]).toEqual([0, true]);
+    expect(fish?.out).toContain(`complete -c gw -n 'test "$(__gw_path)" = "keys"' -f -a rotate`);
+    const ask = `${bash?.out}\nCOMP_WORDS=(gw --json admin users up); COMP_CWORD=4; _gw; echo "\${COMPREPLY[*]}"`;
+    expect((await start("bash", ["-c", ask])).out).toBe("update\n");
+    expect((await session.gw("completion csh")).exit).toBe(2);
+  });
+}
