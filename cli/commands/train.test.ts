@@ -71,12 +71,16 @@ function sendEvents(response: ServerResponse, path: string): void {
   }
 }
 
+/** The cursor goes up and what is below it is erased, before lines are drawn again. */
+const ERASED = new RegExp(`${String.fromCharCode(27)}\\[\\d+[AJ]`, "g");
+
 const gw = (line: string, terminal = false) =>
   gwWith(line.split(" "), { terminal, columns: 60, env: { GW_API_URL: url, GW_TOKEN: "t", XDG_CONFIG_HOME: "/nonexistent" } });
 
 test("rounds --follow: committed rounds stay as lines, the open one is a bar, accuracy a curve; a cut connection is taken up where it ended", async () => {
   script = { federation: federation("running", 1), rounds: [committed(1, 0.5), open] };
-  const { exit, out } = await gw("train rounds fed_1 --follow", true);
+  const { exit, out: drawn } = await gw("train rounds fed_1 --follow", true);
+  const out = drawn.replaceAll(ERASED, "");
   expect(exit).toBe(0);
   expect(out.match(/^round {3}\d {2}committed .*$/gm)).toEqual([
     "round   1  committed  2 of 3 updates (1 left out)  accuracy 50.0 %  1.5 s",
