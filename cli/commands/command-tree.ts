@@ -1,9 +1,12 @@
 import type { Command } from "commander";
+import { operationOf } from "../operations/register.ts";
 
 export interface CommandNode {
   /** Without the program's own name: "keys create". */
   readonly path: string;
   readonly summary: string;
+  /** The HTTP operation it is; null where it is none, or several. */
+  readonly operation: string | null;
   readonly words: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
   readonly options: readonly { readonly flags: string; readonly description: string }[];
   readonly commands: readonly CommandNode[];
@@ -14,6 +17,7 @@ export function commandTree(command: Command, path = ""): CommandNode {
   return {
     path,
     summary: command.description(),
+    operation: operationOf.get(command) ?? null,
     words: command.registeredArguments.map((argument) => ({
       name: argument.name(),
       description: argument.description,

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gwWith } from "../io-fixture.ts";
+import { type CommandNode, everyNode } from "./command-tree.ts";
 
 // A coordinator by script: what a terminal shows while rounds happen depends on an order of events that a real one gives only by chance.
 
@@ -74,8 +75,12 @@ function sendEvents(response: ServerResponse, path: string): void {
 /** The cursor goes up and what is below it is erased, before lines are drawn again. */
 const ERASED = new RegExp(`${String.fromCharCode(27)}\\[\\d+[AJ]`, "g");
 
-const gw = (line: string, terminal = false) =>
-  gwWith(line.split(" "), { terminal, columns: 60, env: { GW_API_URL: url, GW_TOKEN: "t", XDG_CONFIG_HOME: "/nonexistent" } });
+const tried = new Set<string>();
+const gw = (line: string, terminal = false) => {
+  // A group's word alone stands for its list.
+  tried.add(line).add(line.replace(/^train (\w+).*/, "train $1 list"));
+  return gwWith(line.split(" "), { terminal, columns: 60, env: { GW_API_URL: url, GW_TOKEN: "t", XDG_CONFIG_HOME: "/nonexistent" } });
+};
 
 test("rounds --follow: committed rounds stay as lines, the open one is a bar, accuracy a curve; a cut connection is taken up where it ended", async () => {
   script = { federation: federation("running", 1), rounds: [committed(1, 0.5), open] };
@@ -139,6 +144,16 @@ test.each([
     "/training/federations/fed_1/rollback",
     '{"model":"digits","version":1}',
   ],
+  ["train models", "GET", "/training/models", ""],
+  ["train models versions a/b", "GET", "/training/models/a%2Fb/versions", ""],
+  ["train models rollback digits --yes", "POST", "/training/models/digits/rollback", "{}"],
+  ["train models split digits --to-version 2 --percent 10", "POST", "/training/models/digits/split", '{"version":2,"percent":10}'],
+  [
+    "train models publish --model digits --blob ab --task softmax --labels a,b",
+    "POST",
+    "/training/models",
+    '{"model":"digits","blob":"ab","task":{"task":"softmax","labels":["a","b"]}}',
+  ],
   ["train nodes", "GET", "/training/nodes", ""],
   ["train nodes get node_1", "GET", "/training/nodes/node_1", ""],
   ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],
@@ -154,6 +169,12 @@ test.each([
   script = { federation: federation("running", 1), rounds: [] };
   expect((await gw(line)).err).toBe("");
   expect(asked).toEqual([{ method, path, body }]);
+});
+
+test("every command of training is tried here", async () => {
+  const names = (await gw("help train --json")).out;
+  const leaves = everyNode(JSON.parse(names) as CommandNode).filter(({ commands }) => commands.length === 0);
+  expect(leaves.map(({ path }) => path).filter((path) => ![...tried].some((line) => line.startsWith(path)))).toEqual([]);
 });
 
 test("a federation without participants is refused before it is sent", async () => {

@@ -9,6 +9,7 @@ import type { View } from "../output/printer.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { createFields, readFederation } from "./train-create.ts";
+import { publishedView, publishFields, trainedModels, versionColumns } from "./trained-models.ts";
 
 const columns: readonly Column[] = [
   { title: "id", at: "id" },
@@ -66,8 +67,8 @@ const listRounds: OperationSpec = {
       { title: "state", at: "state", as: "state" },
       { title: "participants", at: "participants.length", as: "count" },
       { title: "accuracy", at: "accuracy", as: "percent" },
-      { title: "loss", at: "loss" },
-      { title: "epsilon", at: "epsilon" },
+      { title: "loss", at: "loss", as: "decimal" },
+      { title: "epsilon", at: "epsilon", as: "decimal" },
       { title: "paid", at: "budget", as: "usd" },
       { title: "committed", at: "committedAt", as: "time" },
       { title: "record", at: "recordHash" },
@@ -145,29 +146,13 @@ const operations: readonly OperationSpec[] = [
     auth: "either",
     fields: [
       federation,
-      given("--model <name>", "the name to call it by", "model", { ...required, question: "Name of the model" }),
+      ...publishFields,
       given("--round <n>", "of this round; the last where absent", "round", { kind: "integer" }),
-      given("--type <type>", "what it is for", "type", { choices: ["chat", "completion", "embedding", "moderation"] }),
       given("--labels <a,b>", "names of the classes, in their order", "labels", { kind: "list" }),
       given("--flagged <a,b>", "classes that moderation flags", "flagged", { kind: "list" }),
       given("--columns <a,b>", "names of a row's fields, in their order", "columns", { kind: "list" }),
-      given("--price-unit <unit>", "what is counted", "pricing.unit", { choices: ["token", "call"] }),
-      given("--input-price <usd>", "price of a million units in, in USD", "pricing.input", { kind: "usd" }),
-      given("--output-price <usd>", "price of a million units out, in USD", "pricing.output", { kind: "usd" }),
-      given("--percent <n>", "a canary: its share of the calls", "percent", { kind: "integer" }),
-      given("--description <text>", "what people read about it", "description"),
     ],
-    view: {
-      kind: "record",
-      fields: [
-        { title: "model", at: "model.name|model" },
-        { title: "id", at: "model.id" },
-        { title: "version", at: "version.version|version" },
-        { title: "type", at: "model.type" },
-        { title: "share of calls", at: "version.percent" },
-      ],
-      id: "model.name",
-    },
+    view: publishedView,
   },
   {
     name: "versions",
@@ -178,14 +163,7 @@ const operations: readonly OperationSpec[] = [
     fields: [federation, filter("--model <name>", "which model", "model", { ...required, question: "Name of the model" })],
     view: {
       kind: "list",
-      columns: [
-        { title: "version", at: "version", as: "count" },
-        { title: "share of calls", at: "percent" },
-        { title: "round", at: "lineage.round" },
-        { title: "accuracy", at: "lineage.accuracy", as: "percent" },
-        { title: "created", at: "createdAt", as: "time" },
-        { title: "record", at: "lineage.recordHash" },
-      ],
+      columns: versionColumns,
       id: "version",
       empty: "Nothing published yet.",
     },
@@ -296,5 +274,6 @@ export function registerTrain(program: Command, io: Io): void {
       ? followRounds(context, words[0] ?? "")
       : runOperation(context, { ...listRounds, fields: pagedFields(listRounds) }, { words, options }),
   );
+  registerGroup(train, io, trainedModels);
   registerGroup(train, io, nodes);
 }

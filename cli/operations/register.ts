@@ -10,6 +10,9 @@ const PAGING: readonly Field[] = [
   filter("--page-size <n>", "how many on a page, up to 100", "pageSize", { kind: "integer" }),
 ];
 
+/** Which HTTP operation a command is. */
+export const operationOf = new WeakMap<Command, string>();
+
 /** A group of the table as commands of commander. Gives back the group's command, for what is no plain operation. */
 export function registerGroup(program: Command, io: Io, group: Group): Command {
   const parent = program.command(group.name).description(group.summary);
@@ -23,6 +26,7 @@ export function registerOperation(parent: Command, io: Io, spec: OperationSpec, 
   for (const field of fields) addField(command, field);
   if (isPaged(spec)) command.option("--all", "every page, as one list");
   command.addHelpText("after", `\n${spec.method} ${spec.path}`);
+  operationOf.set(command, `${spec.method} ${spec.path}`);
   return onAction(command, io, (context, words, options) => runOperation(context, { ...spec, fields }, { words, options }));
 }
 

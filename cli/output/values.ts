@@ -2,7 +2,7 @@ import { toJson } from "../../common/json.ts";
 import { toUsdString } from "../../common/money.ts";
 
 /** How a value of an answer is shown to people. */
-export type Shape = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "yesno";
+export type Shape = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "decimal" | "yesno";
 
 export interface Column {
   readonly title: string;
@@ -29,7 +29,7 @@ export function shown(value: unknown, as: Shape = "text"): string {
 }
 
 export const alignsRight = (as: Shape | undefined): boolean =>
-  as === "usd" || as === "price" || as === "count" || as === "ms" || as === "percent";
+  as === "usd" || as === "price" || as === "count" || as === "ms" || as === "percent" || as === "decimal";
 
 const SHAPES: Readonly<Record<Shape, (value: unknown) => string>> = {
   text: asText,
@@ -42,6 +42,7 @@ const SHAPES: Readonly<Record<Shape, (value: unknown) => string>> = {
   list: (value) => (Array.isArray(value) ? value.map(asText).join(", ") || "-" : asText(value)),
   ms: (value) => `${asText(value)} ms`,
   percent: (value) => `${(Number(value) * 100).toFixed(1)} %`,
+  decimal: (value) => Number(value).toFixed(4),
   yesno: (value) => (value === true ? "yes" : "no"),
 };
 

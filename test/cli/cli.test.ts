@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type System, startSystem } from "../helpers/system.ts";
 import { adminTests } from "./admin.ts";
-import { everyCommand, openSession, type Session, settled } from "./session.ts";
+import { everyCommand, everyOperation, openSession, type Session, settled } from "./session.ts";
 import { terminalTests } from "./terminal.ts";
 
 let system: System;
@@ -262,6 +262,25 @@ test("help is data too, and a wrong word is a usage error", async () => {
 
 adminTests(() => ({ session }));
 terminalTests(() => ({ session, system }));
+
+test("every operation of the platform has a command", async () => {
+  const document = await json("api GET /openapi.json");
+  const offered = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
+  );
+  const missing = offered.filter((operation) => / \/(api|training)\//.test(operation) && !everyOperation.has(operation));
+  expect(missing.sort()).toEqual(OTHERWISE.filter((operation) => offered.includes(operation)));
+});
+
+/** Served by a command that is more than one operation, a second name of another, or not for people. */
+const OTHERWISE = [
+  "GET /api/gw/logs/:id",
+  "GET /training/federations/:id/events",
+  "POST /api/auth/register",
+  "POST /api/gw/messages",
+  "POST /api/webhooks/payments/stripe",
+  "PUT /api/admin/models/:id",
+];
 
 test("every command was run, but those of training, which have a suite of their own", () => {
   expect(everyCommand.filter((command) => !session.used.has(command) && !command.startsWith("train "))).toEqual([]);

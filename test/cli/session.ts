@@ -20,6 +20,9 @@ const nodes = everyNode(commandTree(buildProgram(fakeIo())));
 /** Every command that does something itself: "keys create", not "keys". */
 export const everyCommand: readonly string[] = nodes.filter(({ commands }) => commands.length === 0).map(({ path }) => path);
 
+/** "GET /api/models", and so on. */
+export const everyOperation: ReadonlySet<string> = new Set(nodes.flatMap(({ operation }) => operation ?? []));
+
 export function openSession(url: string, more: Readonly<Record<string, string>> = {}): Session {
   const folder = mkdtempSync(join(tmpdir(), "gw-test-"));
   const env = { GW_API_URL: url, XDG_CONFIG_HOME: folder, ...more };
