@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated ledger-verify ledger-replay verify-receipt clean
+.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated ledger-verify ledger-replay verify-receipt gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,6 +74,9 @@ demo-federated: generate ## ten participants, three attackers, two kills: a mode
 
 bench-training: generate ## ratios of the training participant, Flower from PyPI beside it
 	node scripts/bench-training.ts
+
+gw: setup ## the command line: make gw ARGS="models list"
+	@bin/gw $(ARGS)
 
 ledger-verify: generate ## re-read the books of a running system (URL, ADMIN_TOKEN or MASTER_KEY)
 	@node scripts/admin-ledger.ts verify
