@@ -7,17 +7,17 @@ import {
   SplitTrafficResponse,
   type TrainedModelServiceService,
 } from "../../proto/gen/tributary/training/v1/trained_models.ts";
+import { manages } from "../domain/permissions.ts";
 import { mainVersion, withShare } from "../domain/traffic.ts";
 import type { TrainedModel } from "../domain/trained-records.ts";
 import { readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { changeTraffic, publishVersion } from "../writes/trained-models.ts";
-import { type Actor, requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
 import { readPublication } from "./publish-request.ts";
-import { requireManagedTeam } from "./standing.ts";
 import { trainedModelMessage, trainedVersionMessage } from "./trained-messages.ts";
+import { requireTrainingActor, type TrainingActor, teamForNew } from "./training-actor.ts";
 import { write } from "./write.ts";
 
 type Handlers = ServiceHandlers<typeof TrainedModelServiceService>;
@@ -35,18 +35,18 @@ export function trainedModelHandlers(deps: ControlDeps): Handlers {
 const publish =
   (deps: ControlDeps): Handlers["publishVersion"] =>
   async (request, context) => {
-    const actor = await requireActor(deps, context);
+    const actor = await requireTrainingActor(deps, context);
     const publication = readPublication(request);
-    const organizationId = await publishingOrganization(deps, actor, request);
-    return write(deps, context, { actor, codec: PublishVersionResponse }, async ({ tx, now, audit }) => {
+    const { organizationId, teamId } = await publishingPlace(deps.store, actor, request);
+    return write(deps, context, { actor: actor.person, codec: PublishVersionResponse }, async ({ tx, now, audit }) => {
       const { name, task, blob, format, lineage } = publication;
       const known = await tx.find("trainedModels", "byName", [organizationId, name]);
       if (known) await requireManager(tx, actor, known);
       if (isOfFile(deps, name)) throw taken(name);
       if (publication.visibility === "public") requirePlatformAdmin(actor);
       await requireOrganizations(tx, publication.allowedOrganizationIds);
-      const content = { task: JSON.stringify(task), blob, lineage, createdBy: actor.user.id, ...defined({ format }) };
-      const version = { ...publication, organizationId, teamId: request.teamId, content, pricing: request.pricing };
+      const content = { task: JSON.stringify(task), blob, lineage, createdBy: actor.userId, ...defined({ format }) };
+      const version = { ...publication, organizationId, teamId, content, pricing: request.pricing };
       const published = await publishVersion(tx, deps, { known, version }, now);
       const { model } = published;
       const details = { name, version: published.version.version, blob, traffic: model.traffic, pricing: request.pricing };
@@ -61,7 +61,7 @@ const publish =
 const listModels =
   (deps: ControlDeps): Handlers["listTrainedModels"] =>
   async (request, context) => {
-    const actor = await requireActor(deps, context);
+    const actor = await requireTrainingActor(deps, context);
     const page = pageOf(request.page);
     const range = { index: "byOrganization", equals: [actor.organizationId] } as const;
     const { records, total } = await readPage(deps.store, "trainedModels", { ...page, range });
@@ -72,7 +72,7 @@ const listModels =
 const listVersions =
   (deps: ControlDeps): Handlers["listVersions"] =>
   async (request, context) => {
-    const actor = await requireActor(deps, context);
+    const actor = await requireTrainingActor(deps, context);
     const model = await requireModel(deps.store, actor, request.model);
     const page = pageOf(request.page);
     const range = { index: "byModel", equals: [model.id], reverse: true } as const;
@@ -87,8 +87,8 @@ const listVersions =
 const rollBack =
   (deps: ControlDeps): Handlers["rollBack"] =>
   async (request, context) => {
-    const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: RollBackResponse }, async ({ tx, now, audit }) => {
+    const actor = await requireTrainingActor(deps, context);
+    return write(deps, context, { actor: actor.person, codec: RollBackResponse }, async ({ tx, now, audit }) => {
       const model = await requireModel(tx, actor, request.model);
       await requireManager(tx, actor, model);
       const version = request.version ?? mainVersion(model.traffic) - 1;
@@ -104,10 +104,10 @@ const rollBack =
 const splitTraffic =
   (deps: ControlDeps): Handlers["splitTraffic"] =>
   async (request, context) => {
-    const actor = await requireActor(deps, context);
+    const actor = await requireTrainingActor(deps, context);
     const { version, percent } = request;
     if (!(percent >= 0 && percent <= 100)) throw refused("percent", "must be a whole number from 0 to 100");
-    return write(deps, context, { actor, codec: SplitTrafficResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor: actor.person, codec: SplitTrafficResponse }, async ({ tx, now, audit }) => {
       const model = await requireModel(tx, actor, request.model);
       await requireManager(tx, actor, model);
       await requireVersion(tx, model, version);
@@ -118,39 +118,48 @@ const splitTraffic =
     });
   };
 
-/** Where a model goes, and whether this person may put one there: as a manager of the organisation, or of the team it is for. */
-async function publishingOrganization(
-  deps: ControlDeps,
-  actor: Actor,
+/**
+ * Where a model goes, and whether this asker may put one there: who manages the organisation for all of it, anybody else for a team that he
+ * manages, the named one or his first.
+ */
+async function publishingPlace(
+  reader: Reader,
+  actor: TrainingActor,
   { organizationId = actor.organizationId, teamId }: { organizationId?: string | undefined; teamId?: string | undefined },
-): Promise<string> {
+): Promise<{ organizationId: string; teamId: string | undefined }> {
   if (organizationId !== actor.organizationId) {
     requirePlatformAdmin(actor);
-    if (!(await deps.store.get("organizations", organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
+    if (!(await reader.get("organizations", organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
   }
-  if (teamId !== undefined) {
-    const { team } = await requireManagedTeam(deps.store, actor, teamId);
-    if (team.organizationId !== organizationId) throw new AppError("NOT_FOUND", "There is no such team.");
-  } else if (actor.organizationRole === "member" && actor.user.role !== "admin") {
-    throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may publish for it; name a team that you manage.");
-  }
-  return organizationId;
+  if (teamId === undefined && (managesOrganization(actor) || isPlatformAdmin(actor))) return { organizationId, teamId };
+  const team = await teamForNew(reader, actor, teamId ?? "");
+  if (team.organizationId !== organizationId) throw new AppError("NOT_FOUND", "There is no such team.");
+  return { organizationId, teamId: team.id };
 }
 
 /** By id, or by its name in the active organisation; another organisation's looks as if there were none, but for platform admins. */
-async function requireModel(reader: Reader, actor: Actor, reference: string): Promise<TrainedModel> {
+async function requireModel(reader: Reader, actor: TrainingActor, reference: string): Promise<TrainedModel> {
   const named = await reader.find("trainedModels", "byName", [actor.organizationId, reference]);
   const model = named ?? (await reader.get("trainedModels", reference));
-  const isSeen = model && (model.organizationId === actor.organizationId || actor.user.role === "admin");
+  const isSeen = model && (model.organizationId === actor.organizationId || isPlatformAdmin(actor));
   if (!isSeen) throw new AppError("NOT_FOUND", "There is no such trained model.");
   return model;
 }
 
-async function requireManager(reader: Reader, actor: Actor, model: TrainedModel): Promise<void> {
-  if (actor.user.role === "admin") return;
-  if (model.organizationId === actor.organizationId && actor.organizationRole !== "member") return;
-  if (model.teamId === undefined) throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change this model.");
-  await requireManagedTeam(reader, actor, model.teamId);
+async function requireManager(reader: Reader, actor: TrainingActor, model: TrainedModel): Promise<void> {
+  if (isPlatformAdmin(actor) || (model.organizationId === actor.organizationId && managesOrganization(actor))) return;
+  if (model.teamId !== undefined && manages(await actor.roleIn(reader, model.teamId))) return;
+  const whose = model.teamId === undefined ? "the organization" : "its team or organization";
+  throw new AppError("FORBIDDEN", `Only an owner or admin of ${whose} may change this model.`);
+}
+
+function managesOrganization({ person }: TrainingActor): boolean {
+  return manages(person.organizationRole);
+}
+
+/** A key is its team's, and has nothing of what its maker may do elsewhere. */
+function isPlatformAdmin({ person }: TrainingActor): boolean {
+  return person.user.role === "admin" && !person.session.id.startsWith("key_");
 }
 
 async function requireVersion(reader: Reader, model: TrainedModel, version: number): Promise<void> {
@@ -164,9 +173,8 @@ async function requireOrganizations(reader: Reader, ids: readonly string[]): Pro
   if (unknown !== undefined) throw refused("allowedOrganizationIds", `has ${unknown}, which is no organization`);
 }
 
-function requirePlatformAdmin(actor: Actor): void {
-  if (actor.user.role !== "admin")
-    throw new AppError("FORBIDDEN", "Only a platform administrator may publish for everybody or for others.");
+function requirePlatformAdmin(actor: TrainingActor): void {
+  if (!isPlatformAdmin(actor)) throw new AppError("FORBIDDEN", "Only a platform administrator may publish for everybody or for others.");
 }
 
 function isOfFile({ gateway }: ControlDeps, name: string): boolean {

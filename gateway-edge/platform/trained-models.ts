@@ -8,7 +8,7 @@ import * as schemas from "../schemas/trained-models.ts";
 import { money, presentList, sent } from "./present.ts";
 
 const tag = "Trained models";
-const shared = { tag, auth: "user", masterKey: true } as const;
+const shared = { tag, auth: "user", apiKey: true } as const;
 
 /** `/training/models`: versions of models that were trained here, and which of them answer. */
 export function trainedModelOperations(deps: EdgeDeps): Operation[] {

@@ -203,6 +203,15 @@ test("what is wrong with a publication is named, and who may not publish is refu
   expect((await change("split", { version: 1, percent: 101 })).status).toBe(400);
 });
 
+test("a key publishes for its team, and does not change what belongs to the whole organisation", async () => {
+  const send = (path: string, body: object) =>
+    call(system.url, "POST", `/training/models${path}`, { headers: { authorization: `Bearer ${owner.key}` }, body });
+  const made = await send("", { model: "by-key", blob: blobs[1], task: { task: "softmax" } });
+  expect([made.status, made.body.model?.teamId, made.body.model?.pricing.input]).toEqual([201, owner.teamId, 0]);
+  expect((await send("/by-key/rollback", { version: 1 })).status).toBe(200);
+  expect((await send("/numerals/rollback", { version: 1 })).status).toBe(403);
+});
+
 test("the built-in model answers anybody with a key, without anything trained or published", async () => {
   const client = new OpenAI({ apiKey: stranger.key, baseURL: `${system.url}/v1`, maxRetries: 0 });
   let right = 0;
