@@ -123,3 +123,12 @@ test("normalised usage is disjoint and adds up to the provider's total, whatever
     }),
   );
 });
+
+test("a price by calls is the same whatever the length, is reserved as it is charged, and is nothing where nothing was answered", () => {
+  const prices = { unit: "call", input: 7_500_000n, output: 0n } as const;
+  expect(cost({ ...NO_USAGE, input: 1 }, prices)).toBe(8n);
+  expect(cost({ ...NO_USAGE, input: 1_000_000, output: 5 }, prices)).toBe(8n);
+  expect(worstCaseCost({ input: 1_000_000, output: 4096 }, prices)).toBe(8n);
+  expect(cost(NO_USAGE, prices)).toBe(0n);
+  expect(affordableOutput(1n, 10, prices)).toBeUndefined();
+});
