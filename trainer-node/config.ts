@@ -45,6 +45,9 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       TRAINER_TEMP_DIR: z.string().default(tmpdir()),
       DATA_DIR: z.string().default("./data"),
       TRAINER_BLOB_BYTES_MAX: countSetting(16 * GIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      /** Threads that answer for served models, started when one is first asked for. */
+      TRAINER_SERVE_THREADS: countSetting(Math.max(1, Math.floor(availableParallelism() / 2)), { min: 1, max: 1024 }),
+      TRAINER_SERVE_QUEUE_MAX: countSetting(1000, { min: 0, max: 100_000 }),
       /** Memory for models that are served, over all threads; those asked for last stay in it. */
       TRAINER_MODEL_BYTES: countSetting(512 * MIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
       /** Addresses of coordinators or nodes that have the parameters of served models, at /v1/blobs, separated by commas. */

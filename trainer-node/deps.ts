@@ -14,6 +14,8 @@ import type { ClosedRounds } from "./rounds/closed-rounds.ts";
 /** What the HTTP side needs; assembled by main.ts, and by tests. */
 export interface TrainerDeps {
   readonly pool: ComputePool;
+  /** Threads of their own for models that are served: a training that takes hours must not keep calls waiting. */
+  readonly servingPool: ComputePool;
   readonly budget: ByteBudget;
   readonly jobs?: JobStore | undefined;
   readonly rounds: ClosedRounds;

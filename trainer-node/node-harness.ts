@@ -13,8 +13,9 @@ import { createKeptAnswers } from "./idempotency/kept-answers.ts";
 import { createJobStore } from "./jobs/job-store.ts";
 import { createMetrics } from "./metrics.ts";
 import { createByteBudget } from "./pool/byte-budget.ts";
+import { lazyPool } from "./pool/lazy-pool.ts";
 import type { WorkerData } from "./pool/messages.ts";
-import { createPool } from "./pool/pool.ts";
+import { type ComputePool, createPool } from "./pool/pool.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { type RunningServer, startServer } from "./server.ts";
 import { createParametersSource } from "./serving/parameters-source.ts";
@@ -75,6 +76,7 @@ export async function startNode(
     logger: silentLogger,
     ...(options.workerUrl && { workerUrl: options.workerUrl }),
   });
+  const servingPool = servingPoolOf(blobFolder, taskTimeoutMs);
   const budget = createByteBudget(bytesBudget);
   const settings = {
     version: "test",
@@ -95,6 +97,7 @@ export async function startNode(
   let registered: readonly FunctionName[] = [];
   const deps: TrainerDeps = {
     pool,
+    servingPool,
     budget,
     jobs: createJobStore({ clock: systemClock, random: systemRandom, limits: { jobsMax: 4, answerBytesMax: 1_000_000, keepMs: 60_000 } }),
     rounds: createClosedRounds({ clock: systemClock }),
@@ -122,8 +125,13 @@ export async function startNode(
     folder,
     stop: async () => {
       await server.stop(0);
-      await pool.close();
+      await Promise.all([pool.close(), servingPool.close()]);
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function servingPoolOf(blobFolder: string, taskTimeoutMs: number): ComputePool {
+  const workerData = { fallback: undefined, blobFolder };
+  return lazyPool(() => createPool({ threads: 1, queueMax: 64, taskTimeoutMs, workerHeapMb: 256, workerData, logger: silentLogger }));
 }

@@ -19,6 +19,7 @@ import { createJobStore } from "./jobs/job-store.ts";
 import { startJoining } from "./join-loop.ts";
 import { createMetrics } from "./metrics.ts";
 import { createByteBudget } from "./pool/byte-budget.ts";
+import { lazyPool } from "./pool/lazy-pool.ts";
 import { type ComputePool, createPool } from "./pool/pool.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { startServer } from "./server.ts";
@@ -41,11 +42,13 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       workerData: workerDataOf(config),
       logger,
     });
+    const servingPool = lazyPool(() => createServingPool(config, logger));
     const budget = createByteBudget(config.TRAINER_BYTES_BUDGET);
     let state: ReturnType<TrainerDeps["state"]> = "warming";
     let registered: readonly FunctionName[] = [];
     const app = createApp({
       pool,
+      servingPool,
       budget,
       jobs: createJobStore({
         clock: systemClock,
@@ -75,7 +78,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       state = "draining";
       await joining?.stop();
       await server.stop(STOP_GRACE_MS);
-      await pool.close();
+      await Promise.all([pool.close(), servingPool.close()]);
     });
     registered = await warmUp(pool, config);
     if (state === "warming") state = "ready";
@@ -105,6 +108,19 @@ async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonl
   }
 }
 
+/** No functions of the operator, no records: all it does is to answer with models. */
+function createServingPool(config: TrainerConfig, logger: Logger): ComputePool {
+  const threads = config.TRAINER_SERVE_THREADS;
+  return createPool({
+    threads,
+    queueMax: config.TRAINER_SERVE_QUEUE_MAX,
+    taskTimeoutMs: config.TRAINER_TASK_TIMEOUT_MS,
+    workerHeapMb: config.TRAINER_WORKER_HEAP_MB,
+    workerData: { fallback: undefined, blobFolder: blobFolder(config), modelBytes: Math.floor(config.TRAINER_MODEL_BYTES / threads) },
+    logger,
+  });
+}
+
 function workerDataOf(config: TrainerConfig) {
   const { TRAINER_FUNCTIONS: functions } = config;
   return {
@@ -116,7 +132,6 @@ function workerDataOf(config: TrainerConfig) {
     datasetAuthorities: readAuthorities(config.TRAINER_DATASET_CA),
     functionsUrl: functions === undefined || functions.startsWith("file://") ? functions : pathToFileURL(resolve(functions)).href,
     builtins: config.TRAINER_BUILTINS === "on",
-    modelBytes: Math.floor(config.TRAINER_MODEL_BYTES / config.TRAINER_THREADS),
   };
 }
 

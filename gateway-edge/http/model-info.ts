@@ -57,7 +57,8 @@ function modelEntry(deployment: Deployment, providers: Providers) {
     litellm_params: {
       ...redactFields(readFields(deployment.params)),
       model: `${provider}/${deployment.inferenceModelId}`,
-      ...(deployment.baseUrl ? { api_base: redactUrl(deployment.baseUrl) } : {}),
+      // Where our own nodes are is nobody's business.
+      ...(deployment.baseUrl && !deployment.model?.trained ? { api_base: redactUrl(deployment.baseUrl) } : {}),
       custom_llm_provider: provider,
     },
     model_info: {

@@ -220,3 +220,28 @@ describe("a language model of bytes", () => {
     expect(new Set(await write(7, 3)).size).toBe(3);
   });
 });
+
+test("calls are answered while every training thread is at work", async () => {
+  const busy = await startNode({ threads: 1 });
+  try {
+    const body = JSON.stringify({ dataset: "digits", config: { epochs: 1000, batch_size: 1, seed: 1 } });
+    const left = new AbortController();
+    let isTrained = false;
+    const training = fetch(`${busy.url}/train`, { method: "POST", body, signal: left.signal }).then(
+      ({ status }) => {
+        expect(status).toBe(200);
+        isTrained = true;
+      },
+      () => {},
+    );
+    while (busy.deps.pool.load().running === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const client = clientOf({ task: "softmax", builtin: "digits" }, busy.url);
+    const answer = await client.moderations.create({ model: "d", input: JSON.stringify(row(0)) });
+    expect(answer.results).toHaveLength(1);
+    expect(isTrained).toBe(false);
+    left.abort();
+    await training;
+  } finally {
+    await busy.stop();
+  }
+});

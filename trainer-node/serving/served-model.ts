@@ -20,13 +20,13 @@ const NEVER = new AbortController().signal;
 
 export async function openServedModel(
   id: string,
-  { pool, fetchParameters }: { pool: ComputePool; fetchParameters: (manifest: Manifest) => Promise<void> },
+  { servingPool, fetchParameters }: { servingPool: ComputePool; fetchParameters: (manifest: Manifest) => Promise<void> },
 ): Promise<ServedModel> {
   const manifest = requireManifest(id);
   await fetchParameters(manifest);
   // Short work, which is not worth ending a thread and what it has ready when somebody leaves.
   const run = async <Answer>(request: ServeRequest): Promise<Answer> => {
-    const { body } = await pool.run({ type: "serve", request }, { signal: NEVER });
+    const { body } = await servingPool.run({ type: "serve", request }, { signal: NEVER });
     return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")) as Answer;
   };
   const predict = (texts: readonly string[]) => run<PredictAnswer>({ type: "predict", id, manifest, texts });
