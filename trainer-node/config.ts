@@ -8,6 +8,29 @@ const HOUR_MS = 3_600_000;
 
 export type TrainerConfig = ReturnType<typeof readTrainerConfig>;
 
+const servingSettings = {
+  /** Threads that answer for served models, started when one is first asked for. */
+  TRAINER_SERVE_THREADS: countSetting(Math.max(1, Math.floor(availableParallelism() / 2)), { min: 1, max: 1024 }),
+  TRAINER_SERVE_QUEUE_MAX: countSetting(1000, { min: 0, max: 100_000 }),
+  /** Memory for models that are served, over all threads; those asked for last stay in it. */
+  TRAINER_MODEL_BYTES: countSetting(512 * MIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+  /** Addresses of coordinators or nodes that have the parameters of served models, at /v1/blobs, separated by commas. */
+  BLOB_SOURCE_URL: z
+    .string()
+    .default("")
+    .transform((text) =>
+      text
+        .split(",")
+        .map((url) => url.trim().replace(/\/+$/, ""))
+        .filter((url) => url !== ""),
+    )
+    .refine(
+      (urls) => urls.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)),
+      "must be http or https addresses, separated by commas",
+    ),
+  BLOB_SOURCE_TIMEOUT_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
+};
+
 /** The trainer node's settings. Every limit is here, and `/v1/info` shows them. */
 export function readTrainerConfig(environment: Readonly<Record<string, string | undefined>>) {
   const settings = readConfig(
@@ -45,26 +68,7 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       TRAINER_TEMP_DIR: z.string().default(tmpdir()),
       DATA_DIR: z.string().default("./data"),
       TRAINER_BLOB_BYTES_MAX: countSetting(16 * GIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
-      /** Threads that answer for served models, started when one is first asked for. */
-      TRAINER_SERVE_THREADS: countSetting(Math.max(1, Math.floor(availableParallelism() / 2)), { min: 1, max: 1024 }),
-      TRAINER_SERVE_QUEUE_MAX: countSetting(1000, { min: 0, max: 100_000 }),
-      /** Memory for models that are served, over all threads; those asked for last stay in it. */
-      TRAINER_MODEL_BYTES: countSetting(512 * MIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
-      /** Addresses of coordinators or nodes that have the parameters of served models, at /v1/blobs, separated by commas. */
-      BLOB_SOURCE_URL: z
-        .string()
-        .default("")
-        .transform((text) =>
-          text
-            .split(",")
-            .map((url) => url.trim().replace(/\/+$/, ""))
-            .filter((url) => url !== ""),
-        )
-        .refine(
-          (urls) => urls.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)),
-          "must be http or https addresses, separated by commas",
-        ),
-      BLOB_SOURCE_TIMEOUT_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
+      ...servingSettings,
       TRAINER_JOBS_MAX: countSetting(1000, { min: 1, max: 1_000_000 }),
       /** Prefixes of file:// and https:// addresses that a dataset may name, separated by commas; none by default. */
       TRAINER_DATASET_URIS: z
