@@ -1,6 +1,6 @@
 /**
- * `make bench-smoke`: what a paid call costs. Processor time of edge and control plane together for 1,000 calls, everything on, over
- * that of a bare Node + undici pass-through, measured in turns in one run. Fails above the guard.
+ * `make bench-smoke`: what a paid call costs. Processor time of edge and control plane together for 1,000 calls, everything on and
+ * settled, over that of a bare Node + undici pass-through, measured in turns in one run. Fails above the guard.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,11 +10,15 @@ import { type ServiceProcess, startProcess } from "../test/helpers/processes.ts"
 import { MASTER_KEY, startSystem } from "../test/helpers/system.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 
-/** As long as each call makes its own RPCs; leases and the journal bring it to 3.0. */
-const GUARD = 8.0;
-const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
-const CALLS = 1000;
+const AIM = 3.0;
+/** Above what a busy machine shows; lowered with what a call costs, until it is the aim. */
+const GUARD = 6.0;
+const ROUNDS = Number(process.env["ROUNDS"] ?? 7);
+/** The compiler works for thousands of calls, and longer for us, who have more code: what is measured is the price of a day's calls. */
+const WARM_CALLS = 8000;
+const CALLS = 2000;
 const AT_ONCE = 32;
+/** The last calls come to the ledger a little after their answers: that is part of what they cost. */
 const SETTLE_MS = 400;
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-smoke-"));
@@ -31,19 +35,17 @@ const config = join(folder, "config.yaml");
 writeFileSync(config, configText(upstream.url));
 const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" } });
 try {
-  const ours = { url: system.url, pids: [system.controlPlane.pid, ...system.edges.map(({ pid }) => pid)] };
-  const floor = { url: bare.url, pids: [bare.child.pid] };
+  const [edges, controlPlane] = [system.edges.map(({ pid }) => pid), system.controlPlane.pid];
   for (const stream of [false, true]) {
-    // Warm both: the first thousand calls are the compiler's.
-    await load(ours.url, stream);
-    await load(floor.url, stream);
-    const [ourCosts, floorCosts]: [number[], number[]] = [[], []];
+    await load(bare.url, stream, WARM_CALLS);
+    await load(system.url, stream, WARM_CALLS);
+    const rounds: Round[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      floorCosts.push(await cost(floor, stream));
-      ourCosts.push(await cost(ours, stream));
+      const [floor = 0] = await cost(bare.url, stream, [[bare.child.pid]]);
+      const [edge = 0, control = 0] = await cost(system.url, stream, [edges, [controlPlane]]);
+      rounds.push({ floor, edge, control });
     }
-    // What else the machine does only ever adds: the least of the rounds is the nearest to the truth, for both.
-    report(stream, { ours: Math.min(...ourCosts), floor: Math.min(...floorCosts) });
+    report(stream, rounds);
   }
 } finally {
   await system.stop();
@@ -51,28 +53,44 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-function report(stream: boolean, costs: { ours: number; floor: number }): void {
-  const ratio = costs.ours / costs.floor;
+/** CPU-seconds for 1,000 calls. */
+interface Round {
+  floor: number;
+  edge: number;
+  control: number;
+}
+
+/** Neighbours in time share what else the machine does: each round is a ratio of its own, and the middle one counts. */
+function report(stream: boolean, rounds: readonly Round[]): void {
+  const ratio = median(rounds.map(({ floor, edge, control }) => (edge + control) / floor));
+  const [floor, edge, control] = (["floor", "edge", "control"] as const).map((name) =>
+    median(rounds.map((round) => round[name])).toFixed(3),
+  );
   const kind = stream ? "streamed" : "whole";
-  const figures = `${costs.ours.toFixed(3)} against ${costs.floor.toFixed(3)} CPU-seconds per 1,000 calls`;
-  console.log(`bench-smoke ${kind.padEnd(9)} ${ratio.toFixed(2)} × bare Node + undici (${figures}; guard ${GUARD.toFixed(1)})`);
+  const figures = `edge ${edge} + control plane ${control} against ${floor} CPU-seconds per 1,000 calls`;
+  console.log(
+    `bench-smoke ${kind.padEnd(9)} ${ratio.toFixed(2)} × bare Node + undici (${figures}; aim ${AIM.toFixed(1)}, guard ${GUARD.toFixed(1)})`,
+  );
   if (ratio > GUARD) process.exitCode = 1;
 }
 
-async function cost({ url, pids }: { url: string; pids: readonly number[] }, stream: boolean): Promise<number> {
-  const total = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-  const before = total();
-  await load(url, stream);
-  // The last calls come to the ledger a little after their answers: that is part of what they cost.
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  return ((total() - before) / CALLS) * 1000;
+function median(values: readonly number[]): number {
+  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-async function load(url: string, stream: boolean): Promise<void> {
+async function cost(url: string, stream: boolean, processes: readonly (readonly number[])[]): Promise<number[]> {
+  const used = () => processes.map((pids) => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0));
+  const before = used();
+  await load(url, stream, CALLS);
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  return used().map((after, index) => ((after - (before[index] ?? 0)) / CALLS) * 1000);
+}
+
+async function load(url: string, stream: boolean, calls: number): Promise<void> {
   const pool = new Pool(url, { connections: AT_ONCE });
   const body = JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content: "a question of some length, ".repeat(8) }] });
   const headers = { "content-type": "application/json", authorization: `Bearer ${MASTER_KEY}` };
-  let left = CALLS;
+  let left = calls;
   const worker = async () => {
     while (left-- > 0) {
       const answer = await pool.request({ path: "/v1/chat/completions", method: "POST", headers, body });
