@@ -1,10 +1,10 @@
-import { type Expansion, expand } from "./expand.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "./json-fields.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
 import { PlainDeltaReader } from "./openai-compatible-plain.ts";
 import { readOpenAiUsage } from "./openai-usage.ts";
 import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPart, UpstreamEvent } from "./provider.ts";
 import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
+import { type Expansion, expand } from "./shared/expand.ts";
 import { ToolCallDeltas, wholeToolCalls } from "./shared/tool-call-deltas.ts";
 
 export type LimitField = "max_tokens" | "max_completion_tokens";

@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
-import { type Expansion, expand } from "./expand.ts";
 import type { UpstreamEvent } from "./provider.ts";
+import { type Expansion, expand } from "./shared/expand.ts";
 
 /** No provider sends an event near this; without a limit one could fill our memory. */
 const EVENT_CHARACTERS_MAX = 1024 * 1024;
