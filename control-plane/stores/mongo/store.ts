@@ -57,7 +57,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 class MongoStore extends MongoReader implements Store {
   readonly blobs: Blobs;
   // The event loop is free while the set works; what a commit waits for the majority, and sums that many calls change, is shared.
-  readonly rowsPerTransaction = 1200;
+  readonly rowsPerTransaction = 800;
   readonly #client: MongoClient;
   readonly #transactions: Transactions;
   readonly #feed: FeedWatch;
