@@ -162,20 +162,20 @@ export class Reservations {
   }
 
   async #read(input: ReserveInput) {
+    const model = await this.#reader.find("models", "byName", [input.model]);
     let releases = this.#releases;
-    const [subjects, first] = await Promise.all([this.#readSubjects(input), this.#readCredit(input)]);
+    const [subjects, first] = await Promise.all([this.#readSubjects(input, model), this.#readCredit(input, model)]);
     let credit = first;
     // A call settled and released meanwhile: its cost may be missing in the balance we read and in what is reserved.
     while (releases !== this.#releases) {
       releases = this.#releases;
-      credit = await this.#readCredit(input);
+      credit = await this.#readCredit(input, model);
     }
     return { team: subjects.team, subjects: subjects.subjects, balance: credit.balance, budgets: credit.budgetsOf(subjects.budgets) };
   }
 
-  async #readCredit(input: ReserveInput) {
+  async #readCredit(input: ReserveInput, model: Model | undefined) {
     const { organizationId, keyId } = input;
-    const model = await this.#reader.find("models", "byName", [input.model]);
     const [account, use, leased, uses] = await Promise.all([
       this.#reader.get("accounts", organizationAccount(organizationId)),
       this.#reader.get("keyUses", keyId),
@@ -193,13 +193,12 @@ export class Reservations {
     return { balance: (account?.balance ?? 0n) - leased, budgetsOf };
   }
 
-  async #readSubjects({ keyId, teamId, organizationId, userId, model: modelName }: ReserveInput) {
-    const [key, team, organization, user, model] = await Promise.all([
+  async #readSubjects({ keyId, teamId, organizationId, userId, model: modelName }: ReserveInput, model: Model | undefined) {
+    const [key, team, organization, user] = await Promise.all([
       this.#reader.get("keys", keyId),
       this.#reader.get("teams", teamId),
       this.#reader.get("organizations", organizationId),
       userId === undefined ? undefined : this.#reader.get("users", userId),
-      this.#reader.find("models", "byName", [modelName]),
     ]);
     const subjects: RateSubject[] = [
       subject("key", keyId, key),

@@ -246,7 +246,13 @@ export interface Usage {
   audio: number;
   total: number;
   source: "provider" | "estimated";
+  /** Of `audio`, what came out; absent where nobody can tell. */
+  audioOutput?: number;
+  /** The same call in other units than tokens, where it was counted in them. */
+  amounts?: UnitAmounts;
 }
+
+export type UnitAmounts = Partial<Record<Exclude<PriceUnit, "token">, { input: number; output: number }>>;
 
 export interface UsageRow {
   /** The call id. */

@@ -6,19 +6,23 @@ export type TokenPrice = Pick<Price, "unit" | "tiers"> & TokenRates;
 
 /** What the call costs at a price, by the function that edges bill with; undefined where the row does not hold what is paid for. */
 export function costAt(row: Pick<UsageRow, "usage">, price: TokenPrice): bigint | undefined {
+  if (price.unit !== "token") {
+    const amount = row.usage.amounts?.[price.unit];
+    return amount && roundedUp(BigInt(amount.input) * price.input + BigInt(amount.output) * price.output);
+  }
   const tokens = tokensOf(row);
-  if (!tokens || price.unit !== "token") return undefined;
-  return roundedUp(unroundedTokenCost(tokens, ratesOf(row, price)));
+  return tokens && roundedUp(unroundedTokenCost(tokens, ratesOf(row, price)));
 }
 
 /** The prices that held for this call: those of its tier. */
 export function ratesOf({ usage }: Pick<UsageRow, "usage">, price: TokenPrice): TokenRates {
-  return ratesAt(price, price.tiers ?? [], usage.input + usage.cachedInput + usage.cacheWrite);
+  const audioInput = usage.audioOutput === undefined ? 0 : usage.audio - usage.audioOutput;
+  return ratesAt(price, price.tiers ?? [], usage.input + usage.cachedInput + usage.cacheWrite + audioInput);
 }
 
 /** The tokens of a call; undefined where a row does not tell its classes apart: input of sound from output of it. */
 function tokensOf({ usage }: Pick<UsageRow, "usage">): TokenClasses | undefined {
-  if (usage.audio > 0) return undefined;
-  const { input, cachedInput, cacheWrite, output, reasoning } = usage;
-  return { input, cachedInput, cacheWrite, output, reasoning, audioInput: 0, audioOutput: 0 };
+  const { input, cachedInput, cacheWrite, output, reasoning, audio, audioOutput = 0 } = usage;
+  if (audio > 0 && usage.audioOutput === undefined) return undefined;
+  return { input, cachedInput, cacheWrite, output, reasoning, audioInput: audio - audioOutput, audioOutput };
 }

@@ -27,9 +27,9 @@ export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry 
   };
 }
 
-/** A row does not tell input of sound from output of it, so that the length of the input, and with it the tier, may not be known. */
+/** A row may not tell input of sound from output of it, so that the length of the input, and with it the tier, is not known. */
 function hasKnownTier({ usage }: UsageRow, { tiers = [] }: TokenPrice): boolean {
-  return tiers.length === 0 || usage.audio === 0;
+  return tiers.length === 0 || usage.audio === 0 || usage.audioOutput !== undefined;
 }
 
 function unitPrices(row: UsageRow, price: TokenPrice) {

@@ -80,9 +80,10 @@ const price = (input: bigint, output: bigint, more: Partial<PriceInput> = {}): P
   output: output * PER_MILLION,
   ...more,
 });
-const usage = (classes: Partial<Omit<UsageRow["usage"], "source" | "total">>): UsageRow["usage"] => {
+type Classes = Omit<UsageRow["usage"], "source" | "total" | "amounts" | "audioOutput">;
+const usage = (classes: Partial<Classes>, other: Pick<UsageRow["usage"], "amounts" | "audioOutput"> = {}): UsageRow["usage"] => {
   const counts = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0, audio: 0, ...classes };
-  return { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0), source: "provider" };
+  return { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0), source: "provider", ...other };
 };
 
 async function repriced(store: Store, rows: readonly UsageRow[], pricesAt: number, asOf = DAY + 24 * HOUR) {
@@ -111,6 +112,29 @@ test("calls are priced again by the version in force at the other time, with its
     // At the time of the first version nothing differs, and a moment before the third call leaves it out.
     expect(await repriced(store, rows, DAY)).toMatchObject({ charged: 281n, repriced: 281n });
     expect(await repriced(store, rows, DAY + HOUR, DAY)).toMatchObject({ charged: 80n, repriced: expected - 1005n, repricedCalls: 3 });
+  }));
+
+test("characters, milliseconds, images, searches and sound are priced again from what the row keeps of them", () =>
+  withStore(async (store) => {
+    const unit = (name: PriceUnit) => ({ unit: name });
+    for (const name of ["character", "millisecond", "image", "search"] as const) {
+      await addPrices(store, `model_${name}`, price(1n, 2n, unit(name)), price(3n, 5n, unit(name)));
+    }
+    await addPrices(store, "model_sound", price(1n, 2n, { audioInput: 4n * PER_MILLION, audioOutput: 6n * PER_MILLION }), price(3n, 5n));
+    const measured = (name: "character" | "millisecond" | "image" | "search", input: number, output: number) => {
+      const fields = { deploymentId: `model_${name}`, model: name, usage: usage({ input: 7 }, { amounts: { [name]: { input, output } } }) };
+      return reportedCall(`call_${name}`, BigInt(input + 2 * output), fields);
+    };
+    const sound = { deploymentId: "model_sound", model: "sound", usage: usage({ input: 1, audio: 10 }, { audioOutput: 4 }) };
+    const rows = [
+      measured("character", 100, 0),
+      measured("millisecond", 2000, 10),
+      measured("image", 0, 3),
+      measured("search", 1, 0),
+      reportedCall("call_sound", 1n + 6n * 4n + 4n * 6n, sound),
+    ];
+    const expected = 300n + (6000n + 50n) + 15n + 3n + (3n + 18n + 20n);
+    expect(await repriced(store, rows, DAY + HOUR)).toMatchObject({ repriced: expected, repricedCalls: 5, keptCalls: 0 });
   }));
 
 test("what cannot be priced again exactly is kept as it was charged, and counted", () =>

@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { TokenUsage, UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Usage, UsageRow } from "../domain/records.ts";
+import { PRICE_UNITS, type UnitAmounts, type Usage, type UsageRow } from "../domain/records.ts";
 import { usageContentHash } from "../domain/settlement.ts";
 import { date } from "./messages.ts";
 
@@ -12,7 +12,7 @@ export function usageMessage(row: UsageRow): UsageLog {
     createdAt: date(createdAt),
     completedAt: date(completedAt),
     userId: userId === undefined ? undefined : BigInt(userId),
-    usage: { ...bigUsage(usage), source: usage.source },
+    usage: bigUsage(usage),
     tags: [...tags],
     ledgerSeq: ledgerSeq === undefined ? undefined : BigInt(ledgerSeq),
   };
@@ -65,25 +65,57 @@ export function usageRow(log: UsageLog): UsageRow {
 
 const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "audio", "total"] as const;
 
-function bigUsage(usage: Usage): Omit<TokenUsage, "source"> {
-  return Object.fromEntries(CLASSES.map((name) => [name, BigInt(usage[name])])) as unknown as Omit<TokenUsage, "source">;
+function bigUsage(usage: Usage): TokenUsage {
+  const counts = Object.fromEntries(CLASSES.map((name) => [name, BigInt(usage[name])])) as unknown as Omit<TokenUsage, "source">;
+  const { source, audioOutput, amounts } = usage;
+  return {
+    ...counts,
+    source,
+    audioOutput: audioOutput === undefined ? undefined : BigInt(audioOutput),
+    amounts: amounts && {
+      amounts: Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) })),
+    },
+  };
 }
 
 function smallUsage(usage: TokenUsage | undefined): Usage {
-  return {
+  const audio = count(usage, "audio");
+  const audioOutput = usage?.audioOutput === undefined ? undefined : countOf("audioOutput", usage.audioOutput);
+  if (audioOutput !== undefined && audioOutput > audio) throw new AppError("VALIDATION_ERROR", "usage.audioOutput is more than audio");
+  const small: Usage = {
     input: count(usage, "input"),
     cachedInput: count(usage, "cachedInput"),
     cacheWrite: count(usage, "cacheWrite"),
     output: count(usage, "output"),
     reasoning: count(usage, "reasoning"),
-    audio: count(usage, "audio"),
+    audio,
     total: count(usage, "total"),
     source: usage?.source === "estimated" ? "estimated" : "provider",
   };
+  if (audioOutput !== undefined) small.audioOutput = audioOutput;
+  const amounts = usage?.amounts && smallAmounts(usage.amounts);
+  if (amounts) small.amounts = amounts;
+  return small;
+}
+
+/** In one order, whatever order they came in: the hash of a row covers them. */
+function smallAmounts(told: NonNullable<TokenUsage["amounts"]>): UnitAmounts | undefined {
+  const byUnit = new Map(told.amounts.map((amount) => [amount.unit, amount]));
+  const amounts: UnitAmounts = {};
+  for (const unit of PRICE_UNITS) {
+    const amount = byUnit.get(unit);
+    if (!amount || unit === "token") continue;
+    amounts[unit] = { input: countOf(unit, amount.input), output: countOf(unit, amount.output) };
+  }
+  return Object.keys(amounts).length > 0 ? amounts : undefined;
 }
 
 function count(usage: TokenUsage | undefined, name: (typeof CLASSES)[number]): number {
-  const value = Number(usage?.[name] ?? 0n);
+  return countOf(name, usage?.[name] ?? 0n);
+}
+
+function countOf(name: string, told: bigint): number {
+  const value = Number(told);
   if (Number.isSafeInteger(value) && value >= 0) return value;
   throw new AppError("VALIDATION_ERROR", `usage.${name} is not a count`);
 }

@@ -57,14 +57,22 @@ export function totalTokens(usage: Usage): number {
 
 /** As rows carry it. */
 export function toWireUsage(usage: Usage): TokenUsage {
+  const audio = usage.audioInput + usage.audioOutput;
   return {
     input: BigInt(usage.input),
     cachedInput: BigInt(usage.cachedInput),
     cacheWrite: BigInt(usage.cacheWrite),
     output: BigInt(usage.output),
     reasoning: BigInt(usage.reasoning),
-    audio: BigInt(usage.audioInput + usage.audioOutput),
+    audio: BigInt(audio),
     total: BigInt(totalTokens(usage)),
     source: usage.source,
+    audioOutput: audio > 0 ? BigInt(usage.audioOutput) : undefined,
+    amounts: usage.amounts && wireAmounts(usage.amounts),
   };
+}
+
+function wireAmounts(amounts: Amounts): TokenUsage["amounts"] {
+  const told = Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) }));
+  return told.length > 0 ? { amounts: told } : undefined;
 }

@@ -28,7 +28,7 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     status: log.status,
     httpStatus: log.httpStatus,
     errorCode: log.errorCode ?? null,
-    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source },
+    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, amounts: presentAmounts(log) },
     ...money("cost", log.cost),
     priceVersion: log.priceVersion,
     cacheHit: log.cacheHit,
@@ -40,6 +40,12 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     tags: log.tags,
     ledgerSeq: log.ledgerSeq ?? null,
   };
+}
+
+/** What it was counted in beside tokens, by unit; null: nothing. */
+function presentAmounts({ usage }: UsageLog) {
+  const amounts = usage?.amounts?.amounts;
+  return amounts ? Object.fromEntries(amounts.map(({ unit, input, output }) => [unit, { input, output }])) : null;
 }
 
 export function presentTotals(totals: Totals | undefined): z.infer<typeof records.totalsRecord> {

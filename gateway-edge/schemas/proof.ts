@@ -63,6 +63,10 @@ export const receiptRecord = z
       audio: count,
       total: count,
       source: z.string(),
+      /** Of audio, what came out. */
+      audioOutput: count.optional(),
+      /** By character, millisecond, image or search, where the call was counted in them. */
+      amounts: z.record(z.string(), z.object({ input: count, output: count })).optional(),
     }),
     priceVersion: count,
     prices: z

@@ -218,6 +218,8 @@ export const usageLogRecord = z
       audio: int64,
       total: int64,
       source: z.string(),
+      /** By character, millisecond, image or search. */
+      amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).nullable(),
     }),
     ...money("cost"),
     priceVersion: z.int(),

@@ -43,7 +43,13 @@ type FinalFields = [
   onceFor: Absent<string>,
 ];
 
-type TokenFields = [...counts: [bigint, bigint, bigint, bigint, bigint, bigint, bigint], source: string];
+/** The last two are missing in records of calls that have neither, and in those of an earlier version. */
+type TokenFields = [
+  ...counts: [bigint, bigint, bigint, bigint, bigint, bigint, bigint],
+  source: string,
+  audioOutput?: Absent<bigint>,
+  amounts?: [unit: string, input: bigint, output: bigint][],
+];
 
 export function packFinal(log: UsageLog): Buffer {
   const fields: FinalFields = [
@@ -127,12 +133,18 @@ export function unpackFinal(payload: Uint8Array): UsageLog {
 /** Every key has to be named, the optional ones too: a field added to the row cannot be forgotten here. */
 type Whole<T> = { [Key in keyof Required<T>]: T[Key] };
 
-function tokenFields({ input, cachedInput, cacheWrite, output, reasoning, audio, total, source }: TokenUsage): TokenFields {
-  return [input, cachedInput, cacheWrite, output, reasoning, audio, total, source];
+function tokenFields(usage: TokenUsage): TokenFields {
+  const { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, audioOutput, amounts } = usage;
+  if (audioOutput === undefined && !amounts) return [input, cachedInput, cacheWrite, output, reasoning, audio, total, source];
+  const units = amounts?.amounts.map((each): [string, bigint, bigint] => [each.unit, each.input, each.output]) ?? [];
+  return [input, cachedInput, cacheWrite, output, reasoning, audio, total, source, audioOutput ?? null, units];
 }
 
-function tokensOf([input, cachedInput, cacheWrite, output, reasoning, audio, total, source]: TokenFields): TokenUsage {
-  return { input, cachedInput, cacheWrite, output, reasoning, audio, total, source };
+function tokensOf(fields: TokenFields): TokenUsage {
+  const [input, cachedInput, cacheWrite, output, reasoning, audio, total, source, audioOutput, units = []] = fields;
+  const amounts = units.map(([unit, unitInput, unitOutput]) => ({ unit, input: unitInput, output: unitOutput }));
+  const counts = { input, cachedInput, cacheWrite, output, reasoning, audio, total, source };
+  return { ...counts, audioOutput: audioOutput ?? undefined, amounts: amounts.length > 0 ? { amounts } : undefined };
 }
 
 function dateOf(milliseconds: Absent<number>): Date | undefined {

@@ -20,6 +20,8 @@ const tokens = {
   audio: int64,
   total: int64,
   source: fc.string(),
+  audioOutput: orAbsent(int64),
+  amounts: orAbsent(fc.record({ amounts: fc.array(fc.record({ unit: fc.string(), input: int64, output: int64 }), { minLength: 1 }) })),
 };
 const identity = { callId: fc.string(), organizationId: fc.string(), teamId: fc.string(), teamName: fc.string(), endpoint: fc.string() };
 const key = {
