@@ -37,7 +37,7 @@ async function demonstrate(participants: Crowd): Promise<boolean> {
   const partner = await newTenant(system, { name: "partner" });
   const mean = await federate({ owner, partner, participants, strategy: { name: "mean" }, rounds: Math.min(5, ROUNDS), kills: 0 });
   say(`the mean under attack: accuracy ${mean.accuracy.toFixed(3)} after ${mean.rounds} rounds`);
-  const robust = await federate({ owner, partner, participants, strategy: { name: "trimmed_mean", trim: 0.3 }, rounds: ROUNDS, kills: 2 });
+  const robust = await federate({ owner, partner, participants, strategy: { name: "trimmed_mean", beta: 0.3 }, rounds: ROUNDS, kills: 2 });
   say(
     `the trimmed mean under the same attack: accuracy ${robust.accuracy.toFixed(3)} after ${robust.rounds} rounds; the coordinator was killed twice`,
   );

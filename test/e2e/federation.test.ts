@@ -142,6 +142,12 @@ test("a round that fails gives its budget back; a participant's failure is data 
   expect(await balance()).toBe(before);
 });
 
+test("a strategy that refuses its settings ends the federation with what is wrong", async () => {
+  const id = await create({ strategy: { name: "trimmed_mean", share: 0.3 }, rounds: 1 });
+  const failed = await federationWhen(system, { token: tenant.token, id });
+  expect(failed.failure).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining("share") });
+});
+
 test("paused it does nothing, resumed it goes on with the updates it had, stopped it is over", async () => {
   const id = await create({ rounds: 500 });
   await federationWhen(system, { token: tenant.token, id, isDone: ({ head }) => head?.round >= 2 });

@@ -3,6 +3,7 @@ import type { RoundParticipant } from "../../proto/gen/tributary/training/v1/tra
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
 import { findAggregator } from "../compute/aggregators/registry.ts";
+import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
 import type { AggregationResult, ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
@@ -38,12 +39,20 @@ export async function combineRound(run: FederationRun, round: number, accepted: 
     return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
   }
   const strategy = appliedStrategy(run, updates, round);
-  const combined = await deps.aggregation.run({ updates, strategy, base, state }, run.signal);
+  const combined = await deps.aggregation.run({ updates, strategy, base, state }, run.signal).catch((thrown: unknown) => {
+    throw asFailure(thrown, round);
+  });
   const { made, parameters } =
     settings.dp?.mode === "central" ? withNoise(run, combined, updates.length) : { ...combined, made: "aggregated" as const };
   const { sha256: result } = await deps.blobs.keepBytes(parameters);
   const stateBlob = combined.state ? (await deps.blobs.keepBytes(combined.state)).sha256 : "";
   return { record: { ...common, strategy, result, made }, stateBlob, figures: combined.clients };
+}
+
+/** What the strategy refuses it refuses again: a setting it does not have, more attackers to bear than there are participants. */
+function asFailure(thrown: unknown, round: number): unknown {
+  const isRefusal = thrown instanceof TrainerError && thrown.status >= 400 && thrown.status < 500;
+  return isRefusal ? new FederationFailed("AGGREGATION_FAILED", `Round ${round} cannot be combined: ${thrown.message}`) : thrown;
 }
 
 /** By samples where everybody said how many, else all alike: nobody's silence shall make him small or large. */

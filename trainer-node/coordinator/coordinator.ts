@@ -18,8 +18,9 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
   const { clock, logger } = deps;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
+  const troubles = countTroubles();
   const begin = (work: FederationWork, claim: string): void => {
-    const done = workOn(deps, options, { work, claim, stopping: stopping.signal }).catch((error: unknown) => {
+    const done = workOn(deps, options, { work, claim, stopping: stopping.signal, troubles }).catch((error: unknown) => {
       logger.error(
         { federation: work.federation?.id, error: error instanceof Error ? error.stack : String(error) },
         "the work was given up",
@@ -49,7 +50,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
 async function workOn(
   deps: CoordinatorDeps,
   options: CoordinatorOptions,
-  { work, claim, stopping }: { work: FederationWork; claim: string; stopping: AbortSignal },
+  { work, claim, stopping, troubles }: { work: FederationWork; claim: string; stopping: AbortSignal; troubles: Troubles },
 ): Promise<void> {
   const { federation, round } = work;
   if (!federation) return;
@@ -74,6 +75,8 @@ async function workOn(
     if (thrown instanceof FederationFailed) {
       await control.end("failed", { code: thrown.code, message: thrown.message });
     } else if (!signal.aborted && !(thrown instanceof ClaimLost)) {
+      const count = troubles.add(federation.id, federation.headRound);
+      if (count >= TROUBLES_MAX) await control.end("failed", { code: "SERVER_ERROR", message: hopeless(count, federation.headRound + 1) });
       throw thrown;
     }
   } finally {
@@ -85,6 +88,28 @@ async function workOn(
 }
 
 const RELEASE_MS = 100;
+/** What nobody foresaw may pass; what comes again so often in one round does not. */
+const TROUBLES_MAX = 5;
+
+const hopeless = (count: number, round: number): string =>
+  `Round ${round} was given up ${count} times; the coordinator's log says why. Its operator can help.`;
+
+interface Troubles {
+  /** How often it has happened in this round. */
+  add(federationId: string, headRound: number): number;
+}
+
+function countTroubles(): Troubles {
+  const known = new Map<string, { headRound: number; count: number }>();
+  return {
+    add: (federationId, headRound) => {
+      const before = known.get(federationId);
+      const count = before?.headRound === headRound ? before.count + 1 : 1;
+      known.set(federationId, { headRound, count });
+      return count;
+    },
+  };
+}
 
 async function renewUntil(
   { clock, logger }: CoordinatorDeps,
