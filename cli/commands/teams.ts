@@ -99,6 +99,19 @@ const operations: readonly OperationSpec[] = [
     },
   },
   {
+    name: "update-member",
+    summary: "Give a member or an invitation another role",
+    method: "POST",
+    path: "/api/gw/teams/update-member",
+    auth: "user",
+    fields: [
+      team,
+      given("--member <id>", "whom: the member id that `gw teams get` shows", "memberId", { ...required, question: "Member" }),
+      given("--role <role>", "what they may do", "role", { choices: ["member", "admin", "owner"], ...required }),
+    ],
+    view: { kind: "record", at: "member", fields: memberColumns, id: "member.memberId" },
+  },
+  {
     name: "remove-member",
     summary: "Take somebody out of a team, or an invitation back",
     method: "POST",

@@ -4,6 +4,7 @@ import { type System, startSystem } from "../helpers/system.ts";
 import { adminTests } from "./admin.ts";
 import { everyCommand, everyOperation, openSession, type Session, settled } from "./session.ts";
 import { terminalTests } from "./terminal.ts";
+import { trainTests } from "./train.ts";
 
 let system: System;
 let session: Session;
@@ -11,7 +12,7 @@ const gw: Session["gw"] = (...parts) => session.gw(...parts);
 const json: Session["json"] = (...parts) => session.json(...parts);
 
 beforeAll(async () => {
-  system = await startSystem({ trainer: true, env: { ALLOW_PRIVATE_WEBHOOKS: "true" } });
+  system = await startSystem({ trainer: true, coordinator: true, env: { ALLOW_PRIVATE_WEBHOOKS: "true" } });
   session = openSession(system.url, { GW_TRAINER_URL: system.trainerUrl });
 }, 60_000);
 afterAll(async () => {
@@ -86,6 +87,8 @@ test("teams and organisations", async () => {
   expect((await json(`teams update ${id} --rpm none`)).team.rpm).toBeNull();
   const invited = await json(`teams invite --team ${id} --email bob@example.org --role member`);
   expect(invited.member).toMatchObject({ email: "bob@example.org", status: "invited" });
+  const changed = await json(`teams update-member --team ${id} --member ${invited.member.memberId} --role admin`);
+  expect(changed.member).toMatchObject({ email: "bob@example.org", role: "admin" });
   const detail = await gw(`teams get ${id}`, { terminal: true });
   expect(detail.out).toContain("bob@example.org");
   const kept = await gw(`teams remove-member --team ${id} --member ${invited.member.memberId}`, { terminal: true, answers: [false] });
@@ -264,6 +267,7 @@ test("help is data too, and a wrong word is a usage error", async () => {
 });
 
 adminTests(() => ({ session }));
+trainTests(() => ({ session, system }));
 terminalTests(() => ({ session, system }));
 
 test("every operation of the platform has a command", async () => {
@@ -279,9 +283,12 @@ test("every operation of the platform has a command", async () => {
 const OTHERWISE = [
   "GET /api/gw/logs/:id",
   "GET /training/federations/:id/events",
+  "GET /training/join/blobs/:sha256",
+  "GET /training/join/work",
   "POST /api/auth/register",
   "POST /api/gw/messages",
   "POST /api/webhooks/payments/stripe",
+  "POST /training/join/work/:task",
   "PUT /api/admin/models/:id",
 ];
 

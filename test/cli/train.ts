@@ -1,0 +1,32 @@
+import type { System } from "../helpers/system.ts";
+import type { Session } from "./session.ts";
+
+const DATASET = JSON.stringify({ name: "digits", partition: { scheme: "iid", of: 2 } });
+const CONFIG = JSON.stringify({ epochs: 1, lr: 0.3, batch_size: 20 });
+const ROUNDS = 3;
+
+/** Training with a real coordinator and a real node; what each command sends is held in cli/commands/train.test.ts. */
+export function trainTests(world: () => { session: Session; system: System }): void {
+  test("train: a federation runs while it is followed, its history is right, and what came out is a model", async () => {
+    const { session, system } = world();
+    const { gw, json } = session;
+    const sizes = `--rounds ${ROUNDS} --participants ${system.trainerUrl},${system.trainerUrl}`;
+    const { federation } = await json(
+      `train create --name rivers --task softmax ${sizes} --dataset ${DATASET} --config ${CONFIG}`,
+    );
+    const followed = await gw(`train rounds ${federation.id} --follow`, { terminal: true });
+    expect([followed.exit, followed.out]).toEqual([
+      0,
+      expect.stringMatching(/rivers {2}completed\nall +█+ {2}3\/3 rounds\naccuracy +\S{3} {2}\d\d\.\d %\n$/),
+    ]);
+    expect(followed.out.match(/committed {2}2 of 2 updates/g)).toHaveLength(ROUNDS);
+    expect(await json(`train verify ${federation.id}`)).toMatchObject({ ok: true, rounds: ROUNDS, firstBad: null });
+    expect((await json("train list")).data[0]).toMatchObject({ id: federation.id, state: "completed" });
+    expect((await json(`train publish ${federation.id} --model rivers`)).version.version).toBe(1);
+    expect((await json(`train versions ${federation.id} --model rivers`)).data).toHaveLength(1);
+    expect((await json("train models")).data[0].name).toBe("rivers");
+    expect((await json("train nodes")).data[0].url).toBe(system.trainerUrl);
+    expect((await gw("train get fed_nope")).exit).toBe(6);
+    expect((await gw(`train pause ${federation.id}`)).exit).toBe(7);
+  }, 60_000);
+}
