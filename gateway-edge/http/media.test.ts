@@ -214,6 +214,8 @@ test("speech: the first byte is out before the last one was made; characters are
   expect((await reader.read()).value?.length).toBe(1000);
   expect((await reader.read()).done).toBe(true);
   expect([log()?.cost, control.reserved[0]?.worstCase]).toEqual([105_000n, 105_000n]);
+  // What was paid for stands in the row, so that it can be priced again.
+  expect(log()?.usage?.amounts?.amounts).toContainEqual({ unit: "character", input: expect.any(BigInt), output: 0n });
 });
 
 test("speech: a client that leaves stops the upstream and pays; an upstream that breaks off is no shorter sound", async () => {
