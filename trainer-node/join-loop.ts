@@ -43,7 +43,7 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
 }
 
 async function nextTask({ url, joinToken }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
-  const answer = await fetch(`${url}/training/join/work`, { headers: bearer(joinToken), signal });
+  const answer = await fetch(`${url}/training/join/tasks`, { headers: bearer(joinToken), signal });
   if (answer.status === 204) return undefined;
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
   return ((await answer.json()) as { task: JoinedTask }).task;
@@ -55,7 +55,7 @@ async function doTask(options: JoinOptions, task: JoinedTask, signal: AbortSigna
     signal.throwIfAborted();
     return { body: new Uint8Array(0), fields: { error: String(thrown).slice(0, 500) } };
   });
-  const answer = await fetch(`${url}/training/join/work/${task.id}`, {
+  const answer = await fetch(`${url}/training/join/tasks/${task.id}`, {
     method: "POST",
     headers: { ...bearer(joinToken), "content-type": "application/octet-stream", "x-result": JSON.stringify(fields) },
     body: new Uint8Array(body),

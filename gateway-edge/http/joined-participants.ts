@@ -40,8 +40,8 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
   };
   const name = (value: unknown) => encodeURIComponent(String(value));
   const router = Router({ caseSensitive: true });
-  router.get("/training/join/work", (request, response) => pass(request, response, (place) => `/v1/work/${place}`));
-  router.post("/training/join/work/:task", (request, response) =>
+  router.get("/training/join/tasks", (request, response) => pass(request, response, (place) => `/v1/work/${place}`));
+  router.post("/training/join/tasks/:task", (request, response) =>
     pass(request, response, (place) => `/v1/work/${place}/${name(request.params.task)}`),
   );
   router.get("/training/join/blobs/:sha256", (request, response) =>
@@ -56,7 +56,7 @@ export const joinedDescriptions: readonly OperationDescription[] = [
   {
     ...shared,
     method: "get",
-    path: "/training/join/work",
+    path: "/training/join/tasks",
     summary: "With a join token: the next piece of work, waited for up to 20 seconds; 204 when there is none",
     responses: {
       200: { description: "Work.", schema: z.object({ task: z.looseObject({ id: z.string() }) }) },
@@ -66,7 +66,7 @@ export const joinedDescriptions: readonly OperationDescription[] = [
   {
     ...shared,
     method: "post",
-    path: "/training/join/work/:task",
+    path: "/training/join/tasks/:task",
     summary: "With a join token: what was made, parameters as octets and the other fields as JSON in X-Result",
     params: z.object({ task: z.string() }),
     responses: { 200: { description: "Taken.", schema: z.object({ accepted: z.boolean() }) } },

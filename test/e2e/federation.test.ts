@@ -214,7 +214,7 @@ test("a participant behind a wall joins with its token, asks for its work and is
   expect(joinTokens).toHaveLength(1);
   const waiting = await federationWhen(system, { token: tenant.token, id: federation.id, isDone: ({ state }) => state === "waiting" });
   expect(waiting.waitingFor).toBe("participants: has 1 of 2");
-  const refused = await call(system.url, "GET", "/training/join/work", { token: `join_${"x".repeat(43)}` });
+  const refused = await call(system.url, "GET", "/training/join/tasks", { token: `join_${"x".repeat(43)}` });
   expect(refused.status).toBe(401);
   const joined = await startTrainer({ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinTokens[0] });
   nodes.push(joined);

@@ -76,7 +76,9 @@ const curlLine = (output: string) => /^ {2}(curl .*)$/m.exec(output)?.[1] ?? "";
 
 // New ports for each test that needs none of the ones before: a failure in one must not be the failure of the next.
 async function freePorts(): Promise<Record<string, string>> {
-  const ports = await Promise.all(["PORT", "TRAINER_PORT", "CONTROL_PORT", "COORDINATOR_PORT"].map(async (name) => [name, String(await freePort())]));
+  const ports = await Promise.all(
+    ["PORT", "TRAINER_PORT", "CONTROL_PORT", "COORDINATOR_PORT"].map(async (name) => [name, String(await freePort())]),
+  );
   return Object.fromEntries(ports);
 }
 
@@ -139,7 +141,7 @@ describe("make run", () => {
       process.kill(victim.pid, "SIGKILL");
       await until(`a new ${victim.title}`, BACK_MS_MAX, () => {
         const now = childrenOf(pid);
-        const isBack = now.length === titles.length && !now.some((child) => child.pid === victim.pid);
+        const isBack = now.length === kinds.length && !now.some((child) => child.pid === victim.pid);
         return isBack && now.every(({ title }) => title.startsWith("tributary ")) ? true : undefined;
       });
       await until(`${victim.title} serving`, BACK_MS_MAX, serves);
@@ -176,7 +178,7 @@ describe("make run", () => {
     supervisor.child.kill("SIGTERM");
     expect(await supervisor.closed).toEqual([0, null]);
     say(`make run: stopped after ${Math.round(performance.now() - startedAt)} ms`);
-    expect(pids).toHaveLength(4);
+    expect(pids).toHaveLength(5);
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   }, 60_000);
 
@@ -205,7 +207,7 @@ describe("make run", () => {
     const { stdout } = await run("bash", ["-c", curlLine(output)], { env: { PATH: env["PATH"], TRIBUTARY_KEY: first.masterKey } });
     expect(JSON.parse(stdout).choices[0].message.content).toBe("hello");
     const teams = await call(url(), "GET", "/api/gw/teams?pageSize=100", { token });
-    expect(teams.body.data).toHaveLength(5);
+    expect(teams.body.data).toHaveLength(6);
   }
 });
 
