@@ -1,10 +1,9 @@
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { source as axeSource } from "axe-core";
 import type { Page } from "playwright-core";
 import { SCREENS_FOLDER } from "./stage.ts";
 
-const axeSource = readFileSync(createRequire(join(process.cwd(), "package.json")).resolve("axe-core/axe.min.js"), "utf8");
 const WIDTHS = [1280, 390] as const;
 const SCHEMES = ["light", "dark"] as const;
 

@@ -1,5 +1,6 @@
-import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
+import { IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { post } from "../../api/client.ts";
@@ -23,7 +24,7 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
     {
       title: "Who",
       cell: (member) => (
-        <div style={{ minWidth: 150 }}>
+        <div style={{ minWidth: 110 }}>
           <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
             {member.name ?? member.email}
           </Text>
@@ -40,9 +41,9 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
     {
       title: "Actions",
       cell: (member) => (
-        <Button variant="subtle" color="red" size="compact-sm" onClick={() => setLeaving(member)} aria-label={`Remove ${member.email}`}>
-          Remove
-        </Button>
+        <ActionIcon variant="subtle" color="red" onClick={() => setLeaving(member)} aria-label={`Remove ${member.email}`}>
+          <IconTrash size={18} />
+        </ActionIcon>
       ),
       isNumber: true,
     },
