@@ -83,12 +83,12 @@ export function Shell() {
   );
 }
 
-/** A token lives an hour; while somebody is here it is renewed long before. A failure shows with the next call that needs it. */
+/** A token lives an hour; while a tab is open, hidden or not, it is renewed long before. A failure shows with the next call that needs it. */
 function useSessionKeptAlive(): void {
   useEffect(() => {
     let last = Date.now();
     const renew = () => {
-      if (document.hidden || Date.now() - last < REFRESH_EVERY_MS) return;
+      if (Date.now() - last < REFRESH_EVERY_MS) return;
       last = Date.now();
       refreshSession().catch(() => undefined);
     };
