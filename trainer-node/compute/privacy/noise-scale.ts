@@ -17,9 +17,9 @@ export function centralDeviation(options: { clipNorm: number; noiseMultiplier: n
 }
 
 const MULTIPLIER_MAX = 1e6;
-const RELATIVE_GAP = 1e-6;
+const RELATIVE_GAP = 1e-4;
 
-/** The least noise multiplier, to a millionth, with which so many rounds stay within the budget; undefined where none does. */
+/** The least noise multiplier, to a ten-thousandth, with which so many rounds stay within the budget; undefined where none does. */
 export function noiseMultiplierFor(
   options: Omit<PrivateRound, "noiseMultiplier"> & { epsilon: number; delta: number; rounds: number },
 ): number | undefined {

@@ -86,35 +86,42 @@ function atOrders(logMoment: (order: number) => number): number[] {
 
 /** Mironov, Talwar and Zhang 2019: log Σ C(a, k) (1 - q)^(a - k) q^k exp((k² - k) / 2σ²), exact at whole orders. */
 function poissonLogMoment(order: number, rate: number, deviation: number): number {
-  return logSum(
-    Array.from(
-      { length: order + 1 },
-      (_, k) => logChoose(order, k) + (order - k) * Math.log1p(-rate) + k * Math.log(rate) + (k * k - k) / (2 * deviation ** 2),
-    ),
-  );
+  const [stay, take, half] = [Math.log1p(-rate), Math.log(rate), 1 / (2 * deviation ** 2)];
+  for (let k = 0; k <= order; k++) TERMS[k] = logChoose(order, k) + (order - k) * stay + k * take + (k * k - k) * half;
+  return logSum(order + 1);
 }
 
 /** Wang, Balle and Kasiviswanathan 2019, theorem 9, for a mechanism whose divergence has no bound as the order grows. */
 function fixedSizeLogMoment(order: number, rate: number, deviation: number): number {
-  const rdp = (at: number): number => gaussian(at, deviation);
-  const pair = Math.min(Math.log(4) + Math.log(Math.expm1(rdp(2))), rdp(2) + Math.log(2));
-  const terms = [0, 2 * Math.log(rate) + logChoose(order, 2) + pair];
-  for (let j = 3; j <= order; j++) terms.push(j * Math.log(rate) + logChoose(order, j) + (j - 1) * rdp(j) + Math.log(2));
-  return logSum(terms);
+  const take = Math.log(rate);
+  const two = gaussian(2, deviation);
+  TERMS[0] = 0;
+  TERMS[1] = 2 * take + logChoose(order, 2) + Math.min(Math.log(4) + Math.log(Math.expm1(two)), two + Math.LN2);
+  for (let j = 3; j <= order; j++) TERMS[j - 1] = j * take + logChoose(order, j) + (j - 1) * gaussian(j, deviation) + Math.LN2;
+  return logSum(order);
 }
 
-const LOG_FACTORIALS: number[] = [0];
-
-function logFactorial(value: number): number {
-  for (let next = LOG_FACTORIALS.length; next <= value; next++) LOG_FACTORIALS.push((LOG_FACTORIALS[next - 1] as number) + Math.log(next));
-  return LOG_FACTORIALS[value] as number;
-}
+const ORDER_MAX = 512;
+/** Room for the terms of one sum; there are hundreds of sums for a round. */
+const TERMS = new Float64Array(ORDER_MAX + 1);
+const LOG_FACTORIALS = new Float64Array(ORDER_MAX + 1);
+for (let value = 2; value <= ORDER_MAX; value++) LOG_FACTORIALS[value] = (LOG_FACTORIALS[value - 1] as number) + Math.log(value);
 
 function logChoose(from: number, count: number): number {
-  return logFactorial(from) - logFactorial(count) - logFactorial(from - count);
+  return (LOG_FACTORIALS[from] as number) - (LOG_FACTORIALS[count] as number) - (LOG_FACTORIALS[from - count] as number);
 }
 
-function logSum(terms: readonly number[]): number {
-  const top = terms.reduce((most, term) => Math.max(most, term), Number.NEGATIVE_INFINITY);
-  return top + Math.log(terms.reduce((sum, term) => sum + Math.exp(term - top), 0));
+/** Terms that are this much below the largest, in powers of e, are lost in its rounding. */
+const NEGLIGIBLE = -45;
+
+/** log Σ exp of the first so many terms. */
+function logSum(count: number): number {
+  let top = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < count; index++) top = Math.max(top, TERMS[index] as number);
+  let sum = 0;
+  for (let index = 0; index < count; index++) {
+    const below = (TERMS[index] as number) - top;
+    if (below > NEGLIGIBLE) sum += Math.exp(below);
+  }
+  return top + Math.log(sum);
 }
