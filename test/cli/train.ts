@@ -11,9 +11,7 @@ export function trainTests(world: () => { session: Session; system: System }): v
     const { session, system } = world();
     const { gw, json } = session;
     const sizes = `--rounds ${ROUNDS} --participants ${system.trainerUrl},${system.trainerUrl}`;
-    const { federation } = await json(
-      `train create --name rivers --task softmax ${sizes} --dataset ${DATASET} --config ${CONFIG}`,
-    );
+    const { federation } = await json(`train create --name rivers --task softmax ${sizes} --dataset ${DATASET} --config ${CONFIG}`);
     const followed = await gw(`train rounds ${federation.id} --follow`, { terminal: true });
     expect([followed.exit, followed.out]).toEqual([
       0,

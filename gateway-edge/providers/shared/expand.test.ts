@@ -1,5 +1,5 @@
-import { type Expansion, expand } from "./expand.ts";
 import { readAll } from "../provider-contract-support.ts";
+import { type Expansion, expand } from "./expand.ts";
 
 function source(pieces: readonly number[], { failsAtEnd = false } = {}) {
   const seen = { pulled: 0, returned: 0 };
