@@ -9,7 +9,7 @@ import * as schemas from "../schemas/training.ts";
 import { presentList, sent } from "./present.ts";
 import { presentModel, presentVersion } from "./trained-models.ts";
 
-const shared = { tag: "Training", auth: "user", masterKey: true, params: idParams } as const;
+const shared = { tag: "Training", auth: "user", apiKey: true, params: idParams } as const;
 const PAGE_SIZE = 100;
 
 /** What a federation made, as a model of the gateway: publish a round, see its versions, go back to one. */

@@ -227,3 +227,25 @@ test("a participant behind a wall joins with its token, asks for its work and is
   }
   expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, remade: 3 });
 });
+
+test("a committed round is published with its lineage, by a key too, and rolled back to the version before", async () => {
+  const id = await create({ rounds: 2 });
+  const model = "published-together";
+  expect((await ask("POST", `/${id}/publish`, { model, round: 9 })).body).toMatchObject({ details: [{ path: "body.round" }] });
+  await federationWhen(system, { token: tenant.token, id });
+  const first = await ask("POST", `/${id}/publish`, { model, round: 1 });
+  expect(first.status).toBe(201);
+  const second = await call(system.url, "POST", `/training/federations/${id}/publish`, { key: tenant.key, body: { model } });
+  expect(second.status).toBe(201);
+  const { body: rounds } = await ask("GET", `/${id}/rounds`);
+  const [one, two] = rounds.data;
+  expect(second.body.version).toMatchObject({
+    version: 2,
+    blob: two.parameters,
+    lineage: { federationId: id, round: 2, recordHash: two.recordHash, participants: nodes.length, curve: [one.accuracy, two.accuracy] },
+  });
+  expect((await ask("GET", `/${id}/versions?model=${model}`)).body.data.map(({ version }: { version: number }) => version)).toEqual([2, 1]);
+  const back = await ask("POST", `/${id}/rollback`, { model });
+  expect(back.body.model.traffic).toEqual([{ version: 1, percent: 100 }]);
+  expect((await ask("POST", `/${id}/publish`, { model }, other.token)).status).toBe(404);
+});
