@@ -25,13 +25,13 @@ export async function lookAt(page: Page, name: string): Promise<string[]> {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor();
       // Colours half-way between two themes are nobody's.
-      await page.evaluate(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)));
+      await page.evaluate("Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => true)");
       const label = `${name} ${scheme} ${width}`;
       // Themes differ in colours alone: the other rules are asked once per width.
       for (const { rule, where, what } of await audit(page, scheme === "light" ? "all" : "colours")) {
         problems.push(`${label}: ${rule} at ${where}: ${what}`);
       }
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - window.innerWidth");
       if (overflow > 0) problems.push(`${label}: ${overflow} px wider than the window`);
       await page.screenshot({ path: join(SCREENS_FOLDER, `${name}-${scheme}-${width}.png`), fullPage: true });
     }
@@ -48,7 +48,7 @@ async function restore(page: Page): Promise<void> {
 
 async function audit(page: Page, which: "all" | "colours"): Promise<Finding[]> {
   return page.evaluate(async (only) => {
-    const { axe } = window as unknown as { axe: { run(options: object): Promise<{ violations: AxeViolation[] }> } };
+    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: AxeViolation[] }> } };
     const options = only === "all" ? { resultTypes: ["violations"] } : { resultTypes: ["violations"], runOnly: ["color-contrast"] };
     const { violations } = await axe.run(options);
     return violations
