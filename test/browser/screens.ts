@@ -26,6 +26,15 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
   { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },
   { name: "key-form", path: "/ui/keys?new=key", ready: (page) => page.getByRole("dialog").getByLabel("Budget in USD").waitFor() },
+  {
+    name: "logs",
+    path: "/ui/logs",
+    ready: (page) =>
+      page
+        .getByRole("button", { name: /open this call/ })
+        .first()
+        .waitFor(),
+  },
   { name: "teams", path: "/ui/teams", ready: (page) => page.getByRole("link", { name: "Default" }).waitFor() },
   { name: "organization", path: "/ui/organization", ready: text("No webhook yet") },
   {

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type * as proof from "../../../gateway-edge/schemas/proof.ts";
 import type * as records from "../../../gateway-edge/schemas/records.ts";
 import type * as webhooks from "../../../gateway-edge/schemas/webhooks.ts";
 
@@ -28,6 +29,7 @@ export type UsageBucket = RecordOf<typeof records.usageBucketRecord>;
 export type Totals = RecordOf<typeof records.totalsRecord>;
 export type LedgerEntry = RecordOf<typeof records.ledgerEntryRecord>;
 export type Purchase = RecordOf<typeof records.purchaseRecord>;
+export type SignedReceipt = RecordOf<typeof proof.receiptAnswer>;
 export type PageMeta = RecordOf<typeof records.pageMeta>;
 export type Webhook = Wire<webhooks.WebhookRecord>;
 export type Delivery = Wire<webhooks.DeliveryRecord>;

@@ -1,4 +1,13 @@
-import { IconBuilding, IconCreditCard, IconKey, IconLayoutDashboard, IconLogin, IconRocket, IconUsersGroup } from "@tabler/icons-react";
+import {
+  IconBuilding,
+  IconCreditCard,
+  IconKey,
+  IconLayoutDashboard,
+  IconListDetails,
+  IconLogin,
+  IconRocket,
+  IconUsersGroup,
+} from "@tabler/icons-react";
 import type { ComponentType } from "react";
 import type { MenuEntry } from "../layout/menu.ts";
 
@@ -27,6 +36,7 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/", load: () => import("./overview.tsx"), menu: { label: "Overview", icon: IconLayoutDashboard, group: "Start" } },
   { path: "/start", load: () => import("./getting-started.tsx"), menu: { label: "Getting started", icon: IconRocket, group: "Start" } },
   { path: "/keys", load: () => import("./keys.tsx"), menu: { label: "API keys", icon: IconKey, group: "Build" } },
+  { path: "/logs", load: () => import("./logs.tsx"), menu: { label: "Logs", icon: IconListDetails, group: "Build" } },
   { path: "/teams", load: () => import("./teams.tsx"), menu: { label: "Teams", icon: IconUsersGroup, group: "Manage" } },
   { path: "/teams/$teamId", load: () => import("./team.tsx") },
   { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organisation", icon: IconBuilding, group: "Manage" } },

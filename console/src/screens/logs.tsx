@@ -1,0 +1,74 @@
+import { Group, Switch, Text } from "@mantine/core";
+import { IconListDetails } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
+import { meQuery } from "../api/queries.ts";
+import { Card } from "../components/card.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { Usd } from "../components/usd.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { count } from "../format/words.ts";
+import { CallPanel } from "./logs/call-panel.tsx";
+import { logsAskedFor, readLogFilter } from "./logs/log-filter.ts";
+import { LogFilters } from "./logs/log-filters.tsx";
+import { LogTable } from "./logs/log-table.tsx";
+import { useLogs } from "./logs/use-logs.ts";
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const { data: me } = useQuery(meQuery);
+  const filter = readLogFilter(address);
+  const timeZone = filter.timeZone ?? me?.organization?.timezone ?? "UTC";
+  const isLive = address.live !== "off";
+  const opened = address.call === undefined ? undefined : String(address.call);
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useLogs(
+    logsAskedFor(filter, { now: Date.now(), timeZone }),
+    { isLive },
+  );
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  const totals = data?.pages[0]?.meta.totals;
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  return (
+    <Page
+      title="Logs"
+      about={`Every call, as it was decided and booked. Times in ${timeZone}.`}
+      action={
+        <Switch label="Live" checked={isLive} onChange={(event) => setAddress({ live: event.currentTarget.checked ? undefined : "off" })} />
+      }
+    >
+      {error && <Failure error={error} onRetry={() => void refetch()} />}
+      <Card>
+        <LogFilters filter={filter} onChange={setAddress} />
+        <LogTable
+          logs={data?.pages.flatMap((page) => page.data)}
+          timeZone={timeZone}
+          selected={opened}
+          onOpen={(id) => setAddress({ call: id })}
+          onEnd={onEnd}
+          empty={
+            <Empty icon={IconListDetails} title={isFiltered ? "No call is like that" : "No calls yet"}>
+              {isFiltered
+                ? "Clear a filter to see more."
+                : "Each call appears here a moment after it ends. Getting started has the first one."}
+            </Empty>
+          }
+        />
+        {totals && (
+          <Group justify="space-between" mt="sm">
+            <Text size="sm" c="dimmed" role="status">
+              {count(totals.requests, "call")}, {count(totals.tokens, "token")}
+            </Text>
+            <Text size="sm">
+              <Usd amount={totals.costUsd} fw={600} /> in all
+            </Text>
+          </Group>
+        )}
+      </Card>
+      {opened !== undefined && <CallPanel id={opened} onClose={() => setAddress({ call: undefined })} />}
+    </Page>
+  );
+}

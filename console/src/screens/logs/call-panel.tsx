@@ -1,0 +1,83 @@
+import { Badge, Button, Drawer, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { get } from "../../api/client.ts";
+import type { SignedReceipt, UsageLog } from "../../api/types.ts";
+import { CodeBlock } from "../../components/code-block.tsx";
+import { CopyText } from "../../components/copy-text.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { searchOf } from "../../components/use-address.ts";
+import { useHasScreen } from "../../components/use-has-screen.ts";
+import { callCurl } from "./call-curl.ts";
+import { CallStory } from "./call-story.tsx";
+
+/** One call beside the list: what was decided on its way, and how to make it again. */
+export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) {
+  const path = `/api/gw/logs/${encodeURIComponent(id)}`;
+  const call = useQuery({
+    queryKey: ["log", id],
+    queryFn: async ({ signal }) => (await get<{ log: UsageLog }>(path, undefined, signal)).log,
+  });
+  const receipt = useQuery({
+    queryKey: ["log", id, "receipt"],
+    queryFn: ({ signal }) => get<SignedReceipt>(`${path}/receipt`, undefined, signal),
+  });
+  return (
+    <Drawer opened onClose={onClose} position="right" size="lg" title="One call">
+      <Stack>
+        <Failure error={call.error ?? receipt.error} />
+        {!call.data && !call.error && <Skeleton height={320} />}
+        {call.data && <Facts log={call.data} signed={receipt.data} />}
+      </Stack>
+    </Drawer>
+  );
+}
+
+function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
+  const hasPlayground = useHasScreen("/playground") && log.type === "chat";
+  return (
+    <>
+      <div>
+        <Group gap="xs">
+          <StateBadge state={log.status} />
+          <Text size="sm">
+            {log.endpoint}
+            {log.stream ? ", streamed" : ""}
+          </Text>
+        </Group>
+        <Group gap={4} wrap="nowrap">
+          <Text size="xs" ff="monospace" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {log.id}
+          </Text>
+          <CopyText text={log.id} label="Copy the id of the call" />
+        </Group>
+        <Text size="sm" c="dimmed">
+          {new Date(log.createdAt).toISOString()}
+        </Text>
+        {log.tags.map((tag) => (
+          <Badge key={tag} variant="default" tt="none" mr={4}>
+            {tag}
+          </Badge>
+        ))}
+      </div>
+      <CallStory log={log} signed={signed} />
+      <Title order={3} size="h6">
+        Make it again
+      </Title>
+      <CodeBlock code={callCurl(log, window.location.origin)} label="Copy as curl" />
+      {hasPlayground && (
+        <Button
+          component={Link}
+          to="/playground"
+          search={searchOf({ models: log.model })}
+          variant="light"
+          leftSection={<IconPlayerPlay size={16} aria-hidden />}
+        >
+          Open in the playground
+        </Button>
+      )}
+    </>
+  );
+}

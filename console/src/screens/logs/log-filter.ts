@@ -1,0 +1,52 @@
+import type { Query } from "../../api/client.ts";
+import { RANGES, type RangeName, rangeStart } from "../../components/time-range.ts";
+
+/** The filters of the logs as the address holds them. `from` and `to` are moments; they win over a named range. */
+export interface LogFilter {
+  readonly range: RangeName | undefined;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly apiKey: string | undefined;
+  readonly team: string | undefined;
+  readonly model: string | undefined;
+  readonly provider: string | undefined;
+  readonly status: string | undefined;
+  readonly search: string | undefined;
+  /** Which days a bare date means; the organisation's where absent. */
+  readonly timeZone: string | undefined;
+}
+
+export const LOG_STATES = ["success", "error", "cancelled"] as const;
+
+export function readLogFilter(address: Readonly<Record<string, unknown>>): LogFilter {
+  const text = (name: string) => (address[name] === undefined ? undefined : String(address[name]));
+  const range = text("range");
+  return {
+    range: range !== undefined && Object.hasOwn(RANGES, range) ? (range as RangeName) : undefined,
+    from: text("from"),
+    to: text("to"),
+    apiKey: text("apiKey"),
+    team: text("team"),
+    model: text("model"),
+    provider: text("provider"),
+    status: LOG_STATES.find((state) => state === text("status")),
+    search: text("search"),
+    timeZone: text("tz"),
+  };
+}
+
+/** The same as the API asks it. */
+export function logsAskedFor(filter: LogFilter, { now, timeZone }: { now: number; timeZone: string }): Query {
+  const { range, from, to, apiKey, team, model, provider, status, search } = filter;
+  return {
+    startDate: from ?? (range === undefined ? undefined : rangeStart(range, { now, timeZone })),
+    endDate: to,
+    tz: timeZone,
+    apiKey,
+    team_id: team,
+    model,
+    provider,
+    status,
+    search,
+  };
+}

@@ -1,0 +1,113 @@
+import { Button, Group, Select, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconSearch, IconX } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { keysQuery, modelsQuery, teamsQuery } from "../../api/queries.ts";
+import { RANGES } from "../../components/time-range.ts";
+import { LOG_STATES, type LogFilter } from "./log-filter.ts";
+
+type Change = Record<string, string | undefined>;
+const NOTHING: Change = Object.fromEntries(
+  ["range", "from", "to", "tz", "apiKey", "team", "model", "provider", "status", "search"].map((name) => [name, undefined]),
+);
+
+export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: (change: Change) => void }) {
+  const { data: models } = useQuery(modelsQuery());
+  const { data: keys } = useQuery(keysQuery());
+  const { data: teams } = useQuery(teamsQuery());
+  const find = useDebouncedCallback((text: string) => onChange({ search: text || undefined }), 300);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  const range = filter.from || filter.to ? "exact" : (filter.range ?? null);
+  const ranges = Object.entries(RANGES).map(([value, { label }]) => ({ value, label: `Last ${label}` }));
+  return (
+    <Group gap="xs" mb="sm">
+      <TextInput
+        aria-label="Search calls"
+        placeholder="Search id, model, user, error"
+        leftSection={<IconSearch size={16} aria-hidden />}
+        key={filter.search ?? ""}
+        defaultValue={filter.search ?? ""}
+        onChange={(event) => find(event.currentTarget.value)}
+        w={220}
+      />
+      <Choice
+        label="Time"
+        value={range}
+        options={range === "exact" ? [...ranges, { value: "exact", label: "As chosen in the chart" }] : ranges}
+        onChange={(value) => onChange({ range: value, from: undefined, to: undefined, tz: undefined })}
+      />
+      <Choice
+        label="State"
+        value={filter.status ?? null}
+        options={LOG_STATES.map((state) => ({ value: state, label: state }))}
+        onChange={(status) => onChange({ status })}
+      />
+      <Choice
+        label="Model"
+        value={filter.model ?? null}
+        options={named(
+          filter.model,
+          (models?.data ?? []).map(({ name }) => ({ value: name, label: name })),
+        )}
+        onChange={(model) => onChange({ model })}
+      />
+      <Choice
+        label="Key"
+        value={filter.apiKey ?? null}
+        options={named(
+          filter.apiKey,
+          (keys?.data ?? []).map(({ id, name }) => ({ value: id, label: name })),
+        )}
+        onChange={(apiKey) => onChange({ apiKey })}
+      />
+      <Choice
+        label="Team"
+        value={filter.team ?? null}
+        options={named(
+          filter.team,
+          (teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name })),
+        )}
+        onChange={(team) => onChange({ team })}
+      />
+      {isFiltered && (
+        <Button variant="subtle" size="compact-sm" leftSection={<IconX size={14} aria-hidden />} onClick={() => onChange(NOTHING)}>
+          Clear filters
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+interface Option {
+  value: string;
+  label: string;
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string | null;
+  options: readonly Option[];
+  onChange: (value: string | undefined) => void;
+}
+
+function Choice({ label, value, options, onChange }: ChoiceProps) {
+  return (
+    <Select
+      aria-label={label}
+      placeholder={`Any ${label.toLowerCase()}`}
+      data={[...options]}
+      value={value}
+      onChange={(next) => onChange(next ?? undefined)}
+      clearable
+      clearButtonProps={{ "aria-label": `Any ${label.toLowerCase()}` }}
+      searchable={options.length > 8}
+      w={138}
+    />
+  );
+}
+
+/** What the address names stays a choice when it has left the lists: a removed key still has its calls. Equal names are one choice. */
+function named(value: string | undefined, options: readonly Option[]): Option[] {
+  const unique = [...new Map(options.map((option) => [option.value, option])).values()];
+  return value === undefined || unique.some((option) => option.value === value) ? unique : [...unique, { value, label: value }];
+}

@@ -1,0 +1,40 @@
+import { type QueryKey, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { get, type Query } from "../../api/client.ts";
+import type { LogList } from "../../api/queries.ts";
+import { type LogPages, mergeNewest } from "./merge-newest.ts";
+
+const PAGE_SIZE = 100;
+const TAIL_MS = 1_500;
+
+/** Calls, newest first, read page by page as somebody scrolls. While `isLive`, new ones come in on top by themselves. */
+export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
+  const queryClient = useQueryClient();
+  const asked = JSON.stringify(query);
+  const pages = useInfiniteQuery<LogList, Error, LogPages, QueryKey, string | undefined>({
+    queryKey: ["logs", "pages", asked],
+    queryFn: ({ pageParam, signal }) => get<LogList>("/api/gw/logs", { ...query, pageSize: PAGE_SIZE, cursor: pageParam }, signal),
+    initialPageParam: undefined,
+    getNextPageParam: ({ meta }) => meta.nextCursor ?? undefined,
+    // Reading every page again would move what somebody is looking at; the tail brings what is new.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const tail = useQuery({
+    queryKey: ["logs", "tail", asked],
+    queryFn: ({ signal }) => get<LogList>("/api/gw/logs", { ...query, pageSize: PAGE_SIZE }, signal),
+    enabled: isLive && pages.isSuccess,
+    refetchInterval: TAIL_MS,
+    gcTime: 0,
+  });
+  useEffect(() => {
+    if (!tail.data) return;
+    const key = ["logs", "pages", asked];
+    const known = queryClient.getQueryData<LogPages>(key);
+    if (!known) return;
+    const merged = mergeNewest(known, tail.data);
+    if (merged) queryClient.setQueryData(key, merged);
+    else void queryClient.resetQueries({ queryKey: key });
+  }, [tail.data, asked, queryClient]);
+  return pages;
+}
