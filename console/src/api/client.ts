@@ -46,6 +46,15 @@ export async function call<Answer>(method: string, path: string, options: CallOp
   return body as Answer;
 }
 
+const TEXT_MAX_MS = 300_000;
+
+/** A file, such as an export; large ones take their time. */
+export async function getText(path: string, query: Query): Promise<string> {
+  const response = await send(path + queryText(query), { method: "GET", signal: AbortSignal.timeout(TEXT_MAX_MS) });
+  if (!response.ok) throw toError(response, await response.json().catch(() => undefined));
+  return response.text();
+}
+
 export const get = <Answer>(path: string, query?: Query, signal?: AbortSignal): Promise<Answer> =>
   call<Answer>("GET", path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) });
 

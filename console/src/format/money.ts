@@ -37,8 +37,10 @@ export function nanoNumber(usd: string): number {
 }
 
 /** The decimal text of nano-USD that came without its sibling, such as a limit. */
-export function usdOf(nano: number): string {
-  const exact = BigInt(Math.round(nano));
+export const usdOf = (nano: number): string => usdOfNano(BigInt(Math.round(nano)));
+
+/** The same of a sum made here, which may be beyond what a double holds. */
+export function usdOfNano(exact: bigint): string {
   const size = exact < 0n ? -exact : exact;
   const fraction = (size % NANO_PER_USD).toString().padStart(NANO_DIGITS, "0").replace(/0+$/, "");
   return `${exact < 0n ? "-" : ""}${size / NANO_PER_USD}${fraction === "" ? "" : `.${fraction}`}`;

@@ -1,5 +1,6 @@
 import {
   IconBuilding,
+  IconChartBar,
   IconCreditCard,
   IconKey,
   IconLayoutDashboard,
@@ -36,6 +37,7 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/", load: () => import("./overview.tsx"), menu: { label: "Overview", icon: IconLayoutDashboard, group: "Start" } },
   { path: "/start", load: () => import("./getting-started.tsx"), menu: { label: "Getting started", icon: IconRocket, group: "Start" } },
   { path: "/keys", load: () => import("./keys.tsx"), menu: { label: "API keys", icon: IconKey, group: "Build" } },
+  { path: "/usage", load: () => import("./usage.tsx"), menu: { label: "Usage", icon: IconChartBar, group: "Build" } },
   { path: "/logs", load: () => import("./logs.tsx"), menu: { label: "Logs", icon: IconListDetails, group: "Build" } },
   { path: "/teams", load: () => import("./teams.tsx"), menu: { label: "Teams", icon: IconUsersGroup, group: "Manage" } },
   { path: "/teams/$teamId", load: () => import("./team.tsx") },

@@ -1,0 +1,86 @@
+import { Group, SimpleGrid, Switch } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { meQuery, usageQuery } from "../api/queries.ts";
+import type { Totals } from "../api/types.ts";
+import { Card } from "../components/card.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { Stat } from "../components/stat.tsx";
+import { Usd } from "../components/usd.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { nanoOf } from "../format/money.ts";
+import { count } from "../format/words.ts";
+import { ChartCard } from "./usage/chart-card.tsx";
+import { GroupTable } from "./usage/group-table.tsx";
+import { GROUPS, sumByGroup } from "./usage/metrics.ts";
+import { readUsageAddress } from "./usage/usage-address.ts";
+import { asQuery, usageWindow } from "./usage/usage-window.ts";
+import { useGroupNames } from "./usage/use-group-names.ts";
+import { WindowPicker } from "./usage/window-picker.tsx";
+
+/** Which filter of the logs shows a group's calls. */
+const FILTERS = { model: "model", key: "apiKey", team: "team", user: undefined } as const;
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const { data: me } = useQuery(meQuery);
+  const { range, from, to, group, metric, isCompared, ...chosen } = readUsageAddress(address);
+  const timeZone = chosen.timeZone ?? me?.organization?.timezone ?? "UTC";
+  const window = usageWindow({ range, from, to }, { now: Date.now(), timeZone });
+  const span = asQuery(window.span, timeZone);
+  const usage = useQuery({ ...usageQuery({ ...span, groupBy: group, interval: window.interval }), refetchInterval: 10_000 });
+  const before = useQuery({ ...usageQuery({ ...asQuery(window.previous, timeZone), interval: "all" }), enabled: isCompared });
+  const nameOf = useGroupNames(group);
+  const filter = FILTERS[group];
+  const sums = usage.data && sumByGroup(usage.data.data, nanoOf);
+  const named = sums?.map((sum) => ({
+    ...sum,
+    name: nameOf(sum.group),
+    calls: filter && {
+      [filter]: sum.group,
+      from: window.span.startDate,
+      ...(window.span.endDate ? { to: window.span.endDate } : {}),
+      tz: timeZone,
+    },
+  }));
+  const totals = usage.data?.meta.totals;
+  const earlier = isCompared ? before.data?.meta.totals : undefined;
+  const failed = [usage, before].find(({ error }) => error);
+  return (
+    <Page title="Usage" about="What was called, by whom, and what it cost.">
+      {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
+      <Group justify="space-between" align="flex-end">
+        <WindowPicker {...{ range, from, to, timeZone }} onChange={setAddress} />
+        <Switch
+          label="Compare with the period before"
+          checked={isCompared}
+          onChange={(event) => setAddress({ compare: event.currentTarget.checked ? "on" : undefined })}
+        />
+      </Group>
+      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
+        <Stat name="Cost" value={totals && <Usd amount={totals.costUsd} />} note={<Change now={totals} before={earlier} of="cost" />} />
+        <Stat
+          name="Requests"
+          value={totals && count(totals.requests, "call")}
+          note={<Change now={totals} before={earlier} of="requests" />}
+        />
+        <Stat name="Tokens" value={totals && count(totals.tokens, "token")} note={<Change now={totals} before={earlier} of="tokens" />} />
+      </SimpleGrid>
+      <ChartCard {...{ group, metric, window, timeZone, totals, setAddress }} buckets={usage.data?.data} groups={named ?? []} span={span} />
+      <Card title={`By ${GROUPS[group].toLowerCase()}`} about={filter ? "a name leads to its calls" : "whose keys made the calls"}>
+        <GroupTable label={GROUPS[group]} sums={named} />
+      </Card>
+    </Page>
+  );
+}
+
+function Change({ now, before, of }: { now: Totals | undefined; before: Totals | undefined; of: "cost" | "requests" | "tokens" }) {
+  if (!now || !before) return null;
+  const was = of === "cost" ? <Usd amount={before.costUsd} /> : before[of].toLocaleString("en-US");
+  const percent = before[of] === 0 ? undefined : (100 * (now[of] - before[of])) / before[of];
+  return (
+    <>
+      {percent === undefined ? "new" : `${percent >= 0 ? "+" : "−"}${Math.abs(percent).toFixed(1)}%`}, was {was} in the period before
+    </>
+  );
+}

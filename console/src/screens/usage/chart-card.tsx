@@ -1,0 +1,73 @@
+import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
+import type { Query } from "../../api/client.ts";
+import type { Totals, UsageBucket } from "../../api/types.ts";
+import { Card } from "../../components/card.tsx";
+import { Usd } from "../../components/usd.tsx";
+import { count } from "../../format/words.ts";
+import { ExportCsv } from "./export-csv.tsx";
+import { LatencyChart } from "./latency-chart.tsx";
+import { SAMPLE_MAX } from "./latency-sample.ts";
+import { GROUPS, METRICS } from "./metrics.ts";
+import { StackedChart } from "./stacked-chart.tsx";
+import type { UsageAddress } from "./usage-address.ts";
+import type { UsageWindow } from "./usage-window.ts";
+
+interface ChartCardProps extends Pick<UsageAddress, "group" | "metric"> {
+  window: UsageWindow;
+  timeZone: string;
+  totals: Totals | undefined;
+  buckets: readonly UsageBucket[] | undefined;
+  groups: readonly { group: string; name: string }[];
+  span: Query;
+  setAddress: (change: Record<string, string>) => void;
+}
+
+const CHOICES = [...Object.entries(METRICS).map(([value, { label }]) => ({ value, label })), { value: "latency", label: "Latency" }];
+
+/** The picture, what it adds up to, and the file of the same calls beside it. */
+export function ChartCard({ group, metric, window, timeZone, totals, buckets, groups, span, setAddress }: ChartCardProps) {
+  return (
+    <Card
+      title={metric === "latency" ? "Latency" : METRICS[metric].label}
+      about={
+        metric === "latency"
+          ? `milliseconds per ${window.interval}, of the newest ${SAMPLE_MAX} calls that succeeded`
+          : `${METRICS[metric].unit} per ${window.interval}, ${timeZone}`
+      }
+      action={
+        <SegmentedControl
+          aria-label="Stacked by"
+          size="xs"
+          value={group}
+          onChange={(value) => setAddress({ by: value })}
+          data={Object.entries(GROUPS).map(([value, label]) => ({ value, label }))}
+        />
+      }
+    >
+      <Stack gap="sm">
+        <div style={{ overflowX: "auto" }}>
+          <SegmentedControl
+            aria-label="Metric"
+            size="xs"
+            value={metric}
+            onChange={(value) => setAddress({ metric: value })}
+            data={CHOICES}
+          />
+        </div>
+        {metric === "latency" ? (
+          <LatencyChart window={window} timeZone={timeZone} />
+        ) : (
+          <StackedChart {...{ buckets, groups, window, timeZone }} metric={METRICS[metric]} />
+        )}
+        <Group justify="space-between">
+          {totals && (
+            <Text size="sm">
+              The chart has {count(totals.requests, "call")} for <Usd amount={totals.costUsd} fw={600} />
+            </Text>
+          )}
+          <ExportCsv query={span} chartUsd={totals?.costUsd} fileName={`usage-${window.span.startDate.slice(0, 10)}.csv`} />
+        </Group>
+      </Stack>
+    </Card>
+  );
+}

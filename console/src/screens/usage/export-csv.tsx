@@ -1,0 +1,44 @@
+import { Button, Group, Text } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { getText, type Query } from "../../api/client.ts";
+import { Failure } from "../../components/failure.tsx";
+import { Usd } from "../../components/usd.tsx";
+import { nanoOf, usdOfNano } from "../../format/money.ts";
+import { count } from "../../format/words.ts";
+import { csvTotal } from "./csv-total.ts";
+
+/** Every call of the chart as a file, and whether the file adds up to what the chart says. */
+export function ExportCsv({ query, chartUsd, fileName }: { query: Query; chartUsd: string | undefined; fileName: string }) {
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: async () => {
+      const csv = await getText("/api/gw/logs", { ...query, format: "csv" });
+      save(csv, fileName);
+      return csvTotal(csv);
+    },
+  });
+  return (
+    <Group gap="sm">
+      <Button variant="default" leftSection={<IconDownload size={16} aria-hidden />} loading={isPending} onClick={() => mutate()}>
+        Export CSV
+      </Button>
+      {data && (
+        <Text size="sm" role="status">
+          The file has {count(data.rows, "call")} for <Usd amount={usdOfNano(data.costNano)} fw={600} />
+          {chartUsd !== undefined &&
+            (nanoOf(chartUsd) === data.costNano ? ", as the chart." : "; calls came in since the chart was drawn.")}
+        </Text>
+      )}
+      <Failure error={error} />
+    </Group>
+  );
+}
+
+function save(text: string, fileName: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = fileName;
+  link.click();
+  URL.revokeObjectURL(address);
+}

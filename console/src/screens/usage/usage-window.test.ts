@@ -1,0 +1,28 @@
+import { usageWindow } from "./usage-window.ts";
+
+const now = Date.parse("2026-03-31T22:30:00Z");
+
+test("named days end today in the chosen time zone, and the period before has the same length", () => {
+  const { span, previous, buckets } = usageWindow({ range: "7d", from: undefined, to: undefined }, { now, timeZone: "Europe/Berlin" });
+  expect(span).toEqual({ startDate: "2026-03-26", endDate: "2026-04-01" });
+  expect(previous).toEqual({ startDate: "2026-03-19", endDate: "2026-03-25" });
+  // The clocks change on the 29th: seven bars all the same.
+  expect(buckets.map(({ key }) => key.slice(8))).toEqual(["26", "27", "28", "29", "30", "31", "01"]);
+});
+
+test("the last 24 hours begin at a whole hour, and the 24 before end where they begin", () => {
+  const { span, previous, buckets } = usageWindow({ range: "24h", from: undefined, to: undefined }, { now, timeZone: "UTC" });
+  expect(span).toEqual({ startDate: "2026-03-30T23:00:00.000Z" });
+  expect(previous).toEqual({ startDate: "2026-03-29T23:00:00.000Z", endDate: "2026-03-30T23:00:00.000Z" });
+  expect(buckets).toHaveLength(24);
+});
+
+test("chosen days win over a named range; what is no day is ignored", () => {
+  const at = { now, timeZone: "UTC" };
+  expect(usageWindow({ range: "24h", from: "2026-01-01", to: "2026-01-02" }, at)).toMatchObject({
+    span: { startDate: "2026-01-01", endDate: "2026-01-02" },
+    previous: { startDate: "2025-12-30", endDate: "2025-12-31" },
+  });
+  expect(usageWindow({ range: "24h", from: "2026-13-45", to: "2026-01-02" }, at).interval).toBe("hour");
+  expect(usageWindow({ range: "24h", from: "1999-01-01", to: "2026-01-02" }, at).buckets).toHaveLength(366);
+});

@@ -1,0 +1,20 @@
+import { useQuery } from "@tanstack/react-query";
+import { keysQuery, meQuery, teamsQuery } from "../../api/queries.ts";
+import type { GroupName } from "./metrics.ts";
+
+/** Groups of usage are ids; people know names. What has been removed keeps the beginning of its id. */
+export function useGroupNames(group: GroupName): (id: string) => string {
+  const { data: me } = useQuery(meQuery);
+  const { data: keys } = useQuery(keysQuery());
+  const { data: teams } = useQuery(teamsQuery());
+  switch (group) {
+    case "model":
+      return (id) => id || "no model";
+    case "key":
+      return (id) => keys?.data.find((key) => key.id === id)?.name ?? `removed (${id.slice(0, 12)})`;
+    case "team":
+      return (id) => teams?.data.find((team) => team.id === id)?.name ?? id;
+    case "user":
+      return (id) => (me && String(me.user.id) === id ? `${me.user.name || me.user.email} (you)` : `user ${id}`);
+  }
+}
