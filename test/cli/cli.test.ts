@@ -284,11 +284,11 @@ const OTHERWISE = [
   "GET /api/gw/logs/:id",
   "GET /training/federations/:id/events",
   "GET /training/join/blobs/:sha256",
-  "GET /training/join/work",
+  "GET /training/join/tasks",
   "POST /api/auth/register",
   "POST /api/gw/messages",
   "POST /api/webhooks/payments/stripe",
-  "POST /training/join/work/:task",
+  "POST /training/join/tasks/:task",
   "PUT /api/admin/models/:id",
 ];
 
