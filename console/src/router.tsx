@@ -1,5 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from "@tanstack/react-router";
 import { ApiError } from "./api/client.ts";
 import { meQuery } from "./api/queries.ts";
 import { MenuContext } from "./layout/menu.ts";
@@ -10,15 +10,18 @@ import { screens } from "./screens/index.ts";
 /** Every screen of the list as a route; those that are not public sit inside the shell and behind the session. */
 export function createConsoleRouter(queryClient: QueryClient) {
   const menu = screens.flatMap(({ path, menu: entry }) => (entry ? [{ path, ...entry }] : []));
-  const root = createRootRoute({ notFoundComponent: ScreenMissing });
+  const root = createRootRoute({
+    component: () => (
+      <MenuContext value={menu}>
+        <Outlet />
+      </MenuContext>
+    ),
+    notFoundComponent: ScreenMissing,
+  });
   const inside = createRoute({
     getParentRoute: () => root,
     id: "inside",
-    component: () => (
-      <MenuContext value={menu}>
-        <Shell />
-      </MenuContext>
-    ),
+    component: () => <Shell />,
     beforeLoad: async ({ location }) => {
       try {
         await queryClient.ensureQueryData(meQuery);

@@ -22,6 +22,8 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "invitation", path: "/ui/signup?email=grace%40example.org", ready: heading("Join your team"), who: "nobody" },
   { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgotten password"), who: "nobody" },
   { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Set a new password"), who: "nobody" },
+  { name: "model-hub", path: "/ui/model_hub_table", ready: (page) => page.getByRole("button", { name: "echo" }).waitFor(), who: "nobody" },
+  { name: "model", path: "/ui/model_hub_table?model=echo", ready: (page) => page.getByRole("dialog").waitFor(), who: "nobody" },
   { name: "start", path: "/ui/start", ready: text("The balance is") },
   { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
   { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },

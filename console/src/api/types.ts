@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import type * as proof from "../../../gateway-edge/schemas/proof.ts";
 import type * as records from "../../../gateway-edge/schemas/records.ts";
+import type * as trained from "../../../gateway-edge/schemas/trained-models.ts";
+import type * as training from "../../../gateway-edge/schemas/training.ts";
 import type * as webhooks from "../../../gateway-edge/schemas/webhooks.ts";
 
 /** A record as JSON carries it: times are ISO texts, integers are numbers. Amounts are read from their exact `…Usd` sibling. */
@@ -31,6 +33,11 @@ export type LedgerEntry = RecordOf<typeof records.ledgerEntryRecord>;
 export type Purchase = RecordOf<typeof records.purchaseRecord>;
 export type SignedReceipt = RecordOf<typeof proof.receiptAnswer>;
 export type PageMeta = RecordOf<typeof records.pageMeta>;
+export type Federation = RecordOf<typeof training.federationRecord>;
+export type FederationRound = RecordOf<typeof training.roundRecord>;
+export type TrainerNode = RecordOf<typeof training.nodeRecord>;
+export type TrainedModel = Wire<trained.TrainedModelRecord>;
+export type TrainedVersion = Wire<trained.TrainedVersionRecord>;
 export type Webhook = Wire<webhooks.WebhookRecord>;
 export type Delivery = Wire<webhooks.DeliveryRecord>;
 

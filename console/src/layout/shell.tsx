@@ -4,7 +4,7 @@ import { spotlight } from "@mantine/spotlight";
 import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { type ReactNode, useEffect } from "react";
 import { meQuery } from "../api/queries.ts";
 import { refreshSession } from "../api/session.ts";
 import { AccountMenu } from "./account-menu.tsx";
@@ -16,8 +16,8 @@ import { ThemeSwitch } from "./theme-switch.tsx";
 
 const REFRESH_EVERY_MS = 15 * 60_000;
 
-/** The frame around every screen behind the session. */
-export function Shell() {
+/** The frame around every screen behind the session, and around what is public too for those who have one. */
+export function Shell({ children }: { children?: ReactNode }) {
   const [menuOpen, menu] = useDisclosure(false);
   const { data: me } = useQuery(meQuery);
   const { pathname } = useLocation();
@@ -76,7 +76,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <BlockedBanner />
-        <Outlet />
+        {children ?? <Outlet />}
       </AppShell.Main>
       {me && <CommandPalette isAdmin={me.user.role === "admin"} />}
     </AppShell>

@@ -7,6 +7,7 @@ import {
   IconListDetails,
   IconLogin,
   IconRocket,
+  IconStack2,
   IconUsersGroup,
 } from "@tabler/icons-react";
 import type { ComponentType } from "react";
@@ -35,13 +36,27 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/forgot-password", load: () => import("./forgot-password.tsx"), isPublic: true },
   { path: "/reset-password", load: () => import("./reset-password.tsx"), isPublic: true },
   { path: "/", load: () => import("./overview.tsx"), menu: { label: "Overview", icon: IconLayoutDashboard, group: "Start" } },
-  { path: "/start", load: () => import("./getting-started.tsx"), menu: { label: "Getting started", icon: IconRocket, group: "Start" } },
+  {
+    path: "/start",
+    load: () => import("./getting-started.tsx"),
+    menu: { label: "Getting started", icon: IconRocket, group: "Start" },
+  },
   { path: "/keys", load: () => import("./keys.tsx"), menu: { label: "API keys", icon: IconKey, group: "Build" } },
+  {
+    path: "/model_hub_table",
+    load: () => import("./model-hub.tsx"),
+    isPublic: true,
+    menu: { label: "Models", icon: IconStack2, group: "Build" },
+  },
   { path: "/usage", load: () => import("./usage.tsx"), menu: { label: "Usage", icon: IconChartBar, group: "Build" } },
   { path: "/logs", load: () => import("./logs.tsx"), menu: { label: "Logs", icon: IconListDetails, group: "Build" } },
   { path: "/teams", load: () => import("./teams.tsx"), menu: { label: "Teams", icon: IconUsersGroup, group: "Manage" } },
   { path: "/teams/$teamId", load: () => import("./team.tsx") },
   { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organisation", icon: IconBuilding, group: "Manage" } },
   { path: "/credits", load: () => import("./credits.tsx"), menu: { label: "Credits", icon: IconCreditCard, group: "Manage" } },
-  { path: "/account", load: () => import("./account.tsx"), menu: { label: "Your account", icon: IconLogin, group: "Manage" } },
+  {
+    path: "/account",
+    load: () => import("./account.tsx"),
+    menu: { label: "Your account", icon: IconLogin, group: "Manage" },
+  },
 ];

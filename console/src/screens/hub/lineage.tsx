@@ -1,0 +1,43 @@
+import { Stack, Table, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { meQuery } from "../../api/queries.ts";
+import type { Model } from "../../api/types.ts";
+import { AccuracyCurve } from "../../components/accuracy-curve.tsx";
+
+/** Where a trained model comes from: its version, who trained it, how well it does, and whatever else its makers noted. */
+export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> }) {
+  const { data: me } = useQuery({ ...meQuery, retry: false });
+  const { task, version, round, participants, accuracy, blob, lineage } = trained;
+  const { federationId, round: _round, participants: _participants, accuracy: _accuracy, ...notes } = lineage;
+  const facts: [string, string | null][] = [
+    ["Task", task],
+    ["Version", String(version)],
+    ["Round", round === null ? null : String(round)],
+    ["Participants", participants === null ? null : String(participants)],
+    ["Accuracy", accuracy === null ? null : `${(100 * accuracy).toFixed(1)}%`],
+    ["Parameters, SHA-256", blob],
+    ...Object.entries(notes).map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+  ];
+  return (
+    <Stack gap="xs">
+      <Title order={3} size="h6">
+        Trained here
+      </Title>
+      <Table variant="vertical" withTableBorder aria-label="Lineage">
+        <Table.Tbody>
+          {facts.map(([name, value]) => (
+            <Table.Tr key={name}>
+              <Table.Th w={140}>{name}</Table.Th>
+              <Table.Td>
+                <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+                  {value ?? "not stated"}
+                </Text>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      {me && typeof federationId === "string" && <AccuracyCurve federationId={federationId} />}
+    </Stack>
+  );
+}

@@ -1,0 +1,80 @@
+import { Badge, Button, Code, Drawer, Group, Stack, Table, Text, Title } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { Model } from "../../api/types.ts";
+import { CopyText } from "../../components/copy-text.tsx";
+import { Usd } from "../../components/usd.tsx";
+import { searchOf } from "../../components/use-address.ts";
+import { count, formatTime } from "../../format/words.ts";
+import { Lineage } from "./lineage.tsx";
+import { priceLines } from "./model-price.ts";
+
+export function ModelPanel({ model, canTry, onClose }: { model: Model; canTry: boolean; onClose: () => void }) {
+  const lines = priceLines(model);
+  return (
+    <Drawer opened onClose={onClose} position="right" size="md" title={model.name}>
+      <Stack>
+        {model.description && <Text size="sm">{model.description}</Text>}
+        <Group gap={6}>
+          <Badge variant="default" tt="none">
+            {model.type.replaceAll("_", " ")}
+          </Badge>
+          {model.capabilities.map((name) => (
+            <Badge key={name} variant="default" tt="none">
+              {name.replaceAll("_", " ")}
+            </Badge>
+          ))}
+        </Group>
+        <Group gap={4}>
+          <Code>{model.name}</Code>
+          <CopyText text={model.name} label="Copy the name" />
+        </Group>
+        <Table variant="vertical" withTableBorder aria-label="Facts">
+          <Table.Tbody>
+            <Fact name="Provider">{model.provider.name}</Fact>
+            <Fact name="Context">{model.contextWindow === null ? "not stated" : count(model.contextWindow, "token")}</Fact>
+            <Fact name="Longest answer">{model.maxOutputTokens === null ? "not stated" : count(model.maxOutputTokens, "token")}</Fact>
+            {lines.map(({ name, usd, per }) => (
+              <Fact key={name} name={name}>
+                <Usd amount={usd} /> / {per}
+              </Fact>
+            ))}
+            {lines.length === 0 && <Fact name="Price">{model.pricing === null ? "not set" : "free"}</Fact>}
+            {model.pricing && <Fact name="Price since">{formatTime(model.pricing.effectiveAt)}</Fact>}
+          </Table.Tbody>
+        </Table>
+        {model.trained && <Lineage trained={model.trained} />}
+        {model.supportedParams.length > 0 && (
+          <div>
+            <Title order={3} size="h6" mb={4}>
+              Parameters it takes
+            </Title>
+            <Text size="sm" c="dimmed">
+              {model.supportedParams.join(", ")}
+            </Text>
+          </div>
+        )}
+        {canTry && (
+          <Button
+            component={Link}
+            to="/playground"
+            search={searchOf({ models: model.name })}
+            leftSection={<IconPlayerPlay size={16} aria-hidden />}
+          >
+            Try it
+          </Button>
+        )}
+      </Stack>
+    </Drawer>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <Table.Tr>
+      <Table.Th w={140}>{name}</Table.Th>
+      <Table.Td>{children}</Table.Td>
+    </Table.Tr>
+  );
+}

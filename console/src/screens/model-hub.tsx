@@ -1,0 +1,87 @@
+import { Anchor, Badge, Group, Text } from "@mantine/core";
+import { IconStack2 } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import type { Model } from "../api/types.ts";
+import { Card } from "../components/card.tsx";
+import { type Column, DataTable } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { useHasScreen } from "../components/use-has-screen.ts";
+import { count } from "../format/words.ts";
+import { PublicPage } from "../layout/public-page.tsx";
+import { allModelsQuery } from "./hub/all-models.ts";
+import { matchesFilter, readHubFilter } from "./hub/hub-filter.ts";
+import { HubFilters } from "./hub/hub-filters.tsx";
+import { ModelPanel } from "./hub/model-panel.tsx";
+import { priceWords } from "./hub/model-price.ts";
+
+/** Open to anybody: what can be called here, and for how much. */
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const { data: models, error, refetch } = useQuery(allModelsQuery);
+  const canTry = useHasScreen("/playground");
+  const filter = readHubFilter(address);
+  const shown = models?.filter((model) => matchesFilter(model, filter));
+  const opened = models?.find(({ name }) => name === String(address.model ?? ""));
+  return (
+    <PublicPage>
+      <Page title="Models" about="Every model of this gateway, one key for all. Prices in USD per million tokens unless stated otherwise.">
+        {error && <Failure error={error} onRetry={() => void refetch()} />}
+        <Card>
+          <HubFilters models={models ?? []} filter={filter} onChange={setAddress} />
+          <DataTable
+            label="Models"
+            columns={columns((model) => setAddress({ model: model.name }))}
+            rows={shown}
+            rowKey={({ id }) => id}
+            empty={
+              <Empty icon={IconStack2} title={models?.length === 0 ? "No models yet" : "No model is like that"}>
+                {models?.length === 0 ? "An admin adds them under Platform." : "Take a filter away to see more."}
+              </Empty>
+            }
+          />
+          {shown && shown.length > 0 && (
+            <Text size="sm" c="dimmed" mt="sm" role="status">
+              {count(shown.length, "model")}
+            </Text>
+          )}
+        </Card>
+        {opened && <ModelPanel model={opened} canTry={canTry && opened.type === "chat"} onClose={() => setAddress({ model: undefined })} />}
+      </Page>
+    </PublicPage>
+  );
+}
+
+function columns(onOpen: (model: Model) => void): Column<Model>[] {
+  return [
+    {
+      title: "Model",
+      cell: (model) => (
+        <div>
+          <Anchor component="button" fw={600} size="sm" ta="left" style={{ overflowWrap: "anywhere" }} onClick={() => onOpen(model)}>
+            {model.name}
+          </Anchor>
+          {model.trained && (
+            <Group gap={6} mt={2}>
+              <Badge size="xs" variant="light" tt="none">
+                {`trained here, v${model.trained.version}${model.trained.accuracy === null ? "" : `, ${(100 * model.trained.accuracy).toFixed(1)}%`}`}
+              </Badge>
+            </Group>
+          )}
+        </div>
+      ),
+    },
+    { title: "Type", cell: ({ type }) => <Text size="sm">{type.replaceAll("_", " ")}</Text> },
+    { title: "Provider", cell: ({ provider }) => <Text size="sm">{provider.name}</Text>, wideOnly: true },
+    {
+      title: "Context",
+      cell: ({ contextWindow }) => <Text size="sm">{contextWindow === null ? "–" : contextWindow.toLocaleString("en-US")}</Text>,
+      isNumber: true,
+      wideOnly: true,
+    },
+    { title: "Input", cell: (model) => <Text size="sm">{priceWords(model, "input")}</Text>, isNumber: true },
+    { title: "Output", cell: (model) => <Text size="sm">{priceWords(model, "output")}</Text>, isNumber: true },
+  ];
+}
