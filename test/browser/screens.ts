@@ -28,6 +28,7 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
   { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },
   { name: "key-form", path: "/ui/keys?new=key", ready: (page) => page.getByRole("dialog").getByLabel("Budget in USD").waitFor() },
+  { name: "playground", path: "/ui/playground?models=echo", ready: (page) => page.getByLabel("Your message").waitFor() },
   { name: "usage", path: "/ui/usage?compare=on", ready: (page) => page.locator(".recharts-surface").first().waitFor() },
   {
     name: "logs",

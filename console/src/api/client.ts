@@ -55,6 +55,17 @@ export async function getText(path: string, query: Query): Promise<string> {
   return response.text();
 }
 
+/** A call whose answer comes in pieces; it lasts as long as the caller's signal lets it. */
+export async function openStream(
+  path: string,
+  options: Required<Pick<CallOptions, "body" | "signal" | "headers">>,
+): Promise<ReadableStream<Uint8Array>> {
+  const headers = { "content-type": "application/json", ...options.headers };
+  const response = await send(path, { method: "POST", headers, body: JSON.stringify(options.body), signal: options.signal });
+  if (!response.ok || response.body === null) throw toError(response, await response.json().catch(() => undefined));
+  return response.body;
+}
+
 export const get = <Answer>(path: string, query?: Query, signal?: AbortSignal): Promise<Answer> =>
   call<Answer>("GET", path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) });
 

@@ -1,0 +1,94 @@
+import { Button, Group, SimpleGrid, Text } from "@mantine/core";
+import { IconCode, IconTrash } from "@tabler/icons-react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { modelsQuery, teamsQuery } from "../api/queries.ts";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { Usd } from "../components/usd.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { usdOf } from "../format/money.ts";
+import { chatRequest, NO_SETTINGS, readMore, userMessage } from "./playground/chat-request.ts";
+import { QuestionBox } from "./playground/question-box.tsx";
+import { SettingsCard } from "./playground/settings-card.tsx";
+import { ShowCode } from "./playground/show-code.tsx";
+import { TalkColumn } from "./playground/talk-column.tsx";
+import { usePlaygroundKey } from "./playground/use-playground-key.ts";
+import { useTalks } from "./playground/use-talks.ts";
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const queryClient = useQueryClient();
+  const { data: list, error } = useQuery(modelsQuery({ type: "chat", pageSize: 100 }));
+  const { data: teams } = useQuery(teamsQuery());
+  const [settings, setSettings] = useState(NO_SETTINGS);
+  const [secret, setSecret] = useState("");
+  const [isCodeOpen, setCodeOpen] = useState(false);
+  const { talks, ask, stop, clear } = useTalks();
+  const keyOf = usePlaygroundKey();
+  const known = list?.data.map(({ name }) => name) ?? [];
+  const models = modelsIn(address.models, known);
+  const team = address.team === undefined ? teams?.data[0]?.id : String(address.team);
+  const shown = Object.values(talks);
+  const isBusy = shown.some((talk) => talk.isBusy);
+  const costNano = shown.flatMap(({ spent }) => spent).reduce((sum, spent) => sum + spent.costNano, 0);
+  const send = async (text: string, images: readonly string[]) => {
+    // One key for all columns: they ask at the same moment.
+    const paying = secret === "" ? keyOf(team ?? "") : Promise.resolve(secret);
+    await ask(userMessage(text, images), { models, settings, secretOf: () => paying });
+    await queryClient.invalidateQueries({ queryKey: ["quota"] });
+  };
+  return (
+    <Page
+      title="Playground"
+      about="Real calls with real credits: ask several models the same thing."
+      action={
+        <Group gap="xs">
+          <Button variant="default" leftSection={<IconCode size={16} aria-hidden />} onClick={() => setCodeOpen(true)}>
+            Show code
+          </Button>
+          <Button
+            variant="default"
+            leftSection={<IconTrash size={16} aria-hidden />}
+            onClick={clear}
+            disabled={shown.length === 0 || isBusy}
+          >
+            Start over
+          </Button>
+        </Group>
+      }
+    >
+      <Failure error={error} />
+      <SettingsCard
+        {...{ models, team, secret, settings, known }}
+        onModels={(next) => setAddress({ models: next.join(",") })}
+        onTeam={(next) => setAddress({ team: next })}
+        onSecret={setSecret}
+        onSettings={setSettings}
+      />
+      <SimpleGrid cols={{ base: 1, md: Math.min(2, Math.max(1, models.length)) }}>
+        {models.map((model) => (
+          <TalkColumn key={model} model={model} talk={talks[model]} />
+        ))}
+      </SimpleGrid>
+      <QuestionBox
+        isBusy={isBusy}
+        canAsk={models.length > 0 && (secret !== "" || team !== undefined) && readMore(settings.more).problem === undefined}
+        onAsk={(text, images) => void send(text, images)}
+        onStop={stop}
+      />
+      <Text size="sm" role="status">
+        Spent here so far: <Usd amount={usdOf(costNano)} fw={600} />
+      </Text>
+      {isCodeOpen && (
+        <ShowCode body={chatRequest(models[0] ?? "", [userMessage("hello river", [])], settings)} onClose={() => setCodeOpen(false)} />
+      )}
+    </Page>
+  );
+}
+
+/** The models the address names; the first of the list where it names none. */
+function modelsIn(value: unknown, known: readonly string[]): string[] {
+  const named = value === undefined ? [] : String(value).split(",").filter(Boolean);
+  return named.length > 0 ? named : known.slice(0, 1);
+}

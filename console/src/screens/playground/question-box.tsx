@@ -1,0 +1,81 @@
+import { Button, FileButton, Group, Text, Textarea } from "@mantine/core";
+import { IconPhoto, IconPlayerStop, IconSend } from "@tabler/icons-react";
+import { useState } from "react";
+import { Card } from "../../components/card.tsx";
+import { notifyFailure } from "../../components/failure.tsx";
+import { count } from "../../format/words.ts";
+
+interface QuestionBoxProps {
+  isBusy: boolean;
+  canAsk: boolean;
+  onAsk: (text: string, images: readonly string[]) => void;
+  onStop: () => void;
+}
+
+const IMAGE_BYTES_MAX = 4 * 1024 * 1024;
+
+export function QuestionBox({ isBusy, canAsk, onAsk, onStop }: QuestionBoxProps) {
+  const [text, setText] = useState("");
+  const [images, setImages] = useState<readonly string[]>([]);
+  const mayAsk = canAsk && !isBusy && text.trim() !== "";
+  const ask = () => {
+    if (!mayAsk) return;
+    onAsk(text, images);
+    setText("");
+    setImages([]);
+  };
+  const add = async (files: File[]) => {
+    try {
+      setImages([...images, ...(await Promise.all(files.map(dataUrl)))]);
+    } catch (error) {
+      notifyFailure(error);
+    }
+  };
+  return (
+    <Card>
+      <Textarea
+        aria-label="Your message"
+        placeholder="Say something to every model at once. Ctrl+Enter sends."
+        autosize
+        minRows={2}
+        maxRows={10}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask();
+        }}
+      />
+      <Group justify="space-between" mt="sm">
+        <Group gap="xs">
+          <FileButton multiple accept="image/png,image/jpeg,image/webp,image/gif" onChange={(files) => void add(files)}>
+            {(props) => (
+              <Button {...props} variant="default" size="compact-md" leftSection={<IconPhoto size={16} aria-hidden />}>
+                Add images
+              </Button>
+            )}
+          </FileButton>
+          {images.length > 0 && <Text size="sm">{count(images.length, "image")} with the next message</Text>}
+        </Group>
+        {isBusy ? (
+          <Button color="red" variant="light" leftSection={<IconPlayerStop size={16} aria-hidden />} onClick={onStop}>
+            Stop
+          </Button>
+        ) : (
+          <Button leftSection={<IconSend size={16} aria-hidden />} onClick={ask} disabled={!mayAsk}>
+            Send
+          </Button>
+        )}
+      </Group>
+    </Card>
+  );
+}
+
+function dataUrl(file: File): Promise<string> {
+  if (file.size > IMAGE_BYTES_MAX) return Promise.reject(new Error(`${file.name} is larger than 4 MiB`));
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.onerror = () => reject(reader.error ?? new Error(`${file.name} cannot be read`));
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,19 @@
+/** The data of each event of a stream, whatever way the network cuts it. */
+export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = "";
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const events = (rest + value).split(/\r?\n\r?\n/);
+      rest = events.pop() ?? "";
+      for (const event of events) {
+        const data = event.split(/\r?\n/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trimStart()] : []));
+        if (data.length > 0) yield data.join("\n");
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,104 @@
+import { Group, MultiSelect, NumberInput, PasswordInput, Select, Stack, Textarea } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { teamsQuery } from "../../api/queries.ts";
+import { Card } from "../../components/card.tsx";
+import { readMore, type Settings } from "./chat-request.ts";
+
+export interface Choices {
+  readonly models: readonly string[];
+  readonly team: string | undefined;
+  readonly secret: string;
+  readonly settings: Settings;
+}
+
+interface SettingsCardProps extends Choices {
+  known: readonly string[];
+  onModels: (models: string[]) => void;
+  onTeam: (team: string) => void;
+  onSecret: (secret: string) => void;
+  onSettings: (settings: Settings) => void;
+}
+
+const MODELS_MAX = 4;
+const asNumber = (value: string | number) => (value === "" ? undefined : Number(value));
+
+export function SettingsCard({ models, team, secret, settings, known, onModels, onTeam, onSecret, onSettings }: SettingsCardProps) {
+  const { data: teams } = useQuery(teamsQuery());
+  const set = (change: Partial<Settings>) => onSettings({ ...settings, ...change });
+  return (
+    <Card>
+      <Stack gap="sm">
+        <MultiSelect
+          label="Models, side by side"
+          data={[...new Set([...known, ...models])]}
+          value={[...models]}
+          onChange={onModels}
+          maxValues={MODELS_MAX}
+          searchable
+          placeholder={models.length === 0 ? "Choose up to four" : ""}
+        />
+        <Group grow align="flex-start" preventGrowOverflow={false}>
+          <Select
+            label="Paid by team"
+            description="with a key that lives an hour"
+            data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+            value={team ?? null}
+            onChange={(value) => value && onTeam(value)}
+            disabled={secret !== ""}
+            allowDeselect={false}
+            miw={180}
+          />
+          <PasswordInput
+            label="Or by a key of yours"
+            description="stays in this page"
+            placeholder="sk-…"
+            value={secret}
+            onChange={(event) => onSecret(event.currentTarget.value.trim())}
+            autoComplete="off"
+            visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+            miw={180}
+          />
+          <NumberInput
+            label="Temperature"
+            description="empty: the model's own"
+            min={0}
+            max={2}
+            step={0.1}
+            value={settings.temperature ?? ""}
+            onChange={(value) => set({ temperature: asNumber(value) })}
+            miw={130}
+          />
+          <NumberInput
+            label="Longest answer"
+            description="in tokens"
+            min={1}
+            value={settings.maxTokens ?? ""}
+            onChange={(value) => set({ maxTokens: asNumber(value) })}
+            miw={130}
+          />
+        </Group>
+        <Group grow align="flex-start" preventGrowOverflow={false}>
+          <Textarea
+            label="System prompt"
+            autosize
+            maxRows={6}
+            value={settings.system}
+            onChange={(event) => set({ system: event.currentTarget.value })}
+            miw={220}
+          />
+          <Textarea
+            label="Further fields, as JSON"
+            placeholder={'{"tools": […], "response_format": {…}}'}
+            autosize
+            maxRows={10}
+            styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+            value={settings.more}
+            onChange={(event) => set({ more: event.currentTarget.value })}
+            error={readMore(settings.more).problem}
+            miw={220}
+          />
+        </Group>
+      </Stack>
+    </Card>
+  );
+}

@@ -1,0 +1,46 @@
+import { Modal, Tabs } from "@mantine/core";
+import { CodeBlock } from "../../components/code-block.tsx";
+
+/** The next call as a program would make it, with the settings of this page. The key is the reader's own. */
+export function ShowCode({ body, onClose }: { body: Record<string, unknown>; onClose: () => void }) {
+  const base = window.location.origin;
+  const { stream: _stream, stream_options: _options, ...fields } = body;
+  const json = JSON.stringify(fields, null, 2);
+  const examples = {
+    curl: `curl -s ${base}/v1/chat/completions \\
+  -H "Authorization: Bearer $TRIBUTARY_KEY" \\
+  -H 'content-type: application/json' \\
+  -d '${json.replaceAll("'", "'\\''")}'`,
+    Python: `# pip install openai
+import json, os
+from openai import OpenAI
+
+client = OpenAI(base_url="${base}/v1", api_key=os.environ["TRIBUTARY_KEY"])
+answer = client.chat.completions.create(**json.loads(${JSON.stringify(JSON.stringify(fields))}))
+print(answer.choices[0].message.content)`,
+    Node: `// npm install openai
+import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${base}/v1", apiKey: process.env.TRIBUTARY_KEY });
+const answer = await client.chat.completions.create(${json});
+console.log(answer.choices[0].message.content);`,
+  };
+  return (
+    <Modal opened onClose={onClose} title="The same from a program" size="xl">
+      <Tabs defaultValue="curl" keepMounted={false}>
+        <Tabs.List mb="xs" aria-label="Language of the example">
+          {Object.keys(examples).map((language) => (
+            <Tabs.Tab key={language} value={language}>
+              {language}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {Object.entries(examples).map(([language, code]) => (
+          <Tabs.Panel key={language} value={language}>
+            <CodeBlock code={code} label={`Copy the ${language} example`} />
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+    </Modal>
+  );
+}

@@ -1,0 +1,59 @@
+import { ApiError, openStream } from "../../api/client.ts";
+import { readSse } from "./read-sse.ts";
+
+export interface Spent {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costNano: number;
+}
+
+export interface StreamHandlers {
+  onText: (piece: string) => void;
+  onSpent: (spent: Spent) => void;
+}
+
+interface Delta {
+  content?: string | null;
+  tool_calls?: { function?: { name?: string; arguments?: string } }[];
+}
+
+interface Usage {
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  cost_nano?: number;
+}
+
+interface Chunk {
+  choices?: { delta?: Delta }[];
+  usage?: Usage | null;
+  error?: { message?: string; code?: string | null; type?: string };
+}
+
+/** One answer, piece by piece. Calls of tools are text here too: nobody runs them. */
+export async function streamChat(
+  { secret, body, signal }: { secret: string; body: unknown; signal: AbortSignal },
+  { onText, onSpent }: StreamHandlers,
+): Promise<void> {
+  const response = await openStream("/v1/chat/completions", { body, signal, headers: { authorization: `Bearer ${secret}` } });
+  for await (const data of readSse(response)) {
+    if (data === "[DONE]") return;
+    const { choices = [], usage, error } = JSON.parse(data) as Chunk;
+    if (error) throw brokenStream(error);
+    const text = textOf(choices[0]?.delta);
+    if (text !== "") onText(text);
+    if (usage) onSpent(spentOf(usage));
+  }
+}
+
+function textOf({ content, tool_calls: tools = [] }: Delta = {}): string {
+  const calls = tools.map(({ function: named }) => `${named?.name ? `\n${named.name} ` : ""}${named?.arguments ?? ""}`);
+  return (content ?? "") + calls.join("");
+}
+
+function spentOf({ prompt_tokens: inputTokens = 0, completion_tokens: outputTokens = 0, cost_nano: costNano = 0 }: Usage): Spent {
+  return { inputTokens, outputTokens, costNano };
+}
+
+function brokenStream({ code, type, message }: NonNullable<Chunk["error"]>): ApiError {
+  return new ApiError({ status: 200, code: code ?? type ?? "STREAM_ERROR", message: message ?? "The stream broke." });
+}

@@ -1,0 +1,44 @@
+import { useCallback, useEffect, useRef } from "react";
+import { post } from "../../api/client.ts";
+import type { ApiKey } from "../../api/types.ts";
+
+const LIFE_MS = 60 * 60_000;
+const SPARE_MS = 60_000;
+
+interface ShortKey {
+  readonly id: string;
+  readonly secret: string;
+  readonly teamId: string;
+  readonly endsAt: number;
+}
+
+/**
+ * A key of one team that lives an hour and only in this page. It is made with the first question, so that looking costs nothing, and
+ * removed when the screen is left; a closed tab leaves it to its hour.
+ */
+export function usePlaygroundKey(): (teamId: string) => Promise<string> {
+  const kept = useRef<Promise<ShortKey>>(undefined);
+  useEffect(
+    () => () => {
+      void kept.current?.then(remove).catch(() => undefined);
+      kept.current = undefined;
+    },
+    [],
+  );
+  return useCallback(async (teamId) => {
+    const known = await kept.current?.catch(() => undefined);
+    if (known && known.teamId === teamId && known.endsAt - Date.now() > SPARE_MS) return known.secret;
+    if (known) void remove(known).catch(() => undefined);
+    kept.current = make(teamId);
+    return (await kept.current).secret;
+  }, []);
+}
+
+async function make(teamId: string): Promise<ShortKey> {
+  const endsAt = Date.now() + LIFE_MS;
+  const body = { name: "playground", team_id: teamId, expiresAt: new Date(endsAt).toISOString() };
+  const { apiKey, key } = await post<{ apiKey: ApiKey; key: string }>("/api/gw/api-keys", body);
+  return { id: apiKey.id, secret: key, teamId, endsAt };
+}
+
+const remove = ({ id }: ShortKey): Promise<unknown> => post("/api/api-keys/remove", { apiKey: id });
