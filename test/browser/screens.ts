@@ -51,6 +51,7 @@ const SCREENS: readonly ScreenCase[] = [
         .waitFor(),
   },
   { name: "ledger", path: "/ui/credits?tab=ledger", ready: text("#") },
+  { name: "training", path: "/ui/training", ready: text("No federation yet") },
   { name: "account", path: "/ui/account", ready: text("Member since") },
 ];
 

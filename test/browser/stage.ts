@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { Tenant } from "../helpers/api.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { type System, type SystemOptions, startSystem } from "../helpers/system.ts";
 import { launchChromium } from "./chromium.ts";
 
 export const SCREENS_FOLDER = resolve(import.meta.dirname, "__screens__");
@@ -26,9 +26,9 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-export async function openStage(): Promise<Stage> {
+export async function openStage(options?: SystemOptions): Promise<Stage> {
   if (!existsSync(CONSOLE_PAGE)) throw new Error("The console is not built: run `make console` first.");
-  const [system, browser] = await Promise.all([startSystem(), launchChromium()]);
+  const [system, browser] = await Promise.all([startSystem(options), launchChromium()]);
   const visit: Stage["visit"] = (options = {}) => openVisitor({ browser, system }, options);
   return {
     system,

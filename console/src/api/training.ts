@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { get } from "./client.ts";
+import { get, post } from "./client.ts";
 import type { Federation, FederationRound, List, TrainedModel, TrainedVersion, TrainerNode } from "./types.ts";
 
 const PAGE_SIZE = 100;
@@ -36,13 +36,31 @@ export const nodesQuery = queryOptions({
   queryFn: ({ signal }) => get<List<TrainerNode>>(at("nodes"), { pageSize: PAGE_SIZE }, signal),
 });
 
-export const trainedModelsQuery = queryOptions({
-  queryKey: ["trained-models"],
-  queryFn: ({ signal }) => get<List<TrainedModel>>(at("models"), { pageSize: PAGE_SIZE }, signal),
-});
-
-export const versionsQuery = (model: string) =>
+/** What a federation was published as. */
+export const versionsQuery = (id: string, model: string | undefined) =>
   queryOptions({
-    queryKey: ["trained-models", model, "versions"],
-    queryFn: ({ signal }) => get<List<TrainedVersion>>(at("models", model, "versions"), { pageSize: PAGE_SIZE }, signal),
+    queryKey: ["federation", id, "versions", model],
+    queryFn: ({ signal }) =>
+      get<List<TrainedVersion> & { model: TrainedModel }>(at("federations", id, "versions"), { pageSize: PAGE_SIZE, model }, signal),
   });
+
+export const change = (id: string, action: "pause" | "resume" | "stop"): Promise<unknown> => post(at("federations", id, action));
+
+export const publish = (id: string, body: object): Promise<{ model: TrainedModel; version: TrainedVersion }> =>
+  post(at("federations", id, "publish"), body);
+
+export const rollBack = (id: string, body: { model: string; version: number }): Promise<{ model: TrainedModel }> =>
+  post(at("federations", id, "rollback"), body);
+
+export const createFederation = (body: object): Promise<{ federation: Federation; joinTokens: string[] }> => post(at("federations"), body);
+
+export interface Verified {
+  ok: boolean;
+  rounds: number;
+  remade: number;
+  firstBad: { round: number; reason: string } | null;
+}
+
+export const verify = (id: string): Promise<Verified> => get(at("federations", id, "verify"));
+
+export const eventsAddress = (id: string): string => at("federations", id, "events");

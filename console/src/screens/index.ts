@@ -9,6 +9,7 @@ import {
   IconMessages,
   IconRocket,
   IconStack2,
+  IconTopologyStar3,
   IconUsersGroup,
 } from "@tabler/icons-react";
 import type { ComponentType } from "react";
@@ -56,6 +57,8 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/teams/$teamId", load: () => import("./team.tsx") },
   { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organisation", icon: IconBuilding, group: "Manage" } },
   { path: "/credits", load: () => import("./credits.tsx"), menu: { label: "Credits", icon: IconCreditCard, group: "Manage" } },
+  { path: "/training", load: () => import("./training.tsx"), menu: { label: "Training", icon: IconTopologyStar3, group: "Training" } },
+  { path: "/training/$federationId", load: () => import("./federation.tsx") },
   {
     path: "/account",
     load: () => import("./account.tsx"),

@@ -1,14 +1,12 @@
 import { Stack, Table, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { meQuery } from "../../api/queries.ts";
 import type { Model } from "../../api/types.ts";
 import { AccuracyCurve } from "../../components/accuracy-curve.tsx";
 
 /** Where a trained model comes from: its version, who trained it, how well it does, and whatever else its makers noted. */
 export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> }) {
-  const { data: me } = useQuery({ ...meQuery, retry: false });
   const { task, version, round, participants, accuracy, blob, lineage } = trained;
-  const { federationId, round: _round, participants: _participants, accuracy: _accuracy, ...notes } = lineage;
+  const { curve, round: _round, participants: _participants, accuracy: _accuracy, ...notes } = lineage;
+  const judged = Array.isArray(curve) ? curve.filter((value) => typeof value === "number") : [];
   const facts: [string, string | null][] = [
     ["Task", task],
     ["Version", String(version)],
@@ -37,7 +35,7 @@ export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> })
           ))}
         </Table.Tbody>
       </Table>
-      {me && typeof federationId === "string" && <AccuracyCurve federationId={federationId} />}
+      {judged.length > 1 && <AccuracyCurve rounds={judged.map((value, index) => ({ round: index + 1, accuracy: value }))} />}
     </Stack>
   );
 }

@@ -1,0 +1,67 @@
+import { Alert, SimpleGrid, Skeleton, Text } from "@mantine/core";
+import { useParams } from "@tanstack/react-router";
+import type { Federation } from "../api/types.ts";
+import { AccuracyCurve } from "../components/accuracy-curve.tsx";
+import { Card } from "../components/card.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
+import { Stat } from "../components/stat.tsx";
+import { StateBadge } from "../components/state-badge.tsx";
+import { Usd } from "../components/usd.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { FederationActions } from "./training/federation-actions.tsx";
+import { percentOf, standing } from "./training/federation-words.ts";
+import { PublishCard } from "./training/publish-card.tsx";
+import { RoundDetail } from "./training/round-detail.tsx";
+import { RoundTable } from "./training/round-table.tsx";
+import { useLiveFederation } from "./training/use-live-federation.ts";
+
+export function Screen() {
+  const { federationId = "" } = useParams({ strict: false }) as { federationId?: string };
+  const [address, setAddress] = useAddress();
+  const { federation: asked, rounds: listed } = useLiveFederation(federationId);
+  const { data: federation, error } = asked;
+  const rounds = listed.data;
+  const chosen = rounds?.find(({ round }) => round === Number(address.round)) ?? rounds?.at(-1);
+  const judged = (rounds ?? []).flatMap(({ round, accuracy }) => (accuracy === null ? [] : [{ round, accuracy }]));
+  return (
+    <Page
+      title={federation?.name ?? "Federation"}
+      about={federation && standing(federation)}
+      action={federation && <FederationActions federation={federation} />}
+    >
+      {error && <Failure error={error} onRetry={() => void asked.refetch()} />}
+      {federation?.failure && (
+        <Alert color="red" variant="light" title={federation.failure.message}>
+          Code {federation.failure.code}
+        </Alert>
+      )}
+      <Figures federation={federation} />
+      <Card title="Accuracy" about="share of held-out answers that are right, after each round">
+        {rounds === undefined && <Skeleton height={200} />}
+        {judged.length > 0 && <AccuracyCurve rounds={judged} height={200} />}
+        {rounds !== undefined && judged.length === 0 && (
+          <Text size="sm" c="dimmed">
+            No round has been judged yet.
+          </Text>
+        )}
+      </Card>
+      <Card title="Rounds">
+        <RoundTable rounds={rounds} selected={chosen?.round} onOpen={(round) => setAddress({ round })} />
+      </Card>
+      {federation && chosen && <RoundDetail round={chosen} federation={federation} />}
+      {federation && <PublishCard federation={federation} />}
+    </Page>
+  );
+}
+
+function Figures({ federation }: { federation: Federation | undefined }) {
+  return (
+    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
+      <Stat name="State" value={federation && <StateBadge state={federation.state} />} note={federation?.phase ?? ""} />
+      <Stat name="Rounds" value={federation && `${federation.head?.round ?? 0} of ${federation.rounds}`} note="committed" />
+      <Stat name="Accuracy" value={federation && percentOf(federation.head?.accuracy)} note="of the last committed round" />
+      <Stat name="Reward" value={federation && <Usd amount={federation.budgetNanoUsdUsd} />} note="per round, shared by the participants" />
+    </SimpleGrid>
+  );
+}

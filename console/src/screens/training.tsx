@@ -1,0 +1,42 @@
+import { Button, Tabs } from "@mantine/core";
+import { IconPlus } from "@tabler/icons-react";
+import { useState } from "react";
+import { Card } from "../components/card.tsx";
+import { Page } from "../components/page.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { FederationList } from "./training/federation-list.tsx";
+import { NewFederation } from "./training/new-federation.tsx";
+import { NodeList } from "./training/node-list.tsx";
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const [isOpen, setOpen] = useState(false);
+  const begin = (
+    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setOpen(true)}>
+      Train together
+    </Button>
+  );
+  return (
+    <Page title="Training" about="Models trained by several parties, round by round, on data that stays where it is." action={begin}>
+      <Card>
+        <Tabs
+          value={address.tab === "nodes" ? "nodes" : "federations"}
+          onChange={(tab) => setAddress({ tab: tab === "nodes" ? "nodes" : undefined, page: undefined })}
+          keepMounted={false}
+        >
+          <Tabs.List mb="sm" aria-label="Training">
+            <Tabs.Tab value="federations">Federations</Tabs.Tab>
+            <Tabs.Tab value="nodes">Nodes</Tabs.Tab>
+          </Tabs.List>
+          <Tabs.Panel value="federations">
+            <FederationList action={begin} />
+          </Tabs.Panel>
+          <Tabs.Panel value="nodes">
+            <NodeList />
+          </Tabs.Panel>
+        </Tabs>
+      </Card>
+      {isOpen && <NewFederation onClose={() => setOpen(false)} />}
+    </Page>
+  );
+}

@@ -1,0 +1,66 @@
+import { Button, Group } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { change, verify } from "../../api/training.ts";
+import type { Federation } from "../../api/types.ts";
+import { notifyDone, notifyFailure } from "../../components/failure.tsx";
+import { TypedConfirm } from "../../components/typed-confirm.tsx";
+import { count } from "../../format/words.ts";
+import { isOver } from "./federation-words.ts";
+
+export function FederationActions({ federation }: { federation: Federation }) {
+  const { id, name, state } = federation;
+  const queryClient = useQueryClient();
+  const [isStopping, setStopping] = useState(false);
+  const refresh = () => queryClient.invalidateQueries({ queryKey: ["federation", id] });
+  const changing = useMutation({
+    mutationFn: (action: "pause" | "resume") => change(id, action),
+    onSuccess: refresh,
+    onError: notifyFailure,
+  });
+  const stopping = useMutation({
+    mutationFn: () => change(id, "stop"),
+    onSuccess: async () => {
+      setStopping(false);
+      await refresh();
+    },
+  });
+  const checking = useMutation({
+    mutationFn: () => verify(id),
+    onSuccess: ({ ok, rounds, remade, firstBad }) => {
+      if (ok) notifyDone(`The history holds: ${count(rounds, "round")}, ${count(remade, "aggregation")} made again.`);
+      else notifyFailure(new Error(`round ${firstBad?.round ?? "?"}: ${firstBad?.reason ?? "does not hold"}`));
+    },
+    onError: notifyFailure,
+  });
+  return (
+    <Group gap="xs">
+      <Button variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
+        Check its history
+      </Button>
+      {!isOver(federation) && (
+        <>
+          <Button variant="default" loading={changing.isPending} onClick={() => changing.mutate(state === "paused" ? "resume" : "pause")}>
+            {state === "paused" ? "Resume" : "Pause"}
+          </Button>
+          <Button variant="light" color="red" onClick={() => setStopping(true)}>
+            Stop
+          </Button>
+        </>
+      )}
+      {isStopping && (
+        <TypedConfirm
+          title="Stop for good"
+          word={name}
+          action="Stop"
+          error={stopping.error}
+          isBusy={stopping.isPending}
+          onConfirm={() => stopping.mutate()}
+          onClose={() => setStopping(false)}
+        >
+          Committed rounds stay; the open one is given up, and what was set aside for it comes back.
+        </TypedConfirm>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,68 @@
+import { Anchor, Progress, Text } from "@mantine/core";
+import { IconTopologyStar3 } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { federationsQuery } from "../../api/training.ts";
+import type { Federation } from "../../api/types.ts";
+import { type Column, DataTable, Pages } from "../../components/data-table.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { useAddress } from "../../components/use-address.ts";
+import { ago } from "../../format/words.ts";
+import { percentOf, standing } from "./federation-words.ts";
+
+const LIVE_MS = 3_000;
+
+const COLUMNS: Column<Federation>[] = [
+  {
+    title: "Federation",
+    cell: ({ id, name }) => (
+      <Anchor component={Link} to={`/training/${id}`} size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
+        {name}
+      </Anchor>
+    ),
+  },
+  { title: "State", cell: ({ state }) => <StateBadge state={state} /> },
+  {
+    title: "Rounds",
+    cell: (federation) => (
+      <div style={{ minWidth: 110 }}>
+        <Progress
+          value={(100 * (federation.head?.round ?? 0)) / federation.rounds}
+          size="xs"
+          aria-label={`Rounds of ${federation.name} that are committed`}
+        />
+        <Text size="xs" c="dimmed" mt={2}>
+          {standing(federation)}
+        </Text>
+      </div>
+    ),
+  },
+  { title: "Accuracy", cell: ({ head }) => <Text size="sm">{percentOf(head?.accuracy)}</Text>, isNumber: true },
+  { title: "Participants", cell: ({ participants }) => <Text size="sm">{participants.length}</Text>, isNumber: true, wideOnly: true },
+  { title: "Begun", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
+];
+
+export function FederationList({ action }: { action: ReactNode }) {
+  const [address, setAddress] = useAddress();
+  const { data, error, refetch } = useQuery({ ...federationsQuery(Number(address.page ?? 1)), refetchInterval: LIVE_MS });
+  return (
+    <>
+      {error && <Failure error={error} onRetry={() => void refetch()} />}
+      <DataTable
+        label="Federations"
+        columns={COLUMNS}
+        rows={data?.data}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty icon={IconTopologyStar3} title="No federation yet" action={action}>
+            Trainer nodes of several teams or organisations train one model together; their data stays where it is.
+          </Empty>
+        }
+      />
+      <Pages meta={data?.meta} unit="federation" onPage={(page) => setAddress({ page })} />
+    </>
+  );
+}

@@ -1,0 +1,153 @@
+import { Button, Code, Group, Modal, NumberInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { createFederation } from "../../api/training.ts";
+import { Failure } from "../../components/failure.tsx";
+import { nanoNumber, readUsd } from "../../format/money.ts";
+
+const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"];
+const STRATEGIES = ["fedavg", "fedprox", "fedadam", "fedyogi", "median", "trimmed_mean", "krum", "geometric_median"];
+
+/** The usual settings; whatever else a federation can be told is the API's and the command line's. */
+export function NewFederation({ onClose }: { onClose: () => void }) {
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const [form, setForm] = useState({
+    name: "",
+    task: "softmax",
+    dataset: '{"name": "digits"}',
+    strategy: "fedavg",
+    rounds: 5,
+    nodes: "",
+    places: 0,
+    budget: "",
+  });
+  const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () => createFederation(bodyOf(form)),
+    onSuccess: async ({ federation, joinTokens }) => {
+      await queryClient.invalidateQueries({ queryKey: ["federations"] });
+      // Join tokens are shown once; without any there is nothing to stay for.
+      if (joinTokens.length === 0) void navigate({ to: `/training/${federation.id}` });
+    },
+  });
+  return (
+    <Modal opened onClose={onClose} title="Train together" size="lg">
+      {data && data.joinTokens.length > 0 ? (
+        <JoinTokens tokens={data.joinTokens} onDone={() => void navigate({ to: `/training/${data.federation.id}` })} />
+      ) : (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            mutate();
+          }}
+        >
+          <Stack gap="sm">
+            <Failure error={error} />
+            <Fields form={form} set={set} />
+            <Group justify="flex-end">
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={isPending}>
+                Begin
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      )}
+    </Modal>
+  );
+}
+
+function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => void }) {
+  return (
+    <>
+      <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} data-autofocus />
+      <Group grow>
+        <Select label="Task" data={TASKS} value={form.task} onChange={(task) => set({ task: task ?? "softmax" })} allowDeselect={false} />
+        <Select
+          label="Strategy"
+          data={STRATEGIES}
+          value={form.strategy}
+          onChange={(strategy) => set({ strategy: strategy ?? "fedavg" })}
+          allowDeselect={false}
+        />
+        <NumberInput label="Rounds" min={1} value={form.rounds} onChange={(value) => set({ rounds: Number(value) || 1 })} />
+      </Group>
+      <TextInput
+        label="Data, as JSON"
+        description="what each participant loads; empty: its own"
+        value={form.dataset}
+        onChange={(event) => set({ dataset: event.currentTarget.value })}
+      />
+      <Textarea
+        label="Trainer nodes"
+        description="one address a line"
+        placeholder="http://10.0.0.5:4100"
+        autosize
+        minRows={2}
+        value={form.nodes}
+        onChange={(event) => set({ nodes: event.currentTarget.value })}
+      />
+      <Group grow>
+        <NumberInput
+          label="Places to join"
+          description="for nodes nobody can call"
+          min={0}
+          max={100}
+          value={form.places}
+          onChange={(value) => set({ places: Number(value) || 0 })}
+        />
+        <TextInput
+          label="Reward per round, USD"
+          description="shared by the participants"
+          placeholder="0"
+          value={form.budget}
+          onChange={(event) => set({ budget: event.currentTarget.value })}
+        />
+      </Group>
+    </>
+  );
+}
+
+function JoinTokens({ tokens, onDone }: { tokens: readonly string[]; onDone: () => void }) {
+  return (
+    <Stack>
+      <Text size="sm">Give one of these to each participant that joins. They are shown once.</Text>
+      {tokens.map((token) => (
+        <Code key={token} block>
+          {token}
+        </Code>
+      ))}
+      <Button onClick={onDone}>I stored them</Button>
+    </Stack>
+  );
+}
+
+interface Form {
+  name: string;
+  task: string;
+  dataset: string;
+  strategy: string;
+  rounds: number;
+  nodes: string;
+  places: number;
+  budget: string;
+}
+
+function bodyOf({ name, task, dataset, strategy, rounds, nodes, places, budget }: Form): object {
+  const urls = nodes.split(/\s+/).filter(Boolean);
+  const usd = readUsd(budget);
+  if (budget.trim() !== "" && Number(budget) !== 0 && usd === undefined)
+    throw new Error("the reward must be an amount in USD such as 0.50");
+  return {
+    name,
+    task: { name: task, ...(dataset.trim() === "" ? {} : { dataset: JSON.parse(dataset) as unknown }) },
+    strategy: { name: strategy },
+    rounds,
+    participants: [...urls.map((url) => ({ url })), ...Array.from({ length: places }, () => ({ join: true }))],
+    ...(usd === undefined ? {} : { budgetNanoUsd: nanoNumber(usd) }),
+  };
+}

@@ -1,0 +1,57 @@
+import { Text } from "@mantine/core";
+import type { Federation, FederationRound } from "../../api/types.ts";
+import { Card } from "../../components/card.tsx";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { Usd } from "../../components/usd.tsx";
+import { formatMs } from "../../format/words.ts";
+
+type Participant = FederationRound["participants"][number];
+
+/** Who gave what to one round, how it was judged, and what it was paid. */
+export function RoundDetail({ round, federation }: { round: FederationRound; federation: Federation }) {
+  const urls = new Map(federation.participants.map(({ id, url }) => [id, url]));
+  const columns: Column<Participant>[] = [
+    {
+      title: "Participant",
+      cell: ({ participantId, reason }) => (
+        <div style={{ minWidth: 120 }}>
+          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+            {urls.get(participantId) ?? participantId}
+          </Text>
+          {reason !== null && (
+            <Text size="xs" c="dimmed">
+              {reason}
+            </Text>
+          )}
+        </div>
+      ),
+    },
+    { title: "State", cell: ({ state, kept }) => <StateBadge state={kept === false ? "left out" : state} /> },
+    {
+      title: "Samples",
+      cell: ({ samples }) => <Text size="sm">{samples?.toLocaleString("en-US") ?? "–"}</Text>,
+      isNumber: true,
+      wideOnly: true,
+    },
+    { title: "Norm", cell: ({ norm }) => <Text size="sm">{norm?.toFixed(3) ?? "–"}</Text>, isNumber: true, wideOnly: true },
+    { title: "Cosine", cell: ({ cosine }) => <Text size="sm">{cosine?.toFixed(3) ?? "–"}</Text>, isNumber: true, wideOnly: true },
+    { title: "Score", cell: ({ contribution }) => <Text size="sm">{contribution.toFixed(3)}</Text>, isNumber: true },
+    { title: "Took", cell: ({ durationMs }) => <Text size="sm">{formatMs(durationMs)}</Text>, isNumber: true, wideOnly: true },
+    { title: "Reward", cell: ({ rewardUsd }) => <Usd amount={rewardUsd} size="sm" />, isNumber: true },
+  ];
+  return (
+    <Card
+      title={`Round ${round.round}`}
+      about={round.recordHash === null ? "open" : `record ${round.recordHash.slice(0, 16)}…, chained to the round before`}
+    >
+      <DataTable
+        label={`Participants of round ${round.round}`}
+        columns={columns}
+        rows={round.participants}
+        rowKey={({ participantId }) => participantId}
+        empty={<Text size="sm">Nobody has been asked yet.</Text>}
+      />
+    </Card>
+  );
+}

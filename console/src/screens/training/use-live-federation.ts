@@ -1,0 +1,45 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { eventsAddress, federationQuery, roundsQuery } from "../../api/training.ts";
+import { isOver } from "./federation-words.ts";
+
+/** What may happen to a federation; each changes what its screen shows. */
+const EVENTS = [
+  ...["created", "waiting", "running", "paused", "resumed", "completed", "failed", "stopped"].map((state) => `federation.${state}`),
+  ...["selecting", "training", "aggregating", "evaluating", "committed"].map((phase) => `round.${phase}`),
+  ...["accepted", "rejected", "failed", "late"].map((state) => `update.${state}`),
+  "end",
+];
+const GATHER_MS = 150;
+/** Events this list does not know, and streams that proxies cut, are made up for. */
+const ANYWAY_MS = 5_000;
+
+/** A federation and its rounds, read again whenever something happened to it. */
+export function useLiveFederation(id: string) {
+  const queryClient = useQueryClient();
+  const federation = useQuery({
+    ...federationQuery(id),
+    refetchInterval: ({ state }) => (state.data && isOver(state.data) ? false : ANYWAY_MS),
+  });
+  const rounds = useQuery(roundsQuery(id));
+  const isDone = federation.data !== undefined && isOver(federation.data);
+  useEffect(() => {
+    if (isDone) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const refresh = () => {
+      // A round brings a burst of events; one look shows them all.
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        void queryClient.invalidateQueries({ queryKey: ["federation", id] });
+      }, GATHER_MS);
+    };
+    const source = new EventSource(eventsAddress(id));
+    for (const name of EVENTS) source.addEventListener(name, refresh);
+    source.addEventListener("end", () => source.close());
+    return () => {
+      source.close();
+      clearTimeout(timer);
+    };
+  }, [id, isDone, queryClient]);
+  return { federation, rounds };
+}
