@@ -1,4 +1,5 @@
 import { budgetTests } from "./budget.ts";
+import { exploreTests } from "./explore.ts";
 import { failingTests } from "./failing.ts";
 import { hostileTests } from "./hostile.ts";
 import { lifeTests } from "./life.ts";
@@ -25,6 +26,7 @@ function stage(): Stage {
 }
 
 lifeTests(stage);
+exploreTests(stage);
 hostileTests(stage);
 failingTests(stage);
 budgetTests(stage);

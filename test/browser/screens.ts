@@ -52,6 +52,21 @@ const SCREENS: readonly ScreenCase[] = [
   },
   { name: "ledger", path: "/ui/credits?tab=ledger", ready: text("#") },
   { name: "training", path: "/ui/training", ready: text("No federation yet") },
+  { name: "admin-users", path: "/ui/admin", ready: text("admin@localhost"), who: "admin" },
+  {
+    name: "admin-organizations",
+    path: "/ui/admin?tab=organizations",
+    ready: (page) =>
+      page
+        .getByRole("button", { name: /^Grant to/ })
+        .first()
+        .waitFor(),
+    who: "admin",
+  },
+  { name: "admin-models", path: "/ui/admin?tab=models", ready: (page) => page.getByLabel("Price of echo").waitFor(), who: "admin" },
+  { name: "admin-providers", path: "/ui/admin?tab=providers", ready: (page) => page.getByLabel("Remove echo").waitFor(), who: "admin" },
+  { name: "admin-audit", path: "/ui/admin?tab=audit", ready: (page) => page.getByRole("table", { name: "Audit" }).waitFor(), who: "admin" },
+  { name: "admin-system", path: "/ui/admin?tab=system", ready: text("MiB"), who: "admin" },
   { name: "account", path: "/ui/account", ready: text("Member since") },
 ];
 

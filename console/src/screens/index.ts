@@ -8,6 +8,7 @@ import {
   IconLogin,
   IconMessages,
   IconRocket,
+  IconShieldCog,
   IconStack2,
   IconTopologyStar3,
   IconUsersGroup,
@@ -64,4 +65,5 @@ export const screens: readonly ScreenEntry[] = [
     load: () => import("./account.tsx"),
     menu: { label: "Your account", icon: IconLogin, group: "Manage" },
   },
+  { path: "/admin", load: () => import("./admin.tsx"), menu: { label: "Admin", icon: IconShieldCog, group: "Platform", adminOnly: true } },
 ];

@@ -1,0 +1,43 @@
+import { queryOptions } from "@tanstack/react-query";
+import { call, get, type Query } from "./client.ts";
+import type { AuditEntry, LedgerProof, List, Model, OrganizationBalance, Provider, User } from "./types.ts";
+
+export const usersQuery = (query: Query) =>
+  queryOptions({ queryKey: ["admin", "users", query], queryFn: ({ signal }) => get<List<User>>("/api/admin/users", query, signal) });
+
+/** Organisations with the balances that the ledger's entries add up to. */
+export const balancesQuery = (query: Query) =>
+  queryOptions({
+    queryKey: ["admin", "organizations", query],
+    queryFn: ({ signal }) => get<List<OrganizationBalance>>("/api/admin/ledger/replay", query, signal),
+  });
+
+export const adminModelsQuery = (query: Query) =>
+  queryOptions({ queryKey: ["admin", "models", query], queryFn: ({ signal }) => get<List<Model>>("/api/admin/models", query, signal) });
+
+export const providersQuery = queryOptions({
+  queryKey: ["admin", "providers"],
+  queryFn: ({ signal }) => get<List<Provider>>("/api/admin/providers", { pageSize: 100 }, signal),
+});
+
+export const auditQuery = (query: Query) =>
+  queryOptions({ queryKey: ["admin", "audit", query], queryFn: ({ signal }) => get<List<AuditEntry>>("/api/admin/audit", query, signal) });
+
+export interface EdgeHealth {
+  status: string;
+  edge: number;
+  uptimeSeconds: number;
+  memoryBytes: number;
+  node: string;
+}
+
+export const edgeHealthQuery = queryOptions({
+  queryKey: ["admin", "health"],
+  queryFn: ({ signal }) => get<EdgeHealth>("/health", undefined, signal),
+});
+
+export const verifyLedger = (): Promise<LedgerProof> => get<LedgerProof>("/api/admin/ledger/verify");
+
+/** Changes at the admins' doors: `users/7`, `models`, `organizations/org_1/credits`. */
+export const adminCall = (method: "POST" | "PATCH" | "DELETE", path: string, body?: object): Promise<unknown> =>
+  call(method, `/api/admin/${path}`, body === undefined ? {} : { body });

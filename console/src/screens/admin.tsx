@@ -1,0 +1,49 @@
+import { Tabs } from "@mantine/core";
+import type { ComponentType } from "react";
+import { Card } from "../components/card.tsx";
+import { Page } from "../components/page.tsx";
+import { useAddress } from "../components/use-address.ts";
+import { Audit } from "./admin/audit.tsx";
+import { Models } from "./admin/models.tsx";
+import { Organizations } from "./admin/organizations.tsx";
+import { Providers } from "./admin/providers.tsx";
+import { System } from "./admin/system.tsx";
+import { Users } from "./admin/users.tsx";
+
+const TABS: Readonly<Record<string, { label: string; Panel: ComponentType }>> = {
+  users: { label: "Users", Panel: Users },
+  organizations: { label: "Organisations", Panel: Organizations },
+  models: { label: "Models", Panel: Models },
+  providers: { label: "Providers", Panel: Providers },
+  audit: { label: "Audit", Panel: Audit },
+  system: { label: "System", Panel: System },
+};
+
+export function Screen() {
+  const [address, setAddress] = useAddress();
+  const tab = Object.hasOwn(TABS, String(address.tab)) ? String(address.tab) : "users";
+  return (
+    <Page title="Admin" about="The whole platform: who is here, what can be called, and whether the books hold.">
+      <Card>
+        <Tabs
+          value={tab}
+          onChange={(next) => setAddress({ tab: next ?? undefined, page: undefined, search: undefined })}
+          keepMounted={false}
+        >
+          <Tabs.List mb="md" aria-label="Parts of the platform">
+            {Object.entries(TABS).map(([name, { label }]) => (
+              <Tabs.Tab key={name} value={name}>
+                {label}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          {Object.entries(TABS).map(([name, { Panel }]) => (
+            <Tabs.Panel key={name} value={name}>
+              <Panel />
+            </Tabs.Panel>
+          ))}
+        </Tabs>
+      </Card>
+    </Page>
+  );
+}

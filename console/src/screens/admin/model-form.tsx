@@ -1,0 +1,131 @@
+import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { providersQuery } from "../../api/admin.ts";
+import type { Model } from "../../api/types.ts";
+import { Failure } from "../../components/failure.tsx";
+import { nanoNumber, readUsd, usdOf } from "../../format/money.ts";
+import { useAdminChange } from "./use-admin-change.ts";
+
+const TYPES = ["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"];
+
+/** A new model, or a new price of one: the old price stays in the books with its version. */
+export function ModelForm({ model, onClose }: { model: Model | undefined; onClose: () => void }) {
+  const { data: providers } = useQuery(providersQuery);
+  const [form, setForm] = useState({
+    name: "",
+    provider: "",
+    inferenceModelId: "",
+    type: "chat",
+    input: usdOf(model?.pricing?.input ?? 0),
+    output: usdOf(model?.pricing?.output ?? 0),
+    effectiveAt: "",
+  });
+  const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
+  const { mutate, error, isPending } = useAdminChange(onClose);
+  const problems = { input: priceProblem(form.input), output: priceProblem(form.output) };
+  const save = () => {
+    const pricing = {
+      ...keptPrices(model),
+      input: priceOf(form.input),
+      output: priceOf(form.output),
+      ...(form.effectiveAt === "" ? {} : { effectiveAt: new Date(form.effectiveAt).toISOString() }),
+    };
+    const { name, provider, inferenceModelId, type } = form;
+    if (model) mutate({ method: "PATCH", path: `models/${model.id}`, body: { pricing }, done: `${model.name} has a new price.` });
+    else
+      mutate({ method: "POST", path: "models", body: { name, provider, inferenceModelId, type, pricing }, done: `${name} can be called.` });
+  };
+  return (
+    <Modal opened onClose={onClose} title={model ? `Price of ${model.name}` : "Add a model"} centered>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!problems.input && !problems.output) save();
+        }}
+      >
+        <Stack gap="sm">
+          <Failure error={error} />
+          {!model && (
+            <>
+              <TextInput
+                label="Name"
+                description="what programs call it by"
+                required
+                value={form.name}
+                onChange={(event) => set({ name: event.currentTarget.value })}
+              />
+              <Select
+                label="Provider"
+                required
+                data={(providers?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+                value={form.provider || null}
+                onChange={(provider) => set({ provider: provider ?? "" })}
+              />
+              <TextInput
+                label="The provider's name for it"
+                required
+                value={form.inferenceModelId}
+                onChange={(event) => set({ inferenceModelId: event.currentTarget.value })}
+              />
+              <Select
+                label="Type"
+                data={TYPES}
+                value={form.type}
+                onChange={(type) => set({ type: type ?? "chat" })}
+                allowDeselect={false}
+              />
+            </>
+          )}
+          <Group grow align="flex-start">
+            <TextInput
+              label="Input, USD per 1M"
+              value={form.input}
+              onChange={(event) => set({ input: event.currentTarget.value })}
+              error={problems.input}
+            />
+            <TextInput
+              label="Output, USD per 1M"
+              value={form.output}
+              onChange={(event) => set({ output: event.currentTarget.value })}
+              error={problems.output}
+            />
+          </Group>
+          <TextInput
+            type="datetime-local"
+            label="In force from"
+            description="empty: at once"
+            value={form.effectiveAt}
+            onChange={(event) => set({ effectiveAt: event.currentTarget.value })}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={isPending}>
+              Save
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+/** Prices that this form does not show stay as they are: a version is whole, and what it leaves out would cost something else. */
+function keptPrices(model: Model | undefined): object {
+  if (!model?.pricing) return { unit: "token" };
+  const { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers } = model.pricing;
+  const kept = tiers.map((tier) => ({
+    aboveInputTokens: tier.aboveInputTokens,
+    input: tier.input,
+    output: tier.output,
+    cachedInput: tier.cachedInput,
+    cacheWrite: tier.cacheWrite,
+  }));
+  return { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers: kept };
+}
+
+function priceProblem(text: string): string | undefined {
+  return isZero(text) || readUsd(text) !== undefined ? undefined : "must be an amount such as 0.15";
+}
+
+const isZero = (text: string): boolean => /^\s*0*(\.0*)?\s*$/.test(text);
+const priceOf = (text: string): number => (isZero(text) ? 0 : nanoNumber(text.trim()));

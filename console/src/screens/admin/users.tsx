@@ -1,0 +1,110 @@
+import { Button, Select, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconUsers } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { usersQuery } from "../../api/admin.ts";
+import { meQuery } from "../../api/queries.ts";
+import type { User } from "../../api/types.ts";
+import { type Column, DataTable, Pages } from "../../components/data-table.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { TypedConfirm } from "../../components/typed-confirm.tsx";
+import { useAddress } from "../../components/use-address.ts";
+import { ago } from "../../format/words.ts";
+import { useAdminChange } from "./use-admin-change.ts";
+
+export function Users() {
+  const [address, setAddress] = useAddress();
+  const search = address.search === undefined ? undefined : String(address.search);
+  const { data: me } = useQuery(meQuery);
+  const { data, error } = useQuery(usersQuery({ search, page: Number(address.page ?? 1), pageSize: 20 }));
+  const [leaving, setLeaving] = useState<User | undefined>();
+  const changing = useAdminChange();
+  const removing = useAdminChange(() => setLeaving(undefined));
+  const find = useDebouncedCallback((text: string) => setAddress({ search: text, page: undefined }), 250);
+  const isMe = ({ id }: User) => id === me?.user.id;
+  const columns: Column<User>[] = [
+    {
+      title: "User",
+      cell: ({ name, email }) => (
+        <div style={{ minWidth: 130 }}>
+          <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
+            {name || email}
+          </Text>
+          <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {email}
+          </Text>
+        </div>
+      ),
+    },
+    {
+      title: "Role",
+      cell: (user) => (
+        <Select
+          aria-label={`Role of ${user.email}`}
+          size="xs"
+          w={96}
+          data={["user", "admin"]}
+          value={user.role}
+          disabled={isMe(user)}
+          allowDeselect={false}
+          onChange={(role) =>
+            role && changing.mutate({ method: "PATCH", path: `users/${user.id}`, body: { role }, done: `${user.email} is ${role} now.` })
+          }
+        />
+      ),
+    },
+    { title: "Last log-in", cell: ({ lastLoginAt }) => <Text size="sm">{lastLoginAt ? ago(lastLoginAt) : "never"}</Text>, wideOnly: true },
+    { title: "Since", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
+    {
+      title: "Action",
+      cell: (user) => (
+        <Button
+          size="compact-xs"
+          variant="default"
+          disabled={isMe(user)}
+          onClick={() => setLeaving(user)}
+          aria-label={`Delete ${user.email}`}
+        >
+          Delete
+        </Button>
+      ),
+      isNumber: true,
+    },
+  ];
+  return (
+    <>
+      <Failure error={error ?? changing.error} />
+      <TextInput
+        aria-label="Search users"
+        placeholder="Search by name or e-mail"
+        defaultValue={search ?? ""}
+        onChange={(event) => find(event.currentTarget.value)}
+        maw={320}
+        mb="sm"
+      />
+      <DataTable
+        label="Users"
+        columns={columns}
+        rows={data?.data}
+        rowKey={({ id }) => String(id)}
+        empty={<Empty icon={IconUsers} title="Nobody has that name" />}
+      />
+      <Pages meta={data?.meta} unit="user" onPage={(page) => setAddress({ page })} />
+      {leaving && (
+        <TypedConfirm
+          title="Delete a user"
+          word={leaving.email}
+          action="Delete"
+          error={removing.error}
+          isBusy={removing.isPending}
+          onConfirm={() => removing.mutate({ method: "DELETE", path: `users/${leaving.id}`, done: `${leaving.email} is deleted.` })}
+          onClose={() => setLeaving(undefined)}
+        >
+          Sessions and keys of {leaving.email} end at once. The calls stay in the books.
+        </TypedConfirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+import { chat, newTenant } from "../helpers/api.ts";
+import type { Stage } from "./stage.ts";
+
+export function exploreTests(stage: () => Stage): void {
+  describe("what was called is seen, added up and asked again", () => {
+    test("a call made elsewhere comes into open logs by itself, and its panel tells its way into the ledger", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "watcher" });
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/logs");
+      await page.getByText("No calls yet").waitFor();
+      await chat(system, tenant.key, "seen at once");
+      await page
+        .getByRole("button", { name: /open this call/ })
+        .first()
+        .click();
+      await page.getByRole("dialog").getByText("Ledger entry #").waitFor();
+      await page.getByRole("dialog").getByText("Receipt signed with Ed25519").waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    test("the exported file adds up to the chart", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "exporter" });
+      for (const words of ["one", "two words", "now three words"]) await chat(system, tenant.key, words);
+      const { page } = await stage().visitAs(tenant);
+      await page.goto("/ui/usage");
+      await page.getByText("The chart has 3 calls").waitFor();
+      await page.getByRole("button", { name: "Export CSV" }).click();
+      await page.getByText("The file has 3 calls").waitFor();
+      await page.getByText(", as the chart.").waitFor();
+      await page.getByRole("link", { name: "echo" }).click();
+      await page.getByRole("heading", { level: 1, name: "Logs" }).waitFor();
+      await page.getByText("3 calls,").waitFor();
+    });
+
+    test("the playground shows what a model says as text, what it cost, and takes its key away again", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "player" });
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/playground?models=echo");
+      const hostile = `<img src=x onerror="alert(1)">`;
+      await page.getByLabel("Your message").fill(hostile);
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.locator('[data-role="assistant"]').getByText(hostile).waitFor();
+      await page
+        .getByTestId("meter")
+        .getByText(/^\$0\.0000\d+$/)
+        .waitFor();
+      const removed = page.waitForResponse((response) => response.url().endsWith("/api/api-keys/remove"));
+      await page.getByRole("link", { name: "API keys" }).click();
+      expect((await removed).status()).toBe(200);
+      expect(complaints).toEqual([]);
+    });
+  });
+}
