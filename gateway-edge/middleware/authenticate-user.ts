@@ -23,7 +23,8 @@ export function bearerToken(request: IncomingMessage): string {
 
 /** The same where nobody needs one: what is no token is as none. */
 export function tokenIfAny(request: IncomingMessage): string | undefined {
-  return BEARER.exec(request.headers.authorization ?? "")?.[1];
+  const { authorization } = request.headers;
+  return authorization === undefined ? cookieToken(request) : BEARER.exec(authorization)?.[1];
 }
 
 const MASTER_KEY = /^bearer +(sk-[^\s]{13,253}) *$/i;
