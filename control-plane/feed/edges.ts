@@ -46,7 +46,7 @@ export class Edges {
     return this.#askAll(undefined);
   }
 
-  /** Credit was taken away: what edges hold of the organisation's and no call has set aside comes back. */
+  /** As before, and what edges hold of the organisation's credit and no call has set aside comes back. */
   recall(organizationId: string): Promise<void> {
     return this.#askAll(organizationId);
   }

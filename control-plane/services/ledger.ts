@@ -44,7 +44,8 @@ const getQuota =
   (deps: ControlDeps): Handlers["getQuota"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
-    await deps.edges.caughtUp();
+    // What edges keep in advance is no call's: what is left as reserved is what running calls may cost.
+    await deps.edges.recall(actor.organizationId);
     return { quota: await quotaOf(deps, actor.organizationId) };
   };
 
@@ -112,7 +113,7 @@ async function quotaOf(deps: ControlDeps, organizationId: string): Promise<Quota
     if (teamState(team).status === "blocked") blockedTeams++;
   }
   const burnRatePerDay = await burnRate(deps, organizationId, now);
-  // Set aside for calls one by one, and leased to edges that set aside by themselves.
+  // Set aside for calls one by one, and by edges out of their leases.
   const reserved = deps.reservations.reservedOf(organizationId) + (await leasedOf(deps.store, organizationId, now));
   return {
     organizationId,

@@ -28,7 +28,7 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     status: log.status,
     httpStatus: log.httpStatus,
     errorCode: log.errorCode ?? null,
-    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, amounts: presentAmounts(log) },
+    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, ...presentAmounts(log) },
     ...money("cost", log.cost),
     priceVersion: log.priceVersion,
     cacheHit: log.cacheHit,
@@ -42,10 +42,10 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
   };
 }
 
-/** What it was counted in beside tokens, by unit; null: nothing. */
+/** What it was counted in beside tokens, by unit. */
 function presentAmounts({ usage }: UsageLog) {
   const amounts = usage?.amounts?.amounts;
-  return amounts ? Object.fromEntries(amounts.map(({ unit, input, output }) => [unit, { input, output }])) : null;
+  return amounts && { amounts: Object.fromEntries(amounts.map(({ unit, input, output }) => [unit, { input, output }])) };
 }
 
 export function presentTotals(totals: Totals | undefined): z.infer<typeof records.totalsRecord> {

@@ -218,8 +218,8 @@ export const usageLogRecord = z
       audio: int64,
       total: int64,
       source: z.string(),
-      /** By character, millisecond, image or search. */
-      amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).nullable(),
+      /** By character, millisecond, image or search; absent where only tokens were counted. */
+      amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).optional(),
     }),
     ...money("cost"),
     priceVersion: z.int(),
