@@ -3,8 +3,8 @@ import { type Piece, type Reply, type Script, textReply } from "./script.ts";
 export const POEM = Array.from({ length: 20 }, (_, index) => `word${index} `);
 export const UNICODE = "Grüße, 世界 🌍👩‍👩‍👧 — naïve ₿";
 export const LONG_STREAM = Array.from({ length: 200 }, (_, index) => `${index},`);
-/** Twenty megabytes, for readers that are slow. */
-const FLOOD = Array.from({ length: 20_000 }, () => "x".repeat(1_000));
+/** Ninety-six megabytes, for readers that are slow: more than the buffers of two connections can hold (4 MB to send, 32 MB received, each). */
+const FLOOD = new Array<string>(12_000).fill("x".repeat(8_000));
 
 const weather = (id: string, city: string): Piece => ({
   type: "tool",

@@ -149,7 +149,7 @@ def c28():
 
 
 def c29():
-    """Nobody reads: what the upstream can send comes to a stop, far below the 20 MB that it has."""
+    """Nobody reads: what the upstream can send comes to a stop, when the kernel's buffers are full, far below what it has."""
     stream = create("oai-flood", stream=True)
     seen = []
 
@@ -159,7 +159,7 @@ def c29():
         return len(seen) > 1 and seen[-1] == seen[-2] > 0
 
     until(stands_still, 10)
-    expect_that(seen[-1] < 12_000_000, f"{seen[-1]} bytes went out")
+    expect_that(seen[-1] < 80_000_000, f"{seen[-1]} bytes went out")
     stream.close()
     until(lambda: last_sent("flood").get("abortedAt"), 2)
 
