@@ -1,4 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
+import { organizationAccount } from "../domain/ledger.ts";
 import type { Store } from "../stores/store.ts";
 import { grantLease, LEASE_USE_MS, type LeaseInput } from "../writes/leases.ts";
 import type { Reservations } from "./reservations.ts";
@@ -8,6 +9,7 @@ export interface LeaseAnswer {
   granted: bigint;
   lifeMs: number;
   isStrict: boolean;
+  isBlocked: boolean;
 }
 
 const NO_LEASE = { generation: 0, granted: 0n };
@@ -35,12 +37,13 @@ export class Leases {
     // Until the grant is in the store, calls that are reserved one by one must not find the same credit.
     const done = this.#reservations.keepFree(input.organizationId, input.want > input.need ? input.want : input.need);
     try {
-      const lease = await this.#store.transaction((tx) => {
+      const { lease, isBlocked } = await this.#store.transaction(async (tx) => {
         const held = this.#reservations.reservedOf(input.organizationId);
-        return grantLease(tx, input, { held, now: this.#clock.now() });
+        const account = await tx.get("accounts", organizationAccount(input.organizationId));
+        return { lease: await grantLease(tx, input, { held, now: this.#clock.now() }), isBlocked: (account?.balance ?? 0n) < 0n };
       });
       const { generation, granted } = lease ?? NO_LEASE;
-      return { generation, granted, lifeMs: LEASE_USE_MS, isStrict: this.#policy === "strict" };
+      return { generation, granted, lifeMs: LEASE_USE_MS, isStrict: this.#policy === "strict", isBlocked };
     } finally {
       done();
     }

@@ -15,7 +15,7 @@ function open({ available = 1_000_000n, isStrict = false } = {}) {
     const wanted = request.want < state.available ? request.want : state.available;
     state.available -= wanted;
     state.granted += wanted;
-    return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict };
+    return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict, isBlocked: false };
   };
   return { book: new LeaseBook({ access: { lease }, clock, edgeId: "e" }), clock, state };
 }

@@ -25,6 +25,7 @@ interface Entry {
   readonly waiting: Waiting[];
   asking: boolean;
   isStrict: boolean;
+  isBlocked: boolean;
   askedAtMs: number;
   /** What was free when the control plane last gave less than was wanted; undefined: it gave all. */
   mostGiven: bigint | undefined;
@@ -132,6 +133,7 @@ export class LeaseBook {
         { deadlineMs: LEASE_MS },
       );
       entry.isStrict = answer.isStrict;
+      entry.isBlocked = answer.isBlocked;
       entry.askedAtMs = askedAtMs;
       account.grant(answer, askedAtMs);
       entry.mostGiven = account.left(askedAtMs) < left + ahead ? account.free(askedAtMs) : undefined;
@@ -144,13 +146,13 @@ export class LeaseBook {
   }
 
   /** Those that were counted in the asking get what there is, in order; who finds nothing is refused. */
-  #serve({ account, waiting, isStrict }: Entry, asked: number): void {
+  #serve({ account, waiting, isStrict, isBlocked }: Entry, asked: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const { worstCase, resolve, reject } of waiting.splice(0, asked)) {
       const free = account.free(nowMs);
       if (free >= worstCase) resolve(account.hold(worstCase));
       else if (free > 0n && !isStrict) resolve(account.hold(free));
-      else reject(quotaExceeded(isStrict && free > 0n));
+      else reject(isBlocked ? teamBlocked() : quotaExceeded(isStrict && free > 0n));
     }
     // Those that came meanwhile wait no longer than they have to: else under load the next ones would wait behind them for ever.
     for (let next = waiting[0]; next && account.free(nowMs) >= next.worstCase; next = waiting[0]) {
@@ -167,6 +169,7 @@ export class LeaseBook {
       waiting: [],
       asking: false,
       isStrict: false,
+      isBlocked: false,
       askedAtMs: Number.NEGATIVE_INFINITY,
       mostGiven: undefined,
     };
@@ -182,6 +185,11 @@ export class LeaseBook {
 function runsLow({ account, mostGiven }: Entry, nowMs: number): boolean {
   const target = account.target(nowMs);
   return account.free(nowMs) < (mostGiven !== undefined && mostGiven < target ? mostGiven : target) / 2n;
+}
+
+/** Known here before the change of the team has come. */
+function teamBlocked(): AppError {
+  return new AppError("TEAM_BLOCKED", "The credits are used up and the team is blocked. Buy credits, or ask an admin to unblock it.");
 }
 
 function quotaExceeded(isTooLarge: boolean): AppError {

@@ -23,6 +23,9 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     failure: undefined as AppError | undefined,
     refused: new Set<string>(),
     granted: 0n,
+    isEmpty: false,
+    isBlocked: false,
+    onSettled: () => {},
     released: [] as string[],
     reserved: 0,
     unused: 0n,
@@ -38,8 +41,8 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
   const access = {
     lease: async ({ want }: LeaseRequest) => {
       await ask();
-      state.granted += want;
-      return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict: false };
+      if (!state.isEmpty) state.granted += want;
+      return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict: false, isBlocked: state.isBlocked };
     },
     reserveMany: async ({ reservations }: ReserveManyRequest) => {
       await ask();
@@ -53,6 +56,7 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     },
     settle: async ({ settlements, returns, endedEdges }: SettleRequest) => {
       await ask();
+      if (settlements.length > 0) state.onSettled();
       state.told.push(...settlements.map(() => "a call"), ...endedEdges);
       const bad = settlements.find(({ log }) => log && state.refused.has(log.callId));
       if (bad) throw new AppError("ALREADY_EXISTS", "other content");
@@ -213,4 +217,18 @@ test("a control plane that is away hears of dead edges when it is back", async (
   next.state.failure = undefined;
   await next.clock.advance(5000);
   expect(next.state.told.filter((each) => each === "dead")).toHaveLength(1);
+});
+
+test("refused for want of credit, a call has what ended brought to the ledger first, and learns that the team is blocked by it", async () => {
+  const { credit, state } = await open();
+  await credit.reserve(input(1));
+  state.isEmpty = true;
+  await credit.settle(finalOf(1));
+  const refused = credit.reserve({ ...input(2), intent: { ...intentOf(2), worstCase: 10n ** 18n } });
+  const told = expect(refused).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
+  // The settlement takes the balance below zero.
+  state.onSettled = () => {
+    state.isBlocked = true;
+  };
+  await told;
 });

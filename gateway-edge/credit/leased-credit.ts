@@ -87,7 +87,7 @@ export class LeasedCredit implements Credit {
       return held.amount;
     } catch (thrown) {
       const { code, message } = asAppError(thrown);
-      if (code !== "QUOTA_EXCEEDED")
+      if (code !== "QUOTA_EXCEEDED" && code !== "TEAM_BLOCKED")
         this.#deps.logger.warn({ callId: input.intent.callId, code, message }, "a call could not get more credit");
       return 0n;
     }
@@ -151,7 +151,18 @@ export class LeasedCredit implements Credit {
     const { organizationId, worstCase } = input.intent;
     if (worstCase === 0n) return this.#begin(input, { reserved: 0n, rate });
     const held = this.#book.reserve(organizationId, worstCase);
-    return held instanceof Promise ? held.then((later) => this.#beginHeld(input, later, rate)) : this.#beginHeld(input, held, rate);
+    if (!(held instanceof Promise)) return this.#beginHeld(input, held, rate);
+    return held.catch((error: unknown) => this.#onceSettled(input, error)).then((later) => this.#beginHeld(input, later, rate));
+  }
+
+  /**
+   * Refused while calls that have ended are not in the ledger yet: once they are, what they did not use may be enough, or the team is
+   * blocked and the caller is told so.
+   */
+  async #onceSettled({ intent: { organizationId, worstCase } }: ReserveInput, error: unknown): Promise<Held> {
+    if (asAppError(error).code !== "QUOTA_EXCEEDED" || this.pending() === 0) throw error;
+    await this.#shipper.idle();
+    return this.#book.reserve(organizationId, worstCase);
   }
 
   #beginHeld(input: ReserveInput, held: Held, rate: RateState | undefined): Reservation {

@@ -219,7 +219,7 @@ export class FakeControl {
     const amount = available <= 0n ? 0n : want < available ? want : available;
     if (need > 0n) this.reserved.push({ organizationId, worstCase: need } as ReserveRequest);
     this.leases.set(organizationId, { ...lease, granted: lease.granted + amount });
-    return { generation: 1n, granted: lease.granted + amount, lifeMs: 45_000, isStrict: false };
+    return { generation: 1n, granted: lease.granted + amount, lifeMs: 45_000, isStrict: false, isBlocked: false };
   }
 
   #outcome(request: ReserveRequest): ReserveOutcome {
