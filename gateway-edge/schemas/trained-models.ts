@@ -37,8 +37,8 @@ export const publishBody = z.object({
 
 /** An id, or a name in the active organisation; of a name that has slashes, percent-encoded. */
 export const modelParams = z.object({ model: plainText(300) });
-export const rollBackBody = z.object({ version: z.int().min(1).optional() });
-export const splitBody = z.object({ version: z.int().min(1), percent: z.int().min(0).max(100) });
+export const rollBackBody = z.object({ version: z.int32().min(1).optional() });
+export const splitBody = z.object({ version: z.int32().min(1), percent: z.int().min(0).max(100) });
 
 const trainedModelRecord = z
   .object({

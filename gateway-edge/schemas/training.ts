@@ -69,13 +69,13 @@ export const publishFederationBody = publishBody
     /** The name to call it by; the federation's where absent. */
     model: modelName.optional(),
     /** A committed round; the last where absent. */
-    round: z.int().min(1).optional(),
+    round: z.int32().min(1).optional(),
     labels: publishBody.shape.task.shape.labels,
     flagged: publishBody.shape.task.shape.flagged,
     columns: publishBody.shape.task.shape.columns,
   });
 
-export const rollbackFederationBody = z.object({ model: modelName.optional(), version: z.int().min(1).optional() });
+export const rollbackFederationBody = z.object({ model: modelName.optional(), version: z.int32().min(1).optional() });
 export const versionsQuery = z.object({ ...paging, model: modelName.optional() });
 
 const participantRecord = z.object({
