@@ -22,7 +22,10 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     returns: [] as SettleRequest["returns"],
     failure: undefined as AppError | undefined,
     refused: new Set<string>(),
+    generation: 1n,
     granted: 0n,
+    /** What a generation may be given. */
+    most: undefined as bigint | undefined,
     isEmpty: false,
     isBlocked: false,
     onSettled: () => {},
@@ -42,7 +45,8 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     lease: async ({ want }: LeaseRequest) => {
       await ask();
       if (!state.isEmpty) state.granted += want;
-      return { generation: 1n, granted: state.granted, lifeMs: 45_000, isStrict: false, isBlocked: state.isBlocked };
+      if (state.most !== undefined && state.granted > state.most) state.granted = state.most;
+      return { generation: state.generation, granted: state.granted, lifeMs: 45_000, isStrict: false, isBlocked: state.isBlocked };
     },
     reserveMany: async ({ reservations }: ReserveManyRequest) => {
       await ask();
@@ -231,4 +235,35 @@ test("refused for want of credit, a call has what ended brought to the ledger fi
     state.isBlocked = true;
   };
   await told;
+});
+
+/** One call runs, its lease has run out, and the next one may be given so much. */
+async function withLeaseRunOut({ most }: { most: (reserved: bigint) => bigint }) {
+  const opened = await open();
+  const { credit, clock, state } = opened;
+  const { reserved } = await credit.reserve(input(1));
+  state.failure = new AppError("UNAVAILABLE", "away");
+  await clock.advance(60_000);
+  Object.assign(state, { failure: undefined, generation: 2n, granted: 0n, most: most(reserved) });
+  return { ...opened, reserved };
+}
+
+test("the credit of a call whose lease ran out is set aside again before it gets more: the same credit is not spent twice", async () => {
+  const none = await withLeaseRunOut({ most: (reserved) => reserved });
+  expect(await none.credit.grow(input(1), 50n)).toBe(0n);
+  const some = await withLeaseRunOut({ most: (reserved) => reserved + 30n });
+  expect(await some.credit.grow(input(1), 50n)).toBe(30n);
+  const all = await withLeaseRunOut({ most: (reserved) => reserved * 9n });
+  expect(await all.credit.grow(input(1), 50n)).toBe(50n);
+});
+
+test("a call that ends while it waits for more leaves nothing set aside", async () => {
+  const { credit, clock, state } = await open();
+  await credit.reserve(input(1));
+  const growing = credit.grow(input(1), 50n);
+  await credit.settle(finalOf(1));
+  expect(await growing).toBe(0n);
+  await clock.advance(5000);
+  const { cost } = state.settled.get(intentOf(1).callId) ?? { cost: 0n };
+  expect(state.returns).toMatchObject([{ released: state.granted - cost }]);
 });

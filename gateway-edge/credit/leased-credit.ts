@@ -20,6 +20,11 @@ export interface LeasedCreditDeps {
   readonly edgeId: string;
 }
 
+interface Holding {
+  readonly organizationId: string;
+  held: Held;
+}
+
 /** Finished calls that the ledger does not have yet; above it no new call is admitted. */
 const PENDING_MAX = 50_000;
 const SWEEP_MS = 250;
@@ -37,7 +42,7 @@ export class LeasedCredit implements Credit {
   readonly #byCall: ReturnType<typeof reserveByCall>;
   readonly #permits: RatePermits;
   /** What running and unsettled calls hold of leases. */
-  readonly #held = new Map<string, { organizationId: string; held: Held }>();
+  readonly #held = new Map<string, Holding>();
   readonly #generations = new Map<string, bigint>();
   #cancelSweep: () => void = () => {};
 
@@ -80,11 +85,7 @@ export class LeasedCredit implements Credit {
     const holding = this.#held.get(input.intent.callId);
     try {
       if (!holding) return await this.#byCall.grow(input, more);
-      const held = await this.#book.reserve(holding.organizationId, more);
-      // What was held under a lease that ran out went back with it.
-      const before = holding.held.generation === held.generation ? holding.held.amount : 0n;
-      holding.held = { ...held, amount: before + held.amount };
-      return held.amount;
+      return await this.#growHeld(input.intent.callId, holding, more);
     } catch (thrown) {
       const { code, message } = asAppError(thrown);
       if (code !== "QUOTA_EXCEEDED" && code !== "TEAM_BLOCKED")
@@ -153,6 +154,31 @@ export class LeasedCredit implements Credit {
     const held = this.#book.reserve(organizationId, worstCase);
     if (!(held instanceof Promise)) return this.#beginHeld(input, held, rate);
     return held.catch((error: unknown) => this.#onceSettled(input, error)).then((later) => this.#beginHeld(input, later, rate));
+  }
+
+  /**
+   * What was held under a lease that ran out went back with it, and may be the very credit that is given now: it is set aside again
+   * before anything counts as more, or the call would spend it twice.
+   */
+  async #growHeld(callId: string, holding: Holding, more: bigint): Promise<bigint> {
+    const before = holding.held;
+    const grown = await this.#holdMore(callId, holding, more);
+    if (holding.held.generation === before.generation) return grown;
+    await this.#holdMore(callId, holding, before.amount);
+    const { amount } = holding.held;
+    return amount > before.amount ? amount - before.amount : 0n;
+  }
+
+  async #holdMore(callId: string, holding: Holding, more: bigint): Promise<bigint> {
+    const held = await this.#book.reserve(holding.organizationId, more);
+    // The call ended while it waited: nobody else would give this back.
+    if (this.#held.get(callId) !== holding) {
+      this.#book.settle(holding.organizationId, held, 0n);
+      return 0n;
+    }
+    const { generation, amount } = holding.held;
+    holding.held = { ...held, amount: (generation === held.generation ? amount : 0n) + held.amount };
+    return held.amount;
   }
 
   /**
