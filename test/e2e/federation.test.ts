@@ -118,7 +118,10 @@ test("one that lacks participants says what it waits for and until when, and fai
     rounds: 1,
   });
   const waiting = await federationWhen(system, { token: tenant.token, id, isDone: ({ state }) => state === "waiting" });
-  expect(waiting).toMatchObject({ waitingFor: "participants: has 1 of 2", waitingUntil: expect.stringMatching(/^20/) });
+  expect(waiting).toMatchObject({
+    waitingFor: expect.stringContaining("participants: has 1 of 2 ("),
+    waitingUntil: expect.stringMatching(/^20/),
+  });
   const failed = await federationWhen(system, { token: tenant.token, id });
   expect(failed).toMatchObject({ state: "failed", failure: { code: "NOT_ENOUGH_PARTICIPANTS" } });
   expect(failed.failure.message).toContain("p2: it cannot be reached: ECONNREFUSED");
@@ -213,7 +216,7 @@ test("a participant behind a wall joins with its token, asks for its work and is
   const { federation, joinTokens } = created.body;
   expect(joinTokens).toHaveLength(1);
   const waiting = await federationWhen(system, { token: tenant.token, id: federation.id, isDone: ({ state }) => state === "waiting" });
-  expect(waiting.waitingFor).toBe("participants: has 1 of 2");
+  expect(waiting.waitingFor).toContain("participants: has 1 of 2 (");
   const refused = await call(system.url, "GET", "/training/join/tasks", { token: `join_${"x".repeat(43)}` });
   expect(refused.status).toBe(401);
   const joined = await startTrainer({ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinTokens[0] });

@@ -11,8 +11,9 @@ const INFO_BYTES_MAX = 1024 * 1024;
 const LOOK_MS = 10_000;
 
 /**
- * Finds out by looking, without asking for any work: our nodes describe themselves, and on the others a route that exists answers GET
- * with anything but 404.
+ * Finds out by looking, without asking for any work: our nodes describe themselves, and on most others a route that exists answers GET
+ * with anything but 404. Some say 404 to GET on a route that takes POST: those are taken to be of the first generation until their answer
+ * to the first work says otherwise.
  */
 export async function findDialect(call: CallNode, node: NodeAddress, signal: AbortSignal): Promise<Dialect> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
@@ -27,13 +28,12 @@ export async function findDialect(call: CallNode, node: NodeAddress, signal: Abo
     }
     if (info.status === 200 && describesItself(info.text)) return "octets";
     if ((await look("/train")).status !== 404) return "train";
-    if ((await look("/call")).status !== 404) return "call";
+    return (await look("/call")).status !== 404 ? "call" : "train";
   } catch (thrown) {
     signal.throwIfAborted();
     if (inTime.aborted) throw new ParticipantProblem(`it did not answer within ${LOOK_MS} ms`, { again: true, cause: thrown });
     throw thrown;
   }
-  throw new ParticipantProblem("it speaks neither /train nor /call", { again: false });
 }
 
 function describesItself(text: string): boolean {

@@ -116,9 +116,27 @@ test("an address where nobody speaks the protocol, and one where nobody is, are 
   const stranger = await startFlock([]);
   servers.push(stranger.server);
   const at = (url: string) => Participant.fromPartial({ url, secret: "s" });
-  await expect(participants.reach(at(stranger.url), signal)).rejects.toMatchObject({
-    message: "it speaks neither /train nor /call",
-    again: false,
-  });
+  await expect(participants.train(at(stranger.url), task, signal)).rejects.toMatchObject({ message: "it answered 404", again: false });
   await expect(participants.reach(at("http://127.0.0.1:9"), signal)).rejects.toMatchObject({ again: true });
+});
+
+test.each([
+  ["/train", ["/train"]],
+  ["/call", ["/call", "/call"]],
+])("who says 404 to GET on %s, as many servers do, is found out with the work itself", async (route, served) => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    const isThere = request.method === "POST" && request.url === route;
+    if (isThere) asked.push(route);
+    response.writeHead(isThere ? 200 : 404, { "content-type": "application/json" }).end(isThere ? '{"parameters":"AAAA"}' : "{}");
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const node = Participant.fromPartial({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, secret: "s" });
+  expect(await participants.train(node, task, signal)).toMatchObject({ bytes: 3 });
+  // Known from then on: nothing is tried in vain again.
+  if (route === "/call") await participants.train(node, { ...task, key: "k2" }, signal);
+  expect(asked).toEqual(served);
 });

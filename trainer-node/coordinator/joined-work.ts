@@ -36,7 +36,7 @@ const AWAY_MS = 60_000;
 
 /** How a place that is taken with a join token is named in place of an address. */
 export const joinAddress = (federationId: string, participantId: string): string => `${SCHEME}${federationId}/${participantId}`;
-const isJoinAddress = (url: string): boolean => url.startsWith(SCHEME);
+export const isJoinAddress = (url: string): boolean => url.startsWith(SCHEME);
 
 interface Pending {
   readonly task: JoinedTask;

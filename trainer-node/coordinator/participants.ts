@@ -58,24 +58,18 @@ export function createParticipants({ call, blobs }: { call: CallNode; blobs: Blo
       throw thrown;
     }
   };
-  const ask = async (
-    node: NodeAddress,
-    { operation, task, dialect, accept }: { operation: "train" | "evaluate"; task: ParticipantTask; dialect: Dialect; accept: string },
-    signal: AbortSignal,
-  ): Promise<NodeAnswer> => {
-    const fields = fieldsOf(task, dialect);
-    const header = Buffer.from(JSON.stringify(fields)).toString("base64");
-    const asOctets = dialect === "octets" && header.length <= HEADER_BYTES_MAX;
-    const body = asOctets ? await octetBody(blobs, task) : await jsonBody(blobs, { ...fields, ...methodOf(operation, dialect) }, task);
-    const path = dialect === "call" ? "/call" : `${dialect === "octets" ? "/v1" : ""}/${operation}`;
-    const headers = {
-      accept,
-      ...(operation === "train" ? { "idempotency-key": task.key } : {}),
-      ...(asOctets ? { "x-train-config": header } : {}),
-    };
-    const answer = await call(node, { method: "POST", path, headers, body }, signal);
-    if (answer.status !== 200) throw await refusal(answer);
-    return answer;
+  const ask = async (node: NodeAddress, work: Work, signal: AbortSignal): Promise<NodeAnswer> => {
+    const answer = await call(node, await requestOf(blobs, work), signal);
+    if (answer.status === 200) return answer;
+    const problem = await refusal(answer);
+    // It may never have had that route: what it speaks was only guessed.
+    if (answer.status !== 404 || work.dialect !== "train") throw problem;
+    const other = await call(node, await requestOf(blobs, { ...work, dialect: "call" }), signal);
+    if (other.status === 200) {
+      dialects.set(node.url, "call");
+      return other;
+    }
+    throw other.status === 404 ? problem : await refusal(other);
   };
   return {
     reach,
@@ -116,6 +110,27 @@ export function createParticipants({ call, blobs }: { call: CallNode; blobs: Blo
         signal,
       ),
   };
+}
+
+interface Work {
+  readonly operation: "train" | "evaluate";
+  readonly task: ParticipantTask;
+  readonly dialect: Dialect;
+  readonly accept: string;
+}
+
+async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }: Work): Promise<Parameters<CallNode>[1]> {
+  const fields = fieldsOf(task, dialect);
+  const header = Buffer.from(JSON.stringify(fields)).toString("base64");
+  const asOctets = dialect === "octets" && header.length <= HEADER_BYTES_MAX;
+  const body = asOctets ? await octetBody(blobs, task) : await jsonBody(blobs, { ...fields, ...methodOf(operation, dialect) }, task);
+  const path = dialect === "call" ? "/call" : `${dialect === "octets" ? "/v1" : ""}/${operation}`;
+  const headers = {
+    accept,
+    ...(operation === "train" ? { "idempotency-key": task.key } : {}),
+    ...(asOctets ? { "x-train-config": header } : {}),
+  };
+  return { method: "POST", path, headers, body };
 }
 
 const methodOf = (operation: string, dialect: Dialect) => (dialect === "call" ? { method: operation } : {});
