@@ -55,6 +55,8 @@ const shape = {
       "must be http or https addresses, separated by commas",
     )
     .optional(),
+  /** Those nodes are for every team to train on, through `/training/nodes`. Unset: outside production. */
+  SHARED_TRAINERS: z.enum(["true", "false", "1", "0"]).optional(),
   /** What those nodes want to see with every call. */
   TRAINER_TOKEN: z.string().optional(),
   STRIPE_SECRET_KEY: z.string().optional(),
@@ -91,6 +93,8 @@ export interface ControlConfig {
   builtInModels: boolean;
   /** Where models that were trained here are answered for: addresses of nodes, and the secret they share with the gateway. */
   serving: { urls: readonly string[]; token: string | undefined };
+  /** Those nodes are for every team to train on. */
+  sharedTrainers: boolean;
   /** Absent: there are no card payments. */
   stripe: StripeSettings | undefined;
   /** Shadow: a budget that is used up is logged, and nobody is refused. */
@@ -118,13 +122,12 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     mail: { smtpUrl: settings.SMTP_URL, from: settings.MAIL_FROM },
     feedRowsKept: settings.FEED_ROWS_KEPT,
     gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
-    // On a developer's machine the upstream is often one's own; a platform with tenants must say that it wants this.
-    allowPrivateUpstreams:
-      settings.ALLOW_PRIVATE_UPSTREAMS === undefined ? !production : ["true", "1"].includes(settings.ALLOW_PRIVATE_UPSTREAMS),
+    allowPrivateUpstreams: allowedUnless(production, settings.ALLOW_PRIVATE_UPSTREAMS),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
     allowPrivateWebhooks: settings.ALLOW_PRIVATE_WEBHOOKS,
     builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
+    sharedTrainers: allowedUnless(production, settings.SHARED_TRAINERS),
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,
@@ -139,6 +142,11 @@ export function withFileMasterKey(config: ControlConfig, masterKey: string | und
     throw new ConfigError(["MASTER_KEY: must be set in production, here or as general_settings.master_key; nothing is made up there"]);
   }
   return { ...config, masterKey: found };
+}
+
+/** What is right on a developer's machine and has to be asked for on a platform with tenants. */
+function allowedUnless(production: boolean, setting: string | undefined): boolean {
+  return setting === undefined ? !production : ["true", "1"].includes(setting);
 }
 
 function stripeSettings(settings: {

@@ -6,10 +6,11 @@ import {
   JoinFederationResponse,
   type TrainingServiceService,
 } from "../../proto/gen/tributary/training/v1/training.ts";
-import { readPage } from "../stores/page.ts";
+import { collect, slicePage } from "../stores/page.ts";
 import { putFederation } from "../writes/federations.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
+import { sharedNode, sharedNodes } from "./shared-nodes.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { nodeMessage } from "./training-messages.ts";
 import { checkNodeUrl, nodeFor } from "./training-participants.ts";
@@ -42,16 +43,18 @@ export function trainingNodeHandlers(
       const actor = await requireTrainingActor(deps, context);
       const visible = await actor.teamIds(deps.store);
       const page = pageOf(request.page);
-      const { records, total } = await readPage(deps.store, "trainerNodes", {
-        ...page,
-        range: { index: "byOrganization", equals: [actor.organizationId], reverse: true },
-        where: ({ teamId }) => visible === "all" || visible.has(teamId),
-      });
+      const own = await collect(
+        deps.store.scan("trainerNodes", { index: "byOrganization", equals: [actor.organizationId], reverse: true }),
+      );
+      const seen = own.filter(({ teamId }) => visible === "all" || visible.has(teamId));
+      const { records, total } = slicePage([...sharedNodes(deps.config), ...seen], page);
       return { nodes: records.map((node) => nodeMessage(node)), meta: metaOf(page, total) };
     },
 
     async getNode({ id, withToken }, context) {
       const actor = await requireTrainingActor(deps, context);
+      const shared = sharedNode(deps.config, id);
+      if (shared) return { node: { ...nodeMessage(shared), token: withToken ? deps.config.serving.token : undefined } };
       const found = await deps.store.get("trainerNodes", id);
       const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
       return { node: nodeMessage(node, withToken ? deps.secrets : undefined) };
@@ -59,6 +62,7 @@ export function trainingNodeHandlers(
 
     async deleteNode({ id }, context) {
       const actor = await requireTrainingActor(deps, context);
+      if (sharedNode(deps.config, id)) throw new AppError("FORBIDDEN", "This node is the operator's; it cannot be removed here.");
       return write(deps, context, { actor: actor.person, codec: DeleteNodeResponse }, async ({ tx, audit }) => {
         const { found: node, role } = await requireVisible(tx, { actor, found: await tx.get("trainerNodes", id), what: "node" });
         requireManager(role);

@@ -79,13 +79,13 @@ export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> 
 }
 
 export function presentNode(node: Node): z.infer<typeof schemas.nodeRecord> {
-  const { id, name, url, organizationId, teamId, status, updates, failures, bytes, trainMs } = node;
+  const { id, name, url, status, updates, failures, bytes, trainMs } = node;
   return {
     id,
     name,
     url,
-    organizationId,
-    teamId,
+    organizationId: node.organizationId || null,
+    teamId: node.teamId || null,
     status,
     lastSeenAt: node.lastSeenAt ?? null,
     lastError: node.lastError ?? null,
@@ -93,6 +93,6 @@ export function presentNode(node: Node): z.infer<typeof schemas.nodeRecord> {
     failures,
     bytes,
     trainMs,
-    createdAt: sent(node.createdAt, "createdAt"),
+    createdAt: node.teamId === "" ? null : sent(node.createdAt, "createdAt"),
   };
 }

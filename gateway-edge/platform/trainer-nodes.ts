@@ -42,7 +42,8 @@ const listNodes = ({ control }: EdgeDeps) =>
     answer: schemas.listNodesAnswer,
     handler: async ({ query }, call) => {
       const { nodes, meta } = await control.training.listNodes({ page: query }, call.read());
-      return presentList(nodes, meta, presentNode);
+      const { data, ...rest } = presentList(nodes, meta, presentNode);
+      return { ...rest, data: await Promise.all(data.map(withStatus)) };
     },
   });
 
@@ -59,7 +60,7 @@ const getNode = ({ control }: EdgeDeps) =>
     answer: schemas.nodeAnswer,
     handler: async ({ params }, call) => {
       const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
-      return { node: presentNode(sent(node, "node")) };
+      return { node: await withStatus(presentNode(sent(node, "node"))) };
     },
   });
 
@@ -78,11 +79,7 @@ const nodeHealth = ({ control, clock }: EdgeDeps) =>
       const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
       const shown = presentNode(sent(node, "node"));
       const begunMs = clock.monotonicMs();
-      const error = await fetch(`${shown.url}/health`, { signal: AbortSignal.timeout(HEALTH_MS), redirect: "error" }).then(
-        // A participant of another make has no such page; that it answers is what counts.
-        ({ status }) => (status < 500 ? null : `it answered ${status}`),
-        (cause: unknown) => `it cannot be reached: ${codeOf(cause)}`,
-      );
+      const error = await troubleOf(shown.url);
       return { node: shown, reachable: error === null, latencyMs: Math.round(clock.monotonicMs() - begunMs), error };
     },
   });
@@ -103,6 +100,21 @@ const deleteNode = ({ control }: EdgeDeps) =>
       return { deleted: true as const, id: params.id };
     },
   });
+
+/** Nobody writes down how calls to the operator's nodes went, for they are nobody's: they are asked. */
+async function withStatus(node: ReturnType<typeof presentNode>): Promise<ReturnType<typeof presentNode>> {
+  if (node.teamId !== null) return node;
+  const lastError = await troubleOf(node.url);
+  return { ...node, status: lastError === null ? "up" : "down", lastError };
+}
+
+function troubleOf(url: string): Promise<string | null> {
+  return fetch(`${url}/health`, { signal: AbortSignal.timeout(HEALTH_MS), redirect: "error" }).then(
+    // A participant of another make has no such page; that it answers is what counts.
+    ({ status }) => (status < 500 ? null : `it answered ${status}`),
+    (cause: unknown) => `it cannot be reached: ${codeOf(cause)}`,
+  );
+}
 
 function codeOf(thrown: unknown): string {
   const { name, cause } = Object(thrown) as { name?: string; cause?: { code?: string } };

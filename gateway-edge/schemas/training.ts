@@ -150,8 +150,9 @@ export const nodeRecord = z
     id: z.string(),
     name: z.string(),
     url: z.string(),
-    organizationId: z.string(),
-    teamId: z.string(),
+    /** Null: the operator's, for every team. */
+    organizationId: z.string().nullable(),
+    teamId: z.string().nullable(),
     status: z.string(),
     lastSeenAt: z.date().nullable(),
     lastError: z.string().nullable(),
@@ -159,7 +160,7 @@ export const nodeRecord = z
     failures: z.bigint(),
     bytes: z.bigint(),
     trainMs: z.bigint(),
-    createdAt: z.date(),
+    createdAt: z.date().nullable(),
   })
   .meta({ id: "TrainerNode" });
 

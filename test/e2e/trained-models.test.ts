@@ -47,6 +47,17 @@ async function trainedBlob(dataset: unknown): Promise<string> {
   return digest;
 }
 
+test("the operator's node is everybody's to train on, through a door that knows its secret and shows it to nobody", async () => {
+  const { body } = await call(system.url, "GET", "/training/nodes", { key: stranger.key });
+  expect(body.data).toMatchObject([{ id: "node_local", url: system.trainerUrl, status: "up", lastError: null, teamId: null }]);
+  expect(JSON.stringify(body)).not.toContain(TOKEN);
+  const train = { dataset: "digits", config: { task: "softmax", epochs: 1 } };
+  const trained = await call(system.url, "POST", "/training/nodes/node_local/train", { key: stranger.key, body: train });
+  expect({ status: trained.status, samples: trained.body.num_samples }).toEqual({ status: 200, samples: 1437 });
+  expect((await call(system.url, "POST", "/training/nodes/node_local/train", { body: train })).status).toBe(401);
+  expect((await call(system.url, "DELETE", "/training/nodes/node_local", { token: owner.token })).status).toBe(403);
+});
+
 const publish = (blob: string | undefined, more: object = {}, token = owner.token): Promise<Answer> =>
   call(system.url, "POST", "/training/models", {
     token,
