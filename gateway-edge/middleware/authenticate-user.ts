@@ -9,6 +9,8 @@ import { cookieToken } from "./session-cookie.ts";
 
 const TOKEN_BYTES_MAX = 4096;
 const BEARER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+) *$/i;
+const BEARER_KEY = /^bearer +(sk-\S{13,253}) *$/i;
+const KEY = /^sk-\S{13,253}$/;
 
 /**
  * The platform JWT of a request, from its header or else from the console's cookie. Only its presence and shape are judged here; whether it is genuine and what its holder may do, the
@@ -27,19 +29,11 @@ export function tokenIfAny(request: IncomingMessage): string | undefined {
   return authorization === undefined ? cookieToken(request) : BEARER.exec(authorization)?.[1];
 }
 
-const MASTER_KEY = /^bearer +(sk-[^\s]{13,253}) *$/i;
-
-/** The same where an operator may come with the master key instead: of a secret only its hash leaves the edge. */
-export function operatorToken(request: IncomingMessage): string {
-  const secret = MASTER_KEY.exec(authorizationOf(request))?.[1];
-  return secret === undefined ? bearerToken(request) : `key-sha256 ${secretSha256(secret).toString("hex")}`;
-}
-
-/** The same where any API key may come in place of a person, in x-gw-api-key or as the bearer. */
+/** The same where a key may come in place of a person, in x-gw-api-key or as the bearer: of a secret only its hash leaves the edge. */
 export function userOrKeyToken(request: IncomingMessage): string {
-  const key = request.headers["x-gw-api-key"];
-  if (key === undefined) return operatorToken(request);
-  if (typeof key !== "string" || !/^sk-[^\s,]{13,253}$/.test(key)) throw unauthorized("The API key in x-gw-api-key is not valid.");
+  const key = request.headers["x-gw-api-key"] ?? BEARER_KEY.exec(authorizationOf(request))?.[1];
+  if (key === undefined) return bearerToken(request);
+  if (typeof key !== "string" || !KEY.test(key)) throw unauthorized("The API key in x-gw-api-key is not valid.");
   return `key-sha256 ${secretSha256(key).toString("hex")}`;
 }
 

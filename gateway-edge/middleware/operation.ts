@@ -5,7 +5,7 @@ import type { CallOptions } from "../../common/grpc/client.ts";
 import { toJson } from "../../common/json.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { HttpMethod, OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
-import { bearerToken, callMetadata, operatorToken, requireAdmin, tokenIfAny, userOrKeyToken } from "./authenticate-user.ts";
+import { bearerToken, callMetadata, requireAdmin, tokenIfAny, userOrKeyToken } from "./authenticate-user.ts";
 import { idempotencyHash, idempotencyKey } from "./idempotency.ts";
 import { parseJson, readBody, requireJsonType } from "./read-body.ts";
 import { sendTextStream, TextStream } from "./text-stream.ts";
@@ -31,9 +31,8 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   path: string;
   summary: string;
   tag: string;
+  /** What is for platform admins the master key opens too. */
   auth: "none" | "user" | "admin";
-  /** An operation that the master key opens too. */
-  masterKey?: true;
   /** Everybody may ask; who comes with a token may be shown more. */
   optionalToken?: true;
   /** A user's operation that an API key opens too, for its team. */
@@ -54,7 +53,6 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
 
 export interface Operation extends OperationDescription {
   readonly auth: "none" | "user" | "admin";
-  readonly masterKey: boolean;
   readonly optionalToken: boolean;
   readonly apiKey: boolean;
   readonly status: number;
@@ -71,7 +69,6 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
     summary: spec.summary,
     tags: [spec.tag],
     auth: spec.auth,
-    masterKey: spec.masterKey ?? false,
     optionalToken: spec.optionalToken ?? false,
     apiKey: spec.apiKey ?? false,
     body: spec.body,
@@ -119,10 +116,9 @@ async function serve(entry: Operation, exchange: Exchange): Promise<void> {
   response.end(toJson(answer));
 }
 
-function tokenOf({ auth, masterKey, apiKey, optionalToken }: Operation, request: Request): string | undefined {
+function tokenOf({ auth, apiKey, optionalToken }: Operation, request: Request): string | undefined {
   if (auth === "none") return optionalToken ? tokenIfAny(request) : undefined;
-  if (apiKey) return userOrKeyToken(request);
-  return masterKey ? operatorToken(request) : bearerToken(request);
+  return apiKey || auth === "admin" ? userOrKeyToken(request) : bearerToken(request);
 }
 
 async function readInput(entry: Operation, request: Request, call: RequestCall): Promise<Parameters<Operation["handler"]>[0]> {

@@ -20,7 +20,6 @@ const verifyLedger = ({ control }: EdgeDeps) =>
     summary: "Re-read all the books: the ledger and its chain, balances, the calls it charges, the sums of charts",
     tag,
     auth,
-    masterKey: true,
     status: 200,
     answer: schemas.verifyLedgerAnswer,
     handler: async (_input, call) => {
@@ -37,7 +36,6 @@ const replayLedger = ({ control }: EdgeDeps) =>
     summary: "Balances as of a moment, made again from the entries; what calls would have cost with the prices of another",
     tag,
     auth,
-    masterKey: true,
     query: schemas.replayQuery,
     status: 200,
     answer: schemas.replayAnswer,

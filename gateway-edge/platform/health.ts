@@ -1,9 +1,7 @@
-import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { type Request, type Response, Router } from "express";
-import { AppError } from "../../common/errors.ts";
 import type { EdgeDeps } from "../deps.ts";
-import { bearerToken, callMetadata, requireAdmin } from "../middleware/authenticate-user.ts";
+import { callMetadata, requireAdmin, userOrKeyToken } from "../middleware/authenticate-user.ts";
 import type { Metrics } from "./metrics.ts";
 
 const ADMIN_DEADLINE_MS = 5000;
@@ -51,17 +49,14 @@ function isLocal(request: IncomingMessage): boolean {
   return !passedOn && LOOPBACK.has(request.socket.remoteAddress ?? "");
 }
 
-/** The master key, or the token of a platform admin. */
+/** The master key, or the token of a platform admin. One that was made up at the first start only the control plane knows. */
 async function requireOperator(
   request: Request,
   response: Response,
   { deps, parts }: { deps: EdgeDeps; parts: HealthParts },
 ): Promise<void> {
-  const key = request.headers["x-gw-api-key"] ?? /^bearer +(sk-\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
-  if (typeof key === "string") {
-    if (parts.isMasterKey(createHash("sha256").update(key).digest())) return;
-    throw new AppError("UNAUTHORIZED", "Only the master key or a platform admin may see this.");
-  }
-  const metadata = callMetadata(request, response, bearerToken(request));
-  await requireAdmin(deps.control, { deadlineMs: ADMIN_DEADLINE_MS, metadata });
+  const token = userOrKeyToken(request);
+  const keySha256 = /^key-sha256 ([0-9a-f]{64})$/.exec(token)?.[1];
+  if (keySha256 !== undefined && parts.isMasterKey(Buffer.from(keySha256, "hex"))) return;
+  await requireAdmin(deps.control, { deadlineMs: ADMIN_DEADLINE_MS, metadata: callMetadata(request, response, token) });
 }

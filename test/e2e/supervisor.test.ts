@@ -116,6 +116,10 @@ describe("make run", () => {
     const session = await call(url(), "POST", "/api/auth/token", { body: { email, password: first.password } });
     expect(session.status).toBe(200);
     token = session.body.token;
+    for (const path of ["/health", "/api/admin/users", "/api/admin/ledger/verify"]) {
+      expect({ path, status: (await call(url(), "GET", path, { key: first.masterKey })).status }).toEqual({ path, status: 200 });
+      expect({ path, status: (await call(url(), "GET", path, { key: `${first.masterKey}x` })).status }).toEqual({ path, status: 401 });
+    }
   }, 60_000);
 
   test("every child that is killed comes back and serves, and nothing acknowledged is lost", async () => {
