@@ -311,6 +311,9 @@ export interface Rollup {
   output: number;
   total: number;
   cost: bigint;
+  /** How long its calls took, together and by class (`latency.ts`); a roll-up from before these were kept has neither, ever. */
+  latencyMsSum?: number;
+  latencyCounts?: readonly number[];
 }
 
 export interface AuditEntry {

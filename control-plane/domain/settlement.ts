@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { addLatencyCounts, latencyCountsOf } from "./latency.ts";
 import type { Rollup, UsageRow } from "./records.ts";
 
 /** Every zone's offset is a multiple of this, so hours and days of any zone are whole numbers of buckets. */
@@ -12,7 +13,10 @@ export function usageContentHash(row: Omit<UsageRow, "contentHash" | "ledgerSeq"
 }
 
 /** What a roll-up adds up. */
-type Counts = Pick<Rollup, "requests" | "errors" | "input" | "cachedInput" | "output" | "total" | "cost">;
+type Counts = Pick<
+  Rollup,
+  "requests" | "errors" | "input" | "cachedInput" | "output" | "total" | "cost" | "latencyMsSum" | "latencyCounts"
+>;
 
 /** Names the roll-up that a call is counted in; equal for calls of one roll-up, and cheaper than its id. */
 export function rollupKey(row: UsageRow): string {
@@ -38,7 +42,17 @@ export function rollupOf(row: UsageRow): Rollup {
 
 export function countsOf(row: UsageRow): Counts {
   const { input, cachedInput, output, total } = row.usage;
-  return { requests: 1, errors: row.status === "error" ? 1 : 0, input, cachedInput, output, total, cost: row.cost };
+  return {
+    requests: 1,
+    errors: row.status === "error" ? 1 : 0,
+    input,
+    cachedInput,
+    output,
+    total,
+    cost: row.cost,
+    latencyMsSum: row.latencyMs,
+    latencyCounts: latencyCountsOf(row.latencyMs),
+  };
 }
 
 export function addRollups(left: Rollup, right: Counts): Rollup {
@@ -51,6 +65,16 @@ export function addRollups(left: Rollup, right: Counts): Rollup {
     output: left.output + right.output,
     total: left.total + right.total,
     cost: left.cost + right.cost,
+    ...addLatencies(left, right),
+  };
+}
+
+/** One that began without stays without: a sum of some of its calls would be taken for that of all. */
+function addLatencies(left: Rollup, right: Counts): Pick<Rollup, "latencyMsSum" | "latencyCounts"> {
+  if (left.latencyMsSum === undefined || left.latencyCounts === undefined) return {};
+  return {
+    latencyMsSum: left.latencyMsSum + (right.latencyMsSum ?? 0),
+    latencyCounts: addLatencyCounts(left.latencyCounts, right.latencyCounts ?? []),
   };
 }
 

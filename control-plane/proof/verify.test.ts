@@ -124,6 +124,23 @@ const corruptions: [name: string, kind: string, record: RegExp, reason: RegExp, 
     async (store) => plant(store, "rollups", (await rollupOf(store, { organizationId: "org_2" })).id, { output: 21 }),
   ],
   [
+    "a roll-up of other latencies",
+    "rollup",
+    /^roll-up /,
+    /says latencyMsSum 2, its rows say 1/,
+    async (store) => plant(store, "rollups", (await rollupOf(store, { organizationId: "org_2" })).id, { latencyMsSum: 2 }),
+  ],
+  [
+    "a roll-up with a call in another class of latencies",
+    "rollup",
+    /^roll-up /,
+    /says latencyCounts 0,1,/,
+    async (store) => {
+      const { id, latencyCounts = [] } = await rollupOf(store, { organizationId: "org_2" });
+      await plant(store, "rollups", id, { latencyCounts: latencyCounts.map((_count, place) => (place === 1 ? 1 : 0)) });
+    },
+  ],
+  [
     "a removed roll-up",
     "rollup",
     /^roll-up /,
@@ -167,6 +184,17 @@ test("work that was paid before is settled for nothing, and its row still passes
     const onceFor = "batch_1/1";
     await settle(store, [reportedCall("call_6", 7n, { onceFor }), reportedCall("call_7", 7n, { onceFor })]);
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true, usageRows: 7n });
+  }));
+
+test("a roll-up from before latencies were kept verifies, also when calls are added to it later; it never has some of them", () =>
+  withBooks(async (store) => {
+    const { latencyMsSum: _sum, latencyCounts: _counts, ...old } = await rollupOf(store, { model: "other" });
+    await store.transaction((tx) => tx.put("rollups", old));
+    expect(await checkLedger(store, signal)).toMatchObject({ ok: true });
+    await settle(store, [reportedCall("call_6", 7n, { createdAt: DAY + QUARTER, model: "other", latencyMs: 700 })]);
+    const after = await rollupOf(store, { model: "other" });
+    expect([after.requests, after.latencyMsSum, after.latencyCounts]).toEqual([2, undefined, undefined]);
+    expect(await checkLedger(store, signal)).toMatchObject({ ok: true });
   }));
 
 /** A store that does something of its own before the n-th read of a kind. */

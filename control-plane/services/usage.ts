@@ -7,6 +7,7 @@ import type { Reader } from "../stores/store.ts";
 import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
+import { UsageBuckets } from "./usage-buckets.ts";
 import { usageMessage } from "./usage-messages.ts";
 import { matchingRows, matchingSums, prepareQuery, requireRow, type UsageQuery } from "./usage-query.ts";
 
@@ -50,13 +51,11 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       if (!isTimezone(request.timezone)) throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`);
       const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);
       const groupOf = grouper(request.groupBy);
-      const buckets = new Map<string, UsageBucket>();
+      const buckets = new UsageBuckets();
       for await (const sum of matchingSums(deps.store, query)) {
-        const [bucket, group] = [nameBucket(sum.bucketAt), groupOf(sum)];
-        const key = `${bucket}\n${group}`;
-        buckets.set(key, addTo(buckets.get(key) ?? emptyBucket(bucket, group), sum));
+        buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
       }
-      const sorted = [...buckets.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, bucket]) => bucket);
+      const sorted = buckets.sorted();
       return { buckets: sorted, totals: totalsOf(sorted) };
     },
   };
@@ -107,23 +106,6 @@ function totalsOf(buckets: readonly UsageBucket[]): Totals {
     }),
     { requests: 0n, tokens: 0n, cost: 0n },
   );
-}
-
-function emptyBucket(bucket: string, group: string): UsageBucket {
-  return { bucket, group, requests: 0n, errors: 0n, input: 0n, cachedInput: 0n, output: 0n, total: 0n, cost: 0n };
-}
-
-function addTo(bucket: UsageBucket, sum: Rollup): UsageBucket {
-  return {
-    ...bucket,
-    requests: bucket.requests + BigInt(sum.requests),
-    errors: bucket.errors + BigInt(sum.errors),
-    input: bucket.input + BigInt(sum.input),
-    cachedInput: bucket.cachedInput + BigInt(sum.cachedInput),
-    output: bucket.output + BigInt(sum.output),
-    total: bucket.total + BigInt(sum.total),
-    cost: bucket.cost + sum.cost,
-  };
 }
 
 function intervalOf(name: string): Interval {

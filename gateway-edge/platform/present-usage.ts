@@ -54,7 +54,7 @@ export function presentTotals(totals: Totals | undefined): z.infer<typeof record
 }
 
 export function presentUsageBucket(bucket: UsageBucket): z.infer<typeof records.usageBucketRecord> {
-  const { group, requests, errors, input, cachedInput, output, total, cost } = bucket;
+  const { group, requests, errors, input, cachedInput, output, total, cost, latencyCount, latencyMsSum } = bucket;
   return {
     bucket: bucket.bucket,
     group: group === "" ? null : group,
@@ -65,5 +65,13 @@ export function presentUsageBucket(bucket: UsageBucket): z.infer<typeof records.
     output,
     total,
     ...money("cost", cost),
+    latencyCount,
+    latencyMsSum,
+    latencyMsP50: rounded(bucket.latencyMsP50),
+    latencyMsP95: rounded(bucket.latencyMsP95),
   };
+}
+
+function rounded(latencyMs: number | undefined): number | null {
+  return latencyMs === undefined ? null : Math.round(latencyMs);
 }

@@ -247,6 +247,12 @@ export const usageBucketRecord = z
     output: int64,
     total: int64,
     ...money("cost"),
+    /** Calls whose latency was added up; fewer than `requests` only where some are from before that was done. */
+    latencyCount: int64,
+    latencyMsSum: int64,
+    /** From counts of fixed classes, each half as wide again as the one before. */
+    latencyMsP50: z.int().nullable(),
+    latencyMsP95: z.int().nullable(),
   })
   .meta({ id: "UsageBucket" });
 

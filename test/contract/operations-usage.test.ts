@@ -228,6 +228,13 @@ describe("usage", () => {
     }
   });
 
+  test("its latencies are those of the log", async () => {
+    const latencies: number[] = (await logs("?pageSize=100")).body.data.map(({ latencyMs }: { latencyMs: number }) => latencyMs);
+    const [bucket] = (await usage("?groupBy=none&interval=all")).body.data;
+    expect([bucket.latencyCount, bucket.latencyMsSum]).toEqual([latencies.length, latencies.reduce((sum, latency) => sum + latency, 0)]);
+    expect(bucket.latencyMsP95).toBeGreaterThanOrEqual(bucket.latencyMsP50);
+  });
+
   test("groups are what they say", async () => {
     const groups = async (groupBy: string) =>
       Object.fromEntries(

@@ -191,6 +191,10 @@ export const usageBucket = z.looseObject({
   total: count,
   cost: nano,
   costUsd: z.string(),
+  latencyCount: count,
+  latencyMsSum: count,
+  latencyMsP50: orNull(count),
+  latencyMsP95: orNull(count),
 });
 export const ledgerEntry = z.looseObject({
   seq: z.int().min(1),
