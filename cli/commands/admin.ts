@@ -7,7 +7,7 @@ import type { View } from "../output/printer.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
-import { organizationView } from "./organizations.ts";
+import { adminOrganizations } from "./admin-organizations.ts";
 import { teamView } from "./teams.ts";
 
 const userColumns: readonly Column[] = [
@@ -75,47 +75,6 @@ const users: Group = {
   ],
 };
 
-const organization = word("id", "which organisation");
-
-const organizations: Group = {
-  name: "orgs",
-  summary: "Limits and credits of any organisation",
-  operations: [
-    {
-      name: "limits",
-      summary: "Change rate limits or budget; none takes one away",
-      method: "PATCH",
-      path: "/api/admin/organizations/:id",
-      auth: "user",
-      fields: [organization, ...rateLimitFields, ...budgetFields],
-      view: organizationView,
-    },
-    {
-      name: "grant",
-      summary: "Grant credits, or take some back with a negative amount",
-      method: "POST",
-      path: "/api/admin/organizations/:id/credits",
-      auth: "user",
-      fields: [
-        organization,
-        given("--usd <amount>", "how much, in USD", "amountUsd"),
-        given("--nano <amount>", "how much, in nano-USD", "amount", { kind: "integer" }),
-        given("--reference <text>", "why", "reference"),
-      ],
-      view: {
-        kind: "record",
-        fields: [
-          { title: "entry", at: "entry.seq" },
-          { title: "type", at: "entry.type" },
-          { title: "amount", at: "entry.amount", as: "usd" },
-          { title: "balance", at: "balance", as: "usd" },
-        ],
-        id: "entry.seq",
-      },
-    },
-  ],
-};
-
 const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   name,
   summary,
@@ -155,7 +114,7 @@ const audit: OperationSpec = {
 
 export function registerAdmin(program: Command, io: Io): void {
   const admin = program.command("admin").description("For administrators: users, organisations, models, providers, audit, ledger");
-  for (const group of [users, organizations, teams, adminModels, adminProviders]) registerGroup(admin, io, group);
+  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders]) registerGroup(admin, io, group);
   registerOperation(admin, io, audit);
   registerAdminLedger(admin, io);
 }

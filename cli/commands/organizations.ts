@@ -22,6 +22,8 @@ export const organizationView: View = {
   at: "organization",
   fields: [
     ...columns,
+    { title: "blocked by", at: "blockedReason" },
+    { title: "because", at: "blockNote" },
     { title: "time zone", at: "timezone" },
     { title: "low balance at", at: "lowBalanceThreshold", as: "usd" },
     { title: "budget", at: "maxBudget", as: "usd" },

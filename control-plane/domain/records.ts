@@ -42,6 +42,9 @@ export interface Organization extends RateLimits, Budget {
   ownerId: number;
   timezone: string;
   lowBalanceThreshold?: bigint;
+  /** By an admin, for a reason that no purchase lifts; all its teams are blocked with it. */
+  blockedAt?: number;
+  blockReason?: string;
   createdAt: number;
   updatedAt: number;
 }
@@ -65,6 +68,8 @@ export interface Team extends RateLimits, Budget {
   blockedByQuotaAt?: number;
   blockedByAdminAt?: number;
   blockReason?: string;
+  /** The organisation is blocked by an admin. Kept apart: when that is lifted, what was blocked by itself stays so. */
+  blockedWithOrganizationAt?: number;
   models?: readonly string[];
   /** Names of guardrails that hold for every call of the team. */
   guardrails?: readonly string[];

@@ -1,5 +1,5 @@
 import type { Team } from "./records.ts";
-import { followBalance, teamState } from "./team-state.ts";
+import { followBalance, followOrganization, teamState } from "./team-state.ts";
 
 const team: Team = { id: "team_1", name: "a", nameKey: "a", organizationId: "org_1", createdAt: 1, updatedAt: 1 };
 
@@ -17,4 +17,15 @@ test("no purchase lifts an admin's block", () => {
   expect(teamState(both)).toMatchObject({ reason: "admin" });
   const paid = followBalance(both, 100n, 9);
   expect(paid && teamState(paid)).toEqual({ status: "blocked", reason: "admin", at: 3 });
+});
+
+test("a block of the organisation comes and goes without touching the team's own, and no purchase lifts it", () => {
+  const both = followOrganization({ ...team, blockedByAdminAt: 3 }, 5, 6);
+  const lifted = both && followOrganization(both, undefined, 7);
+  expect(lifted && teamState(lifted)).toEqual({ status: "blocked", reason: "admin", at: 3 });
+  const alone = followOrganization({ ...team, blockedByQuotaAt: 4 }, 5, 6);
+  expect(alone && teamState(alone)).toEqual({ status: "blocked", reason: "admin", at: 5 });
+  const paid = alone && followBalance(alone, 0n, 9);
+  expect(paid && teamState(paid)).toEqual({ status: "blocked", reason: "admin", at: 5 });
+  expect(alone && followOrganization(alone, 5, 8)).toBeUndefined();
 });

@@ -4,7 +4,8 @@ export type TeamState = { status: "active" } | { status: "blocked"; reason: "quo
 
 /** An admin's block outranks the balance's: it is what must be lifted last. */
 export function teamState(team: Team): TeamState {
-  if (team.blockedByAdminAt !== undefined) return { status: "blocked", reason: "admin", at: team.blockedByAdminAt };
+  const byAdminAt = team.blockedByAdminAt ?? team.blockedWithOrganizationAt;
+  if (byAdminAt !== undefined) return { status: "blocked", reason: "admin", at: byAdminAt };
   if (team.blockedByQuotaAt !== undefined) return { status: "blocked", reason: "quota", at: team.blockedByQuotaAt };
   return { status: "active" };
 }
@@ -21,4 +22,11 @@ export function followBalance(team: Team, balance: bigint, now: number): Team | 
     return { ...unblocked, updatedAt: now };
   }
   return undefined;
+}
+
+/** The team as it must be while its organisation is blocked by an admin, or no longer is; undefined: it is so already. */
+export function followOrganization(team: Team, blockedAt: number | undefined, now: number): Team | undefined {
+  if (team.blockedWithOrganizationAt === blockedAt) return undefined;
+  const { blockedWithOrganizationAt: _, ...open } = team;
+  return { ...open, ...(blockedAt === undefined ? {} : { blockedWithOrganizationAt: blockedAt }), updatedAt: now };
 }

@@ -83,7 +83,7 @@ export async function organizationMessage(
     role: view.role,
     isActive: organization.id === view.activeId,
     balance,
-    status: balance < 0n ? "blocked" : "active",
+    ...blockOf(organization, balance),
     timezone: organization.timezone,
     memberCount,
     teamCount,
@@ -93,6 +93,14 @@ export async function organizationMessage(
     limits: rateLimitsOf(organization),
     budget,
   };
+}
+
+/** An admin's block outranks the balance's, as it does for teams. */
+function blockOf({ blockedAt, blockReason }: Organization, balance: bigint) {
+  if (blockedAt !== undefined) {
+    return { status: "blocked", blockedReason: "admin", blockedAt: date(blockedAt), blockNote: blockReason };
+  }
+  return balance < 0n ? { status: "blocked", blockedReason: "quota" } : { status: "active" };
 }
 
 export async function teamMessage(reader: Reader, team: Team, now: number, known?: ReadonlyMap<string, bigint>): Promise<TeamMessage> {

@@ -1,22 +1,14 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
-import {
-  type OrganizationsServiceService,
-  SetOrganizationLimitsResponse,
-  UpdateOrganizationResponse,
-} from "../../proto/gen/tributary/organizations/v1/organizations.ts";
+import { type OrganizationsServiceService, UpdateOrganizationResponse } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
 import { type BudgetChange, budgetOf, withBudget } from "../domain/budgets.ts";
-import { organizationAccount } from "../domain/ledger.ts";
-import { rateLimitsOf, withRateLimits } from "../domain/rate-limits.ts";
 import type { Organization, Role } from "../domain/records.ts";
 import { isTimezone } from "../domain/time-buckets.ts";
 import { readPage } from "../stores/page.ts";
-import type { Transaction } from "../stores/store.ts";
-import { followBudget } from "../writes/budgets.ts";
-import { appendChange } from "../writes/feed.ts";
-import { withThreshold } from "../writes/low-balance.ts";
-import { requireActor, requireAdmin } from "./actor.ts";
+import { followSettings } from "../writes/organizations.ts";
+import { requireActor } from "./actor.ts";
+import { adminOrganizationHandlers } from "./admin-organizations.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, organizationMessage, pageOf } from "./messages.ts";
 import { write } from "./write.ts";
@@ -57,7 +49,7 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
         const { clearLowBalanceThreshold: clearThreshold, budget } = request;
         const updated = change(organization, { changes, clearThreshold, budget, role: membership.role, now });
         await tx.put("organizations", updated);
-        await follow(tx, { before: organization, after: updated }, now);
+        await followSettings(tx, { before: organization, after: updated }, now);
         // Read again: a session that was ended meanwhile must not come back.
         const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
         if (session) await tx.put("sessions", { ...session, organizationId: id });
@@ -72,37 +64,8 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
       });
     },
 
-    async setOrganizationLimits(request, context) {
-      const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: SetOrganizationLimitsResponse }, async ({ tx, now, audit }) => {
-        const organization = await tx.get("organizations", request.id);
-        if (!organization) throw new AppError("NOT_FOUND", "There is no such organization.");
-        const updated = { ...withBudget(withRateLimits(organization, request.limits), request.budget), updatedAt: now };
-        await tx.put("organizations", updated);
-        await follow(tx, { before: organization, after: updated }, now);
-        await appendChange(tx, { kind: "organization", subject: organization.id }, now);
-        const details = { ...rateLimitsOf(updated), ...budgetOf(updated) };
-        await audit({ action: "organization.limits", target: organization.id, organizationId: organization.id, details });
-        // A platform admin stands in every organisation as its admin.
-        const membership = await tx.get("organizationMembers", `${organization.id}/${actor.user.id}`);
-        const view = { role: membership?.role ?? "admin", activeId: actor.organizationId, now } as const;
-        return { organization: await organizationMessage(tx, updated, view) };
-      });
-    },
+    ...adminOrganizationHandlers(deps),
   };
-}
-
-/** What hangs on an organisation's settings, in the transaction that changes them. */
-async function follow(tx: Transaction, { before, after }: { before: Organization; after: Organization }, now: number): Promise<void> {
-  if (after === before) return;
-  await followBudget(tx, { kind: "organization", id: after.id, organizationIds: [after.id] }, { before, after }, now);
-  // Whether an edge may spend ahead hangs on the budget.
-  if ((before.maxBudget === undefined) !== (after.maxBudget === undefined)) {
-    await appendChange(tx, { kind: "organization", subject: after.id }, now);
-  }
-  if (after.lowBalanceThreshold === before.lowBalanceThreshold) return;
-  const account = await tx.get("accounts", organizationAccount(after.id));
-  if (account) await tx.put("accounts", withThreshold(account, after.lowBalanceThreshold));
 }
 
 function change(

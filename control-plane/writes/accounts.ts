@@ -3,7 +3,7 @@ import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { Organization, Role, Session, Team, User } from "../domain/records.ts";
-import { followBalance } from "../domain/team-state.ts";
+import { followBalance, followOrganization } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
@@ -93,9 +93,10 @@ export async function insertTeam(
     createdAt: now,
     updatedAt: now,
   };
-  // A team made while the balance is below zero is born blocked: a new team is no way around the block.
+  // A team made while the balance is below zero, or the organisation blocked, is born blocked: a new team is no way around the block.
   const balance = (await tx.get("accounts", organizationAccount(input.organizationId)))?.balance ?? 0n;
-  const team = followBalance(draft, balance, now) ?? draft;
+  const followed = followBalance(draft, balance, now) ?? draft;
+  const team = followOrganization(followed, (await tx.get("organizations", input.organizationId))?.blockedAt, now) ?? followed;
   await tx.insert("teams", team);
   await joinTeam(tx, { teamId: team.id, userId: input.ownerId, role: "owner", invitedAt: now }, now);
   return team;

@@ -1,20 +1,10 @@
 import type { EdgeDeps } from "../deps.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/admin.ts";
-import { grantAnswer, grantBody } from "../schemas/billing.ts";
 import { idParams, searchQuery, userIdParams } from "../schemas/fields.ts";
-import { organizationAnswer, organizationLimitsBody, teamAnswer } from "../schemas/teams.ts";
+import { teamAnswer } from "../schemas/teams.ts";
 import { budgetChange } from "./budgets.ts";
-import {
-  money,
-  presentAuditEntry,
-  presentLedgerEntry,
-  presentList,
-  presentOrganization,
-  presentTeam,
-  presentUser,
-  sent,
-} from "./present.ts";
+import { presentAuditEntry, presentList, presentTeam, presentUser, sent } from "./present.ts";
 import { limitsChange } from "./rate-limits.ts";
 
 const tag = "Admin";
@@ -26,8 +16,6 @@ export function adminOperations(deps: EdgeDeps): Operation[] {
     getUser(deps),
     updateUser(deps),
     deleteUser(deps),
-    setOrganizationLimits(deps),
-    grantCredits(deps),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
     listAudit(deps),
@@ -100,41 +88,6 @@ const deleteUser = ({ control }: EdgeDeps) =>
     },
   });
 
-const setOrganizationLimits = ({ control }: EdgeDeps) =>
-  operation({
-    method: "patch",
-    path: "/api/admin/organizations/:id",
-    summary: "Change the rate limits or the budget of an organisation; null takes one away",
-    tag,
-    auth,
-    params: idParams,
-    body: organizationLimitsBody,
-    status: 200,
-    answer: organizationAnswer,
-    handler: async ({ params, body }, call) => {
-      const request = { id: params.id, limits: limitsChange(body), budget: budgetChange(body) };
-      const { organization } = await control.organizations.setOrganizationLimits(request, call.write());
-      return { organization: presentOrganization(sent(organization, "organization")) };
-    },
-  });
-
-const grantCredits = ({ control }: EdgeDeps) =>
-  operation({
-    method: "post",
-    path: "/api/admin/organizations/:id/credits",
-    summary: "Grant credits to an organisation, or take some back",
-    tag,
-    auth,
-    params: idParams,
-    body: grantBody,
-    status: 201,
-    answer: grantAnswer,
-    handler: async ({ params, body }, call) => {
-      const { entry, balance } = await control.ledger.grantCredits({ ...body, organizationId: params.id }, call.write());
-      return { entry: presentLedgerEntry(sent(entry, "entry")), ...money("balance", balance) };
-    },
-  });
-
 const setTeamBlock = ({ control }: EdgeDeps, { path, blocked }: { path: string; blocked: boolean }) =>
   operation({
     method: "post",
@@ -143,7 +96,7 @@ const setTeamBlock = ({ control }: EdgeDeps, { path, blocked }: { path: string; 
     tag,
     auth,
     params: idParams,
-    body: schemas.blockTeamBody,
+    body: schemas.blockBody,
     status: 200,
     answer: teamAnswer,
     handler: async ({ params, body }, call) => {

@@ -5,6 +5,7 @@ import type { OperationDescription } from "../schemas/operation-description.ts";
 import { adminOperations } from "./admin.ts";
 import { adminCatalogOperations } from "./admin-catalog.ts";
 import { adminLedgerOperations } from "./admin-ledger.ts";
+import { adminOrganizationOperations } from "./admin-organizations.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
@@ -28,6 +29,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...receiptOperations(deps),
     ...catalogOperations(deps),
     ...adminOperations(deps),
+    ...adminOrganizationOperations(deps),
     ...adminLedgerOperations(deps),
     ...adminCatalogLists(deps),
     ...adminCatalogOperations(deps),

@@ -11,7 +11,8 @@ export const updateUserBody = z
   .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role, a limit or a budget" });
 export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigint() });
 
-export const blockTeamBody = z.object({ reason: plainText(500).optional() });
+/** Of a team or an organisation. */
+export const blockBody = z.object({ reason: plainText(500).optional() });
 
 export const listAuditQuery = z.object({ ...paging, action: plainText(64).optional(), organizationId: id.optional() });
 export const listAuditAnswer = listOf(auditEntryRecord);

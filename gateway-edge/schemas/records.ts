@@ -41,6 +41,10 @@ export const organizationRecord = z
     isActive: z.boolean(),
     ...money("balance"),
     status: z.string(),
+    /** Of a blocked one: quota or admin; and, of an admin's block, since when and what for. */
+    blockedReason: z.string().nullable(),
+    blockedAt: timestamp.nullable(),
+    blockNote: z.string().nullable(),
     timezone: z.string(),
     memberCount: z.int(),
     teamCount: z.int(),

@@ -19,6 +19,13 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await json(`orgs limits ${organization.id} --tpm 1000`)).organization.tpm).toBe(1000);
     expect((await json(`orgs grant ${organization.id} --usd 2 --reference welcome`)).balance).toBe(2_000_000_000);
     expect((await json(`orgs grant ${organization.id} --usd -0.5`)).balance).toBe(1_500_000_000);
+    expect((await json(`orgs list --search ${organization.id}`)).data).toMatchObject([{ balance: 1_500_000_000, status: "active" }]);
+    expect((await json(`orgs block ${organization.id} --reason abuse`)).organization).toMatchObject({
+      status: "blocked",
+      blockedReason: "admin",
+      blockNote: "abuse",
+    });
+    expect((await json(`orgs unblock ${organization.id}`)).organization.status).toBe("active");
     expect((await json(`teams block ${team.id} --reason abuse`)).team).toMatchObject({ status: "blocked", blockedReason: "admin" });
     expect((await json(`teams unblock ${team.id}`)).team.status).toBe("active");
     expect((await gw(`users delete ${user.id} --yes`)).out).toContain('"deleted": true');

@@ -90,6 +90,54 @@ describe("credits and blocks", () => {
     );
     expectError(await ask("POST", "/api/admin/teams/team_nothing/block", { body: {} }), 404, "NOT_FOUND");
   });
+
+  test("organisations are listed with balance and block, searched by name and id, and shown to nobody else", async () => {
+    const owner = await newTenant(system, { name: "findable", creditNano: 7_000_000 });
+    const list = await ask("GET", "/api/admin/organizations");
+    records.expectShape(records.listOf(records.organization), list.body);
+    const found = await ask("GET", `/api/admin/organizations?search=${owner.organizationId}`);
+    expect(found.body.data).toMatchObject([
+      { id: owner.organizationId, balance: 7_000_000, balanceUsd: "0.007", status: "active", blockedReason: null, memberCount: 1 },
+    ]);
+    const { name } = found.body.data[0];
+    const named = await ask("GET", `/api/admin/organizations?search=${encodeURIComponent(name.toUpperCase())}`);
+    expect(named.body.data.map(({ id }: { id: string }) => id)).toContain(owner.organizationId);
+    expectError(await ask("GET", "/api/admin/organizations", { token: owner.token }), 403, "FORBIDDEN");
+  });
+
+  test("a blocked organisation has every team blocked, new ones too, until it is unblocked; a team's own block stays", async () => {
+    const owner = await newTenant(system, { creditNano: 100_000_000 });
+    const path = `/api/admin/organizations/${owner.organizationId}`;
+    const newTeam = async (name: string) =>
+      (await call(system.url, "POST", "/api/gw/teams", { token: owner.token, body: { name } })).body.team;
+    const alone = await newTeam("blocked by itself");
+    await ask("POST", `/api/admin/teams/${alone.id}/block`, { body: {} });
+    const blocked = await ask("POST", `${path}/block`, { body: { reason: "unpaid invoice" } });
+    records.expectShape(records.organization, blocked.body.organization);
+    expect(blocked.body.organization).toMatchObject({ status: "blocked", blockedReason: "admin", blockNote: "unpaid invoice" });
+    expect(await newTeam("too late")).toMatchObject({ status: "blocked", blockedReason: "admin" });
+    const refused = await within(
+      1000,
+      () => chat(system, owner.key, "x"),
+      ({ status }) => status === 403,
+    );
+    expectGatewayError(refused, 403, "permission_denied_error", "TEAM_BLOCKED");
+    await call(system.url, "POST", "/api/credits/purchase", { token: owner.token, body: { amount: 100_000_000 } });
+    expect((await chat(system, owner.key, "still")).status).toBe(403);
+    const open = await ask("POST", `${path}/unblock`, { body: {} });
+    expect(open.body.organization).toMatchObject({ status: "active", blockedReason: null, blockedAt: null, blockNote: null });
+    await within(
+      1000,
+      () => chat(system, owner.key, "x"),
+      ({ status }) => status === 200,
+    );
+    const { data } = (await call(system.url, "GET", "/api/gw/teams", { token: owner.token })).body;
+    expect(data.filter(({ status }: { status: string }) => status === "blocked").map(({ id }: { id: string }) => id)).toEqual([alone.id]);
+    const { data: lines } = (await ask("GET", `/api/admin/audit?organizationId=${owner.organizationId}&action=organization.block`)).body;
+    expect(lines).toMatchObject([{ target: owner.organizationId, details: { reason: "unpaid invoice" } }]);
+    expectError(await ask("POST", "/api/admin/organizations/org_nothing/block", { body: {} }), 404, "NOT_FOUND");
+    expectError(await ask("POST", `${path}/block`, { body: {}, token: owner.token }), 403, "FORBIDDEN");
+  });
 });
 
 describe("catalogue", () => {
@@ -291,6 +339,8 @@ describe("ledger and audit", () => {
       ["webhook.delete", "DELETE", `/api/gw/webhooks/${webhook.body.webhook.id}`, undefined, token],
       ["organization.limits", "PATCH", `/api/admin/organizations/${owner.organizationId}`, { tpm: 1000 }, admin],
       ["credits.grant", "POST", `/api/admin/organizations/${owner.organizationId}/credits`, { amount: 5 }, admin],
+      ["organization.block", "POST", `/api/admin/organizations/${owner.organizationId}/block`, {}, admin],
+      ["organization.unblock", "POST", `/api/admin/organizations/${owner.organizationId}/unblock`, {}, admin],
       ["team.block", "POST", `/api/admin/teams/${teamId}/block`, {}, admin],
       ["team.unblock", "POST", `/api/admin/teams/${teamId}/unblock`, {}, admin],
       ["model.update", "PATCH", `/api/admin/models/${model.body.model.id}`, { description: "x" }, admin],
