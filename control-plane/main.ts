@@ -15,6 +15,7 @@ import { loadRootSecret } from "./crypto/root-secret.ts";
 import { deriveSecrets } from "./crypto/secrets.ts";
 import { createTokens } from "./crypto/tokens.ts";
 import { Throttle } from "./domain/throttle.ts";
+import { EdgeReports } from "./feed/edge-reports.ts";
 import { Edges } from "./feed/edges.ts";
 import { FeedHub } from "./feed/hub.ts";
 import { GatewayConfigFile } from "./gateway-config/config-file.ts";
@@ -70,6 +71,7 @@ await runMain("tributary control-plane", async () => {
     settler: new Settler({ store, reservations, clock, logger }),
     feed: new FeedHub({ store, clock, logger }),
     edges: new Edges(clock),
+    edgeReports: new EdgeReports(),
     gateway,
     loginThrottle: {
       byAccount: new Throttle({ limit: 10, windowMs: FAILURES_WINDOW_MS }),

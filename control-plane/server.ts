@@ -13,6 +13,7 @@ import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts
 import { OrganizationsServiceService } from "../proto/gen/tributary/organizations/v1/organizations.ts";
 import { ProofServiceService } from "../proto/gen/tributary/proof/v1/proof.ts";
 import { RecordsServiceService } from "../proto/gen/tributary/records/v1/records.ts";
+import { SystemServiceService } from "../proto/gen/tributary/system/v1/system.ts";
 import { TeamsServiceService } from "../proto/gen/tributary/teams/v1/teams.ts";
 import { TrainedModelServiceService } from "../proto/gen/tributary/training/v1/trained_models.ts";
 import { TrainingServiceService } from "../proto/gen/tributary/training/v1/training.ts";
@@ -28,6 +29,7 @@ import { ledgerHandlers } from "./services/ledger.ts";
 import { organizationsHandlers } from "./services/organizations.ts";
 import { proofHandlers } from "./services/proof.ts";
 import { recordsHandlers } from "./services/records.ts";
+import { systemHandlers } from "./services/system.ts";
 import { teamsHandlers } from "./services/teams.ts";
 import { trainedModelHandlers } from "./services/trained-models.ts";
 import { trainingHandlers } from "./services/training.ts";
@@ -45,6 +47,7 @@ const SERVICES = [
   "organizations",
   "proof",
   "records",
+  "system",
   "teams",
   "training",
   "usage",
@@ -70,6 +73,7 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addService(server, OrganizationsServiceService, organizationsHandlers(deps), logger);
   addService(server, ProofServiceService, proofHandlers(deps), logger);
   addService(server, RecordsServiceService, recordsHandlers(deps), logger);
+  addService(server, SystemServiceService, systemHandlers(deps), logger);
   addService(server, TeamsServiceService, teamsHandlers(deps), logger);
   addService(server, TrainedModelServiceService, trainedModelHandlers(deps), logger);
   addService(server, TrainingServiceService, trainingHandlers(deps), logger);

@@ -2,6 +2,8 @@ import { systemClock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
+import { VERSION } from "../common/version.ts";
+import { startReports } from "./access/report-edge.ts";
 import { createApp } from "./app.ts";
 import { createEdgeRuns } from "./assistants/edge-runs.ts";
 import { connectControlPlane } from "./clients/control-plane.ts";
@@ -26,6 +28,8 @@ await runMain("tributary edge", async () => {
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });
   addCallFigures(metrics, () => inference.figures());
+  const startedAt = new Date(systemClock.now());
+  const reports = startReports({ ...deps, ...control, read: () => ({ ...inference.report(), version: VERSION, startedAt }) });
   let stopping = false;
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
@@ -44,6 +48,7 @@ await runMain("tributary edge", async () => {
 
   onShutdown(logger, async () => {
     stopping = true;
+    reports.stop();
     await Promise.all(listeners.map((listener) => listener.stop()));
     await worker.stop();
     // After the last answer: what it used is settled before the connection goes.

@@ -8,6 +8,7 @@ import { type Column, valueAt } from "../output/values.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
 import { adminOrganizations } from "./admin-organizations.ts";
+import { registerAdminSystem } from "./admin-system.ts";
 import { teamView } from "./teams.ts";
 
 const userColumns: readonly Column[] = [
@@ -113,8 +114,9 @@ const audit: OperationSpec = {
 };
 
 export function registerAdmin(program: Command, io: Io): void {
-  const admin = program.command("admin").description("For administrators: users, organisations, models, providers, audit, ledger");
+  const admin = program.command("admin").description("For administrators: users, organisations, models, providers, audit, ledger, system");
   for (const group of [users, adminOrganizations, teams, adminModels, adminProviders]) registerGroup(admin, io, group);
   registerOperation(admin, io, audit);
   registerAdminLedger(admin, io);
+  registerAdminSystem(admin, io);
 }

@@ -117,6 +117,11 @@ export class Reservations {
     this.#rates.end(subjects);
   }
 
+  /** How many calls hold one. */
+  get size(): number {
+    return this.#byCall.size;
+  }
+
   reservedOf(organizationId: string): bigint {
     return this.#byOrganization.get(organizationId) ?? 0n;
   }

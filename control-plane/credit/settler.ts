@@ -55,6 +55,11 @@ export class Settler {
     return settled;
   }
 
+  /** Rows that no transaction has taken yet. */
+  get waiting(): number {
+    return this.#queuedRows;
+  }
+
   async idle(): Promise<void> {
     await this.#running;
   }

@@ -10,6 +10,7 @@ import type { ReceiptSigner } from "../crypto/receipt-signer.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Tokens } from "../crypto/tokens.ts";
 import type { Throttle } from "../domain/throttle.ts";
+import type { EdgeReports } from "../feed/edge-reports.ts";
 import type { Edges } from "../feed/edges.ts";
 import type { FeedHub } from "../feed/hub.ts";
 import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
@@ -38,6 +39,7 @@ export interface ControlDeps {
   readonly settler: Settler;
   readonly feed: FeedHub;
   readonly edges: Edges;
+  readonly edgeReports: EdgeReports;
   /** The configuration file as it is now. */
   readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
   readonly loginThrottle: { byAccount: Throttle; byAddress: Throttle };

@@ -15,6 +15,7 @@ import {
   type PutContentResponse,
   RecordsServiceService,
 } from "../../proto/gen/tributary/records/v1/records.ts";
+import { SystemServiceService } from "../../proto/gen/tributary/system/v1/system.ts";
 import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { TrainedModelServiceService } from "../../proto/gen/tributary/training/v1/trained_models.ts";
 import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -32,6 +33,7 @@ export interface ControlPlane {
   readonly organizations: ServiceClient<typeof OrganizationsServiceService>;
   readonly proof: ServiceClient<typeof ProofServiceService>;
   readonly records: RecordsClient;
+  readonly system: ServiceClient<typeof SystemServiceService>;
   readonly teams: ServiceClient<typeof TeamsServiceService>;
   readonly trainedModels: ServiceClient<typeof TrainedModelServiceService>;
   readonly training: ServiceClient<typeof TrainingServiceService>;
@@ -62,6 +64,7 @@ export function connectControlPlane(address: string): ControlPlane {
       putContent: (messages, options) => channel.upload(RecordsServiceService.putContent, messages, options),
       getContent: (request, options) => channel.download(RecordsServiceService.getContent, request, options),
     },
+    system: channel.service(SystemServiceService),
     teams: channel.service(TeamsServiceService),
     trainedModels: channel.service(TrainedModelServiceService),
     training: channel.service(TrainingServiceService),

@@ -1,5 +1,6 @@
 import type { RateState } from "../../common/errors.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
+import type { JournalFigures } from "./journal/journal.ts";
 import type { Intent, Progress, Served } from "./journal/records.ts";
 
 export interface ReserveInput {
@@ -41,6 +42,8 @@ export interface Credit {
   settled(): Promise<void>;
   /** Why no call can be taken now; undefined: none. */
   trouble(): string | undefined;
+  /** Of the calls that were written down here. */
+  journal(): JournalFigures;
   /** After the last call: brings what is left to the ledger, gives leases back. */
   close(): Promise<void>;
 }

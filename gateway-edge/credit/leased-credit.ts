@@ -4,7 +4,7 @@ import type { Logger } from "../../common/logger.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import type { Credit, Reservation, ReserveInput } from "./credit.ts";
-import type { Journal } from "./journal/journal.ts";
+import type { Journal, JournalFigures } from "./journal/journal.ts";
 import type { Progress, Served } from "./journal/records.ts";
 import type { Held } from "./lease-account.ts";
 import { LeaseBook } from "./lease-book.ts";
@@ -129,6 +129,10 @@ export class LeasedCredit implements Credit {
   trouble(): string | undefined {
     const health = this.#deps.journal.healthy();
     return health.ok ? undefined : health.reason;
+  }
+
+  journal(): JournalFigures {
+    return this.#deps.journal.figures();
   }
 
   async close(): Promise<void> {

@@ -299,6 +299,7 @@ function settledAtOnce(credit: Credit, control: FakeControl): Credit {
     pending: () => credit.pending(),
     settled: () => credit.settled(),
     trouble: () => credit.trouble(),
+    journal: () => credit.journal(),
     close: () => credit.close(),
   };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 import { createCatalog } from "../access/catalog.ts";
 import { createMirror } from "../access/mirror.ts";
 import { startWatch } from "../access/watch.ts";
@@ -34,6 +35,8 @@ export interface Inference {
   /** Whether calls can be served now: the catalog is known and the control plane is heard. */
   ready(): boolean;
   figures(): InferenceFigures;
+  /** How this edge is, for the control plane's operators. */
+  report(): Omit<ReportEdgeRequest, "version" | "startedAt">;
   /** After the last call: waits until the ledger has every settlement. */
   stop(): Promise<void>;
 }
@@ -106,6 +109,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       return await catalog.load();
     },
   });
+  const isReady = () => catalog.isLoaded() && mirror.isAlive() && credit.trouble() === undefined;
   return {
     run: layers.run,
     passThrough,
@@ -114,18 +118,35 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     isMasterKey: catalog.isMasterKey,
     routing,
     providers,
-    ready: () => catalog.isLoaded() && mirror.isAlive() && credit.trouble() === undefined,
+    ready: isReady,
     figures: () => ({
       settledByStatus: { ...credit.settledByStatus },
       settlementsPending: credit.pending(),
       callersCached: mirror.size(),
       ...layers.figures(),
     }),
+    report: () => reportOf(credit, { edgeId, isReady }),
     stop: async () => {
       await credit.close();
       stopping.abort();
       await watch.stop();
       await layers.close();
+    },
+  };
+}
+
+function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady: () => boolean }): ReturnType<Inference["report"]> {
+  const { openCalls, bytes, records, unacknowledged, oldestUnacknowledgedAt } = credit.journal();
+  return {
+    id: edgeId,
+    isReady: isReady(),
+    trouble: credit.trouble(),
+    inFlight: BigInt(openCalls),
+    journal: {
+      bytes: BigInt(bytes),
+      records: BigInt(records),
+      unshipped: BigInt(unacknowledged),
+      oldestUnshippedAt: oldestUnacknowledgedAt,
     },
   };
 }
@@ -162,6 +183,7 @@ function counted(credit: Credit): Credit & { readonly settledByStatus: Record<st
     pending: () => credit.pending(),
     settled: () => credit.settled(),
     trouble: () => credit.trouble(),
+    journal: () => credit.journal(),
     close: () => credit.close(),
     settledByStatus,
   };

@@ -6,6 +6,7 @@ import { adminOperations } from "./admin.ts";
 import { adminCatalogOperations } from "./admin-catalog.ts";
 import { adminLedgerOperations } from "./admin-ledger.ts";
 import { adminOrganizationOperations } from "./admin-organizations.ts";
+import { adminSystemOperations } from "./admin-system.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
@@ -31,6 +32,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...adminOperations(deps),
     ...adminOrganizationOperations(deps),
     ...adminLedgerOperations(deps),
+    ...adminSystemOperations(deps),
     ...adminCatalogLists(deps),
     ...adminCatalogOperations(deps),
   ];

@@ -33,6 +33,13 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await json("audit --page-size 1")).data[0].action).toBe("user.delete");
   });
 
+  test("admin: the processes, as tables on a terminal and as a document for programs", async () => {
+    const { controlPlane, edges } = await json("system");
+    expect([controlPlane.store, edges.length]).toEqual(["embedded", 1]);
+    const shown = await gw("system", { terminal: true });
+    expect(shown.out).toMatch(/^version +\d[\s\S]*\nEDGE +STATUS[\s\S]*\nedge-0-\w+ +ready/);
+  });
+
   test("admin: a provider and a model, priced, changed and taken away", async () => {
     const { provider } = await json("providers create --name second --kind echo --key-stdin", { stdin: "a key nobody sees\n" });
     expect((await json(`providers update ${provider.id} --name third`)).provider.name).toBe("third");

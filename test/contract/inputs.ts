@@ -157,6 +157,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/admin/teams/:id/unblock": byId("teamId", () => ({})),
   "get /api/admin/ledger/verify": none(),
   "get /api/admin/ledger/replay": none(),
+  "get /api/admin/system": none(),
   "get /api/admin/audit": {
     example: () => ({}),
     ids: [{ place: "query", field: "organizationId", kinds: ["organizationId"] }],

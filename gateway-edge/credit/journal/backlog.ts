@@ -26,6 +26,11 @@ export class Backlog {
     return this.#sequences.length;
   }
 
+  /** The oldest one. */
+  get first(): number | undefined {
+    return this.#sequences[0];
+  }
+
   get keptFrom(): number {
     return this.#keptFrom;
   }

@@ -18,6 +18,18 @@ export interface JournalStart {
   readonly endedEdges: readonly string[];
 }
 
+/** For operators. */
+export interface JournalFigures {
+  /** Calls that have begun and not ended. */
+  readonly openCalls: number;
+  /** Of the files that are kept. */
+  readonly bytes: number;
+  readonly records: number;
+  readonly unacknowledged: number;
+  /** When the oldest of those ended. */
+  readonly oldestUnacknowledgedAt: Date | undefined;
+}
+
 /**
  * What an edge writes down of its calls, so that each is settled once whatever dies: intent before anything is sent, who serves it, how
  * much was delivered so far, and the row of its end before the client's last byte. Calls of one turn of the event loop are one write.
@@ -44,6 +56,7 @@ export interface Journal {
   /** How many finals are unacknowledged. */
   pending(): number;
   healthy(): JournalHealth;
+  figures(): JournalFigures;
   /** Writes what waits, as far as the disk takes it. */
   close(): Promise<void>;
 }

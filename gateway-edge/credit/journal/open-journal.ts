@@ -6,7 +6,7 @@ import type { Logger } from "../../../common/logger.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { Backlog, finalsOf } from "./backlog.ts";
 import { packFinal, type Settlement } from "./final-record.ts";
-import type { Journal, JournalHealth, JournalStart } from "./journal.ts";
+import type { Journal, JournalFigures, JournalHealth, JournalStart } from "./journal.ts";
 import { type Intent, type Progress, packAcknowledged, packIntent, packProgress, packServed, RECORD_TYPE, type Served } from "./records.ts";
 import { recoveredLog } from "./recover.ts";
 import { type Replay, replayFolder } from "./replay.ts";
@@ -74,6 +74,7 @@ class FileJournal implements Journal {
   /** Files that a call no longer needs once this sequence is safe. */
   #releases: { readonly sequence: number; readonly segment: Segment }[] = [];
   #watermark: number;
+  #oldestSeen: { readonly sequence: number; readonly at: Date | undefined } | undefined;
 
   constructor(options: JournalOptions, replay: Replay) {
     this.#options = options;
@@ -179,6 +180,17 @@ class FileJournal implements Journal {
     return trouble ? { ok: false, reason: trouble.message } : { ok: true };
   }
 
+  figures(): JournalFigures {
+    const first = this.#segments[0]?.firstSequence ?? this.#writer.lastSequence + 1;
+    return {
+      openCalls: this.#open.size,
+      bytes: this.#segments.reduce((sum, { bytes }) => sum + bytes, 0),
+      records: this.#writer.lastSequence - first + 1,
+      unacknowledged: this.#backlog.size,
+      oldestUnacknowledgedAt: this.#oldest(),
+    };
+  }
+
   close(): Promise<void> {
     return this.#writer.close();
   }
@@ -190,6 +202,17 @@ class FileJournal implements Journal {
     if (began) this.#releases.push({ sequence, segment: began });
     this.#backlog.add({ sequence, log }, this.#writer.safeSequence);
     return sequence;
+  }
+
+  #oldest(): Date | undefined {
+    const sequence = this.#backlog.first;
+    if (sequence === undefined) return undefined;
+    // It may have to be read from a file: not again while it stays the oldest.
+    if (this.#oldestSeen?.sequence !== sequence) {
+      const [settlement] = this.unacknowledged().take(1);
+      this.#oldestSeen = settlement?.sequence === sequence ? { sequence, at: settlement.log.completedAt } : undefined;
+    }
+    return this.#oldestSeen?.at;
   }
 
   /** From the files. Everything is looked at afresh after each one: meanwhile files come and go, and more may leave memory. */

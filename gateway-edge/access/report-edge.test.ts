@@ -1,0 +1,32 @@
+import { silentLogger } from "../../common/logger.ts";
+import { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
+import { fakeClock } from "./clock-fixture.ts";
+import { startReports } from "./report-edge.ts";
+
+test("an edge tells how it is at once and every few seconds, also after a report was lost, and not once it is stopped", async () => {
+  const clock = fakeClock();
+  const told: bigint[] = [];
+  let [calls, isLost] = [0n, false];
+  const reports = startReports({
+    clock,
+    logger: silentLogger,
+    read: () => ReportEdgeRequest.fromPartial({ id: "edge-1", inFlight: calls++ }),
+    system: {
+      reportEdge: async ({ inFlight }) => {
+        if (isLost) throw new Error("nobody there");
+        told.push(inFlight);
+        return {};
+      },
+    },
+  });
+  await clock.advance(0);
+  expect(told).toEqual([0n]);
+  isLost = true;
+  await clock.advance(3000);
+  isLost = false;
+  await clock.advance(3000);
+  expect(told).toEqual([0n, 2n]);
+  reports.stop();
+  await clock.advance(10_000);
+  expect(told).toEqual([0n, 2n]);
+});
