@@ -16,6 +16,7 @@ import { federationModelOperations } from "./platform/federation-models.ts";
 import { federationOperations } from "./platform/federations.ts";
 import { type HealthParts, healthRoutes } from "./platform/health.ts";
 import { messagesDescription, platformOperations } from "./platform/operations.ts";
+import { otherDescriptions } from "./platform/other-descriptions.ts";
 import { PAYMENT_EVENTS_PATH, paymentEventsDescription, paymentEventsHandler } from "./platform/payment-events.ts";
 import { receiptKeyOperations } from "./platform/receipts.ts";
 import { trainedModelOperations } from "./platform/trained-models.ts";
@@ -74,7 +75,14 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.use(joinedParticipants(deps));
   router.use(trainingDoors(deps));
   router.use(
-    documentRoutes([...operations, messagesDescription, paymentEventsDescription, ...joinedDescriptions, ...parts.inferenceOperations]),
+    documentRoutes([
+      ...operations,
+      messagesDescription,
+      paymentEventsDescription,
+      ...joinedDescriptions,
+      ...otherDescriptions,
+      ...parts.inferenceOperations,
+    ]),
   );
   return router;
 }

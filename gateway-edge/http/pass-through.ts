@@ -1,7 +1,9 @@
 import type { RequestHandler } from "express";
+import { z } from "zod";
 import { callerOf } from "../middleware/authenticate-key.ts";
 import type { PassThrough } from "../pass-through/pass-through.ts";
 import { UPSTREAM_ROWS } from "../pass-through/upstreams.ts";
+import type { OperationDescription } from "../schemas/operation-description.ts";
 import type { GatedRoute } from "./gate.ts";
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
@@ -11,6 +13,20 @@ export function passThroughRoutes(passThrough: PassThrough): GatedRoute[] {
   return UPSTREAM_ROWS.flatMap(({ kind }) =>
     METHODS.map((method) => ({ method, paths: [`/${kind}/*path`], handler: passHandler(passThrough, kind) })),
   );
+}
+
+/** One entry for all providers: what they answer is theirs to describe. */
+export function describePassThrough(): OperationDescription[] {
+  const [first = "", ...others] = UPSTREAM_ROWS.map(({ kind }) => kind);
+  return METHODS.map((method) => ({
+    method,
+    path: "/:provider/*path",
+    summary: "A provider's own API, with the gateway's key in place of the provider's",
+    tags: ["Pass-through"],
+    auth: "key",
+    params: z.object({ provider: z.enum([first, ...others]), path: z.string() }),
+    responses: { 200: { description: "What the provider answered, as it is." } },
+  }));
 }
 
 function passHandler(passThrough: PassThrough, kind: string): RequestHandler {

@@ -40,7 +40,7 @@ import {
 import { getModelHandler, listModelsHandler, type ModelListDeps } from "./models.ts";
 import { moderationsHandler } from "./moderations.ts";
 import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
-import { passThroughRoutes } from "./pass-through.ts";
+import { describePassThrough, passThroughRoutes } from "./pass-through.ts";
 import { messagesHandler } from "./platform-messages.ts";
 import { rerankHandler } from "./rerank.ts";
 import { describeResponses, responsesOperations } from "./responses.ts";
@@ -53,6 +53,7 @@ export const inferenceOperations: readonly OperationDescription[] = [
   ...describeResponses(),
   ...describeAssistants(),
   ...describeFilesAndBatches(),
+  ...describePassThrough(),
 ];
 
 export interface RouteParts {

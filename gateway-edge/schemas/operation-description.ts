@@ -23,7 +23,7 @@ export interface OperationDescription {
   readonly auth: OperationAuth;
   readonly body?: z.ZodType | undefined;
   /** "application/json" when absent. */
-  readonly bodyType?: "application/json" | "multipart/form-data" | undefined;
+  readonly bodyType?: "application/json" | "multipart/form-data" | "application/x-www-form-urlencoded" | undefined;
   readonly query?: z.ZodType | undefined;
   readonly params?: z.ZodType | undefined;
   readonly responses: Readonly<Record<number, ResponseDescription>>;

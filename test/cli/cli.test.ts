@@ -281,15 +281,23 @@ test("every operation of the platform has a command", async () => {
 
 /** Served by a command that is more than one operation, a second name of another, or not for people. */
 const OTHERWISE = [
+  "DELETE /api/auth/session",
+  "DELETE /training/nodes/:id/:path",
   "GET /api/gw/logs/:id",
   "GET /training/federations/:id/events",
   "GET /training/join/blobs/:sha256",
   "GET /training/join/tasks",
+  "GET /training/nodes/:id/:path",
+  "PATCH /training/nodes/:id/:path",
   "POST /api/auth/register",
+  "POST /api/auth/session",
+  "POST /api/auth/session/refresh",
   "POST /api/gw/messages",
   "POST /api/webhooks/payments/stripe",
   "POST /training/join/tasks/:task",
+  "POST /training/nodes/:id/:path",
   "PUT /api/admin/models/:id",
+  "PUT /training/nodes/:id/:path",
 ];
 
 test("every command was run, but those of training, which have a suite of their own", () => {

@@ -63,7 +63,7 @@ test("the document is OpenAPI 3.1 and names every operation of the table, and th
 test("every path that is described is served: nothing in it is a promise only", async () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const method of Object.keys(methods)) {
-      const answer = await call(system.url, method.toUpperCase(), path.replace(/\{\w+\}/g, "x"), {});
+      const answer = await call(system.url, method.toUpperCase(), path.replace("{provider}", "openai").replace(/\{\w+\}/g, "x"), {});
       expect({
         method,
         path,
