@@ -13,7 +13,8 @@ export interface GatedRoute {
 }
 
 export interface Gate {
-  readonly authenticate: RequestHandler;
+  /** Finds out who calls, and keeps it in the response's locals; throws or rejects for nobody we know. */
+  readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
   /** Words what was thrown. */
   readonly onError: ErrorRequestHandler;
 }
@@ -30,7 +31,10 @@ export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate:
     next();
   });
   for (const [paths, methods] of methodsByPaths(routes)) router.all(paths, refuseOtherMethods(methods));
-  router.all(allPaths, gate.authenticate);
+  router.all(allPaths, (request, response, next) => {
+    const waits = gate.authenticate(request, response);
+    return waits ? waits.then(() => next()) : next();
+  });
   for (const { method, paths, handler } of routes) for (const path of paths) router[method](path, nameRoute(path), handler);
   router.use(...errorHandlers(deps, gate));
   return router;
@@ -50,7 +54,7 @@ function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], method
 }
 
 /** Every answer, also a refusal, tells which request and which call it belongs to. */
-function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
+export function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
   assignRequestId(request, response, deps);
   const callId = newId("call", deps);
   response.locals["callId"] = callId;
@@ -82,7 +86,8 @@ function refuseOtherMethods(methods: readonly GatedRoute["method"][]): RequestHa
   };
 }
 
-function logFailure(logger: Logger): ErrorRequestHandler {
+/** For whoever words it, or for nobody but us. */
+export function logFailure(logger: Logger): ErrorRequestHandler {
   return (thrown: unknown, _request, response, next) => {
     const error = gatewayErrorOf(thrown);
     const fields = { requestId: requestIdOf(response), callId: response.locals["callId"], code: error.code, internal: error.internal };

@@ -5,7 +5,7 @@ import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { readEdgeConfig } from "../config.ts";
 import { deployment, FakeControl, MASTER_KEY, startEdge, type TestEdge, USER_TOKEN } from "./edge-fixture.ts";
-import { inferenceOperations, inferenceRoutes } from "./routes.ts";
+import { inferenceOperations, inferenceRouter } from "./routes.ts";
 
 const chat = { model: "echo", messages: [{ role: "user", content: "hi" }] };
 const PATHS = ["/chat/completions", "/v1/chat/completions", "/engines/echo/chat/completions", "/openai/deployments/echo/chat/completions"];
@@ -50,7 +50,7 @@ test("no inference route answers without a key: each one found in the router is 
     logger: silentLogger,
   };
   const routes = routesOf(
-    inferenceRoutes(deps, { inference: edge.inference, worker: edge.worker, runs: edge.runs, authProfile: "gateway" }),
+    inferenceRouter(deps, { inference: edge.inference, worker: edge.worker, runs: edge.runs, authProfile: "gateway" }),
   );
   expect(routes.length).toBeGreaterThanOrEqual(18);
   for (const { method, path } of routes) {

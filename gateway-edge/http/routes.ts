@@ -14,6 +14,7 @@ import { audioFormHandler, speechHandler } from "./audio.ts";
 import { chatCompletionsHandler } from "./chat-completions.ts";
 import { completionsHandler } from "./completions.ts";
 import { embeddingsHandler } from "./embeddings.ts";
+import { exactRoutes } from "./exact-routes.ts";
 import { describeFilesAndBatches, filesAndBatches } from "./files-and-batches.ts";
 import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
 import { imageEditsHandler, imagesHandler } from "./images.ts";
@@ -64,8 +65,14 @@ export interface RouteParts {
   readonly authProfile: AuthProfile;
 }
 
-/** Every inference path: what is called all day first, in a table of its own, so that it pays for no other path. */
-export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): Router {
+/** Every inference path; what is called all day is found without the router. */
+export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): RequestHandler {
+  const routes = hotRoutes(callDeps(deps, parts.inference));
+  return exactRoutes(deps, { routes, gate: gateOf(parts), others: inferenceRouter(deps, parts) });
+}
+
+/** In tables: those that are called all day pay for no other path. */
+export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const { inference } = parts;
   const calls = callDeps(deps, inference);
   const gate = gateOf(parts);

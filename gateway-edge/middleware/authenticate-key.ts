@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { RequestHandler, Response } from "express";
+import type { Socket } from "node:net";
+import type { Response } from "express";
 import { AppError } from "../../common/errors.ts";
 import { hasKeyShape, secretSha256 } from "../../common/key-shape.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
@@ -19,15 +20,25 @@ export interface KeyDirectory {
 
 const CARRIERS = ["x-gw-api-key", "authorization", "x-api-key", "api-key"] as const;
 type Carrier = (typeof CARRIERS)[number];
+const CARRIER_LENGTHS: ReadonlySet<number> = new Set(CARRIERS.map(({ length }) => length));
 
 const MASTER_KEY_LENGTH_MIN = 16;
 
 /** Authenticates who calls, before a byte of the body is read. What the caller may do is decided later, by admit. */
-export function authenticateKey(profile: AuthProfile, directory: KeyDirectory): RequestHandler {
+export function authenticateKey(
+  profile: AuthProfile,
+  directory: KeyDirectory,
+): (request: IncomingMessage, response: Response) => Promise<void> | undefined {
   const authenticate = keyAuthentication(profile, directory);
-  return async (request, response, next) => {
-    response.locals["caller"] = await authenticate(request);
-    next();
+  return (request, response) => {
+    const caller = authenticate(request);
+    if (caller instanceof Promise) {
+      return caller.then((found) => {
+        response.locals["caller"] = found;
+      });
+    }
+    response.locals["caller"] = caller;
+    return undefined;
   };
 }
 
@@ -37,11 +48,12 @@ function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (requ
     if (caller === undefined) throw invalidKey(profile);
     return caller;
   };
+  const hasherOf = hashers();
   return (request) => {
-    const hashOnce = rememberLast(secretSha256);
-    const reading = readKey(request.rawHeaders, { profile, isKey: keyTest(directory, hashOnce) });
+    const hash = hasherOf(request.socket);
+    const reading = readKey(request.rawHeaders, { profile, isKey: keyTest(directory, hash) });
     if (reading.type === "repeated") throw new AppError("INVALID_REQUEST", `The header ${reading.header} was sent more than once.`);
-    const caller = reading.type === "key" ? directory.findCaller(hashOnce(reading.secret)) : undefined;
+    const caller = reading.type === "key" ? directory.findCaller(hash(reading.secret)) : undefined;
     return caller instanceof Promise ? caller.then(known) : known(caller);
   };
 }
@@ -58,8 +70,19 @@ export function keyTest(directory: Pick<KeyDirectory, "isMasterKey">, hash = sec
   return (text) => hasKeyShape(text) || (mayBeMasterKey(text) && directory.isMasterKey(hash(text)));
 }
 
-/** For one request: no secret is remembered beyond it. */
-function rememberLast(hash: (text: string) => Buffer): (text: string) => Buffer {
+type Hash = (text: string) => Buffer;
+
+/** One for each connection, which nearly always brings the same key again: no secret is remembered longer than its connection lasts. */
+function hashers(): (connection: Socket) => Hash {
+  const known = new WeakMap<Socket, Hash>();
+  return (connection) => {
+    const found = known.get(connection) ?? rememberLast(secretSha256);
+    known.set(connection, found);
+    return found;
+  };
+}
+
+function rememberLast(hash: Hash): Hash {
   let last: { text: string; hashed: Buffer } | undefined;
   return (text) => {
     if (last?.text !== text) last = { text, hashed: hash(text) };
@@ -78,7 +101,10 @@ export function readKey(
 ): KeyReading {
   const given = new Map<Carrier, string>();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]?.toLowerCase() as Carrier;
+    const raw = rawHeaders[index] ?? "";
+    // Nearly all headers are none, and most of those are told by their length.
+    if (!CARRIER_LENGTHS.has(raw.length)) continue;
+    const name = raw.toLowerCase() as Carrier;
     if (!CARRIERS.includes(name)) continue;
     if (given.has(name)) return { type: "repeated", header: name };
     given.set(name, rawHeaders[index + 1] ?? "");
