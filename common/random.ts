@@ -7,6 +7,7 @@ export interface Random {
 
 const POOL_BYTES = 8192;
 let pool = Buffer.alloc(0);
+let used = 0;
 
 /**
  * The operating system's randomness, fetched in larger pieces: an id costs a copy, not a call. Every byte is handed out once, and
@@ -15,10 +16,15 @@ let pool = Buffer.alloc(0);
 export const systemRandom: Random = {
   bytes: (count) => {
     if (count > POOL_BYTES / 8) return randomBytes(count);
-    if (pool.length < count) pool = randomBytes(POOL_BYTES);
-    const taken = Buffer.from(pool.subarray(0, count));
-    pool.fill(0, 0, count);
-    pool = pool.subarray(count);
+    if (pool.length - used < count) {
+      pool = randomBytes(POOL_BYTES);
+      used = 0;
+    }
+    const taken = Buffer.allocUnsafe(count);
+    for (let index = 0; index < count; index++, used++) {
+      taken[index] = pool[used] as number;
+      pool[used] = 0;
+    }
     return taken;
   },
 };

@@ -36,13 +36,18 @@ export interface RateTier {
  */
 export function unroundedTokenCost(tokens: TokenClasses, rates: TokenRates): bigint {
   return (
-    BigInt(tokens.input) * rates.input +
-    BigInt(tokens.cachedInput) * (rates.cachedInput ?? rates.input) +
-    BigInt(tokens.cacheWrite) * (rates.cacheWrite ?? rates.input) +
-    BigInt(tokens.audioInput) * (rates.audioInput ?? rates.input) +
-    BigInt(tokens.output + tokens.reasoning) * rates.output +
-    BigInt(tokens.audioOutput) * (rates.audioOutput ?? rates.output)
+    product(tokens.input, rates.input) +
+    product(tokens.output + tokens.reasoning, rates.output) +
+    product(tokens.cachedInput, rates.cachedInput ?? rates.input) +
+    product(tokens.cacheWrite, rates.cacheWrite ?? rates.input) +
+    product(tokens.audioInput, rates.audioInput ?? rates.input) +
+    product(tokens.audioOutput, rates.audioOutput ?? rates.output)
   );
+}
+
+/** Most classes of most calls are empty: a bigint made for nothing costs as much as one that counts. */
+function product(tokens: number, rate: bigint): bigint {
+  return tokens === 0 ? 0n : BigInt(tokens) * rate;
 }
 
 /** Rounded up, once, at the end. */

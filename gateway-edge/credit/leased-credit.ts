@@ -45,6 +45,7 @@ export class LeasedCredit implements Credit {
   readonly #held = new Map<string, Holding>();
   readonly #generations = new Map<string, bigint>();
   #cancelSweep: () => void = () => {};
+  readonly #wake = () => this.#shipper.wake();
 
   constructor(deps: LeasedCreditDeps) {
     const { journal, access, clock, logger, edgeId } = deps;
@@ -102,15 +103,14 @@ export class LeasedCredit implements Credit {
     this.#deps.journal.progress(progress);
   }
 
-  async settle(log: UsageLog): Promise<void> {
+  settle(log: UsageLog): Promise<void> {
     const holding = this.#held.get(log.callId);
     if (holding) {
       this.#held.delete(log.callId);
       this.#generations.set(log.callId, holding.held.generation);
       this.#book.settle(holding.organizationId, holding.held, log.cost);
     }
-    await this.#deps.journal.final(log);
-    this.#shipper.wake();
+    return this.#deps.journal.final(log).then(this.#wake);
   }
 
   recall(organizationId: string): void {

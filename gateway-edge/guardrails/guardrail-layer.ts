@@ -11,6 +11,8 @@ import type { Moderate } from "./moderation-model.ts";
 export interface GuardrailLayer {
   update(settingsJson: string): void;
   chosenFor(call: { readonly caller: Caller; readonly request: Fields | undefined }): Guardrail[];
+  /** Nobody has any, and nobody asked for one. */
+  isNone(caller: Pick<Caller, "guardrails">, request: Fields): boolean;
   readonly figures: GuardrailFigures;
 }
 
@@ -23,6 +25,7 @@ export function createGuardrailLayer(options: { readonly moderate: Moderate; rea
       known = compileGuardrails(settingsJson, options);
       compiledFrom = settingsJson;
     },
+    isNone: (caller, request) => known.size === 0 && caller.guardrails.length === 0 && request["guardrails"] === undefined,
     chosenFor: (call) => chosenGuardrails(known, call),
     figures: {},
   };

@@ -113,7 +113,8 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
     if (!early?.isOpen) throw thrown;
     await endWithError(deps, { exchange, writer: early, thrown, wire: undefined });
   } finally {
-    await idempotent.close();
+    const closing = idempotent.close();
+    if (closing) await closing;
   }
 }
 
@@ -150,10 +151,12 @@ interface Sending<Answer, Type extends "answer" | "stream"> {
 async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): Promise<void> {
   const { response, callId, wire } = exchange;
   const headers = callHeaders(callId, result.head, result.bill);
-  const body = await wire.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  const worded = wire.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  const body = typeof worded === "string" ? worded : await worded;
   const contentType = wire.wholeType?.(result.answer) ?? JSON_TYPE;
   idempotent.record(body);
-  await idempotent.keep(headers, contentType);
+  const keeping = idempotent.keep(headers, contentType);
+  if (keeping) await keeping;
   send(response, { headers, contentType, body });
 }
 

@@ -1,10 +1,10 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
-import type { BytesPart, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../providers/provider.ts";
+import type { BytesPart, Provider, Send, StreamPart } from "../providers/provider.ts";
 import type { Attempt } from "../routing/route.ts";
 import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { targetOf } from "./target.ts";
-import { readFailure, readJsonAnswer, readTextAnswer } from "./upstream.ts";
+import { parseAnswer, readFailure, wholeBody } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
 
 export interface AttemptDeps {
@@ -62,10 +62,15 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     const response = await deps.send(request, line.signal);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
-    const open: Open = { attempt, provider, asError: (thrown) => line.asError(thrown), close: () => line.close() };
-    if (!job.stream && !job.passesBytes)
-      return { ...open, type: "answer", answer: await readWhole({ job, provider, target, response, line }) };
-    const opened = { ...open, contentType: response.headers["content-type"] };
+    const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
+    if (!job.stream && !job.passesBytes) {
+      const body = wholeBody(response);
+      const bytes = body instanceof Promise ? await body : body;
+      const answer = job.readAnswer(provider, parseAnswer(bytes, job.answerAs), target);
+      line.done();
+      return { type: "answer", attempt, provider, asError, close, answer };
+    }
+    const opened = { attempt, provider, asError, close, contentType: response.headers["content-type"] };
     return await openStream(opened, job.readStream(provider, response.body, target), line);
   } catch (thrown) {
     const error = line.asError(thrown);
@@ -81,21 +86,6 @@ function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: Attemp
   throw new AppError("UPSTREAM_UNAVAILABLE", "The provider does not offer this operation.", {
     internal: `${deployment.providerKind} ${job.operation}`,
   });
-}
-
-interface Whole<Answer> {
-  readonly job: Job<Answer>;
-  readonly provider: Provider;
-  readonly target: ProviderTarget;
-  readonly response: UpstreamResponse;
-  readonly line: Line;
-}
-
-async function readWhole<Answer>({ job, provider, target, response, line }: Whole<Answer>): Promise<JobAnswer<Answer>> {
-  const body = job.answerAs === "text" ? await readTextAnswer(response) : await readJsonAnswer(response);
-  const answer = job.readAnswer(provider, body, target);
-  line.done();
-  return answer;
 }
 
 /** The status is only known with the first part: until then an error is still a real one, and another deployment may be tried. */

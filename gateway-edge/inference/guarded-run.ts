@@ -4,9 +4,10 @@ import type { Guardrail, GuardrailContext, Stage } from "../guardrails/guardrail
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { guardedScreen } from "../guardrails/screen.ts";
 import { Vault } from "../guardrails/vault.ts";
-import type { PromptFace } from "./job.ts";
+import type { JobFace, PromptFace } from "./job.ts";
 import { type PlanDeps, planCall } from "./plan-call.ts";
 import type { LayeredCall, Run } from "./run.ts";
+import type { InferenceResult } from "./run-inference.ts";
 
 export interface GuardedRunDeps extends PlanDeps {
   readonly guardrails: GuardrailLayer;
@@ -14,19 +15,30 @@ export interface GuardedRunDeps extends PlanDeps {
 
 /** The layer that lets guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
 export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
-  return async (call) => {
+  return (call) => {
     const face = call.job.face?.();
-    if (!face?.prompt && !face?.readable) return run(call);
-    const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: face.request });
-    if (chosen.length === 0) return run(call);
-    const job = face.readable?.() ?? call.job;
-    const prompt = face.prompt ?? job.face?.().prompt;
-    if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
-    // Who may not call at all is told that, not what the guardrails think.
-    const { fallbacks, contextWindowFallbacks } = call.routing;
-    planCall(deps, { caller: call.caller, job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
-    return run(await guarded(deps, { ...call, job }, { chosen, prompt }));
+    if (!face) return run(call);
+    // Where there are none at all, there is nothing to find out about the call.
+    if (deps.guardrails.isNone(call.caller, face.request)) return run(call);
+    return runGuarded(deps, run, { call, face });
   };
+}
+
+async function runGuarded<Answer>(
+  deps: GuardedRunDeps,
+  run: Run,
+  { call, face }: { call: LayeredCall<Answer>; face: JobFace<Answer> },
+): Promise<InferenceResult<Answer>> {
+  if (!face.prompt && !face.readable) return run(call);
+  const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: face.request });
+  if (chosen.length === 0) return run(call);
+  const job = face.readable?.() ?? call.job;
+  const prompt = face.prompt ?? job.face?.().prompt;
+  if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
+  // Who may not call at all is told that, not what the guardrails think.
+  const { fallbacks, contextWindowFallbacks } = call.routing;
+  planCall(deps, { caller: call.caller, job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
+  return run(await guarded(deps, { ...call, job }, { chosen, prompt }));
 }
 
 async function guarded<Answer>(

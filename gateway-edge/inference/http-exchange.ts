@@ -1,6 +1,7 @@
 import { type Readable, Stream } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { UpstreamResponse } from "../providers/provider.ts";
+import type { Deadlines } from "./deadlines.ts";
 
 type Controller = Dispatcher.DispatchController;
 type Next = IteratorResult<Uint8Array, undefined>;
@@ -23,7 +24,8 @@ const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError
 export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #client: AbortSignal;
   readonly #upload: Readable | undefined;
-  #timer: NodeJS.Timeout;
+  readonly #deadlines: Deadlines<HttpExchange>;
+  #restTimer: NodeJS.Timeout | undefined;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
   #controller: Controller | undefined;
   #chunks: Uint8Array[] = [];
@@ -33,16 +35,26 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
   #error: unknown;
   readonly #onClientAbort = () => this.#abort(this.#client.reason);
 
-  constructor(client: AbortSignal, { totalMs, upload }: { totalMs: number; upload: unknown }) {
+  constructor(client: AbortSignal, { deadlines, upload }: { deadlines: Deadlines<HttpExchange>; upload: unknown }) {
     this.#client = client;
     this.#upload = upload instanceof Stream ? (upload as Readable) : undefined;
-    this.#timer = setTimeout(() => this.#abort(new CallTooLong(totalMs)), totalMs).unref();
+    this.#deadlines = deadlines;
+    deadlines.add(this);
     client.addEventListener("abort", this.#onClientAbort, { once: true });
   }
 
   /** Rejects with the error of the network, or the reason of the abort. */
   get response(): Promise<UpstreamResponse> {
     return this.#response.promise;
+  }
+
+  /** All of it as one piece, where it has arrived already, as a short answer does with its head. */
+  arrived(): Uint8Array | undefined {
+    return this.#state === "ended" ? this.#take() : undefined;
+  }
+
+  tookTooLong(totalMs: number): void {
+    this.#abort(new CallTooLong(totalMs));
   }
 
   onRequestStart(controller: Controller): void {
@@ -100,8 +112,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     if (this.#state !== "open") return DONE;
     this.#state = "unwanted";
     this.#take();
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#abort(UNWANTED), REST_MS_MAX).unref();
+    this.#deadlines.delete(this);
+    this.#restTimer = setTimeout(() => this.#abort(UNWANTED), REST_MS_MAX).unref();
     return DONE;
   }
 
@@ -132,10 +144,11 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     this.#reader?.reject(error);
   }
 
-  /** Lets go of the client's signal and of the timer. */
+  /** Lets go of the client's signal and of the timers. */
   #end(state: "ended" | "failed"): void {
     this.#state = state;
-    clearTimeout(this.#timer);
+    this.#deadlines.delete(this);
+    if (this.#restTimer) clearTimeout(this.#restTimer);
     this.#client.removeEventListener("abort", this.#onClientAbort);
   }
 }

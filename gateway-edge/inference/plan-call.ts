@@ -55,10 +55,11 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
   const own = plansOf(able);
   if (own.length === 0) throw new AppError("INVALID_REQUEST", `The model ${job.model} has no price yet.`, { param: "model" });
   // A fallback may be dearer than what was asked for: what it could cost is set aside too.
-  const others = [...alternatives, ...deps.routing.fallbacksOf(job.model, "general", caller)];
-  const all = [...own, ...others.flatMap((model) => plansOf(ableDeployments(deps, call, model)))];
-  const dearest = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
-  return { ...dearest, isLimited: able.some(hasLimit) };
+  const configured = deps.routing.fallbacksOf(job.model, "general", caller);
+  const others = alternatives.length + configured.length === 0 ? [] : [...alternatives, ...configured];
+  const all = others.length === 0 ? own : [...own, ...others.flatMap((model) => plansOf(ableDeployments(deps, call, model)))];
+  const { maxOutputTokens, worstCase, prices } = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
+  return { inputTokens, maxOutputTokens, worstCase, prices, isLimited: able.some(hasLimit) };
 }
 
 /** A limit or a budget of the model itself: its calls have to be asked for, whoever makes them. */
@@ -68,8 +69,14 @@ export function hasLimit({ model }: Deployment): boolean {
 }
 
 /** What may serve a name for this caller, by providers that have the operation. */
-export function ableDeployments(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unknown> }, model: string): Deployment[] {
-  return deps.routing.candidates(model, caller).filter((candidate) => providerFor(deps.providers, job, candidate));
+export function ableDeployments(
+  deps: PlanDeps,
+  { caller, job }: { caller: Caller; job: Job<unknown> },
+  model: string,
+): readonly Deployment[] {
+  const isAble = (candidate: Deployment) => providerFor(deps.providers, job, candidate) !== undefined;
+  const candidates = deps.routing.candidates(model, caller);
+  return candidates.every(isAble) ? candidates : candidates.filter(isAble);
 }
 
 /**

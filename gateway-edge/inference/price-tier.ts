@@ -24,7 +24,8 @@ export function pricesAt(prices: TieredPrices, inputTokens: number): Prices {
 
 /** What is reserved: of every class the dearest price of all tiers that so much input can reach. */
 export function dearestPrices(prices: TieredPrices, inputTokens: number): Prices {
-  const reachable = (prices.tiers?.tiers ?? []).filter(({ aboveInputTokens }) => inputTokens * REACH_PERCENT > aboveInputTokens * 100);
+  if (prices.tiers === undefined) return prices;
+  const reachable = prices.tiers.tiers.filter(({ aboveInputTokens }) => inputTokens * REACH_PERCENT > aboveInputTokens * 100);
   return reachable.reduce<Prices>((found, tier) => dearer(found, tier), prices);
 }
 

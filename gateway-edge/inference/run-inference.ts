@@ -77,7 +77,7 @@ export type DeliveredParts = AsyncIterable<DeliveredPart | BytesPart>;
 /** The one data path of every priced call: admit, reserve, route, send, meter, settle, end. Knows no provider and no web framework. */
 export async function runInference<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
   const { job, caller, routing } = call;
-  const alternatives = [...routing.fallbacks, ...Object.values(routing.contextWindowFallbacks)];
+  const alternatives = alternativesOf(routing);
   const plan = planCall(deps, { caller, job, alternatives });
   const meter = createMeter({ ...call, inputTokens: plan.inputTokens }, deps.clock);
   const input = reserveInput(deps, { call, plan, meter });
@@ -91,6 +91,12 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   } catch (thrown) {
     throw await running.fail(thrown);
   }
+}
+
+/** Every model the caller named besides the one it asked for. */
+function alternativesOf({ fallbacks, contextWindowFallbacks }: CallRouting): readonly string[] {
+  const named = Object.values(contextWindowFallbacks);
+  return named.length === 0 ? fallbacks : [...fallbacks, ...named];
 }
 
 function reserveInput<Answer>(
@@ -150,7 +156,9 @@ class RunningCall<Answer> {
       const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
       return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, short) };
     }
-    return { type: "answer", head, ...(await this.#finishWhole(open)) };
+    const reviewed = this.#reviewed(open.answer);
+    const answer = reviewed instanceof Promise ? await reviewed : reviewed;
+    return { type: "answer", head, answer, bill: await this.#settle({ status: "success" }) };
   }
 
   /** Settles for what was delivered so far, if anything, and gives the error to show. */
@@ -173,7 +181,9 @@ class RunningCall<Answer> {
       const attempt = next instanceof Promise ? await this.#meter.outside(next) : next;
       if (!attempt) throw this.#exhausted();
       const dropParams = routing.dropParams ?? this.#deps.dropParams();
-      const opened = await this.#meter.outside(openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams }));
+      const sinceMs = this.#deps.clock.monotonicMs();
+      const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
+      this.#waitedSince(sinceMs);
       if (opened.type !== "failed") return opened;
       if (signal.aborted) this.#route.cancelled(attempt);
       else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
@@ -188,13 +198,12 @@ class RunningCall<Answer> {
     return new AppError(code, message, { internal, details, param, retryAfterSeconds, retried: true, cause: lastError });
   }
 
-  async #finishWhole(open: Extract<OpenAttempt<Answer>, { type: "answer" }>): Promise<{ answer: Answer; bill: Bill }> {
-    const { answer, usage, texts }: JobAnswer<Answer> = open.answer;
-    texts.forEach((text, choice) => void this.#meter.delivered({ type: "text-delta", choice, text }));
+  /** Takes note of a whole answer, and lets whoever wants to look at it. */
+  #reviewed({ answer, usage, texts }: JobAnswer<Answer>): Answer | Promise<Answer> {
+    for (const [choice, text] of texts.entries()) this.#meter.delivered({ type: "text-delta", choice, text });
     this.#meter.reported(usage);
     const { review } = this.#call;
-    const reviewed = review ? await review(answer, this.#meter.bill()) : answer;
-    return { answer: reviewed, bill: await this.#settle({ status: "success" }) };
+    return review ? review(answer, this.#meter.bill()) : answer;
   }
 
   async *#deliver(
@@ -205,7 +214,7 @@ class RunningCall<Answer> {
     let isCutShort = false;
     // From handing a part over to having the next, the time is the client's and the upstream's.
     let sinceMs = clock.monotonicMs();
-    const waited = () => this.#meter.waited(clock.monotonicMs() - sinceMs);
+    const waited = () => this.#waitedSince(sinceMs);
     try {
       for (let next = open.first; !next.done; waited()) {
         const part = next.value;
@@ -242,8 +251,15 @@ class RunningCall<Answer> {
     this.#settled = true;
     const bill = this.#meter.bill();
     if (this.#open) this.#close(this.#open, outcome, bill);
-    await this.#meter.outside(this.#deps.credit.settle(this.#meter.log(outcome, bill)));
+    const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill));
+    const sinceMs = this.#deps.clock.monotonicMs();
+    await settling;
+    this.#waitedSince(sinceMs);
     return bill;
+  }
+
+  #waitedSince(sinceMs: number): void {
+    this.#meter.waited(this.#deps.clock.monotonicMs() - sinceMs);
   }
 
   #close(open: OpenAttempt<Answer>, outcome: Outcome, { usage }: Bill): void {
@@ -274,8 +290,8 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
     tags: job.tags,
     inputTokens,
     maxOutputTokens,
-    clientFallbacks: routing.fallbacks.map((model) => ({ model })),
-    clientContextFallbacks: new Map(Object.entries(routing.contextWindowFallbacks).map(([from, to]) => [from, [to]])),
+    clientFallbacks: routing.fallbacks,
+    clientContextFallbacks: contextFallbacks(routing),
     numRetries: routing.numRetries,
     disableFallbacks: routing.disableFallbacks,
     teamId: caller.teamId,
@@ -285,6 +301,11 @@ function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, 
     isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   };
+}
+
+function contextFallbacks({ contextWindowFallbacks }: CallRouting): RouteCall["clientContextFallbacks"] {
+  const pairs = Object.entries(contextWindowFallbacks);
+  return pairs.length === 0 ? undefined : new Map(pairs.map(([from, to]) => [from, [to]]));
 }
 
 function asError(thrown: unknown, signal: AbortSignal): AppError {

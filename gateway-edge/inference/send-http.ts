@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
 import { AppError } from "../../common/errors.ts";
 import type { Send, Signing, UpstreamRequest } from "../providers/provider.ts";
+import { Deadlines } from "./deadlines.ts";
 import { HttpExchange } from "./http-exchange.ts";
 
 type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;
@@ -35,15 +36,22 @@ export function createHttpSend(options: HttpSendOptions): Send {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return async (unsigned, signal) => {
-    signal.throwIfAborted();
-    const request = unsigned.signing === undefined ? unsigned : await signed(unsigned, unsigned.signing, signers);
-    // Signing waits: the client may have left meanwhile.
+  const deadlines = new Deadlines<HttpExchange>(totalMs, (exchange) => exchange.tookTooLong(totalMs));
+  const dispatch = (request: UpstreamRequest, signal: AbortSignal) => {
     signal.throwIfAborted();
     const options = dispatchOf(request);
-    const exchange = new HttpExchange(signal, { totalMs, upload: options.body });
+    const exchange = new HttpExchange(signal, { deadlines, upload: options.body });
     agent.dispatch(options, exchange);
     return exchange.response;
+  };
+  return (request, signal) => {
+    // Signing waits: the client may have left meanwhile.
+    if (request.signing !== undefined) return signed(request, request.signing, signers).then((ready) => dispatch(ready, signal));
+    try {
+      return dispatch(request, signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   };
 }
 

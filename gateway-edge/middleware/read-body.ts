@@ -6,40 +6,50 @@ import { jsonDepthExceeds } from "../../common/json.ts";
 const JSON_DEPTH_MAX = 64;
 
 /** Reads a whole body of at most `bytesMax`. A declared length above it is refused before a byte is kept. */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  requireIdentity(request);
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > bytesMax) throw await tooLarge(request, { limit: bytesMax, size: declared });
-  const { chunks, size } = await collect(request, bytesMax);
-  if (size > bytesMax) throw await tooLarge(request, { limit: bytesMax, size });
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size);
+  return new Promise((resolve, reject) => {
+    requireIdentity(request);
+    const refuse = (size: number) => void tooLarge(request, { limit: bytesMax, size }).then(reject, reject);
+    if (declared > bytesMax) refuse(declared);
+    else collect(request, { bytesMax, resolve, reject, refuse });
+  });
+}
+
+interface Collecting {
+  readonly bytesMax: number;
+  resolve(body: Buffer): void;
+  reject(error: unknown): void;
+  /** Before it is whole it has more than `bytesMax`. */
+  refuse(size: number): void;
 }
 
 /** By events: an iterator of a stream costs a small body more than its parsing. Rejects as the iterator does when the body breaks off. */
-function collect(request: IncomingMessage, bytesMax: number): Promise<{ chunks: Buffer[]; size: number }> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const take = (chunk: Buffer) => {
-      size += chunk.length;
-      chunks.push(chunk);
-      if (size <= bytesMax) return;
-      // Not destroyed: the refusal has to go over the same socket.
-      request.off("data", take);
-      resolve({ chunks, size });
-    };
-    const close = () => {
-      if (!request.readableEnded) reject(request.errored ?? brokenOff());
-    };
-    if (request.readableEnded) resolve({ chunks, size });
-    else if (request.destroyed) close();
-    else
-      request
-        .on("data", take)
-        .on("end", () => resolve({ chunks, size }))
-        .on("error", reject)
-        .on("close", close);
-  });
+function collect(request: IncomingMessage, { bytesMax, resolve, reject, refuse }: Collecting): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let isOver = false;
+  const take = (chunk: Buffer) => {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size <= bytesMax) return;
+    // Not destroyed: the refusal has to go over the same socket.
+    request.off("data", take);
+    isOver = true;
+    refuse(size);
+  };
+  const end = () => {
+    if (!isOver) resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
+  };
+  const close = () => {
+    if (!isOver && !request.readableEnded) reject(request.errored ?? brokenOff());
+  };
+  const fail = (error: unknown) => {
+    if (!isOver) reject(error);
+  };
+  if (request.readableEnded) end();
+  else if (request.destroyed) close();
+  else request.on("data", take).on("end", end).on("error", fail).on("close", close);
 }
 
 function brokenOff(): Error {

@@ -21,6 +21,8 @@ export function asCount(value: unknown): number {
 
 /** The fields that have a value; nulls count as none. */
 export function present(fields: Fields): Record<string, unknown> {
+  // Copied whole where nothing is to be left out, which is quicker.
+  if (Object.keys(fields).every((name) => fields[name] !== null && fields[name] !== undefined)) return { ...fields };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
 

@@ -42,12 +42,12 @@ export function readOpenAiAnswer(body: unknown): ChatAnswer {
   if (isError(answer["error"])) throw readInlineError(answer);
   const choices = asList(answer["choices"]);
   if (choices.length === 0) throw malformed("an answer without choices");
-  const extra = present(Object.fromEntries(EXTRA.map((name) => [name, answer[name]])));
-  return {
+  const read = {
     choices: choices.map((choice, position) => readChoice(asFields(choice), { position, answerId: answer["id"] })),
     usage: readOpenAiUsage(answer["usage"]),
-    ...(Object.keys(extra).length > 0 ? { extra } : {}),
   };
+  const extra = EXTRA.filter((name) => answer[name] !== undefined && answer[name] !== null);
+  return extra.length === 0 ? read : { ...read, extra: Object.fromEntries(extra.map((name) => [name, answer[name]])) };
 }
 
 /** Chunks of a stream as parts. The end is `[DONE]` or every finish reason seen; a stream cut before either is broken. */
@@ -154,14 +154,22 @@ class ChunkReader {
 
 function readChoice(choice: Fields, { position, answerId }: { position: number; answerId: unknown }): ChatChoice {
   if (isError(choice["error"])) throw readInlineError(choice);
-  const { tool_calls: given, content, ...message } = readMessage(asFields(choice["message"]));
-  const toolCalls = wholeToolCalls(given, answerId);
+  const message = readWholeMessage(asFields(choice["message"]), answerId);
   return {
     index: typeof choice["index"] === "number" ? choice["index"] : position,
-    message: { content: content ?? null, ...message, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}) },
-    finishReason: readFinishReason(asText(choice["finish_reason"]) ?? "stop", { calledTools: toolCalls.length > 0 }),
+    message,
+    finishReason: readFinishReason(asText(choice["finish_reason"]) ?? "stop", { calledTools: message["tool_calls"] !== undefined }),
     logprobs: choice["logprobs"] ?? null,
   };
+}
+
+function readWholeMessage(fields: Fields, answerId: unknown): Fields {
+  // Nearly all of them: a text, and nothing else that is not null.
+  const isPlain = (name: string) => name === "content" || name === "role" || fields[name] === null;
+  if (typeof fields["content"] === "string" && Object.keys(fields).every(isPlain)) return { content: fields["content"] };
+  const { tool_calls: given, content, ...message } = readMessage(fields);
+  const toolCalls = wholeToolCalls(given, answerId);
+  return { content: content ?? null, ...message, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}) };
 }
 
 /** A message or delta without its role and nulls; reasoning under one name, whatever the server calls it. */

@@ -252,7 +252,12 @@ export interface UpstreamResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Pulled, so that a slow client slows the upstream; ends or throws when the signal of its request is aborted. */
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: UpstreamBody;
+}
+
+export interface UpstreamBody extends AsyncIterable<Uint8Array> {
+  /** All of it as one piece where nothing more will come, once, in place of the iteration; undefined: it has to be waited for. */
+  arrived?(): Uint8Array | undefined;
 }
 
 export interface UpstreamFailure {

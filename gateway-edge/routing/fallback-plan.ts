@@ -40,10 +40,13 @@ export function fallbacksAfter(
   }
 }
 
+const NONE: readonly string[] = [];
+
 /** What the configuration says for a group. */
 export function fallbacksFor(type: FallbackType, names: GroupNames, settings: RouterSettings): readonly string[] {
   switch (type) {
     case "general":
+      if (settings.fallbacks.size === 0 && settings.defaultFallbacks.length === 0) return NONE;
       return [...new Set([...listed(settings.fallbacks, names), ...settings.defaultFallbacks])].filter((model) => !names.includes(model));
     case "context_window":
       return [...new Set([...listed(settings.contextWindowFallbacks, names), ...(settings.contextWindowFallbacks.get("*") ?? [])])];

@@ -38,6 +38,7 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   for (const teamId of new Set(targets.map(({ settings }) => settings.teamId))) {
     if (teamId !== undefined) ofTeams.set(teamId, groupBy(targets.filter(({ settings }) => settings.teamId === teamId)));
   }
+  const openGroups = new Map([...open].map(([name, group]) => [name, { name, configuredName: name, targets: group }]));
   const patterns = [...open.keys()].filter((name) => name.includes("*")).sort(comparePatterns);
 
   function byExactId(id: string, asker: Asker | undefined): ModelGroup | undefined {
@@ -50,8 +51,10 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
 
   function byName(name: string, asker: Asker | undefined): ModelGroup | undefined {
     const { teamId = "", organizationId = "" } = asker ?? {};
-    const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name) ?? open.get(name);
-    return exact ? { name, configuredName: name, targets: exact } : byPattern(name);
+    const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name);
+    if (exact) return { name, configuredName: name, targets: exact };
+    // A call asks for it again and again: the same answer each time is made once.
+    return openGroups.get(name) ?? byPattern(name);
   }
 
   function byPattern(name: string): ModelGroup | undefined {
@@ -79,6 +82,12 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     accessGroups: groupsByAccess(targets),
     targets,
   };
+}
+
+/** A name and what it stands for, each once. */
+export function distinct(model: string, { name, configuredName }: Pick<ModelGroup, "name" | "configuredName">): readonly string[] {
+  if (model === name && name === configuredName) return [name];
+  return [...new Set([model, name, configuredName])];
 }
 
 function publicName({ deployment, settings }: Target): string {

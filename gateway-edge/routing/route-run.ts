@@ -8,7 +8,7 @@ import { eligible, firstInOrder, suitable } from "./eligible.ts";
 import { classify, type ErrorClass } from "./error-class.ts";
 import { type FallbackStep, fallbacksAfter, type GroupNames } from "./fallback-plan.ts";
 import type { AnswerFacts, Health, Ticket } from "./health.ts";
-import type { ModelGroup, ModelNames } from "./model-names.ts";
+import { distinct, type ModelGroup, type ModelNames } from "./model-names.ts";
 import type { RetryBudget } from "./retry-budget.ts";
 import { backOffMs, needsAnother, retriesAllowed } from "./retry-plan.ts";
 import type { Attempt, FailedAttempt, RouteCall, RouteRun } from "./route-call.ts";
@@ -143,10 +143,10 @@ export class Run implements RouteRun {
   /** The next group that exists, was not tried and may be used. */
   #enter(): Stage | undefined {
     for (;;) {
-      const [step, ...rest] = this.#pending;
+      const [step] = this.#pending;
       const isFallback = this.#entered.size > 0;
       if (!step || (isFallback && this.#fallbacks >= this.#context.settings.maxFallbacks)) return undefined;
-      this.#pending = rest;
+      this.#pending = this.#pending.slice(1);
       const group = this.#resolve(step.model);
       if (!group && !isFallback) {
         this.#lastError = new AppError("MODEL_NOT_FOUND", `The model ${step.model} does not exist.`, { param: "model" });
@@ -162,10 +162,12 @@ export class Run implements RouteRun {
   #resolve(model: string): ModelGroup | undefined {
     const pinned = this.#call.pinnedDeploymentId;
     const group = this.#context.names.resolve(model, this.#call);
-    const targets = group?.targets.filter(({ deployment }) => {
-      return (pinned === undefined || deployment.id === pinned) && this.#call.isAble?.(deployment) !== false;
-    });
-    return group && targets && targets.length > 0 ? { ...group, targets } : undefined;
+    const fits = ({ deployment }: Target) =>
+      (pinned === undefined || deployment.id === pinned) && this.#call.isAble?.(deployment) !== false;
+    if (!group || group.targets.length === 0) return undefined;
+    if (group.targets.every(fits)) return group;
+    const targets = group.targets.filter(fits);
+    return targets.length > 0 ? { ...group, targets } : undefined;
   }
 
   #stageOf(group: ModelGroup, step: FallbackStep, isFallback: boolean): Stage {
@@ -174,7 +176,7 @@ export class Run implements RouteRun {
     if (isRefused) this.#lastError = fits.error;
     return {
       group,
-      names: [...new Set([step.model, group.name, group.configuredName])],
+      names: distinct(step.model, group),
       step,
       isFallback,
       targets: isRefused ? [] : fits.targets,
@@ -267,7 +269,7 @@ export class Run implements RouteRun {
 
   #pick(stage: Stage, candidates: readonly Candidate[]): Target {
     const { affinity, settings, random } = this.#context;
-    const inOrder = firstInOrder(candidates);
+    const inOrder = candidates.length === 1 ? candidates : firstInOrder(candidates);
     const preferredId = affinity.preferred(this.#affinityCall(stage), settings);
     const preferred = preferredId === undefined ? undefined : inOrder.find(({ target }) => target.deployment.id === preferredId);
     return (preferred ?? pick(this.#strategyOf(stage), { candidates: inOrder, stream: this.#call.stream, random })).target;
@@ -290,6 +292,7 @@ export class Run implements RouteRun {
 
   #strategyOf({ names }: Stage): StrategyName {
     const { strategyOfGroup, strategy } = this.#context.settings;
+    if (strategyOfGroup.size === 0) return strategy;
     return names.map((name) => strategyOfGroup.get(name)).find((own) => own !== undefined) ?? strategy;
   }
 

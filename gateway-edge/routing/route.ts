@@ -3,9 +3,10 @@ import type { Random } from "../../common/random.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import { createAffinity } from "./affinity.ts";
 import type { Asker } from "./asker.ts";
+import type { Target } from "./deployment-settings.ts";
 import { type FallbackType, fallbacksFor } from "./fallback-plan.ts";
 import { createHealth, type DeploymentHealth } from "./health.ts";
-import { compileModelNames, type ModelGroup } from "./model-names.ts";
+import { compileModelNames, distinct, type ModelGroup } from "./model-names.ts";
 import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
 import type { RouteCall, RouteRun } from "./route-call.ts";
 
@@ -34,6 +35,17 @@ export interface Router {
 }
 
 const AFFINITIES_MAX = 50_000;
+const NO_TARGETS: readonly Target[] = [];
+const deployments = new WeakMap<readonly Target[], readonly Deployment[]>();
+
+/** Every call asks for it, several times; the targets of a group stay the same until the next table. */
+function deploymentsOf(targets: readonly Target[]): readonly Deployment[] {
+  const known = deployments.get(targets);
+  if (known) return known;
+  const found = targets.map(({ deployment }) => deployment);
+  deployments.set(targets, found);
+  return found;
+}
 
 export function createRouter({ clock, random }: { clock: Clock; random: Random }): Router {
   const health = createHealth(clock);
@@ -62,12 +74,12 @@ export function createRouter({ clock, random }: { clock: Clock; random: Random }
       budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
     },
     start: (call) => new Run({ clock, random, health, affinity, settings, names, budgetOf }, call),
-    candidates: (model, asker) => names.resolve(model, asker)?.targets.map(({ deployment }) => deployment) ?? [],
+    candidates: (model, asker) => deploymentsOf(names.resolve(model, asker)?.targets ?? NO_TARGETS),
     groupOf: (model, asker) => names.resolve(model, asker),
     names: (asker) => names.list(asker),
     fallbacksOf(model, type, asker) {
       const group = names.resolve(model, asker);
-      return group ? fallbacksFor(type, [...new Set([model, group.name, group.configuredName])], settings) : [];
+      return group ? fallbacksFor(type, distinct(model, group), settings) : [];
     },
     accessGroups: () => names.accessGroups,
     stateOf: (deploymentId) => health.stateOf(deploymentId),

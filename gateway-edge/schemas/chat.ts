@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isPlainChat } from "./plain-chat.ts";
 import { parseRequest, type WithoutNulls } from "./request-body.ts";
 
 const MESSAGES_MAX = 2048;
@@ -91,5 +92,6 @@ export const chatRequest = z.looseObject({
 export type ChatRequest = WithoutNulls<z.output<typeof chatRequest>>;
 
 export function parseChatRequest(body: unknown, pathModel?: string): ChatRequest {
+  if (pathModel === undefined && isPlainChat(body)) return body;
   return parseRequest(chatRequest, body, pathModel);
 }

@@ -1,26 +1,45 @@
 import type { ChatAnswer, Fields, StreamPart } from "../../providers/provider.ts";
-import type { Job, JobFace } from "../job.ts";
+import type { AnswerFace, Job, JobFace, KeptFace, PromptFace } from "../job.ts";
 import { readTexts, replaceTexts } from "../text-mapper.ts";
 import { mapChatAnswer, mapMessages } from "./message-texts.ts";
 import { gatherChoices, isWhole, textDeltas } from "./streamed-choices.ts";
 
 export function chatFace(request: Fields, over: (request: Fields) => Job<ChatAnswer>): JobFace<ChatAnswer> {
-  return {
-    request,
-    prompt: {
-      // Read only when somebody asks: most calls have no guardrails.
+  return new ChatFace(request, over);
+}
+
+/** Most calls have no guardrails, and nobody asks for the rest of it. */
+class ChatFace implements JobFace<ChatAnswer> {
+  readonly request: Fields;
+  readonly #over: (request: Fields) => Job<ChatAnswer>;
+
+  constructor(request: Fields, over: (request: Fields) => Job<ChatAnswer>) {
+    this.request = request;
+    this.#over = over;
+  }
+
+  get prompt(): PromptFace<ChatAnswer> {
+    const [request, over] = [this.request, this.#over];
+    return {
       get texts() {
         return readTexts(mapMessages, request);
       },
       withTexts: (texts) => over(replaceTexts(mapMessages, request, texts)),
-      answer: {
-        texts: (answer) => readTexts(mapChatAnswer, answer),
-        withTexts: (answer, texts) => replaceTexts(mapChatAnswer, answer, texts),
-      },
-    },
-    kept: { isWhole: ({ choices }) => isWhole(choices), assemble, replay },
-  };
+      answer: ANSWER,
+    };
+  }
+
+  get kept(): KeptFace<ChatAnswer> {
+    return KEPT;
+  }
 }
+
+const ANSWER: AnswerFace<ChatAnswer> = {
+  texts: (answer) => readTexts(mapChatAnswer, answer),
+  withTexts: (answer, texts) => replaceTexts(mapChatAnswer, answer, texts),
+};
+
+const KEPT: KeptFace<ChatAnswer> = { isWhole: ({ choices }) => isWhole(choices), assemble, replay };
 
 function assemble(parts: readonly StreamPart[]): ChatAnswer {
   const choices = gatherChoices(parts).map(({ index, text, fields, finishReason, logprobs }) => ({
