@@ -1,33 +1,41 @@
 import { z } from "zod";
+import { strategyProblems } from "./strategy-settings.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
 
-/** What a request may name; the asynchronous ones wait for so many updates, not for participants. */
-const SYNCHRONOUS_STRATEGIES = [
-  ...["mean", "fedavg", "fedavgm", "fedprox", "fedadam", "fedyogi", "fedadagrad", "fednova", "scaffold", "qfedavg"],
-  ...["median", "trimmed_mean", "krum", "multi_krum", "bulyan", "geometric_median", "fltrust", "norm_clip"],
-] as const;
-const ASYNCHRONOUS_STRATEGIES = ["fedasync", "fedbuff"] as const;
-export const STRATEGIES: readonly string[] = [...SYNCHRONOUS_STRATEGIES, ...ASYNCHRONOUS_STRATEGIES];
+const ASYNCHRONOUS_STRATEGIES: readonly string[] = ["fedasync", "fedbuff"];
+/** The tasks that every node of ours can do. */
+export const BUILT_IN_TASKS: readonly string[] = [
+  ...["softmax", "linear", "logistic", "mlp", "cnn"],
+  ...["text_classifier", "text_embedding", "byte_lm"],
+];
+/** How a task begins that only the participants' own functions know. */
+const OWN_TASK = /^custom:[\w.-]{1,90}$/;
 
 const ROUNDS_MAX = 100_000;
 const DAY_MS = 86_400_000;
 const DEADLINE_MS = 600_000;
 
-const strategyName = z.string().refine((name) => STRATEGIES.includes(name), `must be one of: ${STRATEGIES.join(", ")}`);
-
-const task = z.object({
-  /** Of a built-in task, or of what the participants' own functions know by it. */
-  name: z.string().min(1).max(100).default("softmax"),
+const task = z.strictObject({
+  /** Of a built-in task, or `custom:` and what the participants' own functions know by it. */
+  name: z
+    .string()
+    .refine(
+      (name) => BUILT_IN_TASKS.includes(name) || OWN_TASK.test(name),
+      `must be one of: ${BUILT_IN_TASKS.join(", ")}; or custom: and a name that the participants' own functions know`,
+    )
+    .default("softmax"),
   /** Sent as `config` with every call: epochs, lr, batch_size, seed, ... */
   config: z.record(z.string().max(100), z.json()).default({}),
   /** Sent to participants that have no `dataset` of their own; a partition without an index gets one for each of them. */
   dataset: z.json().optional(),
 });
 
-const strategy = z.looseObject({ name: strategyName });
+const strategy = z.looseObject({ name: z.string() }).superRefine((given, context) => {
+  for (const { setting, message } of strategyProblems(given)) context.addIssue({ code: "custom", path: [setting], message });
+});
 
-const privacy = z.object({
+const privacy = z.strictObject({
   mode: z.enum(["central", "local"], "must be central or local"),
   clipNorm: z.number().positive("must be above 0"),
   noiseMultiplier: z.number().positive("must be above 0").max(1e6),
@@ -36,7 +44,7 @@ const privacy = z.object({
   epsilonBudget: z.number().positive("must be above 0").optional(),
 });
 
-const evaluation = z.object({
+const evaluation = z.strictObject({
   /** On one node's held-out data, or on every participant's own. */
   mode: z.enum(["held_out", "sites", "none"], "must be held_out, sites or none").default("held_out"),
   /** Which participant evaluates held-out data; the first that can be reached where absent. */
@@ -65,7 +73,7 @@ export const federationSettingsFields = {
   eval: evaluation.default({ mode: "held_out" }),
   /** How a round's budget is shared. */
   rewards: z
-    .object({ by: z.enum(["samples", "cosine", "leave_one_out"], "must be samples, cosine or leave_one_out").default("samples") })
+    .strictObject({ by: z.enum(["samples", "cosine", "leave_one_out"], "must be samples, cosine or leave_one_out").default("samples") })
     .default({ by: "samples" }),
   /** Of the participants chosen for a round, and of fresh models. */
   seed: z
@@ -79,4 +87,4 @@ export const federationSettings = z.object(federationSettingsFields);
 export type FederationSettings = z.infer<typeof federationSettings>;
 
 export const isAsynchronous = ({ strategy: { name } }: Pick<FederationSettings, "strategy">): boolean =>
-  (ASYNCHRONOUS_STRATEGIES as readonly string[]).includes(name);
+  ASYNCHRONOUS_STRATEGIES.includes(name);

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { AppError, type ErrorDetail } from "../../common/errors.ts";
 
+const UNKNOWN_FIELDS_MAX = 20;
+
 export type InputPlace = "body" | "query" | "params";
 
 /** Input that fits the schema, typed; else VALIDATION_ERROR with every problem and where it is. */
@@ -8,7 +10,14 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
   refusePrototypeKeys(value, place);
   const result = schema.safeParse(place === "params" ? value : withDeclaredSpelling(schema, value));
   if (result.success) return result.data;
-  throw invalid(result.error.issues.map((issue) => ({ path: [place, ...issue.path.map(String)].join("."), message: issue.message })));
+  throw invalid(result.error.issues.flatMap((issue) => detailsOf(issue, place)));
+}
+
+/** A field that nobody knows is named as every other is, not by the object it is in. */
+function detailsOf(issue: z.core.$ZodIssue, place: InputPlace): ErrorDetail[] {
+  const path = [place, ...issue.path.map(String)].join(".");
+  if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+  return issue.keys.slice(0, UNKNOWN_FIELDS_MAX).map((key) => ({ path: `${path}.${key.slice(0, 100)}`, message: "is not a field here" }));
 }
 
 /** Fields may be spelled in camelCase or snake_case; the schema names one of the two. */
@@ -18,7 +27,9 @@ function withDeclaredSpelling(schema: z.ZodType, value: unknown): unknown {
   const given: Record<string, unknown> = { ...value };
   for (const name of Object.keys(shape)) {
     const other = otherSpelling(name);
-    if (given[name] === undefined && other !== name && Object.hasOwn(given, other)) given[name] = given[other];
+    if (given[name] !== undefined || other === name || !Object.hasOwn(given, other)) continue;
+    given[name] = given[other];
+    delete given[other];
   }
   return given;
 }

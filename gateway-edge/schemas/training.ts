@@ -12,7 +12,7 @@ const url = z.string().trim().min(1, "must not be empty").max(URL_LENGTH_MAX, `m
 const secret = z.string().min(16, "must have at least 16 characters").max(SECRET_LENGTH_MAX);
 
 const participant = z
-  .object({
+  .strictObject({
     /** Where the participant is called, */
     url: url.optional(),
     /** or true for a place that one takes with a join token, because nobody can call it. */
@@ -31,7 +31,8 @@ const participant = z
     message: "give either url or join: true",
   });
 
-export const createFederationBody = z.object({
+/** Strict: what nobody reads may have been meant to protect somebody's data. */
+export const createFederationBody = z.strictObject({
   ...federationSettingsFields,
   name: name.optional(),
   teamId: id.optional(),

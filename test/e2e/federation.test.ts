@@ -104,6 +104,17 @@ test("what is wrong with a request is said by its field", async () => {
   expect(paths).toEqual(
     expect.arrayContaining(["body.rounds", "body.strategy.name", "body.participants.0.url", "body.participants.1.url"]),
   );
+  const unread = await ask("POST", "", {
+    task: { ...task, epochs: 3 },
+    participants: [{ url: nodes[0]?.url, organisation: "x" }],
+    start_deadline_ms: 5000,
+    aggregator: "median",
+    strategy: { name: "trimmed_mean", share: 0.3 },
+    dp: { mode: "central", clip_norm: 1, clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 },
+  });
+  expect(unread.body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
+    ["body.aggregator", "body.dp.clip_norm", "body.participants.0.organisation", "body.strategy.share", "body.task.epochs"].sort(),
+  );
   const metadata = await ask("POST", "", { task, participants: [{ url: "http://169.254.169.254/" }] });
   expect(metadata.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.url" }] });
   const nobody = await ask("POST", "", { task, participants: [{ url: nodes[0]?.url, organizationId: "org_none" }] });
@@ -145,10 +156,19 @@ test("a round that fails gives its budget back; a participant's failure is data 
   expect(await balance()).toBe(before);
 });
 
-test("a strategy that refuses its settings ends the federation with what is wrong", async () => {
-  const id = await create({ strategy: { name: "trimmed_mean", share: 0.3 }, rounds: 1 });
+test("a strategy that cannot bear so few participants ends the federation with what is wrong", async () => {
+  const id = await create({ strategy: { name: "krum", f: 5 }, rounds: 1 });
   const failed = await federationWhen(system, { token: tenant.token, id });
-  expect(failed.failure).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining("share") });
+  expect(failed.failure).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining("krum") });
+});
+
+test("FedNova is told how many steps everybody took, and its rounds can be made again", async () => {
+  const id = await create({ strategy: "fednova", rounds: 2 });
+  await federationWhen(system, { token: tenant.token, id });
+  const { body } = await ask("GET", `/${id}/rounds`);
+  // Half of 1,437 rows each, in batches of 16, twice.
+  expect(body.data[1].record.strategy).toEqual({ name: "fednova", steps: [90, 90] });
+  expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: true, remade: 2 });
 });
 
 test("paused it does nothing, resumed it goes on with the updates it had, stopped it is over", async () => {

@@ -1,3 +1,4 @@
+import type { FederationSettings } from "../../common/federation-settings.ts";
 import { NO_RECORD, type RoundRecord, sortedUpdates } from "../../common/round-record.ts";
 import type { RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
@@ -76,8 +77,14 @@ function appliedStrategy({ settings, federation }: FederationRun, updates: reado
   if (federation.headBlob === "" && findAggregator(name)?.base !== "unused" && name !== "norm_clip") return { name: "mean" };
   // Each was put on today's parameters when it was accepted, by how stale it was.
   if (name === "fedbuff") return { name: "mean" };
+  if (name === "fednova") return { name, steps: localSteps(settings.task.config, updates) };
   if (name !== "fedasync") return { name, ...rest };
   return { ...rest, name, staleness: updates.map(({ baseRound }) => round - 1 - baseRound) };
+}
+
+/** How many steps each of them took; where nobody knows how much data they have, all took the same. */
+function localSteps({ epochs = 1, batch_size: batch = 10 }: FederationSettings["task"]["config"], updates: readonly Weighed[]): number[] {
+  return updates.map(({ weight }) => Number(epochs) * Math.ceil(weight / Number(batch)));
 }
 
 function withNoise(

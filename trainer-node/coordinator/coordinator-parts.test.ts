@@ -1,8 +1,7 @@
 import fc from "fast-check";
-import { federationSettings, STRATEGIES } from "../../common/federation-settings.ts";
+import { federationSettings } from "../../common/federation-settings.ts";
 import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
-import { STRATEGY_NAMES } from "../compute/aggregators/registry.ts";
 import { inspectUpdate, OPAQUE, requireLayout } from "./inspect-update.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
 import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
@@ -10,10 +9,6 @@ import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";
 
 const model = (...values: number[]) =>
   encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");
-
-test("every strategy of the nodes can be named by a federation, and FedBuff beside them", () => {
-  expect([...STRATEGIES].sort()).toEqual([...STRATEGY_NAMES, "fedbuff"].sort());
-});
 
 test("a task and a strategy may be given by name alone, and everything else has a default", () => {
   expect(federationSettings.parse({ task: "mlp", strategy: "median" })).toMatchObject({

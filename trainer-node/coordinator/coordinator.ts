@@ -1,6 +1,6 @@
-import { federationSettings } from "../../common/federation-settings.ts";
+import { type FederationSettings, federationSettings } from "../../common/federation-settings.ts";
 import { newId } from "../../common/ids.ts";
-import type { FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, type TrainingClient } from "./control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { joinAddress } from "./joined-work.ts";
@@ -65,7 +65,7 @@ async function workOn(
     const run: FederationRun = {
       deps,
       control,
-      settings: federationSettings.parse(JSON.parse(federation.settings)),
+      settings: settingsOf(federation),
       members,
       signal,
       federation,
@@ -85,6 +85,14 @@ async function workOn(
     // Whoever starts next need not wait for the lease to end.
     if (stopping.aborted) await control.renew(RELEASE_MS).catch(() => {});
   }
+}
+
+/** They were checked when the federation was created, maybe by a version that knew other ones. */
+function settingsOf({ settings }: Federation): FederationSettings {
+  const read = federationSettings.safeParse(JSON.parse(settings));
+  if (read.success) return read.data;
+  const problems = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new FederationFailed("VALIDATION_ERROR", `Its settings are not valid any more: ${problems.join("; ").slice(0, 800)}`);
 }
 
 const RELEASE_MS = 100;
