@@ -4,32 +4,28 @@ import { strategyProblems } from "./strategy-settings.ts";
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
 
 const ASYNCHRONOUS_STRATEGIES: readonly string[] = ["fedasync", "fedbuff"];
-/** The tasks that every node of ours can do. */
-export const BUILT_IN_TASKS: readonly string[] = [
-  ...["softmax", "linear", "logistic", "mlp", "cnn"],
-  ...["text_classifier", "text_embedding", "byte_lm"],
-];
-/** How a task begins that only the participants' own functions know. */
-const OWN_TASK = /^custom:[\w.-]{1,90}$/;
 
 const ROUNDS_MAX = 100_000;
 const DAY_MS = 86_400_000;
 const DEADLINE_MS = 600_000;
 
-const task = z.strictObject({
-  /** Of a built-in task, or `custom:` and what the participants' own functions know by it. */
-  name: z
-    .string()
-    .refine(
-      (name) => BUILT_IN_TASKS.includes(name) || OWN_TASK.test(name),
-      `must be one of: ${BUILT_IN_TASKS.join(", ")}; or custom: and a name that the participants' own functions know`,
-    )
-    .default("softmax"),
+const task = z.object({
+  /** Of a built-in task, or of what the participants' own functions know by it. */
+  name: z.string().min(1).max(100).default("softmax"),
   /** Sent as `config` with every call: epochs, lr, batch_size, seed, ... */
   config: z.record(z.string().max(100), z.json()).default({}),
   /** Sent to participants that have no `dataset` of their own; a partition without an index gets one for each of them. */
   dataset: z.json().optional(),
 });
+
+/** A name alone, or all of it; what has no other place in it is part of its config. */
+function readTask(given: unknown): unknown {
+  if (typeof given === "string") return { name: given };
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return given;
+  const { name, config, dataset, ...more } = given as Record<string, unknown>;
+  const isObject = config === undefined || (typeof config === "object" && config !== null && !Array.isArray(config));
+  return { name, dataset, config: isObject ? { ...more, ...config } : config };
+}
 
 const strategy = z.looseObject({ name: z.string() }).superRefine((given, context) => {
   for (const { setting, message } of strategyProblems(given)) context.addIssue({ code: "custom", path: [setting], message });
@@ -57,7 +53,7 @@ const evaluation = z.strictObject({
 });
 
 export const federationSettingsFields = {
-  task: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), task),
+  task: z.preprocess(readTask, task),
   strategy: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), strategy).default({ name: "fedavg" }),
   rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX).default(10),
   /** Of the participants, for each round. */

@@ -101,7 +101,7 @@ test("parameters that nobody here can read are combined by a participant, and th
   const run: FederationRun = {
     deps: { participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: 1 },
     control: {} as FederationControl,
-    settings: federationSettings.parse({ task: "custom:anything" }),
+    settings: federationSettings.parse({ task: "anything" }),
     members: [node],
     signal,
     federation: Federation.fromPartial({ id: "fed_1", participants: [node] }),

@@ -1,7 +1,6 @@
-import { BUILT_IN_TASKS, federationSettings } from "../../common/federation-settings.ts";
+import { federationSettings } from "../../common/federation-settings.ts";
 import { NOT_IN_FEDERATIONS, STRATEGY_SETTINGS } from "../../common/strategy-settings.ts";
 import { AGGREGATORS, findAggregator } from "../compute/aggregators/registry.ts";
-import { TASK_NAMES } from "../compute/tasks/registry.ts";
 
 const problemsOf = (given: object) =>
   federationSettings.safeParse({ task: "mlp", ...given }).error?.issues.map(({ path, message }) => `${path.join(".")} ${message}`) ?? [];
@@ -9,7 +8,6 @@ const problemsOf = (given: object) =>
 test("every strategy of the nodes can be named by a federation or says what it lacks there, and FedBuff beside them", () => {
   const named = [...Object.keys(STRATEGY_SETTINGS), ...NOT_IN_FEDERATIONS.keys()];
   expect(named.sort()).toEqual([...AGGREGATORS.map(({ name }) => name), "fedbuff"].sort());
-  expect([...BUILT_IN_TASKS].sort()).toEqual([...TASK_NAMES].sort());
 });
 
 /** What only a coordinator reads. */
@@ -39,8 +37,7 @@ test.each([
   [{ strategy: "qfedavg" }, "strategy.name qfedavg needs every participant's loss"],
   [{ strategy: { name: "constructor" } }, "strategy.name must be one of"],
   [{ strategy: { name: "mean", toString: 1 } }, "strategy.toString is not a setting of mean; it has none"],
-  [{ task: "softmacs" }, "task.name must be one of: softmax"],
-  [{ task: { name: "softmax", epochs: 2 } }, "task "],
+  [{ task: { name: "softmax", config: 5 } }, "task.config"],
   [{ rewards: { by: "charm" } }, "rewards.by must be samples, cosine or leave_one_out"],
   [{ dp: { mode: "central", clip_norm: 1 } }, "dp.clipNorm"],
 ])("%j is refused by the name of what is wrong", (given, problem) => {
@@ -51,5 +48,10 @@ test("what is right is taken: every strategy at its defaults, and a task of the 
   for (const name of Object.keys(STRATEGY_SETTINGS)) {
     expect(problemsOf({ strategy: { name, ...(name === "norm_clip" ? { clip_norm: 1 } : {}) } })).toEqual([]);
   }
-  expect(problemsOf({ task: "custom:segmentation-2", strategy: { name: "fedbuff", buffer: 4, lr: 0.5 } })).toEqual([]);
+  expect(problemsOf({ task: "segmentation-2", strategy: { name: "fedbuff", buffer: 4, lr: 0.5 } })).toEqual([]);
+});
+
+test("a task's settings may stand beside its name", () => {
+  const { task } = federationSettings.parse({ task: { name: "softmax", epochs: 2, config: { lr: 0.1 }, dataset: "digits" } });
+  expect(task).toEqual({ name: "softmax", config: { epochs: 2, lr: 0.1 }, dataset: "digits" });
 });
