@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { secureAggregation } from "./secure-settings.ts";
 import { strategyProblems } from "./strategy-settings.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
@@ -66,6 +67,8 @@ export const federationSettingsFields = {
   /** How long it waits for enough participants before it begins. */
   startDeadlineMs: z.int().min(100).max(DAY_MS).default(DEADLINE_MS),
   dp: privacy.optional(),
+  /** Nobody sees a single update, only their sum. */
+  secureAggregation: secureAggregation.optional(),
   eval: evaluation.default({ mode: "held_out" }),
   /** How a round's budget is shared. */
   rewards: z

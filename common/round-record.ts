@@ -25,9 +25,9 @@ export interface RoundRecord {
   readonly result: string;
   /**
    * Who combined: the coordinator, or a participant that understands parameters nobody else can read. Noise that was added on purpose
-   * cannot be made again, and must not.
+   * cannot be made again, and must not. "unmasked": of a secure sum, by the proof that the strategy names.
    */
-  readonly made: "aggregated" | "delegated" | "noised";
+  readonly made: "aggregated" | "delegated" | "noised" | "unmasked";
 }
 
 export const NO_RECORD = "0".repeat(64);

@@ -9,6 +9,7 @@ import { healthRoutes, infoRoutes } from "./http/info.ts";
 import { jobRoutes } from "./http/jobs.ts";
 import { observe } from "./http/observe.ts";
 import { roundRoutes } from "./http/rounds.ts";
+import { secureRoutes } from "./http/secure.ts";
 import { serveRoutes } from "./http/serve.ts";
 import { OPERATION_NAMES } from "./pool/messages.ts";
 
@@ -31,6 +32,7 @@ export function createApp(deps: TrainerDeps): Express {
   app.use(refuseStrangers(deps.settings));
   app.use(serveRoutes(deps));
   app.use(callRoutes(deps));
+  app.use(secureRoutes(deps));
   app.use(jobRoutes(deps));
   app.use(blobRoutes(deps));
   app.use(roundRoutes(deps));

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { federationSettingsFields } from "../../common/federation-settings.ts";
+import { secureProblems } from "../../common/secure-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "./fields.ts";
 import { listOf, money } from "./records.ts";
 import { publishBody } from "./trained-models.ts";
@@ -32,17 +33,21 @@ const participant = z
   });
 
 /** Strict: what nobody reads may have been meant to protect somebody's data. */
-export const createFederationBody = z.strictObject({
-  ...federationSettingsFields,
-  name: name.optional(),
-  teamId: id.optional(),
-  participants: z
-    .array(participant)
-    .min(1, "must have at least one entry")
-    .max(PARTICIPANTS_MAX, `must have at most ${PARTICIPANTS_MAX} entries`),
-  /** Of each round. */
-  budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
-});
+export const createFederationBody = z
+  .strictObject({
+    ...federationSettingsFields,
+    name: name.optional(),
+    teamId: id.optional(),
+    participants: z
+      .array(participant)
+      .min(1, "must have at least one entry")
+      .max(PARTICIPANTS_MAX, `must have at most ${PARTICIPANTS_MAX} entries`),
+    /** Of each round. */
+    budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
+  })
+  .superRefine((given, context) => {
+    for (const { path, message } of secureProblems(given)) context.addIssue({ code: "custom", path, message });
+  });
 
 export const createNodeBody = z.object({ name: name.optional(), url, teamId: id.optional(), token: secret.optional() });
 

@@ -208,6 +208,33 @@ test("central noise is counted round by round, and the federation ends before it
   expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: true, remade: 0, firstBad: null });
 });
 
+test("with secureAggregation only the sum is seen: it is the plain mean, pays and can be made again; what needs single updates is a 400", async () => {
+  const participants = [nodes[0], nodes[1], nodes[0]].map((node) => ({ url: node?.url }));
+  const fine = { participants, rounds: 2, budgetNanoUsd: 10, secureAggregation: true };
+  const id = await create(fine);
+  const federation = await federationWhen(system, { token: tenant.token, id });
+  expect(federation).toMatchObject({ state: "completed", failure: null });
+  const { body: rounds } = await ask("GET", `/${id}/rounds`);
+  expect(rounds.data[1]).toMatchObject({ record: { made: "unmasked", strategy: { name: "mean" } }, budget: 10 });
+  const rewards = rounds.data[1].participants.map(({ reward }: { reward: number }) => reward);
+  expect(rewards.reduce((sum: number, reward: number) => sum + reward, 0)).toBe(10);
+  expect((await ask("GET", `/${id}/verify`)).body).toEqual({ ok: true, rounds: 2, remade: 2, firstBad: null });
+  const plain = await federationWhen(system, { token: tenant.token, id: await create({ ...fine, secureAggregation: undefined }) });
+  expect(Math.abs(plain.head.accuracy - federation.head.accuracy)).toBeLessThan(0.005);
+
+  const refused = await ask("POST", "", {
+    ...fine,
+    task,
+    strategy: { name: "median" },
+    rewards: { by: "cosine" },
+    participants: [participants[0], { join: true }],
+  });
+  expect(refused.status).toBe(400);
+  expect(refused.body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
+    ["body.participants", "body.participants.1.join", "body.rewards.by", "body.strategy.name"].sort(),
+  );
+});
+
 test("nodes have a history and a door, which takes the caller's key and gives the node none of it", async () => {
   const { body } = await call(system.url, "GET", "/training/nodes", { key: tenant.key });
   const node = body.data.find(({ url }: { url: string }) => url === nodes[0]?.url);

@@ -1,6 +1,6 @@
 import type { FederationSettings } from "../../common/federation-settings.ts";
 import { NO_RECORD, type RoundRecord, sortedUpdates } from "../../common/round-record.ts";
-import type { RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
 import { findAggregator } from "../compute/aggregators/registry.ts";
@@ -9,6 +9,7 @@ import { keyedRandom } from "../operations/keyed-random.ts";
 import type { AggregationResult, ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { inspectUpdate, OPAQUE } from "./inspect-update.ts";
+import { combineMasked } from "./secure/combine-masked.ts";
 
 export interface CombinedRound {
   readonly record: RoundRecord;
@@ -24,17 +25,11 @@ type Weighed = { hash: string; weight: number; id: string; baseRound: number };
 export async function combineRound(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<CombinedRound> {
   const { deps, federation, settings } = run;
   const { headBlob: base, headStateBlob: state } = federation;
+  if (settings.secureAggregation) return combineHidden(run, round, accepted);
   const updates = sortedUpdates(weigh(accepted, settings.dp?.mode === "central"));
   const [first] = updates;
   if (!first) throw new Error("a round is combined of at least one update");
-  const common = {
-    federationId: federation.id,
-    round,
-    previous: federation.headRecordHash === "" ? NO_RECORD : federation.headRecordHash,
-    base: base === "" ? null : base,
-    state: state === "" ? null : state,
-    updates: updates.map(({ hash, weight }) => ({ hash, weight })),
-  };
+  const common = { ...beginningOf(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
   if (inspectUpdate(await deps.blobs.read(first.hash)) === OPAQUE) {
     const result = await delegate(run, accepted, updates);
     return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
@@ -48,6 +43,29 @@ export async function combineRound(run: FederationRun, round: number, accepted: 
   const { sha256: result } = await deps.blobs.keepBytes(parameters);
   const stateBlob = combined.state ? (await deps.blobs.keepBytes(combined.state)).sha256 : "";
   return { record: { ...common, strategy, result, made }, stateBlob, figures: combined.clients };
+}
+
+/** The same of updates that nobody can read, of which the sum comes out. */
+async function combineHidden(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<CombinedRound> {
+  const { deps, settings, federation } = run;
+  const { updates, strategy, ...unmasked } = await combineMasked(run, round, accepted);
+  const combined = { ...unmasked, clients: new Map() };
+  const { made, parameters } =
+    settings.dp?.mode === "central" ? withNoise(run, combined, updates.length) : { ...combined, made: "unmasked" as const };
+  const { sha256: result } = await deps.blobs.keepBytes(parameters);
+  const stateBlob = combined.state ? (await deps.blobs.keepBytes(combined.state)).sha256 : "";
+  return { record: { ...beginningOf(federation, round), updates, strategy, result, made }, stateBlob, figures: combined.clients };
+}
+
+/** Of every record. */
+function beginningOf({ id, headBlob, headStateBlob, headRecordHash }: Federation, round: number) {
+  return {
+    federationId: id,
+    round,
+    previous: headRecordHash === "" ? NO_RECORD : headRecordHash,
+    base: headBlob === "" ? null : headBlob,
+    state: headStateBlob === "" ? null : headStateBlob,
+  };
 }
 
 /** What the strategy refuses it refuses again: a setting it does not have, more attackers to bear than there are participants. */

@@ -13,6 +13,7 @@ import { createCoordinatorApp } from "./http.ts";
 import { createJoinedWork, eitherWay } from "./joined-work.ts";
 import { createNodeCalls } from "./node-call.ts";
 import { createParticipants } from "./participants.ts";
+import { createSecureTools } from "./secure/unmasking.ts";
 import { verifyFederation } from "./verify.ts";
 
 const STOP_GRACE_MS = 5000;
@@ -27,7 +28,8 @@ await runMain("tributary coordinator", async () => {
   const nodes = createNodeCalls({ clock, random });
   const work = createJoinedWork({ clock });
   const participants = eitherWay(createParticipants({ call: nodes.call, blobs }), work.participants);
-  const deps = { participants, aggregation, blobs, clock, random, logger, callsMax: config.callsMax };
+  const secure = createSecureTools({ call: nodes.call, blobs, logger });
+  const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.callsMax };
   const app = createCoordinatorApp({
     blobs,
     work,
@@ -39,7 +41,7 @@ await runMain("tributary coordinator", async () => {
   onShutdown(logger, async () => {
     await server.stop(STOP_GRACE_MS);
     await coordinator.stop();
-    await Promise.all([aggregation.close(), nodes.close()]);
+    await Promise.all([aggregation.close(), secure.close(), nodes.close()]);
     channel.close();
   });
   logger.info({ port: server.port }, "ready");

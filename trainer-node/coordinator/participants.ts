@@ -121,8 +121,8 @@ interface Work {
 
 async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }: Work): Promise<Parameters<CallNode>[1]> {
   const fields = fieldsOf(task, dialect);
-  const header = Buffer.from(JSON.stringify(fields)).toString("base64");
-  const asOctets = dialect === "octets" && header.length <= HEADER_BYTES_MAX;
+  const header = dialect === "octets" ? trainHeader(task) : undefined;
+  const asOctets = header !== undefined;
   const body = asOctets ? await octetBody(blobs, task) : await jsonBody(blobs, { ...fields, ...methodOf(operation, dialect) }, task);
   const path = dialect === "call" ? "/call" : `${dialect === "octets" ? "/v1" : ""}/${operation}`;
   const headers = {
@@ -133,17 +133,23 @@ async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }
   return { method: "POST", path, headers, body };
 }
 
+/** What goes beside parameters that are sent as they are; undefined where it does not fit a header. */
+export function trainHeader(task: ParticipantTask): string | undefined {
+  const header = Buffer.from(JSON.stringify(fieldsOf(task, "octets"))).toString("base64");
+  return header.length <= HEADER_BYTES_MAX ? header : undefined;
+}
+
 const methodOf = (operation: string, dialect: Dialect) => (dialect === "call" ? { method: operation } : {});
 
 /** What goes beside the parameters; programs of others are sent no more than they know. */
-function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string, unknown> {
+export function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string, unknown> {
   if (dialect === "call") return {};
   const dataset = { dataset: task.dataset ?? null };
   if (dialect === "train") return dataset;
   return { ...dataset, config: task.config, format: "safetensors", round_id: task.roundId };
 }
 
-async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTask): Promise<CallBody> {
+export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTask): Promise<CallBody> {
   const type = "application/octet-stream";
   if (parameters === "") return { type, bytes: 0, sha256: hash("sha256", "", "hex"), content: new Uint8Array(0) };
   const found = await blobs.find(parameters);
@@ -151,11 +157,11 @@ async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTask): Pr
   return { type, bytes: found.bytes, sha256: parameters, content: { path: found.path } };
 }
 
-async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: ParticipantTask): Promise<CallBody> {
+export async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: ParticipantTask): Promise<CallBody> {
   return asJson({ ...fields, parameters: parameters === "" ? null : (await blobs.read(parameters)).toString("base64") });
 }
 
-function asJson(value: object): CallBody {
+export function asJson(value: object): CallBody {
   const content = Buffer.from(JSON.stringify(value));
   return { type: "application/json", bytes: content.byteLength, sha256: hash("sha256", content, "hex"), content };
 }

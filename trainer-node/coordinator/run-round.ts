@@ -6,6 +6,8 @@ import { contributionsOf } from "./contributions.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
+import { collectMasked } from "./secure/collect-masked.ts";
+import { dropPlan } from "./secure/plan.ts";
 import { quorum, roundSize, selectParticipants } from "./select.ts";
 
 /**
@@ -38,7 +40,7 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation?.accuracy },
     "round done",
   );
-  return control.commitRound({
+  const committed = await control.commitRound({
     round,
     record: canonicalJson(combined.record),
     stateBlob: combined.stateBlob,
@@ -47,6 +49,8 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     loss: evaluation?.loss,
     epsilon: settings.dp ? epsilonAfter(settings.dp, round) : undefined,
   });
+  if (settings.secureAggregation) await dropPlan(run.deps.blobs, `${federation.id}/${round}`);
+  return committed;
 }
 
 async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {
@@ -57,7 +61,8 @@ async function trainPhase(run: FederationRun, round: Round, size: { wanted: numb
   const names = new Set(round.participants.map(({ participantId }) => participantId));
   const done = new Set(stored.map(({ participantId }) => participantId));
   const missing = run.members.filter(({ id }) => names.has(id) && !done.has(id));
-  const latest = await collectUpdates(run, {
+  const collect = run.settings.secureAggregation ? collectMasked : collectUpdates;
+  const latest = await collect(run, {
     round: round.round,
     missing,
     accepted: stored,

@@ -17,6 +17,8 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
       ...(strategy.name === "fedprox" && typeof strategy["mu"] === "number" ? { mu: strategy["mu"] } : {}),
       ...task.config,
       ...(dp?.mode === "local" ? { clip_norm: dp.clipNorm, noise_multiplier: dp.noiseMultiplier } : {}),
+      // Nobody else can bound what nobody sees.
+      ...(dp?.mode === "central" && settings.secureAggregation ? { clip_norm: dp.clipNorm } : {}),
     },
     key: `${federation.id}/${round}/${participant.id}/${federation.headBlob.slice(0, 16)}`,
     roundId: `${federation.id}/${round}`,

@@ -4,6 +4,7 @@ import { firstBrokenLink, type RoundRecord } from "../../common/round-record.ts"
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
+import { proofOf, remakeMasked } from "./secure/combine-masked.ts";
 
 export interface Verification {
   readonly ok: boolean;
@@ -22,28 +23,39 @@ const PAGE = 50;
  * participants combined, or that noise was added to, cannot be made again; of those the chain and the bytes are checked.
  */
 export async function verifyFederation(
-  { aggregation, blobs }: Pick<CoordinatorDeps, "aggregation" | "blobs">,
+  deps: Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">,
   { client, federationId, signal }: { client: TrainingClient; federationId: string; signal: AbortSignal },
 ): Promise<Verification> {
   const rounds = await allRounds(client, federationId, signal);
   const links = rounds.map(({ record, recordHash }) => ({ record: JSON.parse(record) as RoundRecord, hash: recordHash }));
   const broken = firstBrokenLink(links);
-  const isWhole = wholeness(blobs);
+  const isWhole = wholeness(deps.blobs);
   const verdict = (ok: boolean, remade: number, firstBad: Verification["firstBad"]) => ({ ok, rounds: rounds.length, remade, firstBad });
-  let remade = 0;
+  let again = 0;
   for (const { record } of broken ? links.slice(0, broken.round - 1) : links) {
     signal.throwIfAborted();
     const missing = await missingPart(record, isWhole);
-    if (missing !== undefined) return verdict(false, remade, { round: record.round, reason: missing });
-    if (record.made !== "aggregated") continue;
-    const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
-    const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
-    const { parameters } = await aggregation.run(input, signal);
+    if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
+    const parameters = await remade(deps, record, signal);
+    if (!parameters) continue;
     const isSame = createHash("sha256").update(parameters).digest("hex") === record.result;
-    if (!isSame) return verdict(false, remade, { round: record.round, reason: "its updates do not give its result" });
-    remade++;
+    if (!isSame) return verdict(false, again, { round: record.round, reason: "its updates do not give its result" });
+    again++;
   }
-  return verdict(!broken, remade, broken ?? null);
+  return verdict(!broken, again, broken ?? null);
+}
+
+/** What the round's updates give; undefined where nobody can tell. */
+async function remade(
+  deps: Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">,
+  record: RoundRecord,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  if (record.made === "unmasked") return remakeMasked(deps, record, signal);
+  if (record.made !== "aggregated") return undefined;
+  const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
+  const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
+  return (await deps.aggregation.run(input, signal)).parameters;
 }
 
 type IsWhole = (sha256: string) => Promise<boolean>;
@@ -65,6 +77,7 @@ async function missingPart(record: RoundRecord, isWhole: IsWhole): Promise<strin
     ["the base", record.base],
     ["the strategy's state", record.state],
     ...record.updates.map(({ hash }): [string, string] => ["an update", hash]),
+    ["the proof of the sum", proofOf(record) || null],
     ["the result", record.result],
   ];
   for (const [what, sha256] of parts) {

@@ -1,4 +1,4 @@
-import { FederationFailed, type FederationRun } from "./deps.ts";
+import { FederationFailed, type FederationRun, requireSecure } from "./deps.ts";
 import { isJoinAddress } from "./joined-work.ts";
 import { quorum, roundSize } from "./select.ts";
 
@@ -37,9 +37,10 @@ export async function waitForParticipants(run: FederationRun): Promise<void> {
 }
 
 /** Undefined where it is; else why not. */
-async function reachable({ deps, signal }: FederationRun, participant: FederationRun["members"][number]): Promise<string | undefined> {
+async function reachable(run: FederationRun, participant: FederationRun["members"][number]): Promise<string | undefined> {
+  const { deps, settings, signal } = run;
   try {
-    await deps.participants.reach(participant, signal);
+    await (settings.secureAggregation ? requireSecure(run).participants : deps.participants).reach(participant, signal);
     return undefined;
   } catch (thrown) {
     signal.throwIfAborted();

@@ -13,7 +13,7 @@ import { type ReadBody, readBody } from "./read-body.ts";
 import { type SignedCall, signedCall } from "./signed-call.ts";
 
 const DRAINING_RETRY_SECONDS = 10;
-const BODY_IDLE_MS = 60_000;
+export const BODY_IDLE_MS = 60_000;
 /** Operations whose body may be larger than memory: it is worked on while it arrives. */
 const STREAMED: ReadonlySet<Operation> = new Set(["aggregate", "call"]);
 
@@ -98,7 +98,7 @@ interface CallInput {
 }
 
 /** The work, and beside it the rest of the body on its way to it. */
-async function runCall(request: Request, input: CallInput & { signal: AbortSignal }, deps: TrainerDeps): Promise<ComputeAnswer> {
+export async function runCall(request: Request, input: CallInput & { signal: AbortSignal }, deps: TrainerDeps): Promise<ComputeAnswer> {
   const { pool, metrics } = deps;
   const settled = new AbortController();
   const work = pool.run(taskOf(request, input, deps), { signal: input.signal }).finally(() => settled.abort());

@@ -107,6 +107,8 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
       ...Object.entries(GENERATED).map(([name, { about }]) => ({ name, about, splits: ["train", "test", "all"], generated: true })),
     ],
     synthetic: { columns: SYNTHETIC.columns, classes: SYNTHETIC.classes, fields: ["alpha", "beta", "device", "of", "seed", "iid"] },
+    /** Steps of a secure sum, at /v1/secure/{round}/{client}/. */
+    secure_aggregation: ["train", "shares", "masked", "help"],
     default_dataset: settings.hasDefaultDataset,
     limits: {
       body_bytes: settings.bodyBytesMax,

@@ -13,7 +13,7 @@ export function observe({ clock, random, metrics, logger }: TrainerDeps, routes:
     response.setHeader("x-request-id", requestId);
     const path = request.path.replace(/\/$/, "").toLowerCase();
     // Paths of strangers must not become time series, nor every job and blob one.
-    const route = routes.has(path) ? path : (path.match(/^\/v1\/(jobs|blobs|rounds|serve)(?=\/)/)?.[0] ?? "other");
+    const route = routes.has(path) ? path : (path.match(/^\/v1\/(jobs|blobs|rounds|secure|serve)(?=\/)/)?.[0] ?? "other");
     response.once("close", () => {
       const durationMs = clock.monotonicMs() - startedMs;
       // 499 as nginx has it: the caller left before the answer.

@@ -4,6 +4,7 @@ import type { ProblemDetails } from "../compute/problem.ts";
 import type { ErrorKind } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import type { BodyType } from "../operations/call-body.ts";
+import type { SecureWork } from "../privacy/secure-work.ts";
 import type { ServeRequest } from "../serving/serve-request.ts";
 import type { RingMemory } from "../stream/ring.ts";
 
@@ -33,6 +34,8 @@ export type ComputeTask =
       /** Secret: what the noise of a private update is made from. */
       readonly noiseKey?: Uint8Array | undefined;
     }
+  /** Masks of a secure sum, put on or taken off; comes back as bytes. */
+  | { readonly type: "secure"; readonly work: SecureWork }
   /** An answer of a model that is served; comes back as JSON. */
   | { readonly type: "serve"; readonly request: ServeRequest };
 

@@ -8,7 +8,7 @@ import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 /** Threads that compute. One task has one thread; a task that ends its thread ends nobody else's. */
 export interface ComputePool {
   /** Throws BUSY when the queue is full and TIMEOUT when the task is over its time; ends the work when `signal` aborts. */
-  run(task: Extract<ComputeTask, { type: "call" | "serve" }>, options: { signal: AbortSignal }): Promise<ComputeAnswer>;
+  run(task: Extract<ComputeTask, { type: "call" | "secure" | "serve" }>, options: { signal: AbortSignal }): Promise<ComputeAnswer>;
   /** Settles when every thread has loaded its code and data, with the functions that the operator's module registered. */
   warmUp(): Promise<readonly FunctionName[]>;
   load(): { running: number; queued: number };

@@ -13,6 +13,7 @@ import { loadFunctions } from "../functions/load-functions.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
 import { runOperation } from "../operations/run.ts";
+import { doSecureWork, type SecureWork } from "../privacy/secure-work.ts";
 import { createClientRecords } from "../records/client-records.ts";
 import { createModelCache } from "../serving/model-cache.ts";
 import { serve } from "../serving/serve.ts";
@@ -43,6 +44,7 @@ let loading: Promise<readonly FunctionName[]> | undefined;
 /** The one function the pool calls: everything that takes time on big numbers, from parsing the body to writing the answer, is in here. */
 export async function runTask(task: ComputeTask): Promise<unknown> {
   if (task.type === "warm-up") return moved(await warmUp());
+  if (task.type === "secure") return moved(secureResult(task.work));
   return moved(task.type === "serve" ? serveResult(task.request) : await callResult(task));
 }
 
@@ -101,6 +103,14 @@ function serveResult(request: ServeRequest): ComputeResult {
   try {
     const answer = serve(request, models, { digits: loadDigits, readBlob: blobReader(blobFolder) });
     return { type: "done", body: new TextEncoder().encode(JSON.stringify(answer)) };
+  } catch (thrown) {
+    return failure(thrown);
+  }
+}
+
+function secureResult(work: SecureWork): ComputeResult {
+  try {
+    return { type: "done", body: doSecureWork(work, blobReader(blobFolder)) };
   } catch (thrown) {
     return failure(thrown);
   }

@@ -92,6 +92,16 @@ test("a false share of one who dropped out is found, not summed", () => {
   );
 });
 
+test("a false share of a mask that is to be taken off is found, not summed", () => {
+  const round = prepare();
+  const help = round.secrets.map((own) => round.help(own, IDS));
+  const share = help[0]?.ownMasks.get("chen");
+  if (share) share.bytes[5] = (share.bytes[5] as number) ^ 1;
+  expect(() => unmaskedSum(round.masked, { round: "f1/7", everybody: round.everybody, help, threshold: THRESHOLD })).toThrow(
+    "the shares of chen do not give its mask",
+  );
+});
+
 test("a threshold of half or less, and ids that are not unique, are refused", () => {
   const { secrets, everybody } = prepare();
   const [anna] = secrets as [RoundSecrets];

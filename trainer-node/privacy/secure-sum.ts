@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { addWords } from "../compute/privacy/fixed-point.ts";
 import { joinShares, type Share, splitSecret } from "../compute/privacy/shamir.ts";
 import { agreedKey, KEY_BYTES, maskKeysOf } from "./mask-keys.ts";
@@ -18,6 +19,8 @@ export interface Introduction {
   readonly pairKey: Uint8Array;
   /** For the shares on their way. */
   readonly shareKey: Uint8Array;
+  /** SHA-256 of its own mask: whoever helps to take it off with a false share is found out. */
+  readonly maskHash: Uint8Array;
 }
 
 /** A participant's secrets of one round; to be thrown away with it. */
@@ -36,9 +39,11 @@ export function newSecrets({ round, id, randomBytes }: { round: string; id: stri
   return { round, id, pairSecret, shareSecret, ownMask };
 }
 
-export function introduction({ id, pairSecret, shareSecret }: RoundSecrets): Introduction {
-  return { id, pairKey: maskKeysOf(pairSecret).publicKey, shareKey: maskKeysOf(shareSecret).publicKey };
+export function introduction({ id, pairSecret, shareSecret, ownMask }: RoundSecrets): Introduction {
+  return { id, pairKey: maskKeysOf(pairSecret).publicKey, shareKey: maskKeysOf(shareSecret).publicKey, maskHash: hashOf(ownMask) };
 }
+
+const hashOf = (secret: Uint8Array): Uint8Array => new Uint8Array(hash("sha256", secret, "buffer"));
 
 /** Shares of both secrets for every participant, itself counted, sealed for each; by id. */
 export function sharesFor(
@@ -98,35 +103,50 @@ export function helpFor(
   return { ownMasks, pairSecrets };
 }
 
+/** What it takes to have a sum without its masks. */
+export interface Unmasking {
+  readonly round: string;
+  readonly everybody: readonly Introduction[];
+  readonly help: readonly Help[];
+  readonly threshold: number;
+}
+
 /** The sum of the masked vectors without its masks. Throws where too few helped, or where somebody helped with a false share. */
-export function unmaskedSum(
-  masked: ReadonlyMap<string, Uint32Array>,
-  { round, everybody, help, threshold }: { round: string; everybody: readonly Introduction[]; help: readonly Help[]; threshold: number },
-): Uint32Array<ArrayBuffer> {
+export function unmaskedSum(masked: ReadonlyMap<string, Uint32Array>, unmasking: Unmasking): Uint32Array<ArrayBuffer> {
   const [first] = masked.values();
   const total = new Uint32Array(first?.length ?? 0);
   for (const words of masked.values()) addWords(total, words);
-  const survivors = everybody.filter(({ id }) => masked.has(id));
-  for (const { id } of survivors) {
-    applyMask(
-      total,
-      joined(
-        help.map(({ ownMasks }) => ownMasks.get(id)),
-        { threshold, whose: id },
-      ),
-      -1,
-    );
+  takeMasksOff(total, { ...unmasking, inSum: new Set(masked.keys()) });
+  return total;
+}
+
+/** The same in place, for a sum that was made one vector at a time. */
+export function takeMasksOff(
+  total: Uint32Array,
+  { round, everybody, help, threshold, inSum }: Unmasking & { inSum: ReadonlySet<string> },
+): void {
+  const survivors = everybody.filter(({ id }) => inSum.has(id));
+  for (const { id, maskHash } of survivors) {
+    const shares = help.map(({ ownMasks }) => ownMasks.get(id));
+    const ownMask = joined(shares, { threshold, whose: id });
+    if (!Buffer.from(hashOf(ownMask)).equals(maskHash)) throw new FalseShare(id, "mask");
+    applyMask(total, ownMask, -1);
   }
   for (const dropped of everybody) {
     const shares = help.map(({ pairSecrets }) => pairSecrets.get(dropped.id));
     // Whoever left before its shares arrived anywhere has no part in anybody's mask.
-    if (masked.has(dropped.id) || shares.every((share) => share === undefined)) continue;
+    if (inSum.has(dropped.id) || shares.every((share) => share === undefined)) continue;
     const pairSecret = joined(shares, { threshold, whose: dropped.id });
-    if (!Buffer.from(maskKeysOf(pairSecret).publicKey).equals(dropped.pairKey))
-      throw new Error(`the shares of ${dropped.id} do not give its key: one of them is false`);
+    if (!Buffer.from(maskKeysOf(pairSecret).publicKey).equals(dropped.pairKey)) throw new FalseShare(dropped.id, "key");
     for (const survivor of survivors) applyPairMask(total, { round, id: dropped.id, pairSecret }, survivor, 1);
   }
-  return total;
+}
+
+class FalseShare extends Error {
+  constructor(whose: string, secret: "mask" | "key") {
+    super(`the shares of ${whose} do not give its ${secret}: one of them is false`);
+    this.name = "FalseShare";
+  }
 }
 
 /** The lower id of a pair adds its mask and the higher takes it away. */

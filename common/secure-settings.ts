@@ -1,0 +1,63 @@
+import { z } from "zod";
+
+// Sums of updates of which nobody sees a single one; how many may drop out, and how large a number may be.
+
+const PARTICIPANTS = { min: 3, max: 255 };
+
+const fields = z.strictObject({
+  /** Share of a round's participants that must stay to the end, or nothing comes out; above a half. */
+  threshold: z
+    .number()
+    .gt(0.5, "must be above 0.5")
+    .max(1, "must be at most 1")
+    .default(2 / 3),
+  /** Greatest magnitude of a parameter; with the number of participants it says how fine the sum is. */
+  range: z.number().positive("must be above 0").max(1e6).default(64),
+});
+
+export const secureAggregation = z.preprocess((given) => (given === true ? {} : given), fields);
+export type SecureAggregation = z.infer<typeof fields>;
+
+/** Those that are made of the mean alone. */
+const SUMMED_STRATEGIES: readonly string[] = ["mean", "fedavg", "fedprox", "fedavgm", "fedadam", "fedyogi", "fedadagrad"];
+
+interface Asked {
+  readonly secureAggregation?: SecureAggregation | undefined;
+  readonly strategy: { readonly name: string };
+  readonly rewards: { readonly by: string };
+  readonly participants: readonly { readonly join?: boolean | undefined }[];
+}
+
+/** What a federation asks for that needs to see a single update, by path. */
+export function secureProblems({
+  secureAggregation: secure,
+  strategy,
+  rewards,
+  participants,
+}: Asked): { path: string[]; message: string }[] {
+  if (!secure) return [];
+  const problems: { path: string[]; message: string }[] = [];
+  if (!SUMMED_STRATEGIES.includes(strategy.name)) {
+    const message = `${strategy.name} needs every single update, and secureAggregation shows only their sum; use one of: ${SUMMED_STRATEGIES.join(", ")}`;
+    problems.push({ path: ["strategy", "name"], message });
+  }
+  if (rewards.by !== "samples") {
+    const message = `${rewards.by} needs every single update, and secureAggregation shows only their sum; use samples`;
+    problems.push({ path: ["rewards", "by"], message });
+  }
+  const { min, max } = PARTICIPANTS;
+  if (participants.length < min || participants.length > max) {
+    problems.push({ path: ["participants"], message: `must have ${min} to ${max} entries with secureAggregation` });
+  }
+  for (const [index, { join }] of participants.entries()) {
+    if (!join) continue;
+    const message = "secureAggregation needs participants that can be called; give url";
+    problems.push({ path: ["participants", String(index), "join"], message });
+  }
+  return problems;
+}
+
+/** How many of so many must stay to the end: more than half, or two halves could be told different things. */
+export function thresholdOf({ threshold }: SecureAggregation, participants: number): number {
+  return Math.max(Math.floor(participants / 2) + 1, Math.ceil(threshold * participants - 1e-9));
+}

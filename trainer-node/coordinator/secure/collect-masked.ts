@@ -1,0 +1,123 @@
+import { thresholdOf } from "../../../common/secure-settings.ts";
+import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { layoutOf } from "../../privacy/secure-work.ts";
+import { type Collection, resultOf } from "../collect-updates.ts";
+import { type FederationRun, requireSecure } from "../deps.ts";
+import { ParticipantProblem } from "../participant-problem.ts";
+import { trainTask } from "../train-task.ts";
+import { askEverybody, LATE } from "./in-time.ts";
+import type { Introduced } from "./participants.ts";
+import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
+
+const WORD_BYTES = 4;
+/** A sum of two tells each of them what the other gave. */
+const PARTICIPANTS_MIN = 3;
+
+/**
+ * A round's updates as nobody can read them: everybody trains and introduces itself, shares its secrets out, and sends what it made under
+ * its masks. As with plain updates, each is on disk and in the control plane's round before it counts, and what did not come is recorded.
+ */
+export async function collectMasked(run: FederationRun, collection: Collection): Promise<Round | undefined> {
+  const { deps, control, federation, members } = run;
+  const { round: number } = collection;
+  const round = `${federation.id}/${number}`;
+  let latest: Round | undefined;
+  const note: Note = async (participant, result, durationMs) => {
+    const isUpdate = !(result instanceof ParticipantProblem);
+    const state = isUpdate ? "accepted" : result.message === LATE ? "straggler" : "failed";
+    latest = await control.recordResult(number, resultOf(participant, { result, state, durationMs, baseRound: number - 1 }));
+  };
+  const plan = (await readPlan(deps.blobs, round)) ?? (await makePlan(run, { ...collection, roundId: round, note }));
+  if (!plan) return latest;
+  const done = new Set(collection.accepted.map(({ participantId }) => participantId));
+  const missing = members.filter(({ id }) => plan.partners.includes(id) && !done.has(id));
+  const heaviest = Math.max(...Object.values(plan.weights));
+  const bytes = plan.layout.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0) * WORD_BYTES;
+  await askEverybody(run, missing, {
+    ask: async (participant, signal) => {
+      const weight = plan.weights[participant.id] ?? 0;
+      const asked = { partners: plan.partners, factor: weight / heaviest, range: plan.range, bytes };
+      const place = { round, client: participant.id };
+      return {
+        ...(await requireSecure(run).participants.masked(participant, place, asked, signal)),
+        samples: plan.samples[participant.id],
+      };
+    },
+    settle: note,
+  });
+  return latest;
+}
+
+type Note = (
+  participant: Participant,
+  result: { blob: string; bytes: number; samples: number | undefined } | ParticipantProblem,
+  durationMs: number,
+) => Promise<void>;
+
+type Planning = Collection & { readonly roundId: string; readonly note: Note };
+
+/** Undefined where too few are left for a sum that hides them. */
+async function makePlan(run: FederationRun, planning: Planning): Promise<SecurePlan | undefined> {
+  const { settings, deps } = run;
+  const secure = requireSecure(run);
+  const { roundId: round, note } = planning;
+  const introduced = await introduceEverybody(run, planning);
+  if (introduced.size < Math.max(PARTICIPANTS_MIN, planning.quorum)) return undefined;
+  const everybody = [...introduced.values()].map(({ introduction }) => introduction);
+  const threshold = thresholdOf(secure.settings, everybody.length);
+  const shares: Record<string, Readonly<Record<string, string>>> = {};
+  await askEverybody(
+    run,
+    run.members.filter(({ id }) => introduced.has(id)),
+    {
+      ask: (participant, signal) =>
+        secure.participants.shares(participant, { round, client: participant.id }, { everybody, threshold }, signal),
+      settle: async (participant, result, durationMs) => {
+        if (result instanceof ParticipantProblem) return note(participant, result, durationMs);
+        shares[participant.id] = result;
+      },
+    },
+  );
+  const partners = everybody.map(({ id }) => id).filter((id) => shares[id] !== undefined);
+  if (partners.length < threshold) return undefined;
+  const weights = weightsOf(introduced, settings.dp?.mode === "central");
+  const [{ layout }] = introduced.values() as unknown as [Introduced];
+  const samples = Object.fromEntries([...introduced].flatMap(([id, one]) => (one.samples === undefined ? [] : [[id, one.samples]])));
+  const plan: SecurePlan = { round, everybody, threshold, range: secure.settings.range, layout, weights, samples, partners, shares };
+  await writePlan(deps.blobs, plan);
+  return plan;
+}
+
+async function introduceEverybody(
+  run: FederationRun,
+  { missing, wanted, round, roundId, note }: Planning,
+): Promise<Map<string, Introduced>> {
+  const { deps, federation } = run;
+  const introduced = new Map<string, Introduced>();
+  let expected = federation.headBlob === "" ? undefined : JSON.stringify(layoutOf(await deps.blobs.read(federation.headBlob)));
+  await askEverybody(run, missing, {
+    ask: async (participant, signal) => {
+      const task = trainTask(run, participant, round);
+      const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
+      const layout = JSON.stringify(one.layout);
+      if (expected !== undefined && layout !== expected) {
+        throw new ParticipantProblem("SHAPE_MISMATCH: its tensors are not named, typed and shaped as the others' are", { again: false });
+      }
+      expected = layout;
+      return one;
+    },
+    settle: async (participant, result, durationMs) => {
+      if (result instanceof ParticipantProblem) return note(participant, result, durationMs);
+      introduced.set(participant.id, result);
+    },
+    isEnough: () => introduced.size >= wanted,
+  });
+  // In the order of their ids, whatever order they came in.
+  return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** By samples where everybody said how many, else all alike, as plain updates are weighed. */
+function weightsOf(introduced: ReadonlyMap<string, Introduced>, isPrivate: boolean): Record<string, number> {
+  const areCounted = !isPrivate && [...introduced.values()].every(({ samples }) => samples !== undefined && samples > 0);
+  return Object.fromEntries([...introduced].map(([id, { samples }]) => [id, areCounted ? (samples ?? 1) : 1]));
+}

@@ -1,0 +1,125 @@
+import { hash } from "node:crypto";
+import { canonicalJson } from "../../../common/json.ts";
+import { type RoundRecord, sortedUpdates } from "../../../common/round-record.ts";
+import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { findAggregator } from "../../compute/aggregators/registry.ts";
+import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
+import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts";
+import { type CoordinatorDeps, FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
+import { ParticipantProblem } from "../participant-problem.ts";
+import { askEverybody } from "./in-time.ts";
+import { readPlan, type SecurePlan } from "./plan.ts";
+
+/** All that it takes to make a secure round again: kept as a blob that the round's record names. It tells no more than the coordinator saw. */
+interface SecureProof extends Pick<SecurePlan, "round" | "everybody" | "threshold" | "range" | "layout"> {
+  /** By participant: the hash of what it sent, and what it weighs. */
+  readonly masked: Readonly<Record<string, { readonly hash: string; readonly weight: number }>>;
+  readonly weightMax: number;
+  readonly help: readonly HelpText[];
+}
+
+export interface UnmaskedRound {
+  readonly updates: RoundRecord["updates"];
+  /** Names the proof. */
+  readonly strategy: RoundRecord["strategy"];
+  readonly parameters: Uint8Array;
+  readonly state: Uint8Array | undefined;
+}
+
+/** The round's model out of what nobody can read: those who stayed help to take the masks off the sum, and off nothing else. */
+export async function combineMasked(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<UnmaskedRound> {
+  const { deps, federation, settings } = run;
+  const plan = await readPlan(deps.blobs, `${federation.id}/${round}`);
+  if (!plan)
+    throw new FederationFailed(
+      "AGGREGATION_FAILED",
+      `What was agreed for the masks of round ${round} is gone from the coordinator's folder.`,
+    );
+  if (accepted.length < plan.threshold) {
+    const text = `Round ${round} has ${accepted.length} masked updates; ${plan.threshold} of its ${plan.everybody.length} participants must stay to the end.`;
+    throw new FederationFailed("NOT_ENOUGH_RESULTS", text);
+  }
+  const masked = Object.fromEntries(
+    accepted.map(({ participantId: id, updateBlob }) => [id, { hash: updateBlob, weight: plan.weights[id] ?? 1 }]),
+  );
+  const { everybody, threshold, range, layout } = plan;
+  const help = await askForHelp(run, plan, Object.keys(masked));
+  const weightMax = Math.max(...Object.values(plan.weights));
+  const proof: SecureProof = { round: plan.round, everybody, threshold, range, layout, masked, weightMax, help };
+  const { sha256 } = await deps.blobs.keepBytes(Buffer.from(canonicalJson(proof)));
+  const { name, mu: _proximal, ...rest } = settings.strategy;
+  // Only the mean of bounded updates has a known sensitivity, and a first round has nothing to step from.
+  const isMean = settings.dp?.mode === "central" || federation.headBlob === "" || findAggregator(name)?.base === "unused";
+  const strategy = { ...(isMean ? { name: "mean" } : { name, ...rest }), secure: { proof: sha256 } };
+  const base = { base: federation.headBlob, state: federation.headStateBlob };
+  return { updates: sortedUpdates(Object.values(masked)), strategy, ...(await remake(deps, { proof, strategy, ...base }, run.signal)) };
+}
+
+/** The bytes of a secure round's result, made again from what its record names. */
+export async function remakeMasked(deps: SecureDeps, record: RoundRecord, signal: AbortSignal): Promise<Uint8Array> {
+  const { strategy } = record;
+  const proof = JSON.parse((await deps.blobs.read(proofOf(record))).toString("utf8")) as SecureProof;
+  if (canonicalJson(sortedUpdates(Object.values(proof.masked))) !== canonicalJson(record.updates))
+    throw new Error("the proof is of other updates than the record's");
+  return (await remake(deps, { proof, strategy, base: record.base ?? "", state: record.state ?? "" }, signal)).parameters;
+}
+
+/** The hash of what proves a secure round; of another round "". */
+export function proofOf({ strategy }: Pick<RoundRecord, "strategy">): string {
+  const { proof } = Object(strategy["secure"]) as { proof?: unknown };
+  return typeof proof === "string" ? proof : "";
+}
+
+type SecureDeps = Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">;
+
+async function remake(
+  { aggregation, blobs, secure }: SecureDeps,
+  { proof, strategy, base, state }: { proof: SecureProof; strategy: RoundRecord["strategy"]; base: string; state: string },
+  signal: AbortSignal,
+): Promise<{ parameters: Uint8Array; state: Uint8Array | undefined }> {
+  if (!secure) throw new Error("this coordinator cannot take masks off");
+  const { everybody, threshold, range, layout, masked, weightMax, help, round } = proof;
+  const total = Object.values(masked).reduce((sum, { weight }) => sum + weight, 0);
+  const mean = await secure.unmask(
+    {
+      step: "unmask",
+      unmasking: { round, everybody: everybody.map(readIntroduction), help: help.map(readHelp), threshold },
+      masked: Object.fromEntries(Object.entries(masked).map(([id, { hash: digest }]) => [id, digest])),
+      fixed: fixedPointFor({ clients: everybody.length, limit: range }),
+      layout,
+      divisor: total / weightMax,
+    },
+    signal,
+  );
+  if (strategy["name"] === "mean") return { parameters: mean, state: undefined };
+  const { sha256 } = await blobs.keepBytes(mean);
+  const { secure: _proof, ...applied } = strategy;
+  return aggregation.run({ updates: [{ hash: sha256, weight: 1, id: "sum" }], strategy: applied, base, state }, signal);
+}
+
+async function askForHelp(run: FederationRun, plan: SecurePlan, inSum: readonly string[]): Promise<HelpText[]> {
+  const { round, threshold, partners, shares } = plan;
+  const help: HelpText[] = [];
+  const problems: string[] = [];
+  await askEverybody(
+    run,
+    run.members.filter(({ id }) => inSum.includes(id)),
+    {
+      ask: (participant, signal) => {
+        const received = partners.map((from) => [from, shares[from]?.[participant.id] ?? ""]);
+        const asked = { inSum, shares: Object.fromEntries(received) as Record<string, string> };
+        return requireSecure(run).participants.help(participant, { round, client: participant.id }, asked, signal);
+      },
+      settle: ({ id }, result) => {
+        if (result instanceof ParticipantProblem) problems.push(`${id}: ${result.message}`);
+        else help.push(result);
+      },
+      isEnough: () => help.length >= threshold,
+    },
+  );
+  if (help.length >= threshold) return help.slice(0, threshold).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
+  const text = `${help.length} of the ${threshold} participants that are needed helped to take the masks off. ${problems.join("; ")}`;
+  throw new FederationFailed("NOT_ENOUGH_RESULTS", text.slice(0, 1000));
+}
+
+const keyOf = (help: HelpText): string => hash("sha256", canonicalJson(help), "hex");

@@ -1,0 +1,67 @@
+import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { FederationRun } from "../deps.ts";
+import { ParticipantProblem } from "../participant-problem.ts";
+
+const RETRY_MS = { first: 200, max: 5000 };
+
+/**
+ * One step asked of everybody, so many at the same time, until all have answered, `isEnough` says so or the time is over. Who is away or busy is
+ * asked again.
+ */
+export async function askEverybody<Answer>(
+  run: FederationRun,
+  participants: readonly Participant[],
+  {
+    ask,
+    settle,
+    isEnough = () => false,
+  }: {
+    ask: (participant: Participant, signal: AbortSignal) => Promise<Answer>;
+    settle: (participant: Participant, result: Answer | ParticipantProblem, durationMs: number) => Promise<void> | void;
+    isEnough?: () => boolean;
+  },
+): Promise<void> {
+  const { deps, settings, signal } = run;
+  const closed = new AbortController();
+  const stop = deps.clock.after(settings.deadlineMs, () => closed.abort());
+  const inTime = AbortSignal.any([signal, closed.signal]);
+  const waiting = [...participants];
+  const worker = async (): Promise<void> => {
+    for (let participant = waiting.shift(); participant; participant = waiting.shift()) {
+      const begunMs = deps.clock.monotonicMs();
+      const one = participant;
+      const result = await persist(run, inTime, () => ask(one, inTime));
+      signal.throwIfAborted();
+      await settle(one, result, deps.clock.monotonicMs() - begunMs);
+      if (isEnough()) closed.abort();
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
+  } finally {
+    stop();
+    closed.abort();
+  }
+}
+
+export const LATE = "it had not answered when the round was closed";
+
+async function persist<Answer>(
+  { deps, signal }: FederationRun,
+  inTime: AbortSignal,
+  ask: () => Promise<Answer>,
+): Promise<Answer | ParticipantProblem> {
+  for (let tries = 1; ; tries++) {
+    try {
+      inTime.throwIfAborted();
+      return await ask();
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (inTime.aborted) return new ParticipantProblem(LATE, { again: false });
+      if (!(thrown instanceof ParticipantProblem)) throw thrown;
+      if (!thrown.again) return thrown;
+      const delayMs = thrown.retryAfterMs ?? Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
+      await deps.clock.sleep(delayMs, inTime).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import { z } from "zod";
+import { type HelpText, helpText, type IntroductionText, introductionText, sealedShare } from "../../privacy/wire.ts";
+import type { BlobFolder } from "../blob-folder.ts";
+import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "../node-call.ts";
+import { ParticipantProblem } from "../participant-problem.ts";
+import { asJson, fieldsOf, jsonBody, octetBody, type ParticipantTask, trainHeader } from "../participants.ts";
+
+/** Where in which round. */
+export interface SecurePlace {
+  readonly round: string;
+  readonly client: string;
+}
+
+export interface Introduced {
+  readonly introduction: IntroductionText;
+  readonly samples: number | undefined;
+  readonly layout: z.infer<typeof layoutText>;
+}
+
+/** The steps of a secure sum, as trainer nodes take them; each may be asked for again in the same words. */
+export interface SecureParticipants {
+  /** Throws where it cannot be reached, or cannot mask its updates. */
+  reach(node: NodeAddress, signal: AbortSignal): Promise<void>;
+  train(node: NodeAddress, place: SecurePlace, task: ParticipantTask, signal: AbortSignal): Promise<Introduced>;
+  shares(node: NodeAddress, place: SecurePlace, asked: SharesAsked, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
+  masked(node: NodeAddress, place: SecurePlace, asked: MaskedAsked, signal: AbortSignal): Promise<{ blob: string; bytes: number }>;
+  help(node: NodeAddress, place: SecurePlace, asked: HelpAsked, signal: AbortSignal): Promise<HelpText>;
+}
+
+export interface SharesAsked {
+  readonly everybody: readonly IntroductionText[];
+  readonly threshold: number;
+}
+
+export interface MaskedAsked {
+  readonly partners: readonly string[];
+  readonly factor: number;
+  readonly range: number;
+  /** Of the answer. */
+  readonly bytes: number;
+}
+
+export interface HelpAsked {
+  readonly inSum: readonly string[];
+  readonly shares: Readonly<Record<string, string>>;
+}
+
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+const LOOK_MS = 10_000;
+
+const dtype = z.enum(["f16", "bf16", "f32", "f64"]);
+const layoutText = z.array(z.strictObject({ name: z.string(), dtype, shape: z.array(z.int().min(0)).max(32) })).max(10_000);
+const trained = z.object({ introduction: introductionText, num_samples: z.number().optional(), layout: layoutText });
+const shared = z.object({ shares: z.record(z.string(), sealedShare) });
+const info = z.object({ secure_aggregation: z.array(z.string()) });
+
+export function createSecureParticipants({ call, blobs }: { call: CallNode; blobs: BlobFolder }): SecureParticipants {
+  const post = async (node: NodeAddress, path: string, sent: { body: CallBody; headers?: Record<string, string> }, signal: AbortSignal) => {
+    requireAddress(node);
+    const answer = await call(
+      node,
+      { method: "POST", path, headers: { accept: "application/json", ...sent.headers }, body: sent.body },
+      signal,
+    );
+    if (answer.status !== 200) throw await refusal(answer);
+    return answer;
+  };
+  return {
+    reach: async (node, signal) => {
+      requireAddress(node);
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
+      const answer = await call(node, { method: "GET", path: "/v1/info" }, inTime);
+      const text = (await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8");
+      if (answer.status === 200 && info.safeParse(parseJson(text)).success) return;
+      throw new ParticipantProblem("it cannot mask its updates: secureAggregation needs trainer nodes that know it", { again: false });
+    },
+    train: async (node, place, task, signal) => {
+      const header = trainHeader(task);
+      const sent = header
+        ? { body: await octetBody(blobs, task), headers: { "x-train-config": header } }
+        : { body: await jsonBody(blobs, fieldsOf(task, "octets"), task) };
+      const { introduction, num_samples: samples, layout } = await readAs(trained, await post(node, pathOf(place, "train"), sent, signal));
+      if (introduction.id !== place.client) throw new ParticipantProblem("it introduced itself as another", { again: false });
+      return { introduction, samples, layout };
+    },
+    shares: async (node, place, asked, signal) =>
+      (await readAs(shared, await post(node, pathOf(place, "shares"), { body: asJson(asked) }, signal))).shares,
+    masked: async (node, place, { bytes, ...asked }, signal) => {
+      const answer = await post(
+        node,
+        pathOf(place, "masked"),
+        { body: asJson(asked), headers: { accept: "application/octet-stream" } },
+        signal,
+      );
+      const kept = await blobs.keep(wholeBody(answer));
+      if (kept.bytes !== bytes) throw new ParticipantProblem(`it sent ${kept.bytes} masked bytes, not ${bytes}`, { again: false });
+      return { blob: kept.sha256, bytes };
+    },
+    help: async (node, place, { inSum, shares }, signal) =>
+      readAs(helpText, await post(node, pathOf(place, "help"), { body: asJson({ in_sum: inSum, shares }) }, signal)),
+  };
+}
+
+const pathOf = ({ round, client }: SecurePlace, step: string): string =>
+  `/v1/secure/${encodeURIComponent(round)}/${encodeURIComponent(client)}/${step}`;
+
+function requireAddress({ url }: NodeAddress): void {
+  if (!/^https?:/.test(url)) throw new ParticipantProblem("it cannot be called, as secureAggregation needs", { again: false });
+}
+
+async function readAs<Schema extends z.ZodType>(schema: Schema, answer: NodeAnswer): Promise<z.infer<Schema>> {
+  const read = schema.safeParse(parseJson((await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8")));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new ParticipantProblem(`its answer is not right: ${issue?.path.join(".")}: ${issue?.message}`, { again: false });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+import { mkdirSync } from "node:fs";
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { IntroductionText } from "../../privacy/wire.ts";
+import type { BlobFolder } from "../blob-folder.ts";
+import type { Introduced } from "./participants.ts";
+
+/**
+ * Who masks with whom in a round. On disk before anybody is asked for what is masked: a coordinator that begins again must ask in the same
+ * words, for a node that masked one update for two groups would have told it.
+ */
+export interface SecurePlan {
+  readonly round: string;
+  readonly everybody: readonly IntroductionText[];
+  readonly threshold: number;
+  readonly range: number;
+  readonly layout: Introduced["layout"];
+  /** Of each, by id; the mean is weighed by them. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** As they said; what they are paid by. */
+  readonly samples: Readonly<Record<string, number>>;
+  /** Those whose shares arrived. */
+  readonly partners: readonly string[];
+  /** Sealed, by sender and receiver. */
+  readonly shares: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+const planFolder = ({ folder }: Pick<BlobFolder, "folder">): string => join(folder, "secure-rounds");
+
+export async function readPlan(blobs: Pick<BlobFolder, "folder">, round: string): Promise<SecurePlan | undefined> {
+  try {
+    return JSON.parse(await readFile(pathOf(blobs, round), "utf8")) as SecurePlan;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
+
+export async function writePlan(blobs: Pick<BlobFolder, "folder">, plan: SecurePlan): Promise<void> {
+  mkdirSync(planFolder(blobs), { recursive: true, mode: 0o700 });
+  const path = pathOf(blobs, plan.round);
+  const file = await open(`${path}.partial`, "w", 0o600);
+  try {
+    await file.writeFile(JSON.stringify(plan));
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.partial`, path);
+}
+
+export async function dropPlan(blobs: Pick<BlobFolder, "folder">, round: string): Promise<void> {
+  await rm(pathOf(blobs, round), { force: true });
+}
+
+const pathOf = (blobs: Pick<BlobFolder, "folder">, round: string): string => join(planFolder(blobs), `${encodeURIComponent(round)}.json`);

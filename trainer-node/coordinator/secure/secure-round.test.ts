@@ -1,0 +1,266 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock as clock } from "../../../common/clock.ts";
+import { federationSettings } from "../../../common/federation-settings.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import { systemRandom as random } from "../../../common/random.ts";
+import type { RoundRecord } from "../../../common/round-record.ts";
+import { Federation, Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { decodeParameters } from "../../codec/parameters.ts";
+import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
+import { type Node, startNode } from "../../node-harness.ts";
+import { createAggregation } from "../aggregation.ts";
+import { openBlobFolder } from "../blob-folder.ts";
+import type { FederationControl } from "../control.ts";
+import type { FederationRun } from "../deps.ts";
+import { type CallNode, createNodeCalls } from "../node-call.ts";
+import { createParticipants } from "../participants.ts";
+import { runRound } from "../run-round.ts";
+import { remakeMasked } from "./combine-masked.ts";
+import { createSecureTools } from "./unmasking.ts";
+
+const [RANGE, PLACES] = [8, 4];
+const task = { name: "softmax", config: { epochs: 1, batch_size: 32, lr: 0.1 } };
+const folder = mkdtempSync(join(tmpdir(), "tributary-secure-"));
+const blobs = openBlobFolder({ folder, bytesMax: 10_000_000 });
+const nodeCalls = createNodeCalls({ clock, random });
+/** What the coordinator asks, by path; a test may have a node end just before. */
+const asked: string[] = [];
+let before: (path: string, url: string) => Promise<void> = async () => {};
+const call: CallNode = async (node, request, signal) => {
+  asked.push(`${request.method} ${request.path}`);
+  await before(request.path, node.url);
+  return nodeCalls.call(node, request, signal);
+};
+const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
+const secure = createSecureTools({ call, blobs, logger: silentLogger });
+const nodes: Node[] = [];
+
+beforeAll(async () => {
+  for (let index = 0; index < PLACES; index++) nodes.push(await startNode({ threads: 1 }));
+}, 60_000);
+beforeEach(() => {
+  asked.length = 0;
+  before = async () => {};
+});
+afterAll(async () => {
+  await Promise.all([...nodes.map((node) => node.stop()), aggregation.close(), secure.close(), nodeCalls.close()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** As the control plane keeps a round. */
+function memoryControl(id: string) {
+  const kept = { round: undefined as Round | undefined, commits: [] as RoundRecord[] };
+  const control: Partial<FederationControl> = {
+    openRound: async (ids) => {
+      kept.round ??= Round.fromPartial({
+        federationId: id,
+        round: 1,
+        state: "selecting",
+        participants: ids.map((participantId) => ({ participantId })),
+      });
+      return kept.round;
+    },
+    recordResult: async (_round, result) => {
+      const others = (kept.round?.participants ?? []).filter(({ participantId }) => participantId !== result.participantId);
+      kept.round = Round.fromPartial({ ...kept.round, participants: [...others, result] });
+      return kept.round;
+    },
+    setPhase: async (_round, state) => {
+      kept.round = Round.fromPartial({ ...kept.round, state });
+    },
+    commitRound: async ({ record }) => {
+      const read = JSON.parse(record) as RoundRecord;
+      kept.commits.push(read);
+      return Federation.fromPartial({ id, headRound: 1, headBlob: read.result });
+    },
+  };
+  return { kept, control: control as FederationControl };
+}
+
+function open(id: string, settings: object, head: Partial<Federation> = {}) {
+  const participants = nodes.map(({ url }, index) =>
+    Participant.fromPartial({
+      id: `p${index + 1}`,
+      url,
+      secret: "s",
+      // Not all alike, so that weights matter.
+      dataset: JSON.stringify({ name: "digits", partition: { scheme: "dirichlet", alpha: 1, seed: 5, index, of: PLACES } }),
+    }),
+  );
+  const { kept, control } = memoryControl(id);
+  const run: FederationRun = {
+    deps: {
+      participants: createParticipants({ call, blobs }),
+      aggregation,
+      secure,
+      blobs,
+      clock,
+      random,
+      logger: silentLogger,
+      callsMax: 8,
+    },
+    control,
+    settings: federationSettings.parse({ task, eval: { mode: "none" }, ...settings }),
+    members: participants,
+    signal: new AbortController().signal,
+    federation: Federation.fromPartial({ id, participants, ...head }),
+  };
+  return { run, kept };
+}
+
+const hidden = (more: object = {}) => ({ secureAggregation: { range: RANGE, threshold: 0.51 }, ...more });
+const valuesOf = async (sha256: string) =>
+  decodeParameters(await blobs.read(sha256))
+    .tensors.sort((left, right) => (left.name < right.name ? -1 : 1))
+    .flatMap(({ data }) => Array.from(data as Float32Array));
+const { fractionBits } = fixedPointFor({ clients: PLACES, limit: RANGE });
+
+/** Half a step of each, over what the smallest sum of parts may be, and float32's own rounding. */
+const PRECISION = PLACES * 2 ** -fractionBits + 1e-6;
+
+async function expectSame(left: string, right: string): Promise<void> {
+  const [one, other] = [await valuesOf(left), await valuesOf(right)];
+  expect(one).toHaveLength(other.length);
+  const gap = one.reduce((most, value, index) => Math.max(most, Math.abs(value - (other[index] as number))), 0);
+  expect(gap).toBeLessThan(PRECISION);
+}
+
+/** The plain round of the same federation, of those participants only. */
+async function plainMean(id: string, of: readonly string[], head: Partial<Federation> = {}, settings: object = {}): Promise<string> {
+  const { run, kept } = open(id, settings, head);
+  await runRound({ ...run, members: run.members.filter((member) => of.includes(member.id)) });
+  return kept.commits[0]?.result as string;
+}
+
+const EVERYBODY = ["p1", "p2", "p3", "p4"];
+
+test("the secure mean is the plain weighted mean to the precision of its fixed point, and nobody's update is in the folder", async () => {
+  const { run, kept } = open("fed_all", hidden());
+  await runRound(run);
+  const [record] = kept.commits as [RoundRecord];
+  expect(record).toMatchObject({ made: "unmasked", base: null, strategy: { name: "mean" } });
+  const files = readdirSync(folder);
+  const plain = await plainMean("fed_plain", EVERYBODY);
+  await expectSame(record.result, plain);
+  // Every update of the plain round is new to the folder: the secure one never held any of them.
+  const plainUpdates = readdirSync(folder).filter((name) => !files.includes(name) && name !== plain);
+  expect(plainUpdates).toHaveLength(PLACES);
+  expect(asked.filter((path) => path.endsWith("/v1/train"))).toHaveLength(PLACES);
+  expect(Buffer.from(await remakeMasked(run.deps, record, run.signal))).toEqual(await blobs.read(record.result));
+});
+
+test("one that goes away before it sends what it masked is left out exactly, and the round says who it was", async () => {
+  const { run, kept } = open("fed_drop", hidden({ deadlineMs: 2500 }));
+  const victim = await startNode({ threads: 1 });
+  const members = run.members.map((member) => (member.id === "p2" ? { ...member, url: victim.url } : member));
+  before = async (path, url) => {
+    if (url === victim.url && path.endsWith("/masked")) await victim.stop();
+  };
+  await runRound({ ...run, members });
+  const [record] = kept.commits as [RoundRecord];
+  expect(record.updates).toHaveLength(3);
+  expect(kept.round?.participants.find(({ participantId }) => participantId === "p2")).toMatchObject({
+    state: "straggler",
+    updateBlob: "",
+  });
+  await expectSame(record.result, await plainMean("fed_three", ["p1", "p3", "p4"]));
+  expect(Buffer.from(await remakeMasked(run.deps, record, run.signal))).toEqual(await blobs.read(record.result));
+});
+
+test("one that goes away after it sent what it masked is in the sum; the others take its masks off", async () => {
+  const { run, kept } = open("fed_late", hidden({ deadlineMs: 2500 }));
+  const victim = await startNode({ threads: 1 });
+  const members = run.members.map((member) => (member.id === "p4" ? { ...member, url: victim.url } : member));
+  before = async (path, url) => {
+    if (url === victim.url && path.endsWith("/help")) await victim.stop();
+  };
+  await runRound({ ...run, members });
+  expect(kept.commits[0]?.updates).toHaveLength(PLACES);
+  await expectSame(kept.commits[0]?.result as string, await plainMean("fed_four", EVERYBODY));
+});
+
+test("below the threshold nothing comes out, and it is said why", async () => {
+  const { run, kept } = open("fed_few", {
+    ...hidden({ deadlineMs: 1500, minResults: 1 }),
+    secureAggregation: { threshold: 1, range: RANGE },
+  });
+  const victim = await startNode({ threads: 1 });
+  const members = run.members.map((member) => (member.id === "p1" ? { ...member, url: victim.url } : member));
+  before = async (path, url) => {
+    if (url === victim.url && path.endsWith("/masked")) await victim.stop();
+  };
+  await expect(runRound({ ...run, members })).rejects.toMatchObject({
+    code: "NOT_ENOUGH_RESULTS",
+    message: "Round 1 has 3 masked updates; 4 of its 4 participants must stay to the end.",
+  });
+  expect(kept.commits).toEqual([]);
+});
+
+test("a coordinator that dies after two updates asks in the same words, and for those two not again", async () => {
+  const { run, kept } = open("fed_dead", hidden({ deadlineMs: 20_000 }));
+  const died = new AbortController();
+  const control: FederationControl = {
+    ...run.control,
+    recordResult: async (round, result) => {
+      if (kept.round?.participants.filter(({ state }) => state === "accepted").length === 2) died.abort(new Error("killed"));
+      died.signal.throwIfAborted();
+      return run.control.recordResult(round, result);
+    },
+  };
+  await expect(runRound({ ...run, control, signal: died.signal })).rejects.toThrow();
+  asked.length = 0;
+  await runRound(run);
+  expect(asked.filter((path) => path.endsWith("/train") || path.endsWith("/shares"))).toEqual([]);
+  expect(asked.filter((path) => path.endsWith("/masked"))).toHaveLength(2);
+  await expectSame(kept.commits[0]?.result as string, await plainMean("fed_alive", EVERYBODY));
+});
+
+test("a server's optimiser steps from the unmasked mean as it does from plain updates", async () => {
+  const base = await plainMean("fed_base", EVERYBODY);
+  const strategy = { strategy: { name: "fedadam", lr: 0.05 } };
+  const { run, kept } = open("fed_adam", hidden(strategy), { headBlob: base });
+  await runRound(run);
+  const [record] = kept.commits as [RoundRecord];
+  expect(record.strategy).toMatchObject({ name: "fedadam", lr: 0.05, secure: { proof: expect.stringMatching(/^[0-9a-f]{64}$/) } });
+  const plain = await valuesOf(await plainMean("fed_adam_plain", EVERYBODY, { headBlob: base }, strategy));
+  const mine = await valuesOf(record.result);
+  // Adam divides by the size of the step: what is nearly nothing is blown up, so most and not all are the same.
+  expect(mine.filter((value, index) => Math.abs(value - (plain[index] as number)) < 1e-3).length).toBeGreaterThan(0.95 * mine.length);
+  expect(Buffer.from(await remakeMasked(run.deps, record, run.signal))).toEqual(await blobs.read(record.result));
+});
+
+test("a node tells nothing twice in other words, and helps with nothing that a few could be read from", async () => {
+  const { run } = open("fed_words", hidden());
+  const place = { round: "fed_words/1", client: "p1" };
+  const [node] = run.members as [Participant];
+  const { participants } = secure;
+  const introductions = await Promise.all(
+    run.members.slice(0, 3).map(async (member) => {
+      const trained = {
+        parameters: "",
+        dataset: JSON.parse(member.dataset),
+        config: { task: "softmax", seed: 1 },
+        key: "k",
+        roundId: place.round,
+      };
+      return (await participants.train(member, { ...place, client: member.id }, trained, run.signal)).introduction;
+    }),
+  );
+  const asking = { everybody: introductions, threshold: 2 };
+  const masked = (partners: string[]) => ({ partners, factor: 1, range: RANGE, bytes: 650 * 4 });
+  await expect(participants.masked(node, place, masked(["p1", "p2"]), run.signal)).rejects.toThrow("409");
+  await expect(participants.shares(node, place, { ...asking, threshold: 1 }, run.signal)).rejects.toThrow("422");
+  const shares = await participants.shares(node, place, asking, run.signal);
+  expect(await participants.shares(node, place, asking, run.signal)).toEqual(shares);
+  await expect(participants.shares(node, place, { ...asking, threshold: 3 }, run.signal)).rejects.toThrow("409");
+  const first = await participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal);
+  expect(await participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal)).toEqual(first);
+  await expect(participants.masked(node, place, masked(["p1", "p2"]), run.signal)).rejects.toThrow("other words");
+  const mine = { p1: shares["p1"] as string };
+  await expect(participants.help(node, place, { inSum: ["p1"], shares: mine }, run.signal)).rejects.toThrow("below the threshold");
+  await expect(participants.help(node, { ...place, client: "p9" }, { inSum: ["p1"], shares: mine }, run.signal)).rejects.toThrow(
+    "nothing of that round",
+  );
+});

@@ -1,0 +1,188 @@
+import { type Request, type RequestHandler, type Response, Router } from "express";
+import { z } from "zod";
+import { fixedPointFor } from "../compute/privacy/fixed-point.ts";
+import type { TrainerDeps } from "../deps.ts";
+import { TrainerError } from "../errors.ts";
+import { parseWith } from "../operations/schemas.ts";
+import { helpFor, introduction, newSecrets, sharesFor } from "../privacy/secure-sum.ts";
+import { layoutOf } from "../privacy/secure-work.ts";
+import {
+  fromBase64,
+  introductionText,
+  placeId,
+  readIntroduction,
+  sealedShare,
+  toBase64,
+  writeHelp,
+  writeIntroduction,
+} from "../privacy/wire.ts";
+import { createHiddenUpdates, type HiddenUpdate, type HiddenUpdates, refuseOtherWords } from "../rounds/hidden-updates.ts";
+import { BODY_IDLE_MS, runCall } from "./calls.ts";
+import { onlyMethods } from "./methods.ts";
+import { readBody } from "./read-body.ts";
+import { signedCall } from "./signed-call.ts";
+
+const PATH = "/v1/secure/:round/:client";
+const STEP_BYTES_MAX = 4 * 1024 * 1024;
+const PLACES_MAX = 255;
+/** A sum of two tells each of them what the other gave. */
+const PLACES_MIN = 3;
+
+const places = z.array(placeId).max(PLACES_MAX);
+const sharesRequest = z.strictObject({
+  everybody: z.array(introductionText).min(PLACES_MIN).max(PLACES_MAX),
+  threshold: z.int().min(2).max(PLACES_MAX),
+});
+const maskedRequest = z.strictObject({
+  partners: places.min(2),
+  factor: z.number().min(0).max(1),
+  range: z.number().positive().max(1e6),
+});
+const helpRequest = z.strictObject({ in_sum: places, shares: z.record(placeId, sealedShare) });
+
+/**
+ * `/v1/secure/{round}/{client}/train|shares|masked|help`: a participant's side of a secure sum (privacy/secure-sum.ts). `train` is
+ * `/v1/train`, but what it made stays here; it leaves under its masks by `masked`, and in no other way.
+ */
+export function secureRoutes(deps: TrainerDeps): Router {
+  const hidden = createHiddenUpdates({ clock: deps.clock, bytesMax: deps.settings.bytesBudget / 4 });
+  const router = Router();
+  router.post(`${PATH}/train`, trainHidden(deps, hidden));
+  router.post(`${PATH}/shares`, step(deps, hidden, shareSecrets(deps)));
+  router.post(`${PATH}/masked`, step(deps, hidden, sendMasked(deps)));
+  router.post(`${PATH}/help`, step(deps, hidden, help));
+  router.all(`${PATH}/:step`, onlyMethods("POST"));
+  return router;
+}
+
+function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
+  return async (request, response) => {
+    const { round, client } = placeOf(request);
+    const { bodyBytesMax, bodyIdleMs: idleMs = BODY_IDLE_MS, secret } = deps.settings;
+    const signed = signedCall(request, { secret, nonces: deps.nonces, clock: deps.clock });
+    const reservation = deps.budget.open();
+    try {
+      const body = await readBody(request, response, { bodyBytesMax, idleMs, reservation, onChunk: signed?.hash });
+      let isMine = false;
+      const held = await hidden.begin(nameOf(request), async () => {
+        isMine = true;
+        // Whoever asked may leave and ask again, so the work goes on.
+        const input = { operation: "train", body, answerType: "octets", signal: new AbortController().signal } as const;
+        const { body: update, head } = await runCall(request, input, deps);
+        signed?.requireSameBody();
+        const { num_samples, metrics } = JSON.parse(head ?? "{}") as Record<string, unknown>;
+        const secrets = newSecrets({ round, id: client, randomBytes: deps.random.bytes });
+        return { secrets, update, layout: layoutOf(update), fields: { num_samples, metrics }, asked: new Map() };
+      });
+      if (!isMine) {
+        await body.sendRest(AbortSignal.abort());
+        signed?.requireSameBody();
+      }
+      response.json({ ...held.fields, layout: held.layout, introduction: writeIntroduction(introduction(held.secrets)) });
+    } finally {
+      reservation.release();
+    }
+  };
+}
+
+type Step = (held: HiddenUpdate, body: unknown, response: Response) => void | Promise<void>;
+
+function step({ settings, nonces, clock }: TrainerDeps, hidden: HiddenUpdates, work: Step): RequestHandler {
+  return async (request, response) => {
+    const signed = signedCall(request, { secret: settings.secret, nonces, clock });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.byteLength;
+      if (bytes > STEP_BYTES_MAX) throw new TrainerError("PAYLOAD_TOO_LARGE", `The body has more than ${STEP_BYTES_MAX} bytes.`);
+      signed?.hash(chunk);
+      chunks.push(chunk);
+    }
+    signed?.requireSameBody();
+    await work(await hidden.find(nameOf(request)), readJson(Buffer.concat(chunks).toString("utf8")), response);
+  };
+}
+
+function shareSecrets({ random }: TrainerDeps): Step {
+  return (held, body, response) => {
+    const request = parseWith(sharesRequest, body, "body");
+    refuseOtherWords(held, "shares", JSON.stringify(request));
+    const everybody = request.everybody.map(readIntroduction);
+    const { threshold } = request;
+    const ids = request.everybody.map(({ id }) => id);
+    requireMine(held, ids);
+    held.group ??= {
+      everybody,
+      threshold,
+      shares: Object.fromEntries(
+        [...refusing(() => sharesFor(held.secrets, everybody, { threshold, randomBytes: random.bytes }))].map(([id, sealed]) => [
+          id,
+          toBase64(sealed),
+        ]),
+      ),
+    };
+    response.json({ shares: held.group.shares });
+  };
+}
+
+function sendMasked({ pool }: TrainerDeps): Step {
+  return async (held, body, response) => {
+    const request = parseWith(maskedRequest, body, "body");
+    const { everybody, threshold } = requireGroup(held);
+    requireMine(held, request.partners);
+    const partners = everybody.filter(({ id }) => request.partners.includes(id));
+    if (partners.length !== new Set(request.partners).size || partners.length < threshold)
+      throw new TrainerError("VALIDATION_ERROR", `body.partners must be ${threshold} or more of those who were introduced.`);
+    refuseOtherWords(held, "masked", JSON.stringify(request));
+    const fixed = fixedPointFor({ clients: everybody.length, limit: request.range });
+    const work = { step: "mask", update: held.update, factor: request.factor, fixed, secrets: held.secrets, partners } as const;
+    const { body: words } = await pool.run({ type: "secure", work }, { signal: new AbortController().signal });
+    response.type("application/octet-stream").end(Buffer.from(words.buffer, words.byteOffset, words.byteLength));
+  };
+}
+
+function help(held: HiddenUpdate, body: unknown, response: Response): void {
+  const request = parseWith(helpRequest, body, "body");
+  const { everybody, threshold } = requireGroup(held);
+  refuseOtherWords(held, "help", JSON.stringify([...request.in_sum].sort()));
+  const received = new Map(Object.entries(request.shares).map(([from, sealed]) => [from, fromBase64(sealed)]));
+  response.json(writeHelp(refusing(() => helpFor(held.secrets, { everybody, received, inSum: request.in_sum, threshold }))));
+}
+
+function requireMine({ secrets }: HiddenUpdate, ids: readonly string[]): void {
+  if (!ids.includes(secrets.id)) throw new TrainerError("VALIDATION_ERROR", `${secrets.id} is not among those named.`);
+}
+
+function requireGroup({ group }: HiddenUpdate): NonNullable<HiddenUpdate["group"]> {
+  if (!group) throw new TrainerError("NOT_READY", "Its secrets have not been shared out yet; ask for shares first.");
+  return group;
+}
+
+/** What a coordinator may not ask for is refused in words, not a fault of ours. */
+function refusing<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (cause) {
+    const { message } = Object(cause) as { message?: unknown };
+    throw new TrainerError("VALIDATION_ERROR", `Refused: ${String(message)}.`, { cause });
+  }
+}
+
+function placeOf({ params }: Request): { round: string; client: string } {
+  const parsed = z.object({ round: placeId, client: placeId }).safeParse(params);
+  if (!parsed.success) throw new TrainerError("VALIDATION_ERROR", "A round and a client are named by 1 to 200 characters.");
+  return parsed.data;
+}
+
+function nameOf(request: Request): string {
+  const { round, client } = placeOf(request);
+  return JSON.stringify([round, client]);
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new TrainerError("MALFORMED_JSON", "The body is no JSON.", { cause });
+  }
+}
