@@ -11,6 +11,7 @@ import { allowOnly, operationRouter } from "./middleware/operation.ts";
 import { requestId } from "./middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./middleware/security-headers.ts";
 import { openApiDocument } from "./openapi.ts";
+import { dataSetOperations } from "./platform/data-sets.ts";
 import { DOCS_CONTENT_POLICY, docsPage } from "./platform/docs-page.ts";
 import { federationModelOperations } from "./platform/federation-models.ts";
 import { federationOperations } from "./platform/federations.ts";
@@ -65,6 +66,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...federationOperations(deps),
     ...federationModelOperations(deps),
     ...trainerNodeOperations(deps),
+    ...dataSetOperations(deps),
   ];
   router.use(["/api", "/training"], noStore);
   router.post("/api/gw/messages", parts.messagesHandler);

@@ -154,6 +154,8 @@ test.each([
     "/training/models",
     '{"model":"digits","blob":"ab","task":{"task":"softmax","labels":["a","b"]}}',
   ],
+  ["train datasets", "GET", "/training/datasets", ""],
+  ["train datasets budget --name digits --epsilon 8", "PUT", "/training/datasets", '{"name":"digits","epsilonBudget":8}'],
   ["train nodes", "GET", "/training/nodes", ""],
   ["train nodes get node_1", "GET", "/training/nodes/node_1", ""],
   ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],

@@ -7,6 +7,7 @@ import { runOperation } from "../operations/run-operation.ts";
 import { filter, type Group, given, type OperationSpec, required, word } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
 import { type Column, valueAt } from "../output/values.ts";
+import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { createFields, readFederation } from "./train-create.ts";
 import { publishedView, publishFields, trainedModels, versionColumns } from "./trained-models.ts";
@@ -276,4 +277,5 @@ export function registerTrain(program: Command, io: Io): void {
   );
   registerGroup(train, io, trainedModels);
   registerGroup(train, io, nodes);
+  registerGroup(train, io, dataSets);
 }

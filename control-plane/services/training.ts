@@ -10,6 +10,7 @@ import {
 import type { Federation } from "../domain/training-records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import { controlFederation, putFederation } from "../writes/federations.ts";
+import { dataSetHandlers } from "./data-sets.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, metaOf, pageOf } from "./messages.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
@@ -34,6 +35,7 @@ export function trainingHandlers(deps: ControlDeps): Handlers {
     listEvents: listEvents(deps),
     controlFederation: changeState(deps),
     ...trainingNodeHandlers(deps),
+    ...dataSetHandlers(deps),
     ...trainingWorkHandlers(deps),
   };
 }

@@ -1,4 +1,5 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
+import type { DataSet } from "../domain/data-sets.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
@@ -47,6 +48,7 @@ export interface Records {
   trainingRounds: TrainingRound;
   federationEvents: FederationEvent;
   trainerNodes: TrainerNode;
+  dataSets: DataSet;
 }
 
 export type CollectionName = keyof Records;
@@ -137,6 +139,7 @@ export const INDEXES = {
     byOrganization: { fields: ["organizationId", "createdAt"] },
     byTeamAndUrl: { fields: ["teamId", "url"], unique: true },
   },
+  dataSets: { byOrganization: { fields: ["organizationId", "name"] } },
 } as const satisfies Definitions;
 
 export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;

@@ -6,6 +6,7 @@ import type { Federation, RoundParticipant, TrainingRound } from "../domain/trai
 import type { Transaction } from "../stores/store.ts";
 import { openRoundOf, putFederation, roundId } from "./federations.ts";
 import { fundRound, payRewards } from "./round-money.ts";
+import { spendPrivacy } from "./spend-privacy.ts";
 
 /** The open round, or a new one whose budget is set aside. Asked again after a lost answer it is the same one. */
 export async function openRound(
@@ -16,6 +17,7 @@ export async function openRound(
   const known = await openRoundOf(tx, federation);
   if (known) return known;
   const number = federation.head.round + 1;
+  await spendPrivacy(tx, { federation, participantIds }, now);
   await fundRound(tx, { federation, round: number, reserved }, now);
   const unknown = participantIds.find((id) => !federation.participants.some((participant) => participant.id === id));
   if (unknown !== undefined || participantIds.length === 0) {

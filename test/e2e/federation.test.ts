@@ -299,3 +299,34 @@ test("a committed round is published with its lineage, by a key too, and rolled 
   expect(back.body.model.traffic).toEqual([{ version: 1, percent: 100 }]);
   expect((await ask("POST", `/${id}/publish`, { model }, other.token)).status).toBe(404);
 });
+
+test("what two federations spend of one data set adds up; at its budget a round does not begin, and without noise none does", async () => {
+  const datasets = async () => (await call(system.url, "GET", "/training/datasets", { token: other.token })).body.data;
+  const budget = (body: object) => call(system.url, "PUT", "/training/datasets", { token: other.token, body });
+  expect((await budget({ name: "digits", epsilonBudget: -1 })).body).toMatchObject({ details: [{ path: "body.epsilonBudget" }] });
+  expect((await budget({ name: "digits", epsilonBudget: 9 })).body.dataset).toMatchObject({ epsilon: 0, delta: 1e-5, epsilonBudget: 9 });
+  const federate = async (more: object) => {
+    const body = { task, rounds: 1, participants: nodes.slice(0, 2).map(({ url }) => ({ url })), ...more };
+    const { body: created } = await ask("POST", "", body, other.token);
+    return federationWhen(system, { token: other.token, id: created.federation.id });
+  };
+  const dp = { clipNorm: 5, noiseMultiplier: 1, delta: 1e-5 };
+  expect(await federate({ dp: { ...dp, mode: "central" } })).toMatchObject({ state: "completed" });
+  const [first] = await datasets();
+  expect(first).toMatchObject({ name: "digits", rounds: 1 });
+  // One round at multiplier 1: 1/2 + sqrt(2 ln(1e5)).
+  expect(first.epsilon).toBeCloseTo(0.5 + Math.sqrt(2 * Math.log(1e5)), 9);
+  expect(await federate({ dp: { ...dp, mode: "local" } })).toMatchObject({ state: "completed" });
+  expect((await datasets())[0].epsilon).toBeCloseTo(1 + Math.sqrt(4 * Math.log(1e5)), 9);
+  const third = await federate({ dp: { ...dp, mode: "local" } });
+  expect(third).toMatchObject({ state: "failed", head: null, failure: { code: "QUOTA_EXCEEDED" } });
+  expect(third.failure.message).toContain(
+    'The privacy budget of the data set "digits" is used up: another round would make its epsilon 9.811',
+  );
+  expect((await federate({})).failure).toMatchObject({ code: "QUOTA_EXCEEDED", message: expect.stringContaining("adds no noise") });
+  expect((await datasets())[0]).toMatchObject({ rounds: 2 });
+  expect((await budget({ name: "digits", epsilonBudget: null })).body.dataset).toMatchObject({ epsilonBudget: null, rounds: 2 });
+  expect(await federate({})).toMatchObject({ state: "completed" });
+  const mine = await call(system.url, "GET", "/training/datasets", { token: tenant.token });
+  expect(mine.body.data.filter(({ updatedAt }: { updatedAt: string }) => updatedAt === first.updatedAt)).toEqual([]);
+});

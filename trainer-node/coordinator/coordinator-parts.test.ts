@@ -3,7 +3,6 @@ import { federationSettings } from "../../common/federation-settings.ts";
 import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { inspectUpdate, OPAQUE, requireLayout } from "./inspect-update.ts";
-import { epsilonAfter } from "./privacy-budget.ts";
 import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
 import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";
 
@@ -87,21 +86,4 @@ test("what a late update learnt is put on the parameters of today, by how late i
   const moved = rebaseUpdate({ update: model(3, 5), base: model(1, 1), head: model(10, 20), factor: 0.5 });
   expect([...(decodeParameters(moved).tensors[0]?.data ?? [])].map(Number)).toEqual([11, 22]);
   expect([0, 3, 8].map(stalenessFactor)).toEqual([1, 0.5, 1 / 3]);
-});
-
-test("epsilon of Gaussian rounds is that of the closed form's best order, and grows with every round", () => {
-  // Minimum over real orders: T/(2 s^2) + sqrt(2 T ln(1/delta)) / s.
-  const closed = (rounds: number, sigma: number, delta: number) =>
-    rounds / (2 * sigma ** 2) + Math.sqrt(2 * rounds * Math.log(1 / delta)) / sigma;
-  for (const [rounds, sigma] of [
-    [1, 1],
-    [10, 2],
-    [100, 5],
-  ] as const) {
-    const epsilon = epsilonAfter({ noiseMultiplier: sigma, delta: 1e-5 }, rounds);
-    const bound = closed(rounds, sigma, 1e-5);
-    expect(epsilon).toBeGreaterThanOrEqual(bound - 1e-9);
-    expect(epsilon).toBeLessThanOrEqual(bound * 1.01);
-    expect(epsilonAfter({ noiseMultiplier: sigma, delta: 1e-5 }, rounds + 1)).toBeGreaterThan(epsilon);
-  }
 });

@@ -45,7 +45,9 @@ async function withCredit(run: FederationRun, work: () => Promise<Federation>): 
       return await work();
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== "QUOTA_EXCEEDED") throw thrown;
-      if (deps.clock.now() >= until) throw new FederationFailed("QUOTA_EXCEEDED", thrown.message);
+      // Credit may come; privacy that is spent does not come back.
+      const isPrivacy = thrown.details.some(({ path }) => path === "dp");
+      if (isPrivacy || deps.clock.now() >= until) throw new FederationFailed("QUOTA_EXCEEDED", thrown.message);
       await control.reportWaiting(`credit: ${thrown.message}`, until);
       await deps.clock.sleep(CREDIT_LOOK_MS, signal);
     }

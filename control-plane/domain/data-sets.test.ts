@@ -1,0 +1,45 @@
+import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
+import { dataSetUses } from "./data-sets.ts";
+import type { FederationParticipant } from "./training-records.ts";
+
+const place = (id: string, dataset: unknown): FederationParticipant => ({
+  id,
+  nodeId: id,
+  url: `http://${id}`,
+  organizationId: "o",
+  dataset: dataset === undefined ? "" : JSON.stringify(dataset),
+  joined: true,
+  sealedSecret: "",
+});
+const part = (index: number, of = 2) => ({ name: "digits", partition: { scheme: "iid", index, of } });
+
+test("parts of one partition are used once together; the same rows twice, and other ways to part them, count again", () => {
+  const uses = (...datasets: unknown[]) => {
+    const places = datasets.map((dataset, index) => place(`p${index + 1}`, dataset));
+    return Object.fromEntries(dataSetUses(places, { shared: undefined, chosen: new Set(places.map(({ id }) => id)) }));
+  };
+  expect(uses(part(0), part(1))).toEqual({ digits: 1 });
+  expect(uses(part(0), part(0), part(1))).toEqual({ digits: 2 });
+  expect(uses(part(0), part(0, 3))).toEqual({ digits: 2 });
+  expect(uses("digits", "digits", "faces")).toEqual({ digits: 2, faces: 1 });
+  expect(uses(undefined, undefined)).toEqual({ "http://p1": 1, "http://p2": 1 });
+  expect(Object.values(uses([{ a: 1 }], [{ a: 1 }], [{ a: 2 }]))).toEqual([2, 1]);
+});
+
+test("a task's data set whose parts the coordinator hands out is used once", () => {
+  const shared = { name: "digits", partition: { scheme: "iid" } };
+  const places = [place("p1", undefined), place("p2", undefined), place("p3", part(0))];
+  const uses = (...chosen: string[]) => Object.fromEntries(dataSetUses(places, { shared, chosen: new Set(chosen) }));
+  expect(uses("p1", "p2")).toEqual({ digits: 1 });
+  expect(uses("p2", "p3")).toEqual({ digits: 2 });
+  expect(uses()).toEqual({});
+});
+
+test("rounds of several federations add up to the epsilon of all of them, which is below the sum of theirs", () => {
+  const rho = (noiseMultiplier: number, rounds: number) => rounds * rhoOfRound({ noiseMultiplier });
+  const together = epsilonOfRho(rho(1, 3) + rho(2, 4), 1e-5);
+  expect(together).toBeCloseTo(2 + 2 * Math.sqrt(2 * Math.log(1e5)), 12);
+  expect(together).toBeGreaterThan(epsilonOfRho(rho(1, 3), 1e-5));
+  expect(together).toBeLessThan(epsilonOfRho(rho(1, 3), 1e-5) + epsilonOfRho(rho(2, 4), 1e-5));
+  expect(epsilonOfRho(0, 1e-5)).toBe(0);
+});

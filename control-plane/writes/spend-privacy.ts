@@ -1,0 +1,59 @@
+import { AppError } from "../../common/errors.ts";
+import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
+import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
+import type { Federation } from "../domain/training-records.ts";
+import type { Transaction } from "../stores/store.ts";
+
+/** What this reads of a federation's settings, which are checked where it is created. */
+interface PrivacySettings {
+  readonly task: { readonly dataset?: unknown };
+  readonly dp?: { readonly noiseMultiplier: number; readonly delta: number };
+}
+
+/**
+ * Puts a round on the accounts of the data sets it will use, before anybody is asked: updates that came count as told, whatever becomes of
+ * the round. Throws QUOTA_EXCEEDED where a data set has a budget that the round would overspend, or that it would spend without noise.
+ */
+export async function spendPrivacy(
+  tx: Transaction,
+  { federation, participantIds }: { federation: Federation; participantIds: readonly string[] },
+  now: number,
+): Promise<void> {
+  const { task, dp } = JSON.parse(federation.settings) as PrivacySettings;
+  const { organizationId } = federation;
+  const uses = dataSetUses(federation.participants, { shared: task.dataset, chosen: new Set(participantIds) });
+  for (const [name, times] of uses) {
+    const known = await tx.get("dataSets", dataSetId(organizationId, name));
+    if (!dp) {
+      if (known?.epsilonBudget !== undefined)
+        throw refused(`The data set "${name}" has a privacy budget, and this federation adds no noise; give it dp.`);
+      continue;
+    }
+    const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), { dp, times }, now);
+    await tx.put("dataSets", next);
+  }
+}
+
+function spent(dataSet: DataSet, { dp, times }: { dp: { noiseMultiplier: number }; times: number }, now: number): DataSet {
+  const rho = dataSet.rho + times * rhoOfRound(dp);
+  const { name, epsilonBudget, delta } = dataSet;
+  const epsilon = epsilonOfRho(rho, delta);
+  if (epsilonBudget !== undefined && epsilon > epsilonBudget) {
+    throw refused(
+      `The privacy budget of the data set "${name}" is used up: another round would make its epsilon ${epsilon.toFixed(3)}, the budget is ${epsilonBudget}.`,
+    );
+  }
+  return { ...dataSet, rho, rounds: dataSet.rounds + 1, updatedAt: now };
+}
+
+export function emptyDataSet(
+  { organizationId, name, delta }: { organizationId: string; name: string; delta: number },
+  now: number,
+): DataSet {
+  return { id: dataSetId(organizationId, name), organizationId, name, rho: 0, rounds: 0, delta, createdAt: now, updatedAt: now };
+}
+
+/** The path tells the coordinator that no credit helps here. */
+function refused(message: string): AppError {
+  return new AppError("QUOTA_EXCEEDED", message, { details: [{ path: "dp", message: "the privacy budget is used up" }] });
+}

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock as clock } from "../../common/clock.ts";
+import { federationSettings } from "../../common/federation-settings.ts";
+import { silentLogger } from "../../common/logger.ts";
+import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
+import { systemRandom as random } from "../../common/random.ts";
+import { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
+import { createAggregation } from "./aggregation.ts";
+import { openBlobFolder } from "./blob-folder.ts";
+import { combineRound } from "./combine.ts";
+import type { FederationControl } from "./control.ts";
+import type { Participants } from "./participants.ts";
+import { epsilonAfter } from "./privacy-budget.ts";
+
+const DELTA = 1e-5;
+
+test("epsilon of the accountant is the closed form's from above, to a hundredth; both accounts agree", () => {
+  const lines = [
+    [1, 1],
+    [10, 2],
+    [100, 5],
+    [100, 10],
+    [1000, 20],
+  ].map(([rounds = 0, noiseMultiplier = 0]) => {
+    const accountant = epsilonAfter({ noiseMultiplier, delta: DELTA }, rounds);
+    // T / 2s^2 + sqrt(2 T ln(1 / delta)) / s.
+    const closed = rounds / (2 * noiseMultiplier ** 2) + Math.sqrt(2 * rounds * Math.log(1 / DELTA)) / noiseMultiplier;
+    expect(epsilonOfRho(rounds * rhoOfRound({ noiseMultiplier }), DELTA)).toBeCloseTo(closed, 12);
+    expect(accountant).toBeGreaterThanOrEqual(closed - 1e-9);
+    expect(accountant).toBeLessThanOrEqual(closed * 1.01);
+    return `${rounds} rounds at multiplier ${noiseMultiplier}: accountant ${accountant.toFixed(6)}, closed form ${closed.toFixed(6)}`;
+  });
+  process.stderr.write(`\nepsilon at delta ${DELTA}\n  ${lines.join("\n  ")}\n`);
+});
+
+test("central noise on the mean is Gaussian: mean 0, deviation multiplier times clip norm over the clients, fourth moment 3", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-noise-"));
+  const blobs = openBlobFolder({ folder, bytesMax: 10_000_000 });
+  const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
+  const [size, clients, noiseMultiplier, clipNorm] = [40_000, 3, 2, 1.5];
+  const model = (value: number) =>
+    encodeParameters([{ name: "w", dtype: "f32", shape: [size], data: new Float32Array(size).fill(value) }], "safetensors");
+  const base = (await blobs.keepBytes(model(0))).sha256;
+  const accepted = await Promise.all(
+    [0, 1, 2].map(async (index) => {
+      const { sha256 } = await blobs.keepBytes(model(index * 1e-9));
+      return RoundParticipant.fromPartial({
+        participantId: `p${index + 1}`,
+        state: "accepted",
+        updateBlob: sha256,
+        samples: 10n ** BigInt(index),
+      });
+    }),
+  );
+  const run = {
+    deps: { participants: {} as Participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: 1 },
+    control: {} as FederationControl,
+    settings: federationSettings.parse({ task: "softmax", dp: { mode: "central", clipNorm, noiseMultiplier, delta: DELTA } }),
+    members: [],
+    signal: new AbortController().signal,
+    federation: Federation.fromPartial({ id: "fed_1", headBlob: base }),
+  };
+  try {
+    const { record } = await combineRound(run, 1, accepted);
+    const values = Array.from((decodeParameters(await blobs.read(record.result)).tensors[0]?.data ?? []) as Float32Array);
+    const deviation = (noiseMultiplier * clipNorm) / clients;
+    const moment = (power: number) => values.reduce((sum, value) => sum + (value / deviation) ** power, 0) / size;
+    // Within six standard errors of moments of 40,000 normal numbers.
+    expect(Math.abs(moment(1))).toBeLessThan(6 / Math.sqrt(size));
+    expect(Math.abs(moment(2) - 1)).toBeLessThan(6 * Math.sqrt(2 / size));
+    expect(Math.abs(moment(3))).toBeLessThan(6 * Math.sqrt(15 / size));
+    expect(Math.abs(moment(4) - 3)).toBeLessThan(6 * Math.sqrt(96 / size));
+    // Nobody weighs more than the others where noise hides one of them.
+    expect(record.updates.map(({ weight }) => weight)).toEqual([1, 1, 1]);
+  } finally {
+    await aggregation.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
