@@ -16,7 +16,6 @@ const getSystem = ({ control }: EdgeDeps) =>
     summary: "How the processes are: versions, edges with their leases and journals, queues of the control plane, trainers",
     tag: "Admin",
     auth: "admin",
-    masterKey: true,
     status: 200,
     answer: systemAnswer,
     handler: async (_input, call) => {
