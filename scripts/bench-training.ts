@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { freePort, startProcess } from "../test/helpers/processes.ts";
+import { printCoordinatorRound } from "./bench/coordinator-figures.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 import { flowerAggregate, flowerPython } from "./bench/flower.ts";
 import { aggregateFigures, containerOf, mlpRowsPerSecond, runFromDisk } from "./bench/training-figures.ts";
@@ -56,6 +57,7 @@ if (process.argv[2] === "from-disk") {
   for (const inMemory of [true, false])
     await printWire({ meanSeconds: few.mean.wallSeconds, wholeSeconds: whole.wallSeconds, container, base64, inMemory });
   await printManyStreamed(container);
+  await printCoordinatorRound(print, length);
   print(
     "perceptron training, WASM over plain TypeScript (rows a second)",
     mlpRowsPerSecond("wasm", 20_000) / mlpRowsPerSecond("plain", 2000),

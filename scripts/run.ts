@@ -97,7 +97,10 @@ function childSpecs(
   return {
     control: { name: "control-plane", entry: program("control-plane/main.ts"), env },
     workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), env }],
-    later: [{ name: "coordinator", entry: program("trainer-node/coordinator/main.ts"), env }],
+    // Updates pass through it in pieces: with little room for what is soon forgotten, it is forgotten soon.
+    later: [
+      { name: "coordinator", entry: program("trainer-node/coordinator/main.ts"), env: { NODE_OPTIONS: "--max-semi-space-size=1", ...env } },
+    ],
   };
 }
 

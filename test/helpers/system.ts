@@ -30,6 +30,8 @@ export interface System {
   readonly folder: string;
   readonly controlPlane: ServiceProcess;
   readonly edges: readonly ServiceProcess[];
+  /** Where there is one; another after it was killed. */
+  readonly coordinator: ServiceProcess | undefined;
   /** Kills the control plane as a power cut would and starts it again on the same data and port. */
   killControlPlane(): Promise<void>;
   killEdge(index: number): Promise<void>;
@@ -109,6 +111,9 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     edges,
     get controlPlane() {
       return controlPlane;
+    },
+    get coordinator() {
+      return coordinator;
     },
     async killControlPlane() {
       await controlPlane.kill9();

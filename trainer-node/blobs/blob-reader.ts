@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { TrainerError } from "../errors.ts";
 
@@ -7,7 +7,7 @@ export function blobReader(folder: string | undefined): (digest: string) => Uint
   return (digest) => {
     if (folder !== undefined && /^[0-9a-f]{64}$/.test(digest)) {
       try {
-        return Uint8Array.from(readFileSync(join(folder, digest)));
+        return wholeFile(join(folder, digest));
       } catch {
         // Not there; answered below.
       }
@@ -16,4 +16,20 @@ export function blobReader(folder: string | undefined): (digest: string) => Uint
       details: { sha256: digest },
     });
   };
+}
+
+/** In memory of its own and once: Node's readFileSync may hand out a part of memory that others share. */
+function wholeFile(path: string): Uint8Array<ArrayBuffer> {
+  const file = openSync(path, "r");
+  try {
+    const bytes = new Uint8Array(fstatSync(file).size);
+    for (let done = 0; done < bytes.byteLength; ) {
+      const read = readSync(file, bytes, done, bytes.byteLength - done, done);
+      if (read === 0) throw new Error("the blob became shorter");
+      done += read;
+    }
+    return bytes;
+  } finally {
+    closeSync(file);
+  }
 }

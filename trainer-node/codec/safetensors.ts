@@ -1,6 +1,15 @@
 import { jsonDepthExceeds } from "../../common/json.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { type DType, ELEMENT_BYTES, TENSOR_LIMITS, type Tensor, tensorBytes, tensorFromBytes } from "../compute/tensor.ts";
+import {
+  type DType,
+  ELEMENT_BYTES,
+  elementCount,
+  TENSOR_LIMITS,
+  type Tensor,
+  type TensorHeader,
+  tensorBytes,
+  tensorFromBytes,
+} from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 
 /** Hugging Face's safetensors: eight bytes of header length, a JSON header, then the tensors' bytes without holes. */
@@ -28,45 +37,63 @@ const TYPES: Readonly<Record<string, DType>> = {
 };
 const NAMES = Object.fromEntries(Object.entries(TYPES).map(([name, dtype]) => [dtype, name])) as Readonly<Record<DType, string>>;
 
-/** By shape: a plausible length that ends within the bytes, and a brace where the header begins. */
-export function looksLikeSafetensors(bytes: Uint8Array): boolean {
+/** By shape: a plausible length that ends within the file, of which these are the first bytes, and a brace where the header begins. */
+export function looksLikeSafetensors(bytes: Uint8Array, fileBytes = bytes.byteLength): boolean {
   if (bytes.byteLength <= LENGTH_BYTES || bytes[LENGTH_BYTES] !== OPEN_BRACE) return false;
-  return headerLength(bytes) <= BigInt(bytes.byteLength - LENGTH_BYTES);
+  return headerLength(bytes) <= BigInt(fileBytes - LENGTH_BYTES);
 }
 
 export function encodeSafetensors(tensors: readonly Tensor[]): Uint8Array<ArrayBuffer> {
+  const { head, places, bytes } = planSafetensors(tensors);
+  const file = new Uint8Array(bytes);
+  file.set(head);
+  for (const tensor of tensors) file.set(tensorBytes(tensor), places.get(tensor.name));
+  return file;
+}
+
+/** A file before its numbers are known: its first bytes, where each tensor begins, and how long it is. */
+export function planSafetensors(tensors: readonly TensorHeader[]): { head: Uint8Array; places: Map<string, number>; bytes: number } {
   // Wide types first, then by name, as the reference writer has it: every tensor is aligned, and equal tensors give equal bytes.
   const ordered = tensors.toSorted(
     (left, right) => ELEMENT_BYTES[right.dtype] - ELEMENT_BYTES[left.dtype] || compareNames(left.name, right.name),
   );
-  const parts = ordered.map(tensorBytes);
   let offset = 0;
-  const entries = ordered.map(({ name, dtype, shape }, index): [string, object] => {
+  const placed = ordered.map(({ name, dtype, shape }) => {
     const start = offset;
-    offset += parts[index]?.byteLength ?? 0;
-    return [name, { dtype: NAMES[dtype], shape, data_offsets: [start, offset] }];
+    offset += elementCount(shape, name) * ELEMENT_BYTES[dtype];
+    return { name, start, entry: { dtype: NAMES[dtype], shape, data_offsets: [start, offset] } };
   });
-  const text = Buffer.from(JSON.stringify(Object.fromEntries(entries)));
+  const text = Buffer.from(JSON.stringify(Object.fromEntries(placed.map(({ name, entry }) => [name, entry]))));
   const headerBytes = Math.ceil(text.byteLength / 8) * 8;
-  const file = new Uint8Array(LENGTH_BYTES + headerBytes + offset);
-  new DataView(file.buffer).setBigUint64(0, BigInt(headerBytes), true);
-  file.fill(0x20, LENGTH_BYTES + text.byteLength, LENGTH_BYTES + headerBytes);
-  file.set(text, LENGTH_BYTES);
-  let at = LENGTH_BYTES + headerBytes;
-  for (const part of parts) {
-    file.set(part, at);
-    at += part.byteLength;
-  }
-  return file;
+  const head = new Uint8Array(LENGTH_BYTES + headerBytes).fill(0x20);
+  new DataView(head.buffer).setBigUint64(0, BigInt(headerBytes), true);
+  head.set(text, LENGTH_BYTES);
+  return {
+    head,
+    places: new Map(placed.map(({ name, start }) => [name, head.byteLength + start])),
+    bytes: head.byteLength + offset,
+  };
 }
 
 export function decodeSafetensors(bytes: Uint8Array): Tensor[] {
-  const length = headerLength(bytes);
+  return safetensorsLayout(bytes, bytes.byteLength).map(({ name, dtype, shape, start, end }) =>
+    tensorFromBytes({ name, dtype, shape }, bytes.subarray(start, end)),
+  );
+}
+
+/** How many of a file's first bytes `safetensorsLayout` needs; by its first eight. */
+export function safetensorsHeadBytes(first: Uint8Array): number {
+  const length = headerLength(first);
   if (length > BigInt(HEADER_BYTES_MAX)) damaged(`its header has ${length} bytes; at most ${HEADER_BYTES_MAX}`);
-  const dataOffset = LENGTH_BYTES + Number(length);
-  const entries = readHeader(bytes.subarray(LENGTH_BYTES, dataOffset));
+  return LENGTH_BYTES + Number(length);
+}
+
+/** Where each tensor of a file lies, in the order of their places; by the file's first bytes and its length. */
+export function safetensorsLayout(head: Uint8Array, fileBytes: number): PlacedTensor[] {
+  const dataOffset = safetensorsHeadBytes(head);
+  const entries = readHeader(head.subarray(LENGTH_BYTES, dataOffset));
   if (entries.length > TENSOR_LIMITS.tensorsMax) damaged(`it has ${entries.length} tensors; at most ${TENSOR_LIMITS.tensorsMax}`);
-  const data = bytes.subarray(dataOffset);
+  const dataBytes = fileBytes - dataOffset;
   const placed = entries
     .map(([name, value]) => readEntry(name, value))
     .toSorted((left, right) => left.start - right.start || left.end - right.end);
@@ -75,8 +102,8 @@ export function decodeSafetensors(bytes: Uint8Array): Tensor[] {
     if (start !== covered) damaged(`tensor "${name}" begins at ${start}, where ${covered} was due: tensors may not overlap or leave holes`);
     covered = end;
   }
-  if (covered !== data.byteLength) damaged(`its tensors end at ${covered} and its data at ${data.byteLength}`);
-  return placed.map(({ name, dtype, shape, start, end }) => tensorFromBytes({ name, dtype, shape }, data.subarray(start, end)));
+  if (covered !== dataBytes) damaged(`its tensors end at ${covered} and its data at ${dataBytes}`);
+  return placed.map((entry) => ({ ...entry, start: dataOffset + entry.start, end: dataOffset + entry.end }));
 }
 
 function headerLength(bytes: Uint8Array): bigint {
@@ -97,15 +124,13 @@ function readHeader(bytes: Uint8Array): [string, unknown][] {
   return Object.entries(value).filter(([name]) => name !== METADATA);
 }
 
-interface Entry {
-  readonly name: string;
-  readonly dtype: DType;
-  readonly shape: readonly number[];
+/** A tensor and the bytes of the file it takes. */
+export interface PlacedTensor extends TensorHeader {
   readonly start: number;
   readonly end: number;
 }
 
-function readEntry(name: string, value: unknown): Entry {
+function readEntry(name: string, value: unknown): PlacedTensor {
   if (Buffer.byteLength(name) > TENSOR_LIMITS.nameBytesMax) damaged(`a tensor's name has more than ${TENSOR_LIMITS.nameBytesMax} bytes`);
   if (typeof value !== "object" || value === null) damaged(`tensor "${name}" is not described by an object`);
   const { dtype: type, shape, data_offsets: offsets } = value as Record<string, unknown>;

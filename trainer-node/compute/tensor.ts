@@ -65,11 +65,15 @@ export function isDType(value: unknown): value is DType {
 }
 
 export function isFloat(tensor: Tensor): tensor is FloatTensor {
-  return (FLOAT_TYPES as readonly string[]).includes(tensor.dtype);
+  return isFloatType(tensor.dtype);
+}
+
+export function isFloatType(dtype: DType): dtype is FloatType {
+  return (FLOAT_TYPES as readonly string[]).includes(dtype);
 }
 
 /** The product of the dimensions; refused before it can overflow, so that no shape makes a small buffer look large. */
-function elementCount(shape: readonly number[], name: string): number {
+export function elementCount(shape: readonly number[], name: string): number {
   if (shape.length > TENSOR_LIMITS.dimensionsMax) {
     throw new InputProblem("VALIDATION_ERROR", `tensor "${name}" has ${shape.length} dimensions; at most ${TENSOR_LIMITS.dimensionsMax}`, {
       tensor: name,

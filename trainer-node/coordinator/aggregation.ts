@@ -1,5 +1,6 @@
 import { Packr, Unpackr } from "msgpackr/index-no-eval";
 import type { Logger } from "../../common/logger.ts";
+import type { BlobAggregationResult } from "../operations/aggregate-blobs.ts";
 import { type ComputePool, createPool } from "../pool/pool.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 
@@ -25,13 +26,23 @@ export interface AggregationResult {
   readonly clients: ReadonlyMap<string, ClientFigures>;
 }
 
+/** The same, as hashes of blobs. */
+export interface StoredAggregation {
+  readonly parameters: string;
+  readonly state: string | undefined;
+  readonly clients: ReadonlyMap<string, ClientFigures>;
+}
+
 export interface Aggregation {
+  /** From blobs to blobs: no update is whole in memory where the strategy allows it. `keep: false` gives the hashes alone. */
+  store(input: AggregationInput & { readonly keep?: boolean }, signal: AbortSignal): Promise<StoredAggregation>;
   run(input: AggregationInput, signal: AbortSignal): Promise<AggregationResult>;
   close(): Promise<void>;
 }
 
 const TASK_MS_MAX = 3_600_000;
 const HEAP_MB = 2048;
+const YOUNG_MB = 4;
 
 /**
  * The participants' own `/aggregate`, in threads of this process, over updates that are read from the blob folder one by one: so what a
@@ -49,10 +60,17 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
       workerHeapMb: HEAP_MB,
       workerData: { fallback: undefined, blobFolder: blobs.folder, recordBytesInMemory: recordBytes },
       logger,
+      workerUrl: new URL("../pool/blob-worker.ts", import.meta.url),
+      workerYoungMb: YOUNG_MB,
     });
     return pool;
   };
   return {
+    store: async ({ keep = true, ...input }, signal) => {
+      const { body } = await poolNow().run({ type: "aggregate-blobs", request: { ...input, keep } }, { signal });
+      const made = JSON.parse(new TextDecoder().decode(body)) as BlobAggregationResult;
+      return { parameters: made.parameters, state: made.state, clients: figuresOf(made.clients) };
+    },
     run: async ({ updates, strategy, base, state }, signal) => {
       const fields = {
         parameters_refs: updates.map(({ hash }) => `sha256:${hash}`),
@@ -77,13 +95,22 @@ function readResult(bytes: Uint8Array): AggregationResult {
   const answer = new Unpackr({ useRecords: false, mapsAsObjects: true }).unpack(bytes) as {
     parameters: Uint8Array;
     state?: Uint8Array;
-    clients: readonly { id: string; norm?: number; cosine?: number | null; accepted?: boolean }[];
+    clients: readonly AnsweredClient[];
   };
   return {
     parameters: answer.parameters,
     state: answer.state,
-    clients: new Map(
-      answer.clients.map(({ id, norm, cosine, accepted }) => [id, { norm, cosine: cosine ?? undefined, kept: accepted ?? true }]),
-    ),
+    clients: figuresOf(answer.clients),
   };
+}
+
+type AnsweredClient = {
+  readonly id: string;
+  readonly norm?: number;
+  readonly cosine?: number | null;
+  readonly accepted?: boolean;
+};
+
+function figuresOf(clients: readonly AnsweredClient[]): Map<string, ClientFigures> {
+  return new Map(clients.map(({ id, norm, cosine, accepted }) => [id, { norm, cosine: cosine ?? undefined, kept: accepted ?? true }]));
 }

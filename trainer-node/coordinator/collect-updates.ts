@@ -1,6 +1,7 @@
 import type { Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
-import { inspectUpdate, type Layout, requireLayout } from "./inspect-update.ts";
+import { inspectBlob } from "./inspect-blob.ts";
+import { type Layout, requireLayout } from "./inspect-update.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import type { TrainedUpdate } from "./participants.ts";
 import { trainTask } from "./train-task.ts";
@@ -73,7 +74,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
     try {
       inRound.throwIfAborted();
       const update = await deps.participants.train(participant, task, inRound);
-      const layout = inspectUpdate(await deps.blobs.read(update.blob));
+      const layout = await inspectBlob(deps.blobs, update.blob);
       requireLayout(layout, layouts.expected);
       layouts.expected ??= layout;
       return update;
@@ -94,7 +95,7 @@ async function knownLayout(
   accepted: readonly RoundParticipant[],
 ): Promise<{ expected: Layout | undefined }> {
   const known = federation.headBlob === "" ? accepted[0]?.updateBlob : federation.headBlob;
-  return { expected: known === undefined ? undefined : inspectUpdate(await deps.blobs.read(known)) };
+  return { expected: known === undefined ? undefined : await inspectBlob(deps.blobs, known) };
 }
 
 export function resultOf(

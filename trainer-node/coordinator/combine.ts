@@ -8,7 +8,8 @@ import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
 import type { AggregationResult, ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
-import { inspectUpdate, OPAQUE } from "./inspect-update.ts";
+import { inspectBlob } from "./inspect-blob.ts";
+import { OPAQUE } from "./inspect-update.ts";
 import { combineMasked } from "./secure/combine-masked.ts";
 
 export interface CombinedRound {
@@ -30,16 +31,22 @@ export async function combineRound(run: FederationRun, round: number, accepted: 
   const [first] = updates;
   if (!first) throw new Error("a round is combined of at least one update");
   const common = { ...beginningOf(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
-  if (inspectUpdate(await deps.blobs.read(first.hash)) === OPAQUE) {
+  if ((await inspectBlob(deps.blobs, first.hash)) === OPAQUE) {
     const result = await delegate(run, accepted, updates);
     return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
   }
   const strategy = appliedStrategy(run, updates, round);
-  const combined = await deps.aggregation.run({ updates, strategy, base, state }, run.signal).catch((thrown: unknown) => {
+  const input = { updates, strategy, base, state };
+  const refused = (thrown: unknown): never => {
     throw asFailure(thrown, round);
-  });
-  const { made, parameters } =
-    settings.dp?.mode === "central" ? withNoise(run, combined, updates.length) : { ...combined, made: "aggregated" as const };
+  };
+  if (settings.dp?.mode !== "central") {
+    const stored = await deps.aggregation.store(input, run.signal).catch(refused);
+    const record = { ...common, strategy, result: stored.parameters, made: "aggregated" as const };
+    return { record, stateBlob: stored.state ?? "", figures: stored.clients };
+  }
+  const combined = await deps.aggregation.run(input, run.signal).catch(refused);
+  const { made, parameters } = withNoise(run, combined, updates.length);
   const { sha256: result } = await deps.blobs.keepBytes(parameters);
   const stateBlob = combined.state ? (await deps.blobs.keepBytes(combined.state)).sha256 : "";
   return { record: { ...common, strategy, result, made }, stateBlob, figures: combined.clients };

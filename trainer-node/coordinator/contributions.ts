@@ -56,11 +56,10 @@ async function accuracyWithout(
   const updates = sortedUpdates(others.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 })));
   // Lists hold one value for each client of the whole round.
   const strategy = Object.fromEntries(Object.entries(combined.record.strategy).filter(([, value]) => !Array.isArray(value)));
-  const { parameters } = await deps.aggregation.run(
+  const { parameters } = await deps.aggregation.store(
     { updates, strategy, base: federation.headBlob, state: federation.headStateBlob },
     run.signal,
   );
-  const { sha256 } = await deps.blobs.keepBytes(parameters);
-  const evaluation = await evaluateModel(run, sha256, `${federation.id}/${combined.record.round}/without-${participantId}`);
+  const evaluation = await evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`);
   return evaluation?.accuracy ?? 0;
 }

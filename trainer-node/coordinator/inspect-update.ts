@@ -1,6 +1,6 @@
 import { decodeParameters } from "../codec/parameters.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { firstNonFinite, isFloat } from "../compute/tensor.ts";
+import { firstNonFinite, isFloat, type TensorHeader } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -17,13 +17,17 @@ export function inspectUpdate(bytes: Uint8Array): Layout {
       const element = isFloat(tensor) ? firstNonFinite(tensor.data) : -1;
       if (element >= 0) throw new ParticipantProblem(`NON_FINITE: tensor "${tensor.name}" has a NaN or infinity`, { again: false });
     }
-    return JSON.stringify(tensors.map(({ name, dtype, shape }) => [name, dtype, [...shape]]).sort());
+    return layoutOf(tensors);
   } catch (thrown) {
     // Not ours to read, and never unpickled; those who sent it can combine it.
     if (thrown instanceof TrainerError && thrown.kind === "UNSUPPORTED_PARAMETERS") return OPAQUE;
     if (thrown instanceof InputProblem || thrown instanceof TrainerError) throw new ParticipantProblem(thrown.message, { again: false });
     throw thrown;
   }
+}
+
+export function layoutOf(tensors: readonly TensorHeader[]): Layout {
+  return JSON.stringify(tensors.map(({ name, dtype, shape }) => [name, dtype, [...shape]]).sort());
 }
 
 export function requireLayout(found: Layout, expected: Layout | undefined): void {

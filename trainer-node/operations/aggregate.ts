@@ -9,8 +9,10 @@ import type { ClientEntry } from "./client-intake.ts";
 import { type OperationContext, refuseOtherBase } from "./participant.ts";
 import { type AggregateRequest, parseAggregateRequest } from "./schemas.ts";
 
+export type AggregateContext = Pick<OperationContext, "records" | "intake" | "readBlob" | "monotonicMs">;
+
 /** `/aggregate`: one set of parameters from many. The clients are among the records already; what is left is to put them in order and combine. */
-export function aggregate(value: object, context: OperationContext): OperationAnswer {
+export function aggregate(value: object, context: AggregateContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseAggregateRequest(value);
   const entries = allEntries(body, context);
@@ -67,7 +69,7 @@ export function aggregate(value: object, context: OperationContext): OperationAn
   };
 }
 
-function allEntries({ parameters_list: list, parameters_refs: references }: AggregateRequest, context: OperationContext): ClientEntry[] {
+function allEntries({ parameters_list: list, parameters_refs: references }: AggregateRequest, context: AggregateContext): ClientEntry[] {
   if (!list && !references)
     throw new InputProblem("VALIDATION_ERROR", "body.parameters_list: must be a list of base64 texts", { field: "parameters_list" });
   const referred = (references ?? []).map((reference, index) =>

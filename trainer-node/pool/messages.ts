@@ -3,6 +3,7 @@ import type { Dataset } from "../compute/datasets/dataset.ts";
 import type { ProblemDetails } from "../compute/problem.ts";
 import type { ErrorKind } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
+import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
 import type { BodyType } from "../operations/call-body.ts";
 import type { SecureWork } from "../privacy/secure-work.ts";
 import type { ServeRequest } from "../serving/serve-request.ts";
@@ -36,6 +37,8 @@ export type ComputeTask =
     }
   /** Masks of a secure sum, put on or taken off; comes back as bytes. */
   | { readonly type: "secure"; readonly work: SecureWork }
+  /** Blobs to blobs, for whoever has the folder of them; comes back as JSON. */
+  | { readonly type: "aggregate-blobs"; readonly request: BlobAggregation }
   /** An answer of a model that is served; comes back as JSON. */
   | { readonly type: "serve"; readonly request: ServeRequest };
 

@@ -11,6 +11,8 @@ import { createKernelMemory, type KernelMemory } from "../compute/kernels/kernel
 import { asTrainerError } from "../errors.ts";
 import { loadFunctions } from "../functions/load-functions.ts";
 import type { FunctionName } from "../functions/registry.ts";
+import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
+import { aggregateWholeBlobs } from "../operations/aggregate-whole-blobs.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
 import { runOperation } from "../operations/run.ts";
 import { doSecureWork, type SecureWork } from "../privacy/secure-work.ts";
@@ -45,6 +47,7 @@ let loading: Promise<readonly FunctionName[]> | undefined;
 export async function runTask(task: ComputeTask): Promise<unknown> {
   if (task.type === "warm-up") return moved(await warmUp());
   if (task.type === "secure") return moved(secureResult(task.work));
+  if (task.type === "aggregate-blobs") return moved(blobsResult(task.request));
   return moved(task.type === "serve" ? serveResult(task.request) : await callResult(task));
 }
 
@@ -96,6 +99,25 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
     if (memory.buffer.byteLength > memoryBytes + MEMORY_BYTES_BESIDE) memory = undefined;
     task.progress?.close();
     task.cancel?.close();
+  }
+}
+
+/** For what blob-worker.ts cannot make a piece at a time. */
+function blobsResult(request: BlobAggregation): ComputeResult {
+  const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes, results });
+  try {
+    const made = aggregateWholeBlobs(request, {
+      folder: blobFolder ?? "",
+      records,
+      intake: createClientIntake(records),
+      readBlob: blobReader(blobFolder),
+      monotonicMs: systemClock.monotonicMs,
+    });
+    return { type: "done", body: new TextEncoder().encode(JSON.stringify(made)) };
+  } catch (thrown) {
+    return failure(thrown);
+  } finally {
+    records.close();
   }
 }
 

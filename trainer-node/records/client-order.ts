@@ -5,7 +5,11 @@ import type { OpenRecords } from "./client-records.ts";
  * ordered by what they sent: by the first numbers of their tensors, which almost always differ, else by the SHA-256 of all, then by the
  * numbers that came with them. Two that are equal in all of that cannot be told apart by a sum either.
  */
-export function clientOrder(records: OpenRecords, clients: readonly number[], numbersOf: (client: number) => readonly number[]): number[] {
+export function clientOrder(
+  records: Pick<OpenRecords, "prefix" | "digest">,
+  clients: readonly number[],
+  numbersOf: (client: number) => readonly number[],
+): number[] {
   const digests = new Map<number, string>();
   const digestOf = (client: number): string => {
     const digest = digests.get(client) ?? records.digest(client);

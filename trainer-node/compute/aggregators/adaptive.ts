@@ -23,6 +23,7 @@ export function adaptiveAggregator(
     settings: { ...SETTINGS, ...own.settings },
     base: "required",
     usesWeights: true,
+    columnwise: true,
     slots: ["first", "second"],
     run: (input) => {
       const { vectors, weights, settings, state } = input;

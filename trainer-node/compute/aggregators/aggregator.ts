@@ -10,6 +10,11 @@ export interface Aggregator {
   /** Whether it steps from the current global model. */
   readonly base: "required" | "optional" | "unused";
   readonly usesWeights: boolean;
+  /**
+   * Every number of the result depends on the same number of the clients, of the base and of the state alone: so it can be made a
+   * piece of the model at a time, and its verdicts are the same for every piece.
+   */
+  readonly columnwise?: true;
   /** Models it keeps between rounds, by name. */
   readonly slots: readonly string[];
   run(input: AggregatorInput): AggregatorOutput;

@@ -16,6 +16,7 @@ export const fedasync: Aggregator = {
   },
   base: "required",
   usesWeights: false,
+  columnwise: true,
   ...NO_STATE,
   run: (input) => {
     const { vectors, settings } = input;

@@ -12,6 +12,7 @@ export const fedavgm: Aggregator = {
   },
   base: "required",
   usesWeights: true,
+  columnwise: true,
   slots: ["velocity"],
   run: (input) => {
     const { vectors, weights, settings, state } = input;

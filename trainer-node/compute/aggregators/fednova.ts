@@ -8,6 +8,7 @@ export const fednova: Aggregator = {
   settings: { steps: { type: "list", above: 0, about: "local steps τ_i of each client" } },
   base: "required",
   usesWeights: true,
+  columnwise: true,
   ...NO_STATE,
   run: (input) => {
     const steps = input.settings.list("steps");

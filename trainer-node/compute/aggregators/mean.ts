@@ -8,6 +8,7 @@ export const mean: Aggregator = {
   settings: {},
   base: "unused",
   usesWeights: true,
+  columnwise: true,
   ...NO_STATE,
   run: ({ vectors, weights }) => ({ model: weightedMean(vectors, weights) }),
 };

@@ -8,6 +8,7 @@ export const median: Aggregator = {
   settings: {},
   base: "unused",
   usesWeights: false,
+  columnwise: true,
   ...NO_STATE,
   run: ({ vectors }) => ({
     model: vectors.reduceSorted(meanOfRows(Math.floor((vectors.count - 1) / 2), Math.floor(vectors.count / 2))),

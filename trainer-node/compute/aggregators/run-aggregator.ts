@@ -1,6 +1,6 @@
 import { difference, type Model } from "../clients/model.ts";
 import { alignTo, type ClientRecords, type Segment } from "../clients/segments.ts";
-import { createVectors, type Vectors } from "../clients/vectors.ts";
+import { createVectors, type Profile } from "../clients/vectors.ts";
 import { InputProblem } from "../problem.ts";
 import { type Floats, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
 import type { Aggregator, Verdict } from "./aggregator.ts";
@@ -35,6 +35,20 @@ export interface Aggregation {
 
 /** Runs a strategy over records that already agree in shape and type and hold finite numbers. */
 export function runAggregator(input: AggregationInput): Aggregation {
+  const { tensors, state, verdicts, profile } = runPiece(input);
+  return { tensors, state, reports: reportsOf(input.order, verdicts, profile) };
+}
+
+/** What a strategy makes of the whole, or of a piece of it where it is columnwise: the profiles of pieces are to be added. */
+export interface Piece {
+  readonly tensors: Tensor[];
+  readonly state: Tensor[] | undefined;
+  /** In the order of the clients. */
+  readonly verdicts: readonly Verdict[];
+  readonly profile: Profile;
+}
+
+export function runPiece(input: AggregationInput): Piece {
   const { aggregator, records, order } = input;
   const floats = records.segments.filter((segment) => segment.float);
   const settings = readSettings(aggregator.settings, input.settings, order);
@@ -43,9 +57,9 @@ export function runAggregator(input: AggregationInput): Aggregation {
   const vectors = createVectors(records, order);
   const names = floats.map((segment) => segment.name);
   const result = aggregator.run({ vectors, weights, base, names, state: readState(input, floats), settings });
-  const { updates, stepSquared } = describe(vectors, result.model, base);
+  const profile = vectors.profile(base, base ? difference(result.model, base, records.results.take) : result.model);
   // No sum of squares is finite where one term is not, so the result need not be read again to know that it is.
-  if (!Number.isFinite(stepSquared)) refuseOverflow(result.model, names);
+  if (!Number.isFinite(profile.stepSquared)) refuseOverflow(result.model, names);
   const verdicts =
     result.verdicts ?? weights.map((weight): Verdict => (weight > 0 ? { accepted: true } : { accepted: false, reason: "WEIGHT_ZERO" }));
   const accepted = order.filter((_, client) => verdicts[client]?.accepted);
@@ -56,29 +70,25 @@ export function runAggregator(input: AggregationInput): Aggregation {
       return maximumOf(records, segment, accepted.length > 0 ? accepted : order);
     }),
     state: result.state && writeState(result.state, floats),
-    reports: new Map(
-      updates.map((report, client) => [
-        order[client] as number,
-        { ...report, ...verdicts[client], accepted: verdicts[client]?.accepted ?? true },
-      ]),
-    ),
+    verdicts,
+    profile,
   };
 }
 
-/** Norm and cosine of every client's update, in one more pass over the records. */
-function describe(
-  vectors: Vectors,
-  model: Model,
-  base: Model | undefined,
-): { updates: { norm: number; cosine: number | null }[]; stepSquared: number } {
-  const step = base ? difference(model, base) : model;
-  const { squared, dots, stepSquared, originDot } = vectors.profile(base, step);
-  const updates = [...dots].map((dot, client) => {
-    const norm = Math.sqrt(squared[client] as number);
-    const cosine = (dot - originDot) / (norm * Math.sqrt(stepSquared));
-    return { norm, cosine: Number.isFinite(cosine) ? Math.max(-1, Math.min(1, cosine)) : null };
-  });
-  return { updates, stepSquared };
+/** Norm and cosine of every client's update, and what became of it; by record. */
+export function reportsOf(
+  order: readonly number[],
+  verdicts: readonly Verdict[],
+  { squared, dots, stepSquared, originDot }: Profile,
+): Map<number, ClientReport> {
+  return new Map(
+    order.map((record, client) => {
+      const norm = Math.sqrt(squared[client] as number);
+      const cosine = ((dots[client] as number) - originDot) / (norm * Math.sqrt(stepSquared));
+      const shown = Number.isFinite(cosine) ? Math.max(-1, Math.min(1, cosine)) : null;
+      return [record, { norm, cosine: shown, ...verdicts[client], accepted: verdicts[client]?.accepted ?? true }];
+    }),
+  );
 }
 
 function readBase({ aggregator, base, records }: AggregationInput, floats: readonly Segment[]): Model | undefined {

@@ -9,6 +9,7 @@ export const trimmedMean: Aggregator = {
   settings: { beta: { type: "number", min: 0, below: 0.5, default: 0.2, about: "share cut off at each end" } },
   base: "unused",
   usesWeights: false,
+  columnwise: true,
   ...NO_STATE,
   run: ({ vectors, settings }) => {
     const cut = Math.floor(settings.number("beta") * vectors.count);

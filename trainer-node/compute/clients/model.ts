@@ -1,4 +1,5 @@
 import type { Floats } from "../tensor.ts";
+import type { ResultArrays } from "./result-arrays.ts";
 
 /** The float tensors of one model, in the order of their segments. */
 export type Model = readonly Floats[];
@@ -19,14 +20,18 @@ export function mapModels(
   });
 }
 
-/** left - right. */
-export function difference(left: Model, right: Model): Floats[] {
+/** left - right, in memory that is new or that `take` gives. */
+export function difference(left: Model, right: Model, take: ResultArrays["take"] = newArray): Floats[] {
   return left.map((values, segment) => {
     const others = right[segment] as Floats;
-    const out = values instanceof Float32Array ? new Float32Array(values.length) : new Float64Array(values.length);
+    const out = take(values.length, values.BYTES_PER_ELEMENT);
     for (let index = 0; index < out.length; index++) out[index] = (values[index] as number) - (others[index] as number);
     return out;
   });
+}
+
+function newArray(length: number, elementBytes: number): Floats {
+  return elementBytes === 4 ? new Float32Array(length) : new Float64Array(length);
 }
 
 export function dotModels(left: Model, right: Model): number {

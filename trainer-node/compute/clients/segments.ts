@@ -1,5 +1,5 @@
 import type { KernelMemory } from "../kernels/kernel-memory.ts";
-import { ELEMENT_BYTES, type FloatType, type IntegerType, isFloat, sameShape, type Tensor } from "../tensor.ts";
+import { ELEMENT_BYTES, type FloatType, type IntegerType, isFloat, sameShape, type Tensor, type TensorHeader } from "../tensor.ts";
 import type { ResultArrays } from "./result-arrays.ts";
 
 /** One tensor of a model as every client has it, and where its elements lie in a client's record. */
@@ -28,12 +28,12 @@ export function layoutOf(tensors: readonly Tensor[]): { segments: Segment[]; rec
 }
 
 /** The tensors in the order of the segments, or what of them does not agree. Order does not count, names do. */
-export function alignTo(
-  segments: readonly Segment[],
-  tensors: readonly Tensor[],
-): Tensor[] | { kind: "SHAPE_MISMATCH" | "DTYPE_MISMATCH"; tensor: string; message: string } {
+export function alignTo<Header extends TensorHeader>(
+  segments: readonly TensorHeader[],
+  tensors: readonly Header[],
+): Header[] | { kind: "SHAPE_MISMATCH" | "DTYPE_MISMATCH"; tensor: string; message: string } {
   const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
-  const aligned: Tensor[] = [];
+  const aligned: Header[] = [];
   for (const { name, dtype, shape } of segments) {
     const tensor = byName.get(name);
     byName.delete(name);

@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { call, newTenant } from "../../test/helpers/api.ts";
+import { federationWhen } from "../../test/helpers/federations.ts";
+import { startSystem } from "../../test/helpers/system.ts";
+import { containerOf } from "./training-figures.ts";
+
+/** As `make run` starts the coordinator: code that is compiled already needs no compiler in memory. */
+const compiled = join(import.meta.dirname, "../../.cache/compiled");
+
+export interface RoundFigures {
+  /** Of the second round, whose participants are sent a model too. */
+  readonly seconds: number;
+  /** Of the coordinator's process, all of it, over both rounds. */
+  readonly peakBytes: number;
+  readonly restBytes: number;
+}
+
+/** Two whole rounds through a real coordinator, with participants that answer at once: what is left is the coordinator's own. */
+export async function coordinatorRound({ clients, length }: { clients: number; length: number }): Promise<RoundFigures> {
+  const system = await startSystem({
+    coordinator: true,
+    env: { LOG_LEVEL: "warn", COORDINATOR_POLL_MS: "50", NODE_COMPILE_CACHE: compiled, NODE_OPTIONS: "--max-semi-space-size=1" },
+  });
+  const crowd = await answerAtOnce(length);
+  try {
+    const pid = system.coordinator?.pid ?? 0;
+    const restBytes = peakBytes(pid);
+    const { token } = await newTenant(system, { name: "bench" });
+    const { body } = await call(system.url, "POST", "/training/federations", {
+      token,
+      body: {
+        task: "softmax",
+        rounds: 2,
+        minResults: clients,
+        eval: { mode: "none" },
+        participants: Array.from({ length: clients }, (_, index) => ({ url: `${crowd.url}/${index}` })),
+      },
+    });
+    const { id } = body.federation;
+    const federation = await federationWhen(system, { token, id, withinMs: 300_000 });
+    if (federation.state !== "completed") throw new Error(`the federation ${federation.state}: ${JSON.stringify(federation.failure)}`);
+    const { body: rounds } = await call(system.url, "GET", `/training/federations/${id}/rounds`, { token });
+    const { openedAt, committedAt } = rounds.data[1];
+    return { seconds: (Date.parse(committedAt) - Date.parse(openedAt)) / 1000, peakBytes: peakBytes(pid), restBytes };
+  } finally {
+    crowd.close();
+    await system.stop();
+  }
+}
+
+/** Every path is a participant of its own, whose update differs from the others' in one number. */
+async function answerAtOnce(length: number): Promise<{ url: string; close(): void }> {
+  const container = Buffer.from(containerOf(1, length));
+  const server = createServer((request, response) => void answer(container, request, response)).listen(0, "127.0.0.1");
+  await new Promise((listening) => server.once("listening", listening));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => void server.close() };
+}
+
+async function answer(container: Buffer, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.method === "GET") return void response.end(JSON.stringify({ formats: ["safetensors"] }));
+  for await (const _chunk of request);
+  const who = Number(/^\/(\d+)/.exec(request.url ?? "")?.[1] ?? 0);
+  const last = Buffer.alloc(4);
+  last.writeFloatLE(who / 7);
+  const body = [container.subarray(0, -4), last] as const;
+  response.setHeader("content-type", "application/octet-stream");
+  response.setHeader("content-length", String(container.byteLength));
+  response.setHeader("x-result", JSON.stringify({ num_samples: who + 1 }));
+  for (const part of body) response.write(part);
+  response.end();
+}
+
+/** Of the process alone; what it was at most since it began. */
+function peakBytes(pid: number): number {
+  const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
+/** The row of `make bench-training`. */
+export async function printCoordinatorRound(print: (what: string, value: number, aim: string) => void, length: number): Promise<void> {
+  const clients = 10;
+  const { seconds, peakBytes: peak, restBytes } = await coordinatorRound({ clients, length });
+  const bound = 3 * length * 4 + 80e6;
+  print(`coordinator, a round of ${clients} x ${length}: its whole peak memory over three models and 80 MB`, peak / bound, "at most 1");
+  print("  the same in megabytes", peak / 1e6, "");
+  print("  of which it had before its first round, in megabytes", restBytes / 1e6, "");
+  print("  seconds from opening the round to its commit, participants answering at once", seconds, "at most 3 on an idle machine");
+}

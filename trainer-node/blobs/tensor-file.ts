@@ -1,0 +1,49 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { looksLikeSafetensors, type PlacedTensor, safetensorsHeadBytes, safetensorsLayout } from "../codec/safetensors.ts";
+import { ELEMENT_BYTES, elementCount } from "../compute/tensor.ts";
+
+/** A safetensors file whose numbers stay on disk until they are asked for. It is not held open: there may be thousands of them. */
+export interface TensorFile {
+  readonly tensors: readonly PlacedTensor[];
+  /** Opens the file for as long as `work` reads from it. */
+  open<Result>(work: (read: ReadBytes, fileBytes: number) => Result): Result;
+}
+
+/** Fills the target from a position of the file on. */
+export type ReadBytes = (position: number, target: Uint8Array) => void;
+
+const FIRST_BYTES = 9;
+
+/** Undefined for a file of another format. Throws InputProblem for one that is damaged. */
+export function openTensorFile(path: string): TensorFile | undefined {
+  const open: TensorFile["open"] = (work) => {
+    const file = openSync(path, "r");
+    try {
+      return work((position, target) => readInto(file, position, target), fstatSync(file).size);
+    } finally {
+      closeSync(file);
+    }
+  };
+  const tensors = open((read, bytes) => {
+    if (bytes < FIRST_BYTES) return undefined;
+    const first = new Uint8Array(FIRST_BYTES);
+    read(0, first);
+    if (!looksLikeSafetensors(first, bytes)) return undefined;
+    const head = new Uint8Array(safetensorsHeadBytes(first));
+    read(0, head);
+    return safetensorsLayout(head, bytes);
+  });
+  return tensors?.every(isWhole) ? { tensors, open } : undefined;
+}
+
+function isWhole({ name, dtype, shape, start, end }: PlacedTensor): boolean {
+  return elementCount(shape, name) * ELEMENT_BYTES[dtype] === end - start;
+}
+
+function readInto(file: number, position: number, target: Uint8Array): void {
+  for (let done = 0; done < target.byteLength; ) {
+    const read = readSync(file, target, done, target.byteLength - done, position + done);
+    if (read === 0) throw new Error("the blob ended too soon");
+    done += read;
+  }
+}

@@ -1,0 +1,54 @@
+import { createHash, randomUUID } from "node:crypto";
+import { closeSync, fdatasyncSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { planSafetensors } from "../codec/safetensors.ts";
+import { ELEMENT_BYTES, type Tensor, type TensorHeader, tensorBytes } from "../compute/tensor.ts";
+
+/** A safetensors blob that is written piece by piece, and has its name once it is whole. */
+export interface TensorWriter {
+  /** Elements of one tensor, from one of them on. */
+  write(piece: Tensor, start: number): void;
+  /** On disk, under its SHA-256; or only the SHA-256 where nobody shall keep it. */
+  finish(options: { keep: boolean }): string;
+  /** Leaves nothing of what is not finished. */
+  close(): void;
+}
+
+const HASH_STEP_BYTES = 2 ** 20;
+
+export function createTensorWriter(folder: string, tensors: readonly TensorHeader[]): TensorWriter {
+  const { head, places, bytes } = planSafetensors(tensors);
+  const partial = join(folder, `.partial-${randomUUID()}`);
+  const file = openSync(partial, "wx+", 0o600);
+  let open = true;
+  const put = (position: number, data: Uint8Array): void => {
+    for (let done = 0; done < data.byteLength; ) done += writeSync(file, data, done, data.byteLength - done, position + done);
+  };
+  put(0, head);
+  return {
+    write: (piece, start) => put((places.get(piece.name) ?? 0) + start * ELEMENT_BYTES[piece.dtype], tensorBytes(piece)),
+    finish: ({ keep }) => {
+      if (keep) fdatasyncSync(file);
+      const sha256 = hashOf(file, bytes);
+      if (keep) renameSync(partial, join(folder, sha256));
+      return sha256;
+    },
+    close: () => {
+      if (open) closeSync(file);
+      open = false;
+      rmSync(partial, { force: true });
+    },
+  };
+}
+
+function hashOf(file: number, bytes: number): string {
+  const hash = createHash("sha256");
+  const step = new Uint8Array(Math.min(HASH_STEP_BYTES, bytes));
+  for (let at = 0; at < bytes; ) {
+    const read = readSync(file, step, 0, step.byteLength, at);
+    if (read === 0) throw new Error("the blob ended too soon");
+    hash.update(step.subarray(0, read));
+    at += read;
+  }
+  return hash.digest("hex");
+}

@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type AggregateContext, aggregate } from "./aggregate.ts";
+import type { BlobAggregation, BlobAggregationResult } from "./aggregate-blobs.ts";
+import { sha256 } from "./answer.ts";
+
+/** The same by `/aggregate` itself, for what cannot be made a piece of the model at a time: its result is whole in memory once. */
+export function aggregateWholeBlobs(request: BlobAggregation, context: AggregateContext & { folder: string }): BlobAggregationResult {
+  const { updates, strategy, base, state, keep } = request;
+  const answer = aggregate(
+    {
+      parameters_refs: updates.map(({ hash }) => `sha256:${hash}`),
+      weights: updates.map(({ weight }) => weight),
+      client_ids: updates.map(({ id }) => id),
+      strategy,
+      on_invalid: "drop",
+      ...(base === "" ? {} : { base_ref: `sha256:${base}` }),
+      ...(state === "" ? {} : { state: context.readBlob(state) }),
+    },
+    context,
+  );
+  const put = (bytes: Uint8Array): string => (keep ? keepBlob(context.folder, bytes) : sha256(bytes));
+  return {
+    parameters: put(answer.parameters ?? new Uint8Array(0)),
+    state: answer.state && put(answer.state),
+    clients: answer.fields["clients"] as BlobAggregationResult["clients"],
+  };
+}
+
+/** On disk before it has its name. */
+function keepBlob(folder: string, bytes: Uint8Array): string {
+  const name = sha256(bytes);
+  const partial = join(folder, `.partial-${randomUUID()}`);
+  try {
+    writeFileSync(partial, bytes, { mode: 0o600, flush: true });
+    renameSync(partial, join(folder, name));
+    return name;
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
