@@ -24,6 +24,12 @@ const committed = (round: number, accuracy: number) => ({
   openedAt: "2026-11-15T09:00:00.000Z",
   committedAt: "2026-11-15T09:00:01.500Z",
 });
+const replayedRound = (round: number, original: number, replayed: number) => ({
+  round,
+  parameters: "ab".repeat(32),
+  original: { accuracy: original, loss: null },
+  replayed: { accuracy: replayed, loss: null },
+});
 const open = { round: 2, state: "training", participants: [participant("accepted"), participant("selected"), participant("selected")] };
 const federation = (state: string, head: number) => ({
   id: "fed_1",
@@ -55,7 +61,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     ? { data: script.rounds, meta: { page: 1, pageSize: 100, total: script.rounds.length, totalPages: 1 } }
     : path.includes("/verify")
       ? { ok: false, rounds: 2, remade: 1, firstBad: { round: 2, reason: "its hash is not that of its content" } }
-      : { federation: script.federation, joinTokens: [] };
+      : path.includes("/replays")
+        ? { strategy: { name: "median" }, rounds: [replayedRound(1, 0.125, 0.5), replayedRound(2, 0.1, 0.875)] }
+        : { federation: script.federation, joinTokens: [] };
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(found));
 }
@@ -116,6 +124,19 @@ test("rounds --follow in a pipe: every event once, a line of JSON each", async (
   ]);
 });
 
+test("replay shows both curves", async () => {
+  const { exit, out } = await gw("train replay fed_1 --strategy median --table", true);
+  expect(exit).toBe(0);
+  expect(out.split("\n")).toEqual([
+    "           original    median",
+    "round   1    12.5 %    50.0 %",
+    "round   2    10.0 %    87.5 %",
+    "original  █▁  10.0 %",
+    "median    ▁█  87.5 %",
+    "",
+  ]);
+});
+
 test("a federation that failed ends the command with its reason, and a history that is wrong with 1", async () => {
   script = { federation: { ...federation("failed", 0), failure: { code: "NO_QUORUM", message: "has 1 of 2" } }, rounds: [] };
   const failed = await gw("train rounds fed_1 --follow --table");
@@ -136,6 +157,12 @@ test.each([
     "POST",
     "/training/federations/fed_1/publish",
     '{"model":"digits","pricing":{"input":1000000000}}',
+  ],
+  [
+    'train replay fed_1 --strategy trimmed_mean --settings {"beta":0.3} --rounds 2',
+    "POST",
+    "/training/federations/fed_1/replays",
+    '{"strategy":{"beta":0.3,"name":"trimmed_mean"},"rounds":2}',
   ],
   ["train versions fed_1 --model digits", "GET", "/training/federations/fed_1/versions?model=digits", ""],
   [

@@ -10,6 +10,7 @@ import { type Column, valueAt } from "../output/values.ts";
 import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { createFields, readFederation } from "./train-create.ts";
+import { replay } from "./train-replay.ts";
 import { publishedView, publishFields, trainedModels, versionColumns } from "./trained-models.ts";
 
 const columns: readonly Column[] = [
@@ -139,6 +140,7 @@ const operations: readonly OperationSpec[] = [
       });
     },
   },
+  replay,
   {
     name: "publish",
     summary: "Make a trained version a model of the gateway",

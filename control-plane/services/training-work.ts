@@ -26,7 +26,8 @@ type WorkMethod =
   | "setPhase"
   | "commitRound"
   | "endFederation"
-  | "getHistory";
+  | "getHistory"
+  | "getWork";
 
 /** What coordinators ask. Every write is one transaction that begins with a look at the claim. */
 export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
@@ -75,6 +76,12 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
         endFederation(tx, { federation, outcome: { state, ...(failure ? { failure } : {}) } }, now),
       );
       return {};
+    },
+
+    async getWork({ federationId }) {
+      const found = await store.get("federations", federationId);
+      if (!found) throw new AppError("NOT_FOUND", "There is no such federation.");
+      return { federation: federationMessage(found, secrets) };
     },
 
     async getHistory({ federationId, after, limit }) {

@@ -22,6 +22,7 @@ export function federationOperations(deps: EdgeDeps): Operation[] {
     change(deps, "resume", "Go on where it was paused"),
     change(deps, "stop", "Stop for good; what was set aside for the open round is given back"),
     verify(deps),
+    replay(deps),
   ];
 }
 
@@ -163,5 +164,25 @@ const verify = ({ control, config }: EdgeDeps) =>
       await control.training.getFederation(params, read);
       const { ok, rounds, remade, firstBad } = await connectCoordinator(config.coordinatorUrl).verify(params.id, read);
       return { ok, rounds, remade, firstBad };
+    },
+  });
+
+const replay = ({ control, config }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: `${path}/:id/replays`,
+    summary: "Time travel: make its rounds again from their stored updates with another strategy, and compare; nothing of it is changed",
+    tag,
+    auth: "user",
+    apiKey: true,
+    params: idParams,
+    body: schemas.replayBody,
+    status: 200,
+    answer: schemas.replayAnswer,
+    handler: async ({ params, body }, call) => {
+      const read = call.read(DEADLINE_MS.verify);
+      await control.training.getFederation(params, read);
+      const { strategy, rounds } = await connectCoordinator(config.coordinatorUrl).replay(params.id, body, read);
+      return { strategy: { ...strategy, name: String(strategy["name"]) }, rounds };
     },
   });

@@ -186,3 +186,17 @@ export const verifyAnswer = z.object({
   remade: z.int(),
   firstBad: z.object({ round: z.int(), reason: z.string() }).nullable(),
 });
+
+export const replayBody = z.object({
+  /** The strategy to make the rounds again with, by name or with its settings. */
+  strategy: federationSettingsFields.strategy,
+  /** The first so many rounds; all that are committed where absent. */
+  rounds: z.int32().min(1, "must be at least 1").optional(),
+});
+
+const score = z.object({ accuracy: z.number().nullable(), loss: z.number().nullable() });
+
+export const replayAnswer = z.object({
+  strategy: z.looseObject({ name: z.string() }),
+  rounds: z.array(z.object({ round: z.int(), parameters: z.string(), original: score, replayed: score })),
+});

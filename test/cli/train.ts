@@ -19,6 +19,8 @@ export function trainTests(world: () => { session: Session; system: System }): v
     ]);
     expect(followed.out.match(/committed {2}2 of 2 updates/g)).toHaveLength(ROUNDS);
     expect(await json(`train verify ${federation.id}`)).toMatchObject({ ok: true, rounds: ROUNDS, firstBad: null });
+    const replayed = await json(`train replay ${federation.id} --strategy median`);
+    expect(replayed.rounds.map(({ original }: { original: { accuracy: number } }) => original.accuracy)).toHaveLength(ROUNDS);
     expect((await json("train list")).data[0]).toMatchObject({ id: federation.id, state: "completed" });
     expect((await json(`train publish ${federation.id} --model rivers`)).version.version).toBe(1);
     expect((await json(`train versions ${federation.id} --model rivers`)).data).toHaveLength(1);

@@ -74,6 +74,42 @@ test("two nodes train together: rounds run, pay, stream what happens, and can be
   expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: false, firstBad: { round: 2 } });
 });
 
+test("time travel: the stored updates under another strategy, evaluated on the held-out data, and nothing of the record changed", async () => {
+  const third = await startTrainer();
+  nodes.push(third);
+  const poisoned = { name: "digits", classes: [3], partition: { scheme: "iid", index: 0, of: 3 } };
+  const id = await create({
+    strategy: "mean",
+    participants: [
+      { url: nodes[0]?.url },
+      { url: nodes[1]?.url },
+      // Knows one digit only, and is sure of it.
+      { url: third.url, dataset: poisoned },
+    ],
+  });
+  await federationWhen(system, { token: tenant.token, id });
+  const before = (await ask("GET", `/${id}/rounds`)).body;
+  const median = await ask("POST", `/${id}/replays`, { strategy: "median" });
+  expect(median.status).toBe(200);
+  expect(median.body.rounds.map(({ original }: { original: { accuracy: number } }) => original.accuracy)).toEqual(
+    before.data.map(({ accuracy }: { accuracy: number }) => accuracy),
+  );
+  for (const { replayed, parameters } of median.body.rounds) {
+    expect(replayed.accuracy).toBeGreaterThan(0.5);
+    expect(before.data.map((round: { parameters: string }) => round.parameters)).not.toContain(parameters);
+  }
+  // Under its own strategy the past comes out as it was, byte for byte.
+  const same = await ask("POST", `/${id}/replays`, { strategy: { name: "mean" }, rounds: 2 });
+  expect(same.body.rounds.map(({ parameters }: { parameters: string }) => parameters)).toEqual(
+    before.data.slice(0, 2).map((round: { parameters: string }) => round.parameters),
+  );
+  expect((await ask("GET", `/${id}/rounds`)).body).toEqual(before);
+  expect((await ask("POST", `/${id}/replays`, { strategy: "magic" })).status).toBe(400);
+  const refused = await ask("POST", `/${id}/replays`, { strategy: { name: "krum", f: 2 } });
+  expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 400, code: "VALIDATION_ERROR" });
+  expect((await ask("POST", `/${id}/replays`, { strategy: "median" }, other.token)).status).toBe(404);
+});
+
 test("a federation is its team's: a key opens it, and another tenant does not know of it", async () => {
   const created = await call(system.url, "POST", "/training/federations", {
     key: tenant.key,

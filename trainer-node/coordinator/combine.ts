@@ -82,7 +82,7 @@ function asFailure(thrown: unknown, round: number): unknown {
 }
 
 /** By samples where everybody said how many, else all alike: nobody's silence shall make him small or large. */
-function weigh(accepted: readonly RoundParticipant[], isPrivate: boolean): Weighed[] {
+export function weigh(accepted: readonly RoundParticipant[], isPrivate: boolean): Weighed[] {
   const areCounted = !isPrivate && accepted.every(({ samples }) => samples !== undefined && samples > 0n);
   return accepted.map(({ participantId: id, updateBlob: hash, samples, baseRound }) => ({
     id,
@@ -93,7 +93,11 @@ function weigh(accepted: readonly RoundParticipant[], isPrivate: boolean): Weigh
 }
 
 /** The strategy as this round runs it. It is in the record, so that whoever makes the round again makes the same. */
-function appliedStrategy({ settings, federation }: FederationRun, updates: readonly Weighed[], round: number): Record<string, unknown> {
+export function appliedStrategy(
+  { settings, federation }: Pick<FederationRun, "settings" | "federation">,
+  updates: readonly Weighed[],
+  round: number,
+): Record<string, unknown> {
   const { dp } = settings;
   // Only the mean of bounded updates has a known sensitivity.
   if (dp?.mode === "central") return { name: "norm_clip", clip_norm: dp.clipNorm };

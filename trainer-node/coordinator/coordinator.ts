@@ -3,7 +3,7 @@ import { newId } from "../../common/ids.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, type TrainingClient } from "./control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
-import { joinAddress } from "./joined-work.ts";
+import { membersOf } from "./joined-work.ts";
 import { runFederation } from "./run-federation.ts";
 
 export interface CoordinatorOptions {
@@ -60,13 +60,11 @@ async function workOn(
   const control = bindControl(options.client, { ...bound, signal });
   const renewing = renewUntil(deps, { control, leaseMs: options.leaseMs, signal, lose: () => lost.abort(new ClaimLost()) });
   try {
-    // A place that is taken with a token has no address: its participant asks for its work.
-    const members = federation.participants.map((one) => (one.url === "" ? { ...one, url: joinAddress(federation.id, one.id) } : one));
     const run: FederationRun = {
       deps,
       control,
       settings: settingsOf(federation),
-      members,
+      members: membersOf(federation),
       signal,
       federation,
     };

@@ -4,8 +4,11 @@ import { ParticipantProblem } from "./participant-problem.ts";
 import type { Evaluation } from "./participants.ts";
 import { ownDataset } from "./train-task.ts";
 
+/** Of a federation, what asking its participants about a model needs; it need not be worked on. */
+type Evaluator = Omit<FederationRun, "control">;
+
 /** How good a model is, on held-out data or over all sites; undefined where nobody could say. */
-export async function evaluateModel(run: FederationRun, model: string, name: string): Promise<Evaluation | undefined> {
+export async function evaluateModel(run: Evaluator, model: string, name: string): Promise<Evaluation | undefined> {
   const { settings, members } = run;
   if (settings.eval.mode === "none") return undefined;
   if (settings.eval.mode === "sites") return acrossSites(run, model, name);
@@ -19,7 +22,7 @@ export async function evaluateModel(run: FederationRun, model: string, name: str
 }
 
 /** The whole of the task's data, of which nodes hold the test half back; or what was named for it. */
-function heldOut({ settings }: FederationRun): unknown {
+function heldOut({ settings }: Evaluator): unknown {
   if (settings.eval.dataset !== undefined) return settings.eval.dataset;
   const { dataset } = settings.task;
   if (typeof dataset !== "object" || dataset === null || Array.isArray(dataset)) return dataset;
@@ -28,7 +31,7 @@ function heldOut({ settings }: FederationRun): unknown {
 }
 
 /** Every site on its own data, weighed by how much of it there is. */
-async function acrossSites(run: FederationRun, model: string, name: string): Promise<Evaluation | undefined> {
+async function acrossSites(run: Evaluator, model: string, name: string): Promise<Evaluation | undefined> {
   const asked = await Promise.all(
     run.members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })),
   );
@@ -48,7 +51,7 @@ async function acrossSites(run: FederationRun, model: string, name: string): Pro
 }
 
 async function ask(
-  run: FederationRun,
+  run: Evaluator,
   { participant, model, name, dataset }: { participant: Participant; model: string; name: string; dataset: unknown },
 ): Promise<Evaluation | undefined> {
   const { deps, settings, signal } = run;

@@ -5,20 +5,25 @@ import type { Logger } from "../../common/logger.ts";
 import { TrainerError } from "../errors.ts";
 import { errorResponse } from "../http/error-response.ts";
 import { onlyMethods } from "../http/methods.ts";
+import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import { joinedRoutes } from "./joined-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
+import { type Replay, type ReplayRequest, replayRequest } from "./replay.ts";
 import type { Verification } from "./verify.ts";
 
 export interface CoordinatorDoors {
   readonly blobs: BlobFolder;
   readonly work: JoinedWork;
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
+  replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
   readonly logger: Logger;
 }
 
+const REPLAY_BYTES_MAX = 64 * 1024;
+
 /** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
-export function createCoordinatorApp({ blobs, work, verify, logger }: CoordinatorDoors): Express {
+export function createCoordinatorApp({ blobs, work, verify, replay, logger }: CoordinatorDoors): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -29,6 +34,12 @@ export function createCoordinatorApp({ blobs, work, verify, logger }: Coordinato
     const left = new AbortController();
     response.once("close", () => left.abort());
     response.json(await verify(String(request.params["id"]), left.signal));
+  });
+  app.post("/v1/federations/:id/replays", express.json({ limit: REPLAY_BYTES_MAX }), async (request, response) => {
+    const left = new AbortController();
+    response.once("close", () => left.abort());
+    const wanted = parseWith(replayRequest, request.body, "body");
+    response.json(await replay(String(request.params["id"]), wanted, left.signal));
   });
   app.use(joinedRoutes({ work, blobs }));
   app.use((request) => {

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
+import type { Federation, Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import type { Evaluation, Participants, ParticipantTask, TrainedUpdate } from "./participants.ts";
@@ -35,8 +36,13 @@ const SCHEME = "join:";
 const AWAY_MS = 60_000;
 
 /** How a place that is taken with a join token is named in place of an address. */
-export const joinAddress = (federationId: string, participantId: string): string => `${SCHEME}${federationId}/${participantId}`;
+const joinAddress = (federationId: string, participantId: string): string => `${SCHEME}${federationId}/${participantId}`;
 export const isJoinAddress = (url: string): boolean => url.startsWith(SCHEME);
+
+/** Those of a federation as they are called. A place that is taken with a token has no address: its participant asks for its work. */
+export function membersOf({ id, participants }: Federation): Participant[] {
+  return participants.map((one) => (one.url === "" ? { ...one, url: joinAddress(id, one.id) } : one));
+}
 
 interface Pending {
   readonly task: JoinedTask;

@@ -13,6 +13,7 @@ import { createCoordinatorApp } from "./http.ts";
 import { createJoinedWork, eitherWay } from "./joined-work.ts";
 import { createNodeCalls } from "./node-call.ts";
 import { createParticipants } from "./participants.ts";
+import { replayFederation } from "./replay.ts";
 import { createSecureTools } from "./secure/unmasking.ts";
 import { verifyFederation } from "./verify.ts";
 
@@ -34,6 +35,7 @@ await runMain("tributary coordinator", async () => {
     blobs,
     work,
     logger,
+    replay: (federationId, request, signal) => replayFederation(deps, { client, federationId, request, signal }),
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
   const server = await startServer(app, { host: config.host, port: config.port, clock });

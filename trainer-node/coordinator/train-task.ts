@@ -25,7 +25,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
   };
 }
 
-export function ownDataset({ federation, settings }: FederationRun, participant: Participant): unknown {
+export function ownDataset({ federation, settings }: Pick<FederationRun, "federation" | "settings">, participant: Participant): unknown {
   const index = federation.participants.findIndex(({ id }) => id === participant.id);
   return datasetOf(participant, { shared: settings.task.dataset, index, of: federation.participants.length });
 }

@@ -86,7 +86,7 @@ async function missingPart(record: RoundRecord, isWhole: IsWhole): Promise<strin
   return undefined;
 }
 
-async function allRounds(client: TrainingClient, federationId: string, signal: AbortSignal): Promise<Round[]> {
+export async function allRounds(client: TrainingClient, federationId: string, signal: AbortSignal): Promise<Round[]> {
   const rounds: Round[] = [];
   for (;;) {
     const after = rounds.at(-1)?.round ?? 0;
