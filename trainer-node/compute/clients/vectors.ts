@@ -43,8 +43,9 @@ export type SortedReduce = (rows: Floats, stride: number, out: Floats) => void;
 /** Rows of one block together: about what a second-level cache holds, but never so little that reading from disk is all seeks. */
 const BLOCK_BYTES = 2 ** 20;
 const BLOCK_ELEMENTS = { min: 1024, max: 16_384 } as const;
-/** Columns at a time of a sum over rows that stay where they are: its float64 sums fit a first-level cache. */
-const SUM_ELEMENTS = 4096;
+/** Columns at a time of a sum over rows that stay where they are: its float64 sums fit a second-level cache, and rows are read in long runs. */
+const SUM_ELEMENTS = 16_384;
+
 export function createVectors(records: ClientRecords, order: readonly number[]): Vectors {
   const blockElements = Math.min(BLOCK_ELEMENTS.max, Math.max(BLOCK_ELEMENTS.min, padded(BLOCK_BYTES / 4 / Math.max(1, order.length))));
   const network = networkOf(order.length);

@@ -2,7 +2,7 @@ import { createAllocator, withSlack } from "./allocator.ts";
 import { assemble } from "./assembler.ts";
 import { createKernelMemory, type KernelMemory } from "./kernel-memory.ts";
 import { type CombineTarget, type Kernels, padded } from "./kernels.ts";
-import { type PassKind, passName } from "./wasm-rows-source.ts";
+import { passName, ROWS_AT_A_TIME } from "./wasm-rows-source.ts";
 import { KERNEL_SOURCE } from "./wasm-source.ts";
 
 type Exports = Readonly<Record<string, (...values: number[]) => number>>;
@@ -79,7 +79,7 @@ export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels 
   };
 }
 
-/** By fours, then what is left; the first pass begins the sums and the last one ends them. */
+/** By sixteens, then what is left; the first pass begins the sums and the last one ends them. */
 function combineRows(
   run: Exports,
   { out, sum }: CombineTarget,
@@ -88,42 +88,10 @@ function combineRows(
   divisor: number,
 ): void {
   const bytes = padded(out.length) * 4;
-  const row = (at: number): number => rows[at] as number;
-  const weight = (at: number): number => weights[at] as number;
   for (let at = 0; at < rows.length; ) {
-    const size = rows.length - at >= 4 ? 4 : rows.length - at >= 2 ? 2 : 1;
-    const pass = run[PASSES[size][at === 0 ? 1 : 0][at + size === rows.length ? 1 : 0]] as Exports[string];
-    // Written out, for this is called for every block of a model.
-    if (size === 4)
-      pass(
-        out.byteOffset,
-        sum.byteOffset,
-        bytes,
-        divisor,
-        row(at),
-        row(at + 1),
-        row(at + 2),
-        row(at + 3),
-        weight(at),
-        weight(at + 1),
-        weight(at + 2),
-        weight(at + 3),
-      );
-    else if (size === 2) pass(out.byteOffset, sum.byteOffset, bytes, divisor, row(at), row(at + 1), weight(at), weight(at + 1));
-    else pass(out.byteOffset, sum.byteOffset, bytes, divisor, row(at), weight(at));
+    const size = ROWS_AT_A_TIME.find((size) => size <= rows.length - at) ?? 1;
+    const pass = run[passName({ rows: size, first: at === 0, last: at + size === rows.length })];
+    pass?.(out.byteOffset, sum.byteOffset, bytes, divisor, ...rows.slice(at, at + size), ...weights.slice(at, at + size));
     at += size;
   }
 }
-
-type Names = readonly [readonly [string, string], readonly [string, string]];
-
-function namesOf(rows: PassKind["rows"]): Names {
-  const name = (first: boolean, last: boolean): string => passName({ rows, first, last });
-  return [
-    [name(false, false), name(false, true)],
-    [name(true, false), name(true, true)],
-  ];
-}
-
-/** By size, whether it is the first pass, and whether it is the last. */
-const PASSES = { 1: namesOf(1), 2: namesOf(2), 4: namesOf(4) } as const;
