@@ -56,7 +56,7 @@ if (process.argv[2] === "from-disk") {
   );
   for (const inMemory of [true, false])
     await printWire({ meanSeconds: few.mean.wallSeconds, wholeSeconds: whole.wallSeconds, container, base64, inMemory });
-  await printManyStreamed(container);
+  await printManyStreamed(container, base64);
   await printCoordinatorRound(print, length);
   print(
     "perceptron training, WASM over plain TypeScript (rows a second)",
@@ -120,18 +120,24 @@ async function printWire(input: WireInput): Promise<void> {
 }
 
 /** What a node needs while many clients stream in: each of them is on disk before the next is looked at. */
-async function printManyStreamed(container: Uint8Array): Promise<void> {
-  await withTrainer(64 * MIB, async ({ url, pid }) => {
-    const rest = peakBytes(pid);
-    await postFrames(url, container, STREAMED_CLIENTS);
-    const [peak, model] = [peakBytes(pid), length * 4];
-    print(
-      `peak memory of /aggregate of ${STREAMED_CLIENTS} x ${length} above the node at rest, in models of ${Math.round(model / MIB)} MB`,
-      (peak - rest) / model,
-      "about 3, and the 64 MiB of records",
-    );
-    print("  the same in all, in megabytes", peak / 1e6, "");
-  });
+async function printManyStreamed(container: Uint8Array, base64: Uint8Array): Promise<void> {
+  for (const [name, type, pieces] of [
+    ["octets", "application/octet-stream", () => framePieces(container, STREAMED_CLIENTS)],
+    ["base64 JSON", "application/json", () => jsonPieces(base64, STREAMED_CLIENTS)],
+  ] as const) {
+    await withTrainer(64 * MIB, async ({ url, pid }) => {
+      const rest = peakBytes(pid);
+      const { status } = await postPieces(url, type, pieces());
+      if (status !== 200) throw new Error(`an aggregate of ${name} was answered ${status}`);
+      const [peak, model] = [peakBytes(pid), length * 4];
+      print(
+        `peak memory of ${name} /aggregate of ${STREAMED_CLIENTS} x ${length} above the node at rest, in models of ${model / 1e6} MB`,
+        (peak - rest) / model,
+        "about 3",
+      );
+      print("  the same in all, in megabytes", peak / 1e6, "");
+    });
+  }
 }
 
 async function withTrainer(recordBytes: number, work: (trainer: { url: string; pid: number }) => Promise<void>): Promise<void> {

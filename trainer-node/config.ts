@@ -60,9 +60,9 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
       TRAINER_BODY_IDLE_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
       TRAINER_BYTES_BUDGET: countSetting(1024 * MIB, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
       /**
-       * Clients' tensors that one aggregate keeps in memory; the rest is written to TRAINER_TEMP_DIR until the answer is made. Small, so that
-       * a hundred large clients need the memory of a few models on every thread; whoever has memory for all of a round sets it to that, and
-       * the aggregate takes about half the time.
+       * Clients' tensors that one aggregate keeps in memory, the one it reads just now among them; the rest is written to TRAINER_TEMP_DIR
+       * until the answer is made. Small, so that a hundred large clients need the memory of a few models on every thread; whoever has memory
+       * for all of a round and one client more sets it to that, and the aggregate takes about half the time.
        */
       TRAINER_RECORD_BYTES: countSetting(64 * MIB, { min: 0, max: Number.MAX_SAFE_INTEGER }),
       TRAINER_TEMP_DIR: z.string().default(tmpdir()),

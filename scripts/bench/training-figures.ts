@@ -94,6 +94,7 @@ export function aggregateFigures(clients: number, length: number): AggregateFigu
   if (!segment) throw new Error("a record without a tensor");
   const kernels = createKernels(0, records.memory);
   const block = new Uint8Array(65_536);
+  const { top } = records.memory;
   const read = (): void => {
     for (const client of order) kernels.allFinite(new Float32Array(records.memory.buffer, records.place(client, segment), length));
   };
@@ -108,6 +109,7 @@ export function aggregateFigures(clients: number, length: number): AggregateFigu
   const mean = (): void => {
     createVectors(records, order).combine(weights, { divisor: total, within: true });
     records.results.release();
+    records.memory.release(top);
   };
   const figures = { read: NEVER, copy: NEVER, mean: NEVER };
   for (let run = 0; run < 9; run++) {

@@ -13,22 +13,41 @@ const VERSION = 1;
 const HEADER_BYTES = MSGPACK_MAGIC.length + 1;
 const KEYS = ["names", "shapes", "dtypes", "data"] as const;
 
-export function encodeMsgpack(tensors: readonly Tensor[]): Uint8Array<ArrayBuffer> {
+/** The tensors' own bytes where they lie, and between them what MessagePack has there. */
+export function msgpackPieces(tensors: readonly Tensor[]): Uint8Array[] {
   const packed = new Packr({ useRecords: false, variableMapSize: true }).pack({
     names: tensors.map((tensor) => tensor.name),
     shapes: tensors.map((tensor) => [...tensor.shape]),
     dtypes: tensors.map((tensor) => tensor.dtype),
-    data: tensors.map((tensor) => {
-      const bytes = tensorBytes(tensor);
-      // A Buffer is packed as plain bin; any other typed array becomes an extension, which we would refuse to read.
-      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    }),
+    data: [],
   });
-  const container = new Uint8Array(HEADER_BYTES + packed.byteLength);
-  container.set(MSGPACK_MAGIC);
-  container[MSGPACK_MAGIC.length] = VERSION;
-  container.set(packed, HEADER_BYTES);
-  return container;
+  // The empty list at the end is written anew, with the data in it.
+  const head = [MSGPACK_MAGIC, Uint8Array.of(VERSION), packed.subarray(0, -1), listHeader(tensors.length)];
+  return [
+    ...head,
+    ...tensors.flatMap((tensor) => {
+      const bytes = tensorBytes(tensor);
+      return [binaryHeader(bytes.byteLength), bytes];
+    }),
+  ];
+}
+
+function listHeader(length: number): Uint8Array {
+  if (length < 16) return Uint8Array.of(0x90 | length);
+  return length < 2 ** 16 ? sized(0xdc, 2, length) : sized(0xdd, 4, length);
+}
+
+function binaryHeader(length: number): Uint8Array {
+  if (length < 2 ** 8) return sized(0xc4, 1, length);
+  return length < 2 ** 16 ? sized(0xc5, 2, length) : sized(0xc6, 4, length);
+}
+
+/** A type byte and a length of so many bytes, high byte first. */
+function sized(type: number, bytes: 1 | 2 | 4, length: number): Uint8Array {
+  const header = Buffer.alloc(1 + bytes);
+  header[0] = type;
+  header.writeUIntBE(length, 1, bytes);
+  return header;
 }
 
 export function decodeMsgpack(bytes: Uint8Array): Tensor[] {

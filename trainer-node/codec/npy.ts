@@ -25,7 +25,8 @@ const NUMPY_TYPES: Readonly<Record<Exclude<DType, "bf16">, string>> = {
   bool: "b1",
 };
 
-export function encodeNpy(tensor: Tensor): Uint8Array<ArrayBuffer> {
+/** The header, then the array's own bytes where they lie. */
+export function npyPieces(tensor: Tensor): Uint8Array[] {
   if (tensor.dtype === "bf16") {
     throw new TrainerError("VALIDATION_ERROR", "NumPy has no bf16; ask for safetensors or msgpack", { details: { tensor: tensor.name } });
   }
@@ -34,14 +35,12 @@ export function encodeNpy(tensor: Tensor): Uint8Array<ArrayBuffer> {
   const text = `{'descr': '${order}${NUMPY_TYPES[tensor.dtype]}', 'fortran_order': False, 'shape': (${shape}), }`;
   const prefixBytes = NPY_MAGIC.length + 4;
   const headerBytes = Math.ceil((prefixBytes + text.length + 1) / ALIGNMENT) * ALIGNMENT - prefixBytes;
-  const data = tensorBytes(tensor);
-  const file = new Uint8Array(prefixBytes + headerBytes + data.byteLength);
-  file.set(NPY_MAGIC);
-  file[NPY_MAGIC.length] = 1;
-  new DataView(file.buffer).setUint16(NPY_MAGIC.length + 2, headerBytes, true);
-  file.set(Buffer.from(`${text.padEnd(headerBytes - 1)}\n`, "latin1"), prefixBytes);
-  file.set(data, prefixBytes + headerBytes);
-  return file;
+  const header = new Uint8Array(prefixBytes + headerBytes);
+  header.set(NPY_MAGIC);
+  header[NPY_MAGIC.length] = 1;
+  new DataView(header.buffer).setUint16(NPY_MAGIC.length + 2, headerBytes, true);
+  header.set(Buffer.from(`${text.padEnd(headerBytes - 1)}\n`, "latin1"), prefixBytes);
+  return [header, tensorBytes(tensor)];
 }
 
 export function decodeNpy(bytes: Uint8Array): Tensor {

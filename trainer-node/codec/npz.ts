@@ -1,14 +1,15 @@
 import { InputProblem } from "../compute/problem.ts";
 import { TENSOR_LIMITS, type Tensor } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
-import { decodeNpy, encodeNpy, NPY_MAGIC } from "./npy.ts";
+import { decodeNpy, NPY_MAGIC, npyPieces } from "./npy.ts";
+import { joinPieces } from "./pieces.ts";
 import { listZip, readZipEntry, writeZip } from "./zip.ts";
 
 const SUFFIX = ".npy";
 
 /** What numpy.savez writes: a zip of npy files, each named after its array. */
 export function encodeNpz(tensors: readonly Tensor[]): Uint8Array<ArrayBuffer> {
-  return writeZip(tensors.map((tensor) => ({ name: tensor.name + SUFFIX, content: encodeNpy(tensor) })));
+  return writeZip(tensors.map((tensor) => ({ name: tensor.name + SUFFIX, content: joinPieces(npyPieces(tensor)) })));
 }
 
 export function decodeNpz(bytes: Uint8Array): Tensor[] {

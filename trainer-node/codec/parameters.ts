@@ -1,9 +1,10 @@
 import type { Tensor } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
-import { decodeMsgpack, encodeMsgpack, MSGPACK_MAGIC } from "./msgpack.ts";
-import { decodeNpy, encodeNpy, NPY_MAGIC } from "./npy.ts";
+import { decodeMsgpack, MSGPACK_MAGIC, msgpackPieces } from "./msgpack.ts";
+import { decodeNpy, NPY_MAGIC, npyPieces } from "./npy.ts";
 import { decodeNpz, encodeNpz } from "./npz.ts";
-import { decodeSafetensors, encodeSafetensors, looksLikeSafetensors } from "./safetensors.ts";
+import { joinPieces } from "./pieces.ts";
+import { decodeSafetensors, looksLikeSafetensors, safetensorsPieces } from "./safetensors.ts";
 import { ZIP_MAGIC } from "./zip.ts";
 
 /** The containers this node reads and writes. */
@@ -26,16 +27,21 @@ export function decodeParameters(bytes: Uint8Array): { format: Format; tensors: 
 }
 
 export function encodeParameters(tensors: readonly Tensor[], format: Format): Uint8Array<ArrayBuffer> {
+  return joinPieces(encodePieces(tensors, format));
+}
+
+/** The same bytes in pieces, the tensors' own where they lie if the format has them plain: a large model is not copied to be read once. */
+export function encodePieces(tensors: readonly Tensor[], format: Format): readonly Uint8Array[] {
   switch (format) {
     case "msgpack":
-      return encodeMsgpack(tensors);
+      return msgpackPieces(tensors);
     case "safetensors":
-      return encodeSafetensors(tensors);
+      return safetensorsPieces(tensors);
     case "npz":
-      return encodeNpz(tensors);
+      return [encodeNpz(tensors)];
     case "npy": {
       const [only] = tensors;
-      if (only && tensors.length === 1) return encodeNpy(only);
+      if (only && tensors.length === 1) return npyPieces(only);
       throw new TrainerError("VALIDATION_ERROR", `npy holds one array and there are ${tensors.length} tensors; ask for npz or safetensors`);
     }
   }

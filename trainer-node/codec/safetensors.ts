@@ -43,12 +43,11 @@ export function looksLikeSafetensors(bytes: Uint8Array, fileBytes = bytes.byteLe
   return headerLength(bytes) <= BigInt(fileBytes - LENGTH_BYTES);
 }
 
-export function encodeSafetensors(tensors: readonly Tensor[]): Uint8Array<ArrayBuffer> {
-  const { head, places, bytes } = planSafetensors(tensors);
-  const file = new Uint8Array(bytes);
-  file.set(head);
-  for (const tensor of tensors) file.set(tensorBytes(tensor), places.get(tensor.name));
-  return file;
+/** The header, then the tensors' own bytes where they lie. */
+export function safetensorsPieces(tensors: readonly Tensor[]): Uint8Array[] {
+  const { head, places } = planSafetensors(tensors);
+  const byPlace = tensors.toSorted((left, right) => (places.get(left.name) ?? 0) - (places.get(right.name) ?? 0));
+  return [head, ...byPlace.map(tensorBytes)];
 }
 
 /** A file before its numbers are known: its first bytes, where each tensor begins, and how long it is. */

@@ -16,13 +16,13 @@ export function readParameters(name: "train" | "aggregate", result: unknown, aro
   }
   if (state !== undefined && !(state instanceof Uint8Array)) throw wrong(name, "a Uint8Array as `state`", state);
   if (clients !== undefined && !Array.isArray(clients)) throw wrong(name, "a list as `clients`", clients);
-  const bytes = owned(parameters);
+  const pieces = [parameters];
   return {
-    parameters: bytes,
-    ...(state && { state: owned(state) }),
+    parameters: pieces,
+    ...(state && { state: [state] }),
     fields: {
       ...sharedFields(name, { numSamples, metrics }, around),
-      sha256: sha256(bytes),
+      sha256: sha256(pieces),
       ...(clients && { clients: plain(name, clients) as unknown[] }),
       seed: around.seed,
       warnings: around.warnings,
@@ -57,11 +57,6 @@ function plain(name: string, value: unknown): unknown {
   } catch (cause) {
     throw new TrainerError("FUNCTION_ERROR", `The function for ${name} returned what JSON cannot hold: ${String(cause).slice(0, 200)}`);
   }
-}
-
-/** The bytes are moved to the main thread; what the function keeps, or a view of shared memory, must stay its own. */
-function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(bytes);
 }
 
 function asObject(value: unknown): Readonly<Record<string, unknown>> {

@@ -55,6 +55,7 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
         const answer = await runCall(request, { operation, body, answerType, signal }, deps);
         signed?.requireSameBody();
         keyed?.finish({ type: "answer", answer, answerType });
+        freeWhenSent(response, answer, keyed);
         sendAnswer(response, answer, answerType, deps);
       }
     } catch (thrown) {
@@ -123,6 +124,11 @@ function taskOf(request: Request, { operation, body, answerType }: CallInput, { 
     closedRounds: rounds.list(),
     noiseKey: random.bytes(32),
   } as const;
+}
+
+/** An answer may be as large as a model: once it is sent it is not left to the garbage collector, unless it is kept for who asks again. */
+function freeWhenSent(response: Response, { body }: ComputeAnswer, keyed: IdempotentCall | undefined): void {
+  if (!keyed) response.once("finish", () => body.buffer.transfer(0));
 }
 
 export function sendAnswer(

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { joinPieces } from "../codec/pieces.ts";
 import { type AggregateContext, aggregate } from "./aggregate.ts";
 import type { BlobAggregation, BlobAggregationResult } from "./aggregate-blobs.ts";
 import { sha256 } from "./answer.ts";
@@ -20,20 +21,20 @@ export function aggregateWholeBlobs(request: BlobAggregation, context: Aggregate
     },
     context,
   );
-  const put = (bytes: Uint8Array): string => (keep ? keepBlob(context.folder, bytes) : sha256(bytes));
+  const put = (pieces: readonly Uint8Array[]): string => (keep ? keepBlob(context.folder, pieces) : sha256(pieces));
   return {
-    parameters: put(answer.parameters ?? new Uint8Array(0)),
+    parameters: put(answer.parameters ?? []),
     state: answer.state && put(answer.state),
     clients: answer.fields["clients"] as BlobAggregationResult["clients"],
   };
 }
 
 /** On disk before it has its name. */
-function keepBlob(folder: string, bytes: Uint8Array): string {
-  const name = sha256(bytes);
+function keepBlob(folder: string, pieces: readonly Uint8Array[]): string {
+  const name = sha256(pieces);
   const partial = join(folder, `.partial-${randomUUID()}`);
   try {
-    writeFileSync(partial, bytes, { mode: 0o600, flush: true });
+    writeFileSync(partial, joinPieces(pieces), { mode: 0o600, flush: true });
     renameSync(partial, join(folder, name));
     return name;
   } finally {

@@ -1,4 +1,4 @@
-import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
+import { decodeParameters, encodePieces } from "../codec/parameters.ts";
 import { findAggregator } from "../compute/aggregators/registry.ts";
 import { runAggregator } from "../compute/aggregators/run-aggregator.ts";
 import { InputProblem } from "../compute/problem.ts";
@@ -50,13 +50,13 @@ export function aggregate(value: object, context: AggregateContext): OperationAn
     state: readContainer(body.state ?? undefined, "state"),
   });
   const format = entries[0]?.format ?? "msgpack";
-  const bytes = encodeParameters(result.tensors, format);
+  const parameters = encodePieces(result.tensors, format);
   return {
-    parameters: bytes,
-    state: result.state && encodeParameters(result.state, "msgpack"),
+    parameters,
+    state: result.state && encodePieces(result.state, "msgpack"),
     fields: {
       metrics: { duration_ms: context.monotonicMs() - startedMs },
-      sha256: sha256(bytes),
+      sha256: sha256(parameters),
       format,
       strategy: name,
       clients: entries.map((entry, index) => {

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { Packr } from "msgpackr/index-no-eval";
+import { byThrees, joinPieces } from "../codec/pieces.ts";
 import { TrainerError } from "../errors.ts";
 import type { BodyType } from "./call-body.ts";
 
 /** What an operation answers: plain fields, and parameters as bytes until it is known how they travel. */
 export interface OperationAnswer {
-  readonly parameters?: Uint8Array<ArrayBuffer>;
-  readonly state?: Uint8Array<ArrayBuffer> | undefined;
+  /** In pieces, as they lie. */
+  readonly parameters?: readonly Uint8Array[];
+  readonly state?: readonly Uint8Array[] | undefined;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -18,24 +20,26 @@ export interface WrittenAnswer {
 
 /** Headers end at 16 KiB together; what does not fit is left out, and said so. */
 const HEAD_BYTES_MAX = 8192;
-/** A multiple of three, so that pieces of base64 join without padding. */
-const BASE64_PIECE_BYTES = 3 * 2 ** 18;
+/** A multiple of three, so that pieces of base64 join without padding; small, for texts of a megabyte stay in memory long after their use. */
+const BASE64_PIECE_BYTES = 3 * 2 ** 14;
 
 export function writeAnswer(answer: OperationAnswer, type: BodyType): WrittenAnswer {
   if (type === "json") return { body: writeJson(answer), head: undefined };
   const { parameters, state, fields } = answer;
   if (type === "msgpack") {
-    const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const asBuffer = (pieces: readonly Uint8Array[]) => Buffer.from(joinPieces(pieces).buffer);
     const value = { ...(parameters && { parameters: asBuffer(parameters) }), ...fields, ...(state && { state: asBuffer(state) }) };
     return { body: Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(value)), head: undefined };
   }
   if (!parameters) throw new TrainerError("VALIDATION_ERROR", "This call has no parameters to answer with as octets; accept JSON.");
   if (state) throw new TrainerError("VALIDATION_ERROR", "A strategy with state cannot answer as octets alone; accept JSON or MessagePack.");
-  return { body: parameters, head: headOf(fields) };
+  return { body: joinPieces(parameters), head: headOf(fields) };
 }
 
-export function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+export function sha256(pieces: readonly Uint8Array[]): string {
+  const hash = createHash("sha256");
+  for (const piece of pieces) hash.update(piece);
+  return hash.digest("hex");
 }
 
 function headOf(fields: OperationAnswer["fields"]): string {
@@ -54,21 +58,23 @@ function asciiJson(value: object): string {
 function writeJson({ parameters, state, fields }: OperationAnswer): Uint8Array<ArrayBuffer> {
   const rest = Buffer.from(JSON.stringify(fields).slice(1));
   const parts = [
-    ...Object.entries({ parameters, state }).filter((entry): entry is [string, Uint8Array<ArrayBuffer>] => entry[1] !== undefined),
+    ...Object.entries({ parameters, state }).filter((entry): entry is [string, readonly Uint8Array[]] => entry[1] !== undefined),
   ];
-  const size = parts.reduce((sum, [name, bytes]) => sum + name.length + 6 + Math.ceil(bytes.byteLength / 3) * 4, 1 + rest.byteLength);
+  const size = parts.reduce((sum, [name, pieces]) => sum + name.length + 6 + Math.ceil(bytesOf(pieces) / 3) * 4, 1 + rest.byteLength);
   const body = Buffer.alloc(size);
   let at = body.write("{", 0, "latin1");
-  for (const [name, bytes] of parts) {
+  for (const [name, pieces] of parts) {
     at += body.write(`"${name}":"`, at, "latin1");
-    for (let start = 0; start < bytes.byteLength; start += BASE64_PIECE_BYTES) {
-      const piece = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.min(BASE64_PIECE_BYTES, bytes.byteLength - start));
-      at += body.write(piece.toString("base64"), at, "latin1");
-    }
+    for (const { buffer, byteOffset, byteLength } of byThrees(pieces, BASE64_PIECE_BYTES))
+      at += body.write(Buffer.from(buffer, byteOffset, byteLength).toString("base64"), at, "latin1");
     at += body.write('",', at, "latin1");
   }
   // No field follows: the comma of the last part is one too many.
   if (rest.byteLength === 1 && parts.length > 0) at--;
   at += rest.copy(body, at);
   return new Uint8Array(body.buffer, body.byteOffset, at);
+}
+
+function bytesOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }

@@ -53,7 +53,7 @@ export function startingModel(
 /** A caller who says what it believes to build on is told when that is not what it sent; no parameters have no hash. */
 export function refuseOtherBase(expected: string | null | undefined, bytes: Uint8Array | undefined): void {
   if (!expected) return;
-  const actual = bytes ? sha256(bytes) : null;
+  const actual = bytes ? sha256([bytes]) : null;
   if (actual !== expected.toLowerCase()) {
     throw new TrainerError("BASE_MISMATCH", "base_hash is not the sha-256 of the parameters sent", { details: { expected, actual } });
   }

@@ -1,4 +1,4 @@
-import { decodeParameters, encodeParameters, type Format } from "../codec/parameters.ts";
+import { decodeParameters, encodePieces, type Format } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
 import { clipUpdate } from "../compute/clip-update.ts";
 import { openControls } from "../compute/control-variates.ts";
@@ -29,16 +29,16 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const clipped = clipNorm ? clipUpdate(before, trained, clipNorm) : trained;
   const deviation = (body.config.noise_multiplier ?? 0) * (clipNorm ?? 0);
   const update = deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped;
-  const bytes = encodeParameters([...update, ...(control?.change ?? [])], format);
+  const parameters = encodePieces([...update, ...(control?.change ?? [])], format);
   // Exact figures of the model before the noise would tell what the noise hides.
   const figures = deviation > 0 ? { noise_deviation: deviation } : learner.score(data);
   return {
-    parameters: bytes,
-    state: control && encodeParameters(control.own, "msgpack"),
+    parameters,
+    state: control && encodePieces(control.own, "msgpack"),
     fields: {
       num_samples: rowsOf(data),
       metrics: { ...figures, duration_ms: context.monotonicMs() - startedMs },
-      sha256: sha256(bytes),
+      sha256: sha256(parameters),
       format,
       seed,
       warnings: [...warnings, ...(sent.length > 0 && !controls ? ["control variates ignored: config.scaffold is not set"] : [])],

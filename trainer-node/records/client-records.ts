@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createResultArrays, type ResultArrays } from "../compute/clients/result-arrays.ts";
+import { createResultArrays, type ResultArrays, resultsAbove } from "../compute/clients/result-arrays.ts";
 import { type ClientRecords, layoutOf, type Segment } from "../compute/clients/segments.ts";
 import { createKernelMemory, KERNEL_BYTES_MAX, type KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { isFloat, type Tensor } from "../compute/tensor.ts";
@@ -30,7 +30,7 @@ export interface RecordOptions {
   readonly memoryBytes: number;
   /** One of the caller's, to be used again; given back as it was. */
   readonly memory?: KernelMemory;
-  /** The same of what models are made in. */
+  /** The same of what models are made in that have no room above the records. */
   readonly results?: ResultArrays;
 }
 
@@ -38,8 +38,9 @@ export function createClientRecords({
   folder,
   memoryBytes,
   memory = createKernelMemory(),
-  results = createResultArrays(0),
+  results: others = createResultArrays(0),
 }: RecordOptions): OpenRecords {
+  const results = resultsAbove(memory, others);
   /** Addresses of the segments, by client; undefined for those in the file. */
   const kept: (readonly number[] | undefined)[] = [];
   const prefixes: (readonly number[])[] = [];
@@ -48,8 +49,9 @@ export function createClientRecords({
   let layout: { segments: readonly Segment[]; recordBytes: number } = { segments: [], recordBytes: 0 };
   let order = new Map<Segment, number>();
 
+  /** Beside the client that is read next, which needs as much: where only one has room, none is kept. */
   const fits = (bytes: number): boolean =>
-    memory.top + bytes - bottom <= memoryBytes && memory.top + 2 * bytes + SCRATCH_BYTES <= KERNEL_BYTES_MAX;
+    memory.top + 2 * bytes - bottom <= memoryBytes && memory.top + 2 * bytes + SCRATCH_BYTES <= KERNEL_BYTES_MAX;
   const keep = (tensors: readonly Tensor[]): readonly number[] | undefined => {
     const lying = tensors.every(({ data }) => data.buffer === memory.buffer && data.byteOffset >= memory.top);
     if (lying) {
@@ -114,8 +116,8 @@ export function createClientRecords({
     },
     close: () => {
       kept.length = 0;
-      memory.release(bottom);
       results.release();
+      memory.release(bottom);
       file.close();
     },
   };

@@ -1,4 +1,5 @@
-import { createResultArrays } from "./result-arrays.ts";
+import { createKernelMemory } from "../kernels/kernel-memory.ts";
+import { createResultArrays, resultsAbove } from "./result-arrays.ts";
 
 test("an array is used again after it was released, and never while somebody has it", () => {
   const arrays = createResultArrays(1024);
@@ -17,4 +18,20 @@ test("memory of another size is not handed out, and no more is kept than the lim
   arrays.release();
   expect(arrays.take(16, 4).buffer).not.toBe(small.buffer);
   expect(arrays.take(16, 8).buffer).not.toBe(large.buffer);
+});
+
+test("results lie above the top of the kernels' memory as long as there is room, and it cannot move under them", () => {
+  const memory = createKernelMemory({ bytes: 65_536, bytesMax: 131_072 });
+  const records = memory.reserve(65_000);
+  const results = resultsAbove(memory, createResultArrays(0));
+  const [inside, outside] = [results.take(128, 4), results.take(128, 4)];
+  expect([inside.buffer === memory.buffer, inside.byteOffset >= records + 65_000, outside.buffer === memory.buffer]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(() => memory.ensure(70_000)).toThrow("may not grow");
+  results.release();
+  memory.ensure(70_000);
+  expect(results.take(128, 4).buffer).toBe(memory.buffer);
 });

@@ -1,3 +1,4 @@
+import type { KernelMemory } from "../kernels/kernel-memory.ts";
 import type { Floats } from "../tensor.ts";
 
 /**
@@ -31,6 +32,29 @@ export function createResultArrays(keptBytesMax: number): ResultArrays {
         return keptBytes <= keptBytesMax;
       });
       taken = [];
+    },
+  };
+}
+
+/**
+ * Arrays above the top of the kernels' memory as long as there is room: the last client was read to that place and is done with, so a
+ * result there needs no memory of its own. What finds no room is of `others`.
+ */
+export function resultsAbove(memory: KernelMemory, others: ResultArrays): ResultArrays {
+  let bottom: number | undefined;
+  return {
+    take: (length, elementBytes) => {
+      const bytes = length * elementBytes;
+      if (memory.top + bytes > memory.buffer.byteLength) return others.take(length, elementBytes);
+      bottom ??= memory.top;
+      memory.hold();
+      const at = memory.reserve(bytes);
+      return elementBytes === 4 ? new Float32Array(memory.buffer, at, length) : new Float64Array(memory.buffer, at, length);
+    },
+    release: () => {
+      if (bottom !== undefined) memory.release(bottom);
+      bottom = undefined;
+      others.release();
     },
   };
 }

@@ -1,4 +1,6 @@
+import { withSlack } from "../kernels/allocator.ts";
 import { createKernels } from "../kernels/create-kernels.ts";
+import { KERNEL_BYTES_MAX } from "../kernels/kernel-memory.ts";
 import { padded } from "../kernels/kernels.ts";
 import { networkOf } from "../kernels/sorting-network.ts";
 import type { Floats } from "../tensor.ts";
@@ -50,6 +52,7 @@ export function createVectors(records: ClientRecords, order: readonly number[]):
   const blockElements = Math.min(BLOCK_ELEMENTS.max, Math.max(BLOCK_ELEMENTS.min, padded(BLOCK_BYTES / 4 / Math.max(1, order.length))));
   const network = networkOf(order.length);
   const bytes = ((order.length + 5) * (blockElements + GAP_ELEMENTS) + 2 * SUM_ELEMENTS) * 8 + network.byteLength + 4096;
+  ensureResult(records, withSlack(bytes));
   const kernels = createKernels(bytes, records.memory);
   const scratch = {
     rows: kernels.doubles((order.length + 2) * (blockElements + GAP_ELEMENTS)),
@@ -59,7 +62,16 @@ export function createVectors(records: ClientRecords, order: readonly number[]):
     pair: kernels.doubles(2),
   };
   scratch.network.set(network);
+  // What is made from the clients goes above the scratch.
+  records.memory.reserve(withSlack(bytes));
   return vectorsOver({ records, kernels, blockElements, scratch, segments: records.segments.filter((segment) => segment.float) }, order);
+}
+
+/** Room for one model beside the scratch, where there is so much memory: once the scratch is in use it cannot grow any more. */
+function ensureResult({ memory, segments }: ClientRecords, scratchBytes: number): void {
+  const modelBytes = segments.reduce((sum, { float, length, elementBytes }) => sum + (float ? padded(length) * elementBytes : 0), 0);
+  const end = memory.top + scratchBytes + modelBytes;
+  if (end <= KERNEL_BYTES_MAX) memory.ensure(end);
 }
 
 function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
@@ -80,22 +92,12 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
     combine: (coefficients, { divisor, base, within = false }) => {
       const result = unwritten();
       const weights = [...coefficients.slice(0, count), ...(base ? [base.coefficient] : [])];
-      const put = ({ segment, start, size }: Pick<Block, "segment" | "start" | "size">, out: Floats): void =>
-        (result[segment] as Floats).set(out.subarray(0, size), start);
       for (const block of readBlocks(setting, order, isDouble)) {
         const { segment, start, size, rows } = block;
         if (base) load(rows[count] as Floats, base.model[segment] as Floats, start, size);
-        put(block, combineDoubles(setting, block, { weights, divisor, count, within }));
+        put(result, block, combineDoubles(setting, block, { weights, divisor, count, within }));
       }
-      const outs = new Map<number, Float32Array>();
-      for (const block of placedBlocks(setting, order, { elements: sumElements(setting, order), tails: "any" })) {
-        const { segment, start, size, places, spares } = block;
-        if (base) places[count] = load(spares[0], base.model[segment] as Floats, start, size).byteOffset;
-        const out = outs.get(size) ?? new Float32Array(scratch.out.buffer, scratch.out.byteOffset, padded(size));
-        outs.set(size, out);
-        kernels.combineRows({ out, sum: scratch.sum }, places, weights, divisor);
-        put(block, out);
-      }
+      combineFloats(setting, order, { result, weights, divisor, base: base?.model });
       return result;
     },
     reduceSorted: (reduce) => {
@@ -171,6 +173,27 @@ function sumElements({ records, blockElements, segments }: Setting, order: reado
   return inMemory ? SUM_ELEMENTS : blockElements;
 }
 
+/** Every float32 tensor; the base, where there is one, is the last row. */
+function combineFloats(
+  setting: Setting,
+  order: readonly number[],
+  { result, weights, divisor, base }: { result: Model; weights: readonly number[]; divisor: number; base: Model | undefined },
+): void {
+  const { kernels, scratch } = setting;
+  for (const block of placedBlocks(setting, order, { elements: sumElements(setting, order), tails: "any" })) {
+    const { segment, start, size, places, spares } = block;
+    if (base) places[order.length] = load(spares[0], base[segment] as Floats, start, size).byteOffset;
+    const own = inPlace(result[segment] as Floats, block, scratch.out);
+    const out = own ?? new Float32Array(scratch.out.buffer, scratch.out.byteOffset, padded(size));
+    kernels.combineRows({ out, sum: scratch.sum }, places, weights, divisor);
+    if (!own) put(result, block, out);
+  }
+}
+
+function put(result: Model, { segment, start, size }: Pick<Block, "segment" | "start" | "size">, out: Floats): void {
+  (result[segment] as Floats).set(out.subarray(0, size), start);
+}
+
 function combineDoubles(
   { kernels, scratch }: Setting,
   { rows }: Block,
@@ -183,6 +206,12 @@ function combineDoubles(
   kernels.divide(out, sum, divisor);
   if (within) keepWithin(out, rows.slice(0, count));
   return out;
+}
+
+/** The block's own part of a result that lies in the kernels' memory; not where the padding would go over what lies behind it. */
+function inPlace(result: Floats, { start, size }: Pick<Block, "start" | "size">, like: Float64Array): Float32Array | undefined {
+  if (!(result instanceof Float32Array) || result.buffer !== like.buffer || size !== padded(size)) return undefined;
+  return result.subarray(start, start + size);
 }
 
 function load<Row extends Floats>(row: Row, model: Floats, start: number, size: number): Row {

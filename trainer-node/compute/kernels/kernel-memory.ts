@@ -18,17 +18,21 @@ export interface KernelMemory {
   ensure(end: number): void;
   /** Takes bytes at the top and gives their address. */
   reserve(bytes: number): number;
-  /** Everything from this address on is free again. */
+  /** Everything from this address on is free again, and it may grow again. */
   release(address: number): void;
+  /** Arrays over `buffer` are in somebody's hands: it may not grow, and so not move, until something is released. */
+  hold(): void;
 }
 
 export function createKernelMemory({ bytes = 0, bytesMax = KERNEL_BYTES_MAX }: { bytes?: number; bytesMax?: number } = {}): KernelMemory {
   const pagesMax = Math.ceil(bytesMax / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: Math.min(pagesMax, Math.ceil(bytes / PAGE_BYTES)), maximum: pagesMax });
   let top = 0;
+  let held = false;
   const ensure = (end: number): void => {
     const has = memory.buffer.byteLength;
     if (end <= has) return;
+    if (held) throw new Error("the kernels' memory may not grow while results lie in it");
     if (end > pagesMax * PAGE_BYTES) throw new RangeError(`the kernels' memory of ${pagesMax * PAGE_BYTES} bytes is full`);
     memory.grow(Math.ceil((Math.min(pagesMax * PAGE_BYTES, Math.max(end, has + GROW_BYTES)) - has) / PAGE_BYTES));
   };
@@ -49,6 +53,10 @@ export function createKernelMemory({ bytes = 0, bytesMax = KERNEL_BYTES_MAX }: {
     },
     release: (address) => {
       top = address;
+      held = false;
+    },
+    hold: () => {
+      held = true;
     },
   };
 }
