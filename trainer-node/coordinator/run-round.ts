@@ -33,8 +33,10 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   const { control, settings, federation } = run;
   await control.setPhase(round, "aggregating");
   const combined = await combineRound(run, round, accepted);
-  await control.setPhase(round, "evaluating");
-  const evaluation = await evaluateModel(run, combined.record.result, `${federation.id}/${round}`);
+  const [evaluation] = await Promise.all([
+    evaluateModel(run, combined.record.result, `${federation.id}/${round}`),
+    control.setPhase(round, "evaluating"),
+  ]);
   const participants = await contributionsOf(run, accepted, { combined, accuracy: evaluation?.accuracy });
   run.deps.logger.info(
     { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation?.accuracy },
@@ -57,18 +59,20 @@ async function trainPhase(run: FederationRun, round: Round, size: { wanted: numb
   const stored = acceptedIn(round);
   // It was closed before whoever ran it was ended.
   if (round.state === "aggregating" || round.state === "evaluating") return stored;
-  await run.control.setPhase(round.round, "training");
+  // Told while it is done: only that a round is closed must be stored before anything is made of it.
+  const told = run.control.setPhase(round.round, "training");
   const names = new Set(round.participants.map(({ participantId }) => participantId));
   const done = new Set(stored.map(({ participantId }) => participantId));
   const missing = run.members.filter(({ id }) => names.has(id) && !done.has(id));
   const collect = run.settings.secureAggregation ? collectMasked : collectUpdates;
-  const latest = await collect(run, {
+  const collected = collect(run, {
     round: round.round,
     missing,
     accepted: stored,
     wanted: size.wanted,
     quorum: size.needed,
   });
+  const [latest] = await Promise.all([collected, told]);
   return latest ? acceptedIn(latest) : stored;
 }
 
