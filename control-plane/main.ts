@@ -53,6 +53,7 @@ await runMain("tributary control-plane", async () => {
     policy: config.creditPolicy,
     budgets: { mode: config.budgetMode, logger },
   });
+  const edges = new Edges(clock);
   const deps: ControlDeps = {
     config,
     store,
@@ -67,10 +68,10 @@ await runMain("tributary control-plane", async () => {
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),
     reservations,
-    leases: new Leases({ store, clock, policy: config.creditPolicy, reservations }),
+    leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
     settler: new Settler({ store, reservations, clock, logger }),
     feed: new FeedHub({ store, clock, logger }),
-    edges: new Edges(clock),
+    edges,
     edgeReports: new EdgeReports(),
     gateway,
     loginThrottle: {

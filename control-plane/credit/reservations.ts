@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, type RateState } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
+import { teamBlocked } from "../../common/team-blocked.ts";
 import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, spentOf } from "../domain/budgets.ts";
 import { organizationAccount } from "../domain/ledger.ts";
@@ -275,11 +276,5 @@ function budgetNames({ keyId, teamId, organizationId, userId }: ReserveInput, mo
 function refuseBlocked(team: Team | undefined): void {
   if (!team) throw new AppError("INVALID_API_KEY", "The key's team is gone.");
   const state = teamState(team);
-  if (state.status !== "blocked") return;
-  throw new AppError(
-    "TEAM_BLOCKED",
-    state.reason === "quota"
-      ? "The team is blocked: the organization's balance is below zero. Buy credits to go on."
-      : "The team was blocked by an administrator.",
-  );
+  if (state.status === "blocked") throw teamBlocked({ reason: state.reason });
 }

@@ -27,13 +27,10 @@ interface Edge {
 }
 
 const ask = (store: Store, edge: Edge, need: bigint, { want = need, now = 0, held = 0n, free = 0n } = {}) =>
-  store.transaction((tx) =>
-    grantLease(
-      tx,
-      { edgeId: edge.id, organizationId: ORGANIZATION, need, want, free, generation: edge.generation, released: edge.released },
-      { held, now },
-    ),
-  );
+  store.transaction(async (tx) => {
+    const input = { edgeId: edge.id, organizationId: ORGANIZATION, need, want, free };
+    return (await grantLease(tx, { ...input, generation: edge.generation, released: edge.released }, { held, now })).lease;
+  });
 
 const newEdge = (id: string): Edge => ({ id, generation: 0, granted: 0n, spent: 0n, released: 0n });
 

@@ -23,12 +23,18 @@ export async function leasedOf(reader: Reader, organizationId: string, now: numb
   return leases.reduce((sum, lease) => (lease.expiresAt > now ? sum + outstandingOf(lease) : sum), 0n);
 }
 
+export interface LeaseGrant {
+  /** Absent: there is none, and nothing could be given. */
+  readonly lease: Lease | undefined;
+  /** Added now. */
+  readonly amount: bigint;
+  readonly balance: bigint;
+  /** What other edges have of it, and calls that were reserved one by one. */
+  readonly elsewhere: bigint;
+}
+
 /** Renews an edge's lease, takes back what it gave up, and adds what can be had. `held` is credit set aside for calls one by one. */
-export async function grantLease(
-  tx: Transaction,
-  input: LeaseInput,
-  { held, now }: { held: bigint; now: number },
-): Promise<Lease | undefined> {
+export async function grantLease(tx: Transaction, input: LeaseInput, { held, now }: { held: bigint; now: number }): Promise<LeaseGrant> {
   const id = leaseId(input);
   const known = await tx.get("leases", id);
   const alive = known && known.expiresAt > now ? known : undefined;
@@ -38,12 +44,14 @@ export async function grantLease(
     tx.get("accounts", organizationAccount(input.organizationId)),
     leasedOf(tx, input.organizationId, now),
   ]);
-  const amount = grantable(input, (account?.balance ?? 0n) - leased - held);
-  if (!current && amount === 0n) return undefined;
+  const balance = account?.balance ?? 0n;
+  const amount = grantable(input, balance - leased - held);
+  const elsewhere = leased + held - (current ? outstandingOf(current) : 0n);
+  if (!current && amount === 0n) return { lease: undefined, amount, balance, elsewhere };
   const base = current ?? (await newLease(tx, input));
   const lease = { ...base, granted: base.granted + amount, expiresAt: now + LEASE_LIFE_MS };
   await tx.put("leases", lease);
-  return lease;
+  return { lease, amount, balance, elsewhere };
 }
 
 /** What calls cost that were made under a lease, and what of it was given back, in the transaction that settles the calls. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
+import { teamBlocked } from "../../common/team-blocked.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
 import { type Held, LeaseAccount } from "./lease-account.ts";
@@ -152,7 +153,8 @@ export class LeaseBook {
       const free = account.free(nowMs);
       if (free >= worstCase) resolve(account.hold(worstCase));
       else if (free > 0n && !isStrict) resolve(account.hold(free));
-      else reject(isBlocked ? teamBlocked() : quotaExceeded(isStrict && free > 0n));
+      // A blocked team is known here before the change of it has come.
+      else reject(isBlocked ? teamBlocked({ reason: "quota" }) : quotaExceeded(isStrict && free > 0n));
     }
     // Those that came meanwhile wait no longer than they have to: else under load the next ones would wait behind them for ever.
     for (let next = waiting[0]; next && account.free(nowMs) >= next.worstCase; next = waiting[0]) {
@@ -185,11 +187,6 @@ export class LeaseBook {
 function runsLow({ account, mostGiven }: Entry, nowMs: number): boolean {
   const target = account.target(nowMs);
   return account.free(nowMs) < (mostGiven !== undefined && mostGiven < target ? mostGiven : target) / 2n;
-}
-
-/** Known here before the change of the team has come. */
-function teamBlocked(): AppError {
-  return new AppError("TEAM_BLOCKED", "The credits are used up and the team is blocked. Buy credits, or ask an admin to unblock it.");
 }
 
 function quotaExceeded(isTooLarge: boolean): AppError {

@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { teamBlocked } from "../../common/team-blocked.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 
 export interface Admission {
@@ -20,7 +21,7 @@ export function admit(admission: Admission): void {
 
 function refuseBlocked(caller: Caller): void {
   if (caller.status !== "team_blocked") return;
-  throw new AppError("TEAM_BLOCKED", `The team ${caller.teamName} is blocked. Buy credits, or ask an admin to unblock it.`);
+  throw teamBlocked(caller);
 }
 
 function refuseModel({ exists, mayUse }: Admission, { model, param }: { model: string; param: string }): void {

@@ -71,7 +71,7 @@ export async function measureRpcs(
 function countedAccess(store: Store, rpcs: { lease: number; settle: number }): LeasedCreditDeps["access"] {
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
   const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger });
-  const leases = new Leases({ store, clock: systemClock, policy: "document", reservations });
+  const leases = new Leases({ store, clock: systemClock, policy: "document", reservations, caughtUp: async () => {} });
   // The handlers of credit need no more than this of what the control plane is made of.
   const handlers = creditHandlers({ reservations, settler, leases } as unknown as ControlDeps);
   type Context = Parameters<typeof handlers.lease>[1];

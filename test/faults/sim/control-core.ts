@@ -39,7 +39,7 @@ export class ControlCore {
     const { store } = this;
     const reservations = new Reservations({ reader: store, clock, policy: plan.policy });
     const settler = new Settler({ store, reservations, clock, logger });
-    const leases = new Leases({ store, clock, policy: plan.policy, reservations });
+    const leases = new Leases({ store, clock, policy: plan.policy, reservations, caughtUp: async () => {} });
     // The handlers of credit need no more than this of what the control plane is made of.
     const handlers: CreditHandlers = creditHandlers({ reservations, settler, leases } as unknown as ControlDeps);
     this.handlers = mutant.handlers?.(handlers, tables, clock.now) ?? handlers;

@@ -1,0 +1,13 @@
+import { AppError } from "./errors.ts";
+
+/** What a caller of a blocked team is told: in the same words wherever it is found out, and by what it was blocked where that is known. */
+export function teamBlocked({ teamName, reason }: { teamName?: string; reason?: "quota" | "admin" } = {}): AppError {
+  const team = teamName === undefined ? "The team" : `The team ${teamName}`;
+  return new AppError("TEAM_BLOCKED", `${team} is blocked${reason === undefined ? WAYS_OUT.unknown : WAYS_OUT[reason]}`);
+}
+
+const WAYS_OUT = {
+  quota: ": the organization's balance is below zero. Buy credits to go on.",
+  admin: " by an administrator. Ask one to unblock it.",
+  unknown: ". Buy credits, or ask an admin to unblock it.",
+} as const;

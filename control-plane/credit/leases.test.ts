@@ -1,0 +1,78 @@
+import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
+import { openTestStore } from "../stores/test-store.ts";
+import { settleLease } from "../writes/leases.ts";
+import { Leases } from "./leases.ts";
+
+const ORGANIZATION = "org_1";
+const ACCOUNT = organizationAccount(ORGANIZATION);
+
+let opened: ReturnType<typeof openTestStore>;
+beforeEach(() => {
+  opened = openTestStore();
+});
+afterEach(() => opened.close());
+
+/** Two edges over one balance; `onCatchUp` is what the other edge brings when it is asked. */
+async function open(balance: bigint, onCatchUp: () => Promise<void> = async () => {}) {
+  const { store } = opened;
+  await store.transaction((tx) => tx.insert("accounts", { ...emptyAccount(ACCOUNT), balance }));
+  const state = { asked: 0 };
+  const leases = new Leases({
+    store,
+    clock: { now: () => 1000 } as ConstructorParameters<typeof Leases>[0]["clock"],
+    policy: "document",
+    reservations: { reservedOf: () => 0n, keepFree: () => () => {} },
+    caughtUp: async () => {
+      state.asked++;
+      await new Promise((resolve) => setImmediate(resolve));
+      await onCatchUp();
+    },
+  });
+  const ask = (edgeId: string, need: bigint) =>
+    leases.lease({ edgeId, organizationId: ORGANIZATION, need, want: need, free: 0n, generation: 0, released: 0n });
+  return { store, ask, state };
+}
+
+/** Edge a's call is settled: what it cost leaves the balance and its lease. */
+async function settleAtA(cost: bigint, released: bigint): Promise<void> {
+  await opened.store.transaction(async (tx) => {
+    const account = await tx.get("accounts", ACCOUNT);
+    const lease = await tx.get("leases", `a/${ORGANIZATION}`);
+    if (!account || !lease) throw new Error("there must be both");
+    await tx.put("accounts", { ...account, balance: account.balance - cost });
+    await settleLease(tx, { edgeId: "a", organizationId: ORGANIZATION, generation: lease.generation, released, settled: cost }, 1000);
+  });
+}
+
+test("who finds nothing because another edge has it is answered by what that edge brings: the team is blocked", async () => {
+  const { ask, state } = await open(100n, () => settleAtA(130n, 0n));
+  expect((await ask("a", 100n)).granted).toBe(100n);
+  expect(await ask("b", 10n)).toMatchObject({ granted: 0n, isBlocked: true });
+  expect(state.asked).toBe(1);
+});
+
+test("or gets what a call that ended there left", async () => {
+  const { ask } = await open(100n, () => settleAtA(40n, 60n));
+  await ask("a", 100n);
+  expect(await ask("b", 10n)).toMatchObject({ granted: 10n, isBlocked: false });
+});
+
+test("edges are asked once for all who are refused at the same time", async () => {
+  const { ask, state } = await open(100n);
+  await ask("a", 100n);
+  const refused = await Promise.all(["b", "c", "d"].map((edge) => ask(edge, 10n)));
+  expect(refused.map(({ granted }) => granted)).toEqual([0n, 0n, 0n]);
+  expect(state.asked).toBe(1);
+});
+
+test("nobody is asked where it could change nothing: all is spent, the team is blocked, or it was only asked ahead", async () => {
+  const spent = await open(0n);
+  await spent.ask("b", 10n);
+  expect(spent.state.asked).toBe(0);
+  await spent.store.transaction(async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: 100n }));
+  await spent.ask("a", 100n);
+  await spent.ask("b", 0n);
+  await spent.store.transaction(async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: -1n }));
+  expect(await spent.ask("b", 10n)).toMatchObject({ isBlocked: true });
+  expect(spent.state.asked).toBe(0);
+});
