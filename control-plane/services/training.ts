@@ -28,6 +28,10 @@ type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 /** Federations: for people and keys by their role in the team, for coordinators by their claim. */
 export function trainingHandlers(deps: ControlDeps): Handlers {
   return {
+    checkCaller: async (_request, context) => {
+      await requireTrainingActor(deps, context);
+      return {};
+    },
     createFederation: createFederation(deps),
     listFederations: listFederations(deps),
     getFederation: getFederation(deps),

@@ -40,9 +40,9 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
   };
   const name = (value: unknown) => encodeURIComponent(String(value));
   const router = Router({ caseSensitive: true });
-  router.get("/training/join/tasks", (request, response) => pass(request, response, (place) => `/v1/work/${place}`));
+  router.get("/training/join/tasks", (request, response) => pass(request, response, (place) => `/v1/tasks/${place}`));
   router.post("/training/join/tasks/:task", (request, response) =>
-    pass(request, response, (place) => `/v1/work/${place}/${name(request.params.task)}`),
+    pass(request, response, (place) => `/v1/tasks/${place}/${name(request.params.task)}`),
   );
   router.get("/training/join/blobs/:sha256", (request, response) =>
     pass(request, response, () => `/v1/blobs/${name(request.params.sha256)}`),

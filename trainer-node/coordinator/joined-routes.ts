@@ -9,21 +9,21 @@ const WAIT_MS = 20_000;
 /** Where participants that joined ask for work and bring it back. The edge has looked at their tokens: nobody else reaches this. */
 export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }): Router {
   const router = Router();
-  router.get("/v1/work/:federation/:participant", async (request, response) => {
+  router.get("/v1/tasks/:federation/:participant", async (request, response) => {
     const left = new AbortController();
     response.once("close", () => left.abort());
     const task = await work.next(placeOf(request), WAIT_MS, left.signal);
     if (task) response.json({ task });
     else response.status(204).end();
   });
-  router.post("/v1/work/:federation/:participant/:task", async (request, response) => {
+  router.post("/v1/tasks/:federation/:participant/:task", async (request, response) => {
     const fields = readFields(request.get("x-result"));
     const kept = await blobs.keep(request);
     const isWanted = work.finish(placeOf(request), String(request.params["task"]), { blob: kept, fields });
     if (!isWanted) throw new TrainerError("ROUND_CLOSED", "Nobody waits for this work any more.");
     response.json({ accepted: true });
   });
-  router.all("/v1/work/:federation/:participant", onlyMethods("GET"));
+  router.all("/v1/tasks/:federation/:participant", onlyMethods("GET"));
   return router;
 }
 
