@@ -37,3 +37,14 @@ export const flagSetting = (fallback: boolean) =>
     .enum(["true", "false", "1", "0"])
     .default(fallback ? "true" : "false")
     .transform((value) => value === "true" || value === "1");
+
+/** Whether tenants may name addresses of the operator's own network. Unset: outside production, where the upstream is often one's own machine. */
+export const privateUpstreamSettings = {
+  ALLOW_PRIVATE_UPSTREAMS: z.enum(["true", "false", "1", "0"]).optional(),
+  NODE_ENV: z.string().optional(),
+};
+
+export function allowsPrivateUpstreams(settings: { ALLOW_PRIVATE_UPSTREAMS?: string | undefined; NODE_ENV?: string | undefined }): boolean {
+  const { ALLOW_PRIVATE_UPSTREAMS: allowed, NODE_ENV: environment } = settings;
+  return allowed === undefined ? environment !== "production" : ["true", "1"].includes(allowed);
+}

@@ -1,6 +1,14 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { ConfigError, countSetting, flagSetting, portSetting, readConfig } from "../common/config.ts";
+import {
+  allowsPrivateUpstreams,
+  ConfigError,
+  countSetting,
+  flagSetting,
+  portSetting,
+  privateUpstreamSettings,
+  readConfig,
+} from "../common/config.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 const shape = {
@@ -39,8 +47,6 @@ const shape = {
   MAIL_FROM: z.string().default("Tributary <no-reply@localhost>"),
   FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }),
   CONFIG: z.string().optional(),
-  /** Unset: allowed outside production. */
-  ALLOW_PRIVATE_UPSTREAMS: z.enum(["true", "false", "1", "0"]).optional(),
   ALLOW_UNPRICED_MODELS: flagSetting(false),
   ALLOW_PRIVATE_WEBHOOKS: flagSetting(false),
   TRAINER_PORT: portSetting(5000),
@@ -64,7 +70,7 @@ const shape = {
   STRIPE_API_BASE: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
   BUDGET_MODE: z.enum(["enforce", "shadow"]).default("enforce"),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
-  NODE_ENV: z.string().optional(),
+  ...privateUpstreamSettings,
 };
 
 export interface ControlConfig {
@@ -122,12 +128,13 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     mail: { smtpUrl: settings.SMTP_URL, from: settings.MAIL_FROM },
     feedRowsKept: settings.FEED_ROWS_KEPT,
     gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
-    allowPrivateUpstreams: allowedUnless(production, settings.ALLOW_PRIVATE_UPSTREAMS),
+    allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
     allowPrivateWebhooks: settings.ALLOW_PRIVATE_WEBHOOKS,
     builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
-    sharedTrainers: allowedUnless(production, settings.SHARED_TRAINERS),
+    // Computing time that nobody pays for: a platform with tenants must say that it wants this.
+    sharedTrainers: settings.SHARED_TRAINERS === undefined ? !production : ["true", "1"].includes(settings.SHARED_TRAINERS),
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,
@@ -142,11 +149,6 @@ export function withFileMasterKey(config: ControlConfig, masterKey: string | und
     throw new ConfigError(["MASTER_KEY: must be set in production, here or as general_settings.master_key; nothing is made up there"]);
   }
   return { ...config, masterKey: found };
-}
-
-/** What is right on a developer's machine and has to be asked for on a platform with tenants. */
-function allowedUnless(production: boolean, setting: string | undefined): boolean {
-  return setting === undefined ? !production : ["true", "1"].includes(setting);
 }
 
 function stripeSettings(settings: {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { countSetting, flagSetting, portSetting, readConfig } from "../common/config.ts";
+import { allowsPrivateUpstreams, countSetting, flagSetting, portSetting, privateUpstreamSettings, readConfig } from "../common/config.ts";
 
 const shape = {
   PORT: portSetting(4000),
@@ -38,7 +38,7 @@ const shape = {
   /** What an edge writes down of its calls survives a killed process, or a power cut too. */
   JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
-  NODE_ENV: z.string().optional(),
+  ...privateUpstreamSettings,
 };
 
 export interface EdgeConfig {
@@ -48,6 +48,8 @@ export interface EdgeConfig {
   authProfile: "gateway" | "hosted";
   controlAddress: string;
   coordinatorUrl: string;
+  /** Whether trainer nodes may be in the operator's own network. */
+  allowPrivateUpstreams: boolean;
   edgeIndex: number;
   reusePort: boolean;
   trustProxy: readonly string[];
@@ -75,6 +77,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     authProfile: settings.AUTH_PROFILE,
     controlAddress: settings.CONTROL_ADDRESS,
     coordinatorUrl: settings.COORDINATOR_URL,
+    allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     edgeIndex: settings.EDGE_INDEX,
     reusePort: settings.EDGE_REUSE_PORT || settings.EDGES > 1,
     trustProxy: splitList(settings.TRUST_PROXY),

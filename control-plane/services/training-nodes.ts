@@ -10,6 +10,7 @@ import { collect, slicePage } from "../stores/page.ts";
 import { putFederation } from "../writes/federations.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
+import { refusePrivateNames } from "./node-names.ts";
 import { sharedNode, sharedNodes } from "./shared-nodes.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { nodeMessage } from "./training-messages.ts";
@@ -27,6 +28,7 @@ export function trainingNodeHandlers(
       const actor = await requireTrainingActor(deps, context);
       const team = await teamForNew(deps.store, actor, request.teamId);
       const url = checkNodeUrl(deps, request.url, "body.url");
+      await refusePrivateNames([{ url, path: "body.url" }], { allowPrivate: deps.config.allowPrivateUpstreams });
       return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
         if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {
           throw new AppError("ALREADY_EXISTS", "The team has a node of this address already.", {

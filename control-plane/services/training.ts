@@ -13,6 +13,7 @@ import { controlFederation, putFederation } from "../writes/federations.ts";
 import { dataSetHandlers } from "./data-sets.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, metaOf, pageOf } from "./messages.ts";
+import { refusePrivateNames } from "./node-names.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { federationMessage, roundMessage } from "./training-messages.ts";
 import { trainingNodeHandlers } from "./training-nodes.ts";
@@ -49,6 +50,8 @@ const createFederation =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
+    const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
+    await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateUpstreams });
     return write(deps, context, { actor: actor.person, codec: CreateFederationResponse }, async ({ tx, now, audit }) => {
       const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
       const federation: Federation = {

@@ -1,8 +1,6 @@
-import type { LookupAddress, LookupOptions } from "node:dns";
-import { lookup } from "node:dns/promises";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { placeOf } from "../../common/place.ts";
+import { checkedLookup, isPlaceRefused, judgePlace, type Resolve, resolveAll } from "../../common/checked-lookup.ts";
 
 export interface WebhookRequest {
   url: string;
@@ -21,7 +19,7 @@ export interface SenderOptions {
   allowPrivate: boolean;
   timeoutMs?: number;
   /** Every address of a name. */
-  resolve?: (hostname: string) => Promise<readonly LookupAddress[]>;
+  resolve?: Resolve;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -33,21 +31,7 @@ const TIMEOUT_MS = 10_000;
  */
 export function createWebhookSender(options: SenderOptions): SendWebhook {
   const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveAll } = options;
-  const judge = (address: string) => {
-    const place = placeOf(address);
-    if (place === "link-local" || (place === "private" && !allowPrivate)) throw new Refused();
-  };
-  const checkedLookup: Lookup = (hostname, lookupOptions, done) => {
-    resolve(hostname)
-      .then((addresses) => {
-        for (const { address } of addresses) judge(address);
-        const [first] = addresses;
-        if (!first) throw new Error("ENOTFOUND");
-        if (lookupOptions.all) done(null, [...addresses]);
-        else done(null, first.address, first.family);
-      })
-      .catch((error: NodeJS.ErrnoException) => done(error, "", 0));
-  };
+  const judge = (address: string) => judgePlace(address, { allowPrivate });
   return async ({ url, headers, body }) => {
     const target = new URL(url);
     try {
@@ -58,7 +42,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       const outgoing = send(target, {
         method: "POST",
         headers: { ...headers, "content-length": Buffer.byteLength(body) },
-        lookup: checkedLookup,
+        lookup: checkedLookup(judge, resolve),
         agent: false,
         signal,
       });
@@ -68,14 +52,6 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
     }
   };
 }
-
-type Lookup = (
-  hostname: string,
-  options: LookupOptions,
-  done: (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void,
-) => void;
-
-class Refused extends Error {}
 
 function statusOf(outgoing: ClientRequest, body: string): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -88,12 +64,8 @@ function statusOf(outgoing: ClientRequest, body: string): Promise<number> {
   });
 }
 
-async function resolveAll(hostname: string): Promise<LookupAddress[]> {
-  return lookup(hostname, { all: true });
-}
-
 function reasonOf(error: unknown, timeoutMs: number): string {
-  if (error instanceof Refused) return "the address is private";
+  if (isPlaceRefused(error)) return "the address is private";
   const { name, code, message } = error as NodeJS.ErrnoException;
   if (name === "TimeoutError" || name === "AbortError") return `no answer within ${timeoutMs / 1000} s`;
   return `could not be reached: ${code ?? message}`;

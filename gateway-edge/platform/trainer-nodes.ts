@@ -1,3 +1,5 @@
+import { Agent, request } from "undici";
+import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace } from "../../common/checked-lookup.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import { idParams, pageQuery } from "../schemas/fields.ts";
@@ -9,8 +11,13 @@ const tag = "Training";
 const HEALTH_MS = 3000;
 
 export function trainerNodeOperations(deps: EdgeDeps): Operation[] {
-  return [createNode(deps), listNodes(deps), getNode(deps), nodeHealth(deps), deleteNode(deps)];
+  const troubleOf = healthLook(deps.config);
+  return [createNode(deps), listNodes(deps, troubleOf), getNode(deps, troubleOf), nodeHealth(deps, troubleOf), deleteNode(deps)];
 }
+
+type ShownNode = ReturnType<typeof presentNode>;
+/** Why a node cannot be reached; null: it can. */
+type TroubleOf = (node: ShownNode) => Promise<string | null>;
 
 const createNode = ({ control }: EdgeDeps) =>
   operation({
@@ -29,7 +36,7 @@ const createNode = ({ control }: EdgeDeps) =>
     },
   });
 
-const listNodes = ({ control }: EdgeDeps) =>
+const listNodes = ({ control }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes",
@@ -43,11 +50,11 @@ const listNodes = ({ control }: EdgeDeps) =>
     handler: async ({ query }, call) => {
       const { nodes, meta } = await control.training.listNodes({ page: query }, call.read());
       const { data, ...rest } = presentList(nodes, meta, presentNode);
-      return { ...rest, data: await Promise.all(data.map(withStatus)) };
+      return { ...rest, data: await Promise.all(data.map((node) => withStatus(node, troubleOf))) };
     },
   });
 
-const getNode = ({ control }: EdgeDeps) =>
+const getNode = ({ control }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes/:id",
@@ -60,11 +67,11 @@ const getNode = ({ control }: EdgeDeps) =>
     answer: schemas.nodeAnswer,
     handler: async ({ params }, call) => {
       const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
-      return { node: await withStatus(presentNode(sent(node, "node"))) };
+      return { node: await withStatus(presentNode(sent(node, "node")), troubleOf) };
     },
   });
 
-const nodeHealth = ({ control, clock }: EdgeDeps) =>
+const nodeHealth = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes/:id/health",
@@ -79,10 +86,30 @@ const nodeHealth = ({ control, clock }: EdgeDeps) =>
       const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
       const shown = presentNode(sent(node, "node"));
       const begunMs = clock.monotonicMs();
-      const error = await troubleOf(shown.url);
+      const error = await troubleOf(shown);
       return { node: shown, reachable: error === null, latencyMs: Math.round(clock.monotonicMs() - begunMs), error };
     },
   });
+
+/** Where a private address is not allowed, a name that leads to one is not connected to, but for the operator's own nodes. */
+function healthLook({ allowPrivateUpstreams }: EdgeDeps["config"]): TroubleOf {
+  const judge = (host: string) => judgePlace(host, { allowPrivate: allowPrivateUpstreams });
+  const checked = new Agent({ connect: { lookup: checkedLookup(judge) } });
+  const own = new Agent();
+  return async (node) => {
+    try {
+      const isOwn = node.teamId === null;
+      if (!isOwn) judgeLiteral(new URL(node.url), judge);
+      const signal = AbortSignal.timeout(HEALTH_MS);
+      const { statusCode, body } = await request(`${node.url}/health`, { dispatcher: isOwn ? own : checked, signal });
+      await body.dump();
+      // A participant of another make has no such page; that it answers is what counts.
+      return statusCode < 500 ? null : `it answered ${statusCode}`;
+    } catch (thrown) {
+      return `it cannot be reached: ${codeOf(thrown)}`;
+    }
+  };
+}
 
 const deleteNode = ({ control }: EdgeDeps) =>
   operation({
@@ -102,21 +129,14 @@ const deleteNode = ({ control }: EdgeDeps) =>
   });
 
 /** Nobody writes down how calls to the operator's nodes went, for they are nobody's: they are asked. */
-async function withStatus(node: ReturnType<typeof presentNode>): Promise<ReturnType<typeof presentNode>> {
+async function withStatus(node: ShownNode, troubleOf: TroubleOf): Promise<ShownNode> {
   if (node.teamId !== null) return node;
-  const lastError = await troubleOf(node.url);
+  const lastError = await troubleOf(node);
   return { ...node, status: lastError === null ? "up" : "down", lastError };
 }
 
-function troubleOf(url: string): Promise<string | null> {
-  return fetch(`${url}/health`, { signal: AbortSignal.timeout(HEALTH_MS), redirect: "error" }).then(
-    // A participant of another make has no such page; that it answers is what counts.
-    ({ status }) => (status < 500 ? null : `it answered ${status}`),
-    (cause: unknown) => `it cannot be reached: ${codeOf(cause)}`,
-  );
-}
-
 function codeOf(thrown: unknown): string {
-  const { name, cause } = Object(thrown) as { name?: string; cause?: { code?: string } };
-  return cause?.code ?? name ?? "unknown";
+  const { name, code, cause } = Object(thrown) as { name?: string; code?: unknown; cause?: { code?: string } };
+  if (isPlaceRefused(thrown)) return "its address is private";
+  return cause?.code ?? (typeof code === "string" ? code : undefined) ?? name ?? "unknown";
 }

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { countSetting, portSetting, readConfig } from "../../common/config.ts";
+import { allowsPrivateUpstreams, countSetting, portSetting, privateUpstreamSettings, readConfig } from "../../common/config.ts";
 
 const shape = {
   /** Where trained parameters are handed out by their hash; 0: any free port. */
@@ -19,6 +19,7 @@ const shape = {
   COORDINATOR_BLOB_BYTES_MAX: countSetting(16 * 1024 ** 3, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
   /** Clients' tensors that one aggregation keeps in memory; the rest is read from disk again. */
   TRAINER_RECORD_BYTES: countSetting(64 * 1024 * 1024, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+  ...privateUpstreamSettings,
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 };
 
@@ -33,6 +34,8 @@ export interface CoordinatorConfig {
   readonly pollMs: number;
   readonly blobBytesMax: number;
   readonly recordBytes: number;
+  /** Whether participants may be in the operator's own network. */
+  readonly allowPrivate: boolean;
   readonly logLevel: string;
 }
 
@@ -49,6 +52,7 @@ export function readCoordinatorConfig(environment: Readonly<Record<string, strin
     pollMs: settings.COORDINATOR_POLL_MS,
     blobBytesMax: settings.COORDINATOR_BLOB_BYTES_MAX,
     recordBytes: settings.TRAINER_RECORD_BYTES,
+    allowPrivate: allowsPrivateUpstreams(settings),
     logLevel: settings.LOG_LEVEL,
   };
 }

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
+import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace, type Resolve } from "../../common/checked-lookup.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Random } from "../../common/random.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
@@ -40,8 +41,17 @@ const BODY_IDLE_MS = 60_000;
 const CONNECT_MS = 5000;
 
 /** HTTP to participants. Redirects are not followed: who is asked is who was named. */
-export function createNodeCalls({ clock, random }: { clock: Clock; random: Random }): { call: CallNode; close(): Promise<void> } {
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: BODY_IDLE_MS, connect: { timeout: CONNECT_MS }, keepAliveTimeout: 10_000 });
+export function createNodeCalls(options: {
+  clock: Clock;
+  random: Random;
+  /** Whether participants may be in the operator's own network; so where absent, for those who call their own. */
+  allowPrivate?: boolean;
+  resolve?: Resolve;
+}): { call: CallNode; close(): Promise<void> } {
+  const { clock, random, allowPrivate = true, resolve } = options;
+  const judge = (host: string) => judgePlace(host, { allowPrivate });
+  const connect = { timeout: CONNECT_MS, lookup: checkedLookup(judge, resolve) };
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: BODY_IDLE_MS, connect, keepAliveTimeout: 10_000 });
   const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
     const base = new URL(node.url);
     const fullPath = base.pathname.replace(/\/$/, "") + path;
@@ -69,14 +79,22 @@ export function createNodeCalls({ clock, random }: { clock: Clock; random: Rando
       ...(body ? { body: body.content instanceof Uint8Array ? body.content : createReadStream(body.content.path) } : {}),
     };
     try {
+      judgeLiteral(base, judge);
       const { statusCode: status, headers: answered, body: answer } = await agent.request(sent);
       return { status, headers: answered, body: answer };
     } catch (cause) {
       signal.throwIfAborted();
-      throw new ParticipantProblem(`it cannot be reached: ${reasonOf(cause)}`, { again: true, cause });
+      throw unreachable(cause);
     }
   };
   return { call, close: () => agent.destroy() };
+}
+
+const PRIVATE = "its address is private, and the operator lets nobody call such ones";
+
+function unreachable(cause: unknown): ParticipantProblem {
+  if (isPlaceRefused(cause)) return new ParticipantProblem(PRIVATE, { again: false, cause });
+  return new ParticipantProblem(`it cannot be reached: ${reasonOf(cause)}`, { again: true, cause });
 }
 
 /** The answer's bytes, up to a limit; what breaks off is a participant that went away. */

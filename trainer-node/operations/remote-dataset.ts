@@ -1,8 +1,7 @@
-import type { LookupAddress, LookupOptions } from "node:dns";
-import { lookup } from "node:dns/promises";
 import type { IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { getCACertificates } from "node:tls";
+import { checkedLookup } from "../../common/checked-lookup.ts";
 import { placeOf } from "../../common/place.ts";
 import { TrainerError } from "../errors.ts";
 
@@ -88,25 +87,4 @@ async function readBounded(response: IncomingMessage, bytesMax: number): Promise
 
 function failed(why: string, cause?: unknown): TrainerError {
   return new TrainerError("VALIDATION_ERROR", `dataset.uri could not be read: ${why}.`, { details: { form: "uri" }, cause });
-}
-
-type Lookup = (
-  hostname: string,
-  options: LookupOptions,
-  done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
-) => void;
-
-/** Looks a name up once and judges every address it has; the connection goes to one of those very addresses. */
-function checkedLookup(judge: (address: string) => void): Lookup {
-  return (hostname, { all }, done) => {
-    lookup(hostname, { all: true })
-      .then((addresses) => {
-        for (const { address } of addresses) judge(address);
-        const [first] = addresses;
-        if (!first) throw new Error("ENOTFOUND");
-        if (all) done(null, addresses);
-        else done(null, first.address, first.family);
-      })
-      .catch((error: Error) => done(error, "", 0));
-  };
 }

@@ -1,0 +1,28 @@
+import { refusePrivateNames } from "./node-names.ts";
+
+const resolve = async (host: string) => {
+  if (host === "gone.example") throw new Error("ENOTFOUND");
+  const known: Record<string, string[]> = { "inside.example": ["93.184.216.34", "10.0.0.7"], "cloud.example": ["169.254.169.254"] };
+  return (known[host] ?? ["93.184.216.34"]).map((address) => ({ address, family: 4 }));
+};
+const check = (urls: string[], allowPrivate: boolean) =>
+  refusePrivateNames(
+    urls.map((url, index) => ({ url, path: `body.participants.${index}.url` })),
+    { allowPrivate, resolve },
+  );
+
+test("ssrf: a name of which one address is private is refused by its place in the request", async () => {
+  await expect(check(["https://a.example", "http://inside.example:5000/x"], false)).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    details: [{ path: "body.participants.1.url" }],
+  });
+  await expect(check(["https://a.example", "http://inside.example:5000/x"], true)).resolves.toBeUndefined();
+});
+
+test("ssrf: a name that leads to a metadata service is refused whatever the operator allows", async () => {
+  await expect(check(["http://cloud.example"], true)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+});
+
+test("a name that nobody answers for yet passes, as does an empty place", async () => {
+  await expect(check(["http://gone.example", ""], false)).resolves.toBeUndefined();
+});
