@@ -52,7 +52,7 @@ export function firstBrokenLink(links: readonly ChainLink[]): { round: number; r
   let previous = { hash: NO_RECORD, result: null as string | null };
   for (const [index, { record, hash: stored }] of links.entries()) {
     const round = index + 1;
-    if (record.round !== round) return { round, reason: `the record of round ${round} is missing` };
+    if (record.round !== round) return { round, reason: `the record of round ${round} is missing or cannot be read` };
     if (record.previous !== previous.hash) return { round, reason: "it does not name the record before it" };
     if (roundRecordHash(record) !== stored) return { round, reason: "its hash is not that of its content" };
     if (index > 0 && record.base !== previous.result) return { round, reason: "it does not begin with the result of the round before" };

@@ -14,6 +14,8 @@ const shape = {
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .transform((url) => url.replace(/\/+$/, ""))
     .default("http://127.0.0.1:5100"),
+  /** What that coordinator wants to see. */
+  COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
   EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }),
   /** Several edge processes share the port; the kernel spreads connections over them. */
   EDGE_REUSE_PORT: flagSetting(false),
@@ -48,6 +50,7 @@ export interface EdgeConfig {
   authProfile: "gateway" | "hosted";
   controlAddress: string;
   coordinatorUrl: string;
+  coordinatorToken: string | undefined;
   /** Whether trainer nodes may be in the operator's own network. */
   allowPrivateUpstreams: boolean;
   edgeIndex: number;
@@ -77,6 +80,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     authProfile: settings.AUTH_PROFILE,
     controlAddress: settings.CONTROL_ADDRESS,
     coordinatorUrl: settings.COORDINATOR_URL,
+    coordinatorToken: settings.COORDINATOR_TOKEN,
     allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     edgeIndex: settings.EDGE_INDEX,
     reusePort: settings.EDGE_REUSE_PORT || settings.EDGES > 1,

@@ -1,4 +1,5 @@
 /** The supervisor behind `make run`: the whole of Tributary on one machine, as separate processes that are kept running. */
+import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -69,13 +70,17 @@ function childSpecs(
 ): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
   const coordinatorHost = settings.host === "0.0.0.0" || settings.host === "::" ? "127.0.0.1" : settings.host;
   const coordinatorUrl = `http://${coordinatorHost.includes(":") ? `[${coordinatorHost}]` : coordinatorHost}:${settings.coordinatorPort}`;
+  const coordinatorToken = environment["COORDINATOR_TOKEN"] || randomBytes(32).toString("hex");
   const env = {
     // Stripped and compiled once, not by every process at every start.
     NODE_COMPILE_CACHE: resolve(import.meta.dirname, "..", ".cache", "compiled"),
     COORDINATOR_URL: coordinatorUrl,
     // Where the trainer node finds the parameters of models that federations published.
     BLOB_SOURCE_URL: coordinatorUrl,
+    BLOB_SOURCE_TOKEN: coordinatorToken,
     ...environment,
+    // Made up anew with every start where nobody set it: only these processes have to know it.
+    COORDINATOR_TOKEN: coordinatorToken,
     HOST: settings.host,
     PORT: String(settings.port),
     TRAINER_PORT: String(settings.trainerPort),

@@ -28,6 +28,8 @@ const servingSettings = {
       (urls) => urls.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)),
       "must be http or https addresses, separated by commas",
     ),
+  /** What they want to see: a coordinator's COORDINATOR_TOKEN. */
+  BLOB_SOURCE_TOKEN: z.string().min(1).optional(),
   BLOB_SOURCE_TIMEOUT_MS: countSetting(60_000, { min: 100, max: HOUR_MS }),
 };
 

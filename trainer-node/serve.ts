@@ -62,6 +62,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       fetchParameters: createParametersSource({
         blobs: createBlobStore({ folder: blobFolder(config), bytesMax: config.TRAINER_BLOB_BYTES_MAX }),
         urls: config.BLOB_SOURCE_URL,
+        token: config.BLOB_SOURCE_TOKEN,
         timeoutMs: config.BLOB_SOURCE_TIMEOUT_MS,
         logger,
       }),

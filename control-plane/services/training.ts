@@ -10,6 +10,7 @@ import {
 import type { Federation } from "../domain/training-records.ts";
 import { collect, readPage } from "../stores/page.ts";
 import { controlFederation, putFederation } from "../writes/federations.ts";
+import { blobUseHandlers } from "./blob-uses.ts";
 import { dataSetHandlers } from "./data-sets.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, metaOf, pageOf } from "./messages.ts";
@@ -41,6 +42,7 @@ export function trainingHandlers(deps: ControlDeps): Handlers {
     controlFederation: changeState(deps),
     ...trainingNodeHandlers(deps),
     ...dataSetHandlers(deps),
+    ...blobUseHandlers(deps),
     ...trainingWorkHandlers(deps),
   };
 }

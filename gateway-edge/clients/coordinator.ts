@@ -17,43 +17,54 @@ export interface Replay {
   rounds: { round: number; parameters: string; original: Score; replayed: Score }[];
 }
 
-/** The coordinator's own door: what needs the bytes of updates and models, which are nowhere else. */
-export interface CoordinatorClient {
-  verify(federationId: string, options: { deadlineMs: number; signal?: AbortSignal | undefined }): Promise<Verification>;
-  replay(federationId: string, body: object, options: { deadlineMs: number; signal?: AbortSignal | undefined }): Promise<Replay>;
+interface CallOptions {
+  deadlineMs: number;
+  signal?: AbortSignal | undefined;
 }
 
-export function connectCoordinator(url: string): CoordinatorClient {
+/** The coordinator's own door: what needs the bytes of updates and models, which are nowhere else. */
+export interface CoordinatorClient {
+  verify(federationId: string, options: CallOptions): Promise<Verification>;
+  replay(federationId: string, body: object, options: CallOptions): Promise<Replay>;
+  hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
+}
+
+interface CoordinatorAddress {
+  readonly coordinatorUrl: string;
+  readonly coordinatorToken: string | undefined;
+}
+
+export function connectCoordinator({ coordinatorUrl, coordinatorToken }: CoordinatorAddress): CoordinatorClient {
+  const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
+  const ask = async (path: string, { deadlineMs, signal }: CallOptions, { method, body }: { method: string; body?: object }) => {
+    try {
+      const answer = await fetch(coordinatorUrl + path, {
+        method,
+        headers: { ...authorization, ...(body ? { "content-type": "application/json" } : {}) },
+        body: body ? JSON.stringify(body) : null,
+        signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
+      });
+      return { status: answer.status, text: await answer.text() };
+    } catch (cause) {
+      throw unreachable(cause);
+    }
+  };
+  const federation = (id: string, what: string) => `/v1/federations/${encodeURIComponent(id)}/${what}`;
   return {
-    verify: async (federationId, { deadlineMs, signal }) => {
-      const inTime = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]);
-      try {
-        const answer = await fetch(`${url}/v1/federations/${encodeURIComponent(federationId)}/verify`, { signal: inTime });
-        if (answer.ok) return (await answer.json()) as Verification;
-        throw new Error(`it answered ${answer.status}: ${(await answer.text()).slice(0, 500)}`);
-      } catch (cause) {
-        throw new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", {
-          internal: String(cause),
-          cause,
-        });
-      }
+    verify: async (federationId, options) => {
+      const answer = await ask(federation(federationId, "verify"), options, { method: "GET" });
+      if (answer.status !== 200) throw unexpected(answer);
+      return JSON.parse(answer.text) as Verification;
     },
-    replay: async (federationId, body, { deadlineMs, signal }) => {
-      const inTime = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]);
-      const answer = await fetch(`${url}/v1/federations/${encodeURIComponent(federationId)}/replays`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-        signal: inTime,
-      }).catch((cause: unknown) => {
-        throw unreachable(cause);
-      });
-      const text = await answer.text().catch((cause: unknown) => {
-        throw unreachable(cause);
-      });
-      if (answer.ok) return JSON.parse(text) as Replay;
-      if (answer.status >= 400 && answer.status < 500 && answer.status !== 401) throw refused(text);
-      throw unreachable(`it answered ${answer.status}: ${text.slice(0, 500)}`);
+    replay: async (federationId, body, options) => {
+      const answer = await ask(federation(federationId, "replays"), options, { method: "POST", body });
+      if (answer.status === 200) return JSON.parse(answer.text) as Replay;
+      throw answer.status >= 400 && answer.status < 500 && answer.status !== 401 ? refused(answer.text) : unexpected(answer);
+    },
+    hasBlob: async (sha256, options) => {
+      const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}`, options, { method: "HEAD" });
+      if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
+      return answer.status === 200;
     },
   };
 }
@@ -68,6 +79,9 @@ function refused(text: string): AppError {
   }
   return new AppError("VALIDATION_ERROR", message);
 }
+
+const unexpected = ({ status, text }: { status: number; text: string }): AppError =>
+  unreachable(`it answered ${status}: ${text.slice(0, 500)}`);
 
 function unreachable(cause: unknown): AppError {
   return new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", { internal: String(cause), cause });

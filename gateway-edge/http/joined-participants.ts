@@ -23,7 +23,15 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
     proxyTimeout: CALL_MS_MAX,
     ejectPlugins: true,
     pathRewrite: (_path, request) => targets.get(request) ?? "/",
-    plugins: [(server) => server.on("proxyReq", (sent) => sent.removeHeader("authorization"))],
+    plugins: [
+      (server) => {
+        server.on("proxyReq", (sent) => {
+          // The participant's token is for us, ours for the coordinator.
+          sent.removeHeader("authorization");
+          if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
+        });
+      },
+    ],
   });
   const pass = async (request: Request, response: Response, pathOf: (place: string) => string): Promise<void> => {
     const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];

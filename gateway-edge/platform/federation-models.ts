@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { toJson } from "../../common/json.ts";
 import type { Federation, Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import { connectCoordinator } from "../clients/coordinator.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { type Operation, type OperationCall, operation } from "../middleware/operation.ts";
 import { idParams } from "../schemas/fields.ts";
@@ -32,6 +33,7 @@ const publish = (deps: EdgeDeps) =>
       const rounds = await committedRounds(deps, federation, call);
       const round = wanted === undefined ? rounds.at(-1) : rounds.find((entry) => entry.round === wanted);
       if (!round) throw notCommitted(wanted);
+      if (!(await connectCoordinator(deps.config).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
       const request = {
         ...rest,
         model: model ?? federation.name,
@@ -101,6 +103,13 @@ function lineageOf({ id, headRound }: Federation, round: Round, rounds: readonly
 
 function taskOf({ settings }: Federation): string {
   return (JSON.parse(settings) as { task: { name: string } }).task.name;
+}
+
+/** Published, it would be a model that no node can answer with. */
+function parametersGone(round: number): AppError {
+  return new AppError("NOT_FOUND", `The parameters of round ${round} are not with the coordinator any more; publish another round.`, {
+    details: [{ path: "body.round", message: "has no parameters any more" }],
+  });
 }
 
 function notCommitted(round: number | undefined): AppError {

@@ -162,7 +162,7 @@ const verify = ({ control, config }: EdgeDeps) =>
     handler: async ({ params }, call) => {
       const read = call.read(DEADLINE_MS.verify);
       await control.training.getFederation(params, read);
-      const { ok, rounds, remade, firstBad } = await connectCoordinator(config.coordinatorUrl).verify(params.id, read);
+      const { ok, rounds, remade, firstBad } = await connectCoordinator(config).verify(params.id, read);
       return { ok, rounds, remade, firstBad };
     },
   });
@@ -182,7 +182,7 @@ const replay = ({ control, config }: EdgeDeps) =>
     handler: async ({ params, body }, call) => {
       const read = call.read(DEADLINE_MS.verify);
       await control.training.getFederation(params, read);
-      const { strategy, rounds } = await connectCoordinator(config.coordinatorUrl).replay(params.id, body, read);
+      const { strategy, rounds } = await connectCoordinator(config).replay(params.id, body, read);
       return { strategy: { ...strategy, name: String(strategy["name"]) }, rounds };
     },
   });

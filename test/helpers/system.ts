@@ -27,13 +27,14 @@ export interface System {
   readonly url: string;
   readonly hostedUrl: string;
   readonly trainerUrl: string;
+  readonly coordinatorUrl: string;
   readonly folder: string;
   readonly controlPlane: ServiceProcess;
   readonly edges: readonly ServiceProcess[];
   /** Where there is one; another after it was killed. */
   readonly coordinator: ServiceProcess | undefined;
   /** Kills the control plane as a power cut would and starts it again on the same data and port. */
-  killControlPlane(): Promise<void>;
+  killControlPlane(meanwhile?: () => Promise<void>): Promise<void>;
   killEdge(index: number): Promise<void>;
   /** Kills the coordinator, where there is one, and starts it again on the same data and port. */
   killCoordinator(): Promise<void>;
@@ -60,6 +61,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
 }
 
 const START_ATTEMPTS = 3;
+export const COORDINATOR_TOKEN = "what-this-system's-coordinator-wants-to-see";
 
 async function startIn({ folder, started }: { folder: string; started: ServiceProcess[] }, options: SystemOptions): Promise<System> {
   const [port, hostedPort, controlPort, trainerPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
@@ -74,6 +76,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     TRAINER_PORT: String(trainerPort),
     COORDINATOR_PORT: String(coordinatorPort),
     BLOB_SOURCE_URL: `http://127.0.0.1:${coordinatorPort}`,
+    COORDINATOR_TOKEN,
+    BLOB_SOURCE_TOKEN: COORDINATOR_TOKEN,
     COORDINATOR_URL: `http://127.0.0.1:${coordinatorPort}`,
     EDGES: String(edgeCount),
     // Without a node nobody answers for them.
@@ -107,6 +111,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     url: `http://127.0.0.1:${port}`,
     hostedUrl: `http://127.0.0.1:${hostedPort}`,
     trainerUrl: `http://127.0.0.1:${trainerPort}`,
+    coordinatorUrl: `http://127.0.0.1:${coordinatorPort}`,
     folder,
     edges,
     get controlPlane() {
@@ -115,8 +120,9 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     get coordinator() {
       return coordinator;
     },
-    async killControlPlane() {
+    async killControlPlane(meanwhile) {
       await controlPlane.kill9();
+      await meanwhile?.();
       controlPlane = await start("control-plane/main.ts", "control plane");
     },
     async killEdge(index) {

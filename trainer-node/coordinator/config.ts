@@ -19,6 +19,11 @@ const shape = {
   COORDINATOR_BLOB_BYTES_MAX: countSetting(16 * 1024 ** 3, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
   /** Clients' tensors that one aggregation keeps in memory; the rest is read from disk again. */
   TRAINER_RECORD_BYTES: countSetting(64 * 1024 * 1024, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+  /** What edges and trainer nodes show this coordinator; without it only this machine is answered. */
+  COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
+  /** How often blobs that nothing refers to are looked for, and how old they have to be. */
+  COORDINATOR_SWEEP_MS: countSetting(600_000, { min: 50, max: 86_400_000 }),
+  COORDINATOR_BLOB_AGE_MS: countSetting(3_600_000, { min: 1000, max: 31_536_000_000 }),
   ...privateUpstreamSettings,
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 };
@@ -34,6 +39,9 @@ export interface CoordinatorConfig {
   readonly pollMs: number;
   readonly blobBytesMax: number;
   readonly recordBytes: number;
+  readonly token: string | undefined;
+  readonly sweepMs: number;
+  readonly blobAgeMs: number;
   /** Whether participants may be in the operator's own network. */
   readonly allowPrivate: boolean;
   readonly logLevel: string;
@@ -52,6 +60,9 @@ export function readCoordinatorConfig(environment: Readonly<Record<string, strin
     pollMs: settings.COORDINATOR_POLL_MS,
     blobBytesMax: settings.COORDINATOR_BLOB_BYTES_MAX,
     recordBytes: settings.TRAINER_RECORD_BYTES,
+    token: settings.COORDINATOR_TOKEN,
+    sweepMs: settings.COORDINATOR_SWEEP_MS,
+    blobAgeMs: settings.COORDINATOR_BLOB_AGE_MS,
     allowPrivate: allowsPrivateUpstreams(settings),
     logLevel: settings.LOG_LEVEL,
   };

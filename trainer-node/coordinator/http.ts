@@ -3,6 +3,7 @@ import { pipeline } from "node:stream/promises";
 import express, { type Express, type Request, type Response } from "express";
 import type { Logger } from "../../common/logger.ts";
 import { TrainerError } from "../errors.ts";
+import { refuseStrangers } from "../http/access.ts";
 import { errorResponse } from "../http/error-response.ts";
 import { onlyMethods } from "../http/methods.ts";
 import { parseWith } from "../operations/schemas.ts";
@@ -18,16 +19,20 @@ export interface CoordinatorDoors {
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
   readonly logger: Logger;
+  /** What callers have to show; undefined: they have to be on this machine. */
+  readonly token: string | undefined;
 }
 
 const REPLAY_BYTES_MAX = 64 * 1024;
 
 /** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
-export function createCoordinatorApp({ blobs, work, verify, replay, logger }: CoordinatorDoors): Express {
+export function createCoordinatorApp({ blobs, work, verify, replay, logger, token }: CoordinatorDoors): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.get("/health", (_request, response) => void response.json({ status: "ok" }));
+  // Updates and models are in here: not for everybody who finds the port.
+  app.use(refuseStrangers({ auth: "loopback", token }));
   app.get("/v1/blobs/:sha256", async (request, response) => sendBlob(blobs, request, response));
   app.all("/v1/blobs/:sha256", onlyMethods("GET", "HEAD"));
   app.get("/v1/federations/:id/verify", async (request, response) => {

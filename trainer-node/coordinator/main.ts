@@ -15,6 +15,7 @@ import { createNodeCalls } from "./node-call.ts";
 import { createParticipants } from "./participants.ts";
 import { replayFederation } from "./replay.ts";
 import { createSecureTools } from "./secure/unmasking.ts";
+import { startSweeping } from "./sweep-blobs.ts";
 import { verifyFederation } from "./verify.ts";
 
 const STOP_GRACE_MS = 5000;
@@ -36,12 +37,15 @@ await runMain("tributary coordinator", async () => {
     work,
     logger,
     replay: (federationId, request, signal) => replayFederation(deps, { client, federationId, request, signal }),
+    token: config.token,
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
   const server = await startServer(app, { host: config.host, port: config.port, clock });
   const coordinator = startCoordinator(deps, { ...config, client });
+  const sweeping = startSweeping({ blobs, client, clock, logger, everyMs: config.sweepMs, ageMs: config.blobAgeMs });
   onShutdown(logger, async () => {
     await server.stop(STOP_GRACE_MS);
+    await sweeping.stop();
     await coordinator.stop();
     await Promise.all([aggregation.close(), secure.close(), nodes.close()]);
     channel.close();

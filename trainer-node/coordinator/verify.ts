@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
+import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
@@ -27,8 +27,8 @@ export async function verifyFederation(
   { client, federationId, signal }: { client: TrainingClient; federationId: string; signal: AbortSignal },
 ): Promise<Verification> {
   const rounds = await allRounds(client, federationId, signal);
-  const links = rounds.map(({ record, recordHash }) => ({ record: JSON.parse(record) as RoundRecord, hash: recordHash }));
-  const broken = firstBrokenLink(links);
+  const links = rounds.map(({ record, recordHash }) => ({ record: readRecord(record), hash: recordHash }));
+  const broken = firstBroken(rounds, links);
   const isWhole = wholeness(deps.blobs);
   const verdict = (ok: boolean, remade: number, firstBad: Verification["firstBad"]) => ({ ok, rounds: rounds.length, remade, firstBad });
   let again = 0;
@@ -42,7 +42,7 @@ export async function verifyFederation(
     if (!isSame) return verdict(false, again, { round: record.round, reason: "its updates do not give its result" });
     again++;
   }
-  return verdict(!broken, again, broken ?? null);
+  return verdict(!broken, again, broken);
 }
 
 /** What the round's updates give; undefined where nobody can tell. */
@@ -56,6 +56,23 @@ async function remade(
   const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
   const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
   return (await deps.aggregation.run(input, signal)).parameters;
+}
+
+/** A record that is no JSON any more is one that was changed. */
+function readRecord(text: string): RoundRecord {
+  try {
+    return Object(JSON.parse(text)) as RoundRecord;
+  } catch {
+    return Object({}) as RoundRecord;
+  }
+}
+
+/** The chain's first break, or the first round that says another result than its record. */
+function firstBroken(rounds: readonly Round[], links: readonly ChainLink[]): Verification["firstBad"] {
+  const broken = firstBrokenLink(links);
+  const other = rounds.findIndex(({ resultBlob }, index) => resultBlob !== links[index]?.record.result);
+  if (other < 0 || (broken && broken.round <= other + 1)) return broken ?? null;
+  return { round: other + 1, reason: "it names another result than its record" };
 }
 
 type IsWhole = (sha256: string) => Promise<boolean>;

@@ -7,18 +7,21 @@ export interface SourceOptions {
   readonly blobs: BlobStore;
   /** Addresses that have blobs at /v1/blobs/{sha256}, asked in this order. */
   readonly urls: readonly string[];
+  /** What those addresses have to be shown. */
+  readonly token?: string | undefined;
   readonly timeoutMs: number;
   readonly logger: Logger;
 }
 
 /** Makes sure that a model's parameters are in this node's store: there already, or pulled from who has them and checked by their hash. */
-export function createParametersSource({ blobs, urls, timeoutMs, logger }: SourceOptions): (manifest: Manifest) => Promise<void> {
+export function createParametersSource({ blobs, urls, token, timeoutMs, logger }: SourceOptions): (manifest: Manifest) => Promise<void> {
   const underWay = new Map<string, Promise<void>>();
 
   async function pull(digest: string): Promise<void> {
     for (const url of urls) {
       try {
-        const response = await fetch(`${url}/v1/blobs/${digest}`, { signal: AbortSignal.timeout(timeoutMs) });
+        const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+        const response = await fetch(`${url}/v1/blobs/${digest}`, { headers, signal: AbortSignal.timeout(timeoutMs) });
         if (response.ok && response.body) {
           await blobs.put(digest, chunksOf(response.body));
           return;
