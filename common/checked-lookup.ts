@@ -16,7 +16,7 @@ export type Lookup = (
 ) => void;
 
 /** Somebody's address leads where the operator lets nobody send. */
-export class PlaceRefused extends Error {
+class PlaceRefused extends Error {
   readonly code = "EPLACE";
 
   constructor(host: string) {

@@ -27,6 +27,8 @@ export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
   replay(federationId: string, body: object, options: CallOptions): Promise<Replay>;
   hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
+  /** Which of these participants are known to be unable to mask their updates, by place. */
+  unableToMask(participants: readonly { url: string; token: string }[], options: CallOptions): Promise<readonly number[]>;
 }
 
 interface CoordinatorAddress {
@@ -65,6 +67,11 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
       const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}`, options, { method: "HEAD" });
       if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
       return answer.status === 200;
+    },
+    unableToMask: async (participants, options) => {
+      const answer = await ask("/v1/secure/look", options, { method: "POST", body: { participants } });
+      if (answer.status !== 200) throw unexpected(answer);
+      return (JSON.parse(answer.text) as { cannot: number[] }).cannot;
     },
   };
 }

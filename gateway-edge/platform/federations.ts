@@ -1,6 +1,8 @@
+import type { z } from "zod";
+import { AppError } from "../../common/errors.ts";
 import { connectCoordinator } from "../clients/coordinator.ts";
 import type { EdgeDeps } from "../deps.ts";
-import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.ts";
+import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../middleware/operation.ts";
 import { TextStream } from "../middleware/text-stream.ts";
 import { idParams, pageQuery } from "../schemas/fields.ts";
 import * as schemas from "../schemas/training.ts";
@@ -26,7 +28,7 @@ export function federationOperations(deps: EdgeDeps): Operation[] {
   ];
 }
 
-const createFederation = ({ control }: EdgeDeps) =>
+const createFederation = (deps: EdgeDeps) =>
   operation({
     method: "post",
     path,
@@ -39,7 +41,8 @@ const createFederation = ({ control }: EdgeDeps) =>
     answer: schemas.createdFederationAnswer,
     handler: async ({ body }, call) => {
       const { name, teamId = "", participants, budgetNanoUsd, ...settings } = body;
-      const { federation, joinTokens } = await control.training.createFederation(
+      if (settings.secureAggregation) await refuseUnableToMask(deps, participants, call);
+      const { federation, joinTokens } = await deps.control.training.createFederation(
         {
           name: name ?? settings.task.name,
           teamId,
@@ -59,6 +62,26 @@ const createFederation = ({ control }: EdgeDeps) =>
       return { federation: presentFederation(sent(federation, "federation")), joinTokens };
     },
   });
+
+/** Programs of others cannot take part in secure sums: said now, not when the first round waits for them. */
+async function refuseUnableToMask(
+  { control, config }: EdgeDeps,
+  participants: z.infer<typeof schemas.createFederationBody>["participants"],
+  call: OperationCall,
+): Promise<void> {
+  // Nobody but a caller we know has addresses looked at.
+  await control.training.listFederations({ page: { page: 1, pageSize: 1 } }, call.read());
+  const asked = participants.map(({ url = "", token = "" }) => ({ url, token }));
+  // A coordinator that is away finds out by itself, when it is back.
+  const cannot = await connectCoordinator(config)
+    .unableToMask(asked, call.read())
+    .catch(() => []);
+  if (cannot.length === 0) return;
+  const message = "cannot mask its updates; secureAggregation takes trainer nodes of this version";
+  throw new AppError("VALIDATION_ERROR", `The request is not valid: body.participants.${cannot[0]}.url: ${message}`, {
+    details: cannot.map((index) => ({ path: `body.participants.${index}.url`, message })),
+  });
+}
 
 const listFederations = ({ control }: EdgeDeps) =>
   operation({

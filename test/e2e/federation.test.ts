@@ -1,4 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { adminToken, call, newTenant, type Tenant } from "../helpers/api.ts";
 import { federationWhen, startTrainer } from "../helpers/federations.ts";
@@ -269,6 +271,25 @@ test("with secureAggregation only the sum is seen: it is the plain mean, pays an
   expect(refused.body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
     ["body.participants", "body.participants.1.join", "body.rewards.by", "body.strategy.name"].sort(),
   );
+});
+
+test("a participant that cannot mask its updates is a 400 by its place; one that nobody can reach yet is not", async () => {
+  const flock = createServer((request, response) => response.writeHead(request.url === "/call" ? 405 : 404).end("<!doctype html>"));
+  flock.listen(0, "127.0.0.1");
+  await new Promise((resolve) => flock.once("listening", resolve));
+  const foreign = `http://127.0.0.1:${(flock.address() as AddressInfo).port}`;
+  const body = (last: string) => ({
+    task,
+    rounds: 1,
+    secureAggregation: true,
+    startDeadlineMs: 500,
+    participants: [nodes[0]?.url, nodes[1]?.url, last].map((url) => ({ url })),
+  });
+  const refused = await ask("POST", "", body(foreign));
+  expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", details: [{ path: "body.participants.2.url" }] } });
+  expect((await ask("POST", "", body(foreign), "not-a-token")).status).toBe(401);
+  expect((await ask("POST", "", body("http://127.0.0.1:9"))).status).toBe(201);
+  flock.close();
 });
 
 test("nodes have a history and a door, which takes the caller's key and gives the node none of it", async () => {

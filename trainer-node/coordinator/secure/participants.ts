@@ -45,6 +45,7 @@ export interface HelpAsked {
   readonly shares: Readonly<Record<string, string>>;
 }
 
+export const CANNOT_MASK = "it cannot mask its updates: secureAggregation needs trainer nodes that know it";
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 const LOOK_MS = 10_000;
 
@@ -71,8 +72,10 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
       const inTime = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
       const answer = await call(node, { method: "GET", path: "/v1/info" }, inTime);
       const text = (await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8");
-      if (answer.status === 200 && info.safeParse(parseJson(text)).success) return;
-      throw new ParticipantProblem("it cannot mask its updates: secureAggregation needs trainer nodes that know it", { again: false });
+      if (answer.status === 401 || answer.status === 403)
+        throw new ParticipantProblem("it does not know us: give the federation the node's token", { again: false });
+      if (answer.status >= 500) throw new ParticipantProblem(`it answered ${answer.status}`, { again: true });
+      if (answer.status !== 200 || !info.safeParse(parseJson(text)).success) throw new ParticipantProblem(CANNOT_MASK, { again: false });
     },
     train: async (node, place, task, signal) => {
       const header = trainHeader(task);
