@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated ledger-verify ledger-replay verify-receipt gw clean
+.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,6 +71,12 @@ demo-console: generate console ## a stranger in a browser, from nothing to a pai
 
 demo-federated: generate ## ten participants, three attackers, two kills: a model trained together, published, called, billed, paid for
 	node scripts/demo-federated.ts
+
+demo-fedprox: generate ## FedProx against FedAvg with nine of ten participants too slow, as in the paper
+	node scripts/demo-fedprox.ts
+
+simulate: generate ## a federation of virtual clients in one process: make simulate ARGS='simulation.json --clients 1000'
+	@node trainer-node/simulation/main.ts $(ARGS)
 
 bench-training: generate ## ratios of the training participant, Flower from PyPI beside it
 	node scripts/bench-training.ts

@@ -12,6 +12,7 @@ import { freePort, startProcess } from "../test/helpers/processes.ts";
 import { printCoordinatorRound } from "./bench/coordinator-figures.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 import { flowerAggregate, flowerPython } from "./bench/flower.ts";
+import { printSimulation } from "./bench/simulation-figures.ts";
 import { aggregateFigures, containerOf, mlpRowsPerSecond, runFromDisk } from "./bench/training-figures.ts";
 import { aggregateInMemory, parseThenDecode, readJsonStreamed } from "./bench/training-memory.ts";
 import { framePieces, jsonPieces, postPieces } from "./bench/training-wire.ts";
@@ -58,6 +59,7 @@ if (process.argv[2] === "from-disk") {
     await printWire({ meanSeconds: few.mean.wallSeconds, wholeSeconds: whole.wallSeconds, container, base64, inMemory });
   await printManyStreamed(container, base64);
   await printCoordinatorRound(print, length);
+  await printSimulation(print);
   print(
     "perceptron training, WASM over plain TypeScript (rows a second)",
     mlpRowsPerSecond("wasm", 20_000) / mlpRowsPerSecond("plain", 2000),

@@ -10,7 +10,7 @@ import { containerOf } from "./training-figures.ts";
 /** As `make run` starts the coordinator: code that is compiled already needs no compiler in memory. */
 const compiled = join(import.meta.dirname, "../../.cache/compiled");
 
-export interface RoundFigures {
+interface RoundFigures {
   /** Of the second round, whose participants are sent a model too. */
   readonly seconds: number;
   /** Of the coordinator's process, all of it, over both rounds. */
@@ -19,7 +19,7 @@ export interface RoundFigures {
 }
 
 /** Two whole rounds through a real coordinator, with participants that answer at once: what is left is the coordinator's own. */
-export async function coordinatorRound({ clients, length }: { clients: number; length: number }): Promise<RoundFigures> {
+async function coordinatorRound({ clients, length }: { clients: number; length: number }): Promise<RoundFigures> {
   const system = await startSystem({
     coordinator: true,
     env: { LOG_LEVEL: "warn", COORDINATOR_POLL_MS: "50", NODE_COMPILE_CACHE: compiled, NODE_OPTIONS: "--max-semi-space-size=1" },

@@ -14,7 +14,8 @@ export interface BlobFolder {
   find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
 }
 
-export function openBlobFolder({ folder, bytesMax }: { folder: string; bytesMax: number }): BlobFolder {
+/** `durable: false`: a power cut may take what was kept, for whoever begins again from nothing anyhow. */
+export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: string; bytesMax: number; durable?: boolean }): BlobFolder {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pathOf = (sha256: string): string => {
     if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Error(`${sha256.slice(0, 80)} is not a SHA-256`);
@@ -37,7 +38,7 @@ export function openBlobFolder({ folder, bytesMax }: { folder: string; bytesMax:
         hash.update(chunk);
         await file.write(chunk);
       }
-      await file.datasync();
+      if (durable) await file.datasync();
       const sha256 = hash.digest("hex");
       await rename(partial, pathOf(sha256));
       return { sha256, bytes };

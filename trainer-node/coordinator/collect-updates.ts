@@ -74,9 +74,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
     try {
       inRound.throwIfAborted();
       const update = await deps.participants.train(participant, task, inRound);
-      const layout = await inspectBlob(deps.blobs, update.blob);
-      requireLayout(layout, layouts.expected);
-      layouts.expected ??= layout;
+      await requireFitting(run, update, layouts);
       return update;
     } catch (thrown) {
       signal.throwIfAborted();
@@ -87,6 +85,13 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
       await deps.clock.sleep(delayMs, inRound).catch(() => {});
     }
   }
+}
+
+/** The first update says how the others must look, where nothing else does. */
+async function requireFitting({ deps }: FederationRun, { blob, layout }: TrainedUpdate, layouts: Attempt["layouts"]): Promise<void> {
+  const found = layout ?? (await inspectBlob(deps.blobs, blob));
+  requireLayout(found, layouts.expected);
+  layouts.expected ??= found;
 }
 
 /** How updates must look: as the parameters they begin with, else as the first that was accepted. */

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { BlobFolder } from "./blob-folder.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
+import type { Layout } from "./inspect-update.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -18,6 +19,8 @@ export interface TrainedUpdate {
   readonly blob: string;
   readonly bytes: number;
   readonly samples: number | undefined;
+  /** As inspectUpdate says, where it has been asked already. */
+  readonly layout?: Layout | undefined;
 }
 
 export interface Evaluation {

@@ -36,7 +36,10 @@ export function datasetOf(
 ): unknown {
   if (participant.dataset !== "") return JSON.parse(participant.dataset) as unknown;
   if (typeof shared !== "object" || shared === null) return shared;
-  const { partition } = shared as { partition?: unknown };
+  const { partition, synthetic } = shared as { partition?: unknown; synthetic?: unknown };
+  // Of data that are made for each device, everybody is the device of his place.
+  if (typeof synthetic === "object" && synthetic !== null && !("device" in synthetic))
+    return { ...shared, synthetic: { of, ...synthetic, device: index } };
   if (typeof partition !== "object" || partition === null || "index" in partition) return shared;
   return { ...shared, partition: { of, ...partition, index } };
 }

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { type Dataset, selectClasses } from "../compute/datasets/dataset.ts";
+import { rememberedDevice } from "../compute/datasets/device-cache.ts";
 import { DIGITS, SPLITS, type Split, splitDigits } from "../compute/datasets/digits.ts";
 import { GENERATED, type GeneratedName } from "../compute/datasets/generated.ts";
 import { partitionRows, SCHEMES } from "../compute/datasets/partition.ts";
 import { asValued, classedOf, pickRows, type RowsData, rowsOf } from "../compute/datasets/rows.ts";
-import { SYNTHETIC, syntheticDevice } from "../compute/datasets/synthetic.ts";
+import { SYNTHETIC } from "../compute/datasets/synthetic.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { SEED_MAX } from "../compute/random.ts";
 import { TrainerError } from "../errors.ts";
@@ -143,7 +144,7 @@ function readNamed(value: object, wish: Wish, data: NodeData): RowsData {
 
 function readSynthetic(value: object, wish: Wish): RowsData {
   const request = parseWith(synthetic, value, "dataset");
-  const dataset = syntheticDevice(request.synthetic);
+  const dataset = rememberedDevice(request.synthetic);
   return asTaskRows(splitRows({ kind: "labelled", dataset }, request.split ?? wish.split, TRAIN_SHARE.synthetic), wish);
 }
 

@@ -25,6 +25,8 @@ export type ComputeTask =
       readonly bodyType?: BodyType;
       readonly answerType?: BodyType;
       readonly config?: string | undefined;
+      /** The parameters stay in the folder of blobs; what comes back is a KeptAnswer as JSON. Only for answers of octets. */
+      readonly keep?: boolean;
       /** For a caller who named none; chance is not made in workers. */
       readonly seed: number;
       /** Where progress is told, when somebody listens. */

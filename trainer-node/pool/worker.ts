@@ -14,6 +14,7 @@ import type { FunctionName } from "../functions/registry.ts";
 import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
 import { aggregateWholeBlobs } from "../operations/aggregate-whole-blobs.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
+import { keepAnswer } from "../operations/keep-answer.ts";
 import { runOperation } from "../operations/run.ts";
 import { doSecureWork, type SecureWork } from "../privacy/secure-work.ts";
 import { createClientRecords } from "../records/client-records.ts";
@@ -89,7 +90,9 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
       noiseKey: task.noiseKey ?? new Uint8Array(0),
     };
     const { operation, bodyType = "json", answerType = "json", config } = task;
-    return { type: "done", ...(await runOperation({ operation, bodyType, answerType, config }, source, context)) };
+    const written = await runOperation({ operation, bodyType, answerType, config }, source, context);
+    if (!task.keep) return { type: "done", ...written };
+    return { type: "done", body: new TextEncoder().encode(JSON.stringify(keepAnswer(written, blobFolder ?? ""))) };
   } catch (thrown) {
     return failure(thrown);
   } finally {

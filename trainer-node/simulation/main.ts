@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { createLogger } from "../../common/logger.ts";
+import { FederationFailed } from "../coordinator/deps.ts";
+import { readSimulation } from "./options.ts";
+import { simulate } from "./simulate.ts";
+
+// `node trainer-node/simulation/main.ts simulation.json`: a federation of virtual clients, each round a line.
+
+const BAR_COLUMNS = 40;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "boolean" }, clients: { type: "string" }, rounds: { type: "string" }, strategy: { type: "string" } },
+});
+
+try {
+  await main();
+} catch (thrown) {
+  process.stderr.write(`${thrown instanceof FederationFailed ? `${thrown.code}: ` : ""}${(thrown as Error).message}\n`);
+  process.exitCode = 1;
+}
+
+async function main(): Promise<void> {
+  const [path] = positionals;
+  const given = path === undefined ? {} : (JSON.parse(readFileSync(path === "-" ? 0 : path, "utf8")) as object);
+  const options = readSimulation({ task: "softmax", ...given, ...named() });
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort(new Error("stopped")));
+  const write = (line: string) => process.stdout.write(`${line}\n`);
+  let before = performance.now();
+  const rounds = await simulate(options, {
+    logger: createLogger("simulation", "warn"),
+    signal: stopping.signal,
+    onRound: ({ round, participants, accuracy, loss, recordHash }) => {
+      const seconds = (performance.now() - before) / 1000;
+      before = performance.now();
+      const accepted = participants.filter(({ state }) => state === "accepted").length;
+      if (values.json) return write(JSON.stringify({ round, accepted, of: participants.length, accuracy, loss, seconds, recordHash }));
+      const bar = "█".repeat(Math.round((accuracy ?? 0) * BAR_COLUMNS)).padEnd(BAR_COLUMNS, "·");
+      const shown = accuracy === undefined ? "" : `  ${bar}  ${accuracy.toFixed(3)}`;
+      write(`round ${String(round).padStart(4)}${shown}  ${accepted} of ${participants.length} updates  ${seconds.toFixed(2)} s`);
+    },
+  });
+  const peakMb = peakMegabytes();
+  if (values.json) write(JSON.stringify({ rounds: rounds.length, clients: options.clients, peakMb }));
+  else write(`${options.clients} clients, ${rounds.length} rounds, ${options.threads} threads; ${Math.round(peakMb)} MB at most`);
+}
+
+/** Options go before what the file says. */
+function named(): Record<string, unknown> {
+  const { clients, rounds, strategy } = values;
+  return {
+    ...(clients === undefined ? {} : { clients: Number(clients) }),
+    ...(rounds === undefined ? {} : { rounds: Number(rounds) }),
+    ...(strategy === undefined ? {} : { strategy }),
+  };
+}
+
+/** Of this process alone where the system tells; what it says to have used otherwise may be a parent's. */
+function peakMegabytes(): number {
+  try {
+    const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+    return Number(kilobytes) / 1000;
+  } catch {
+    return process.resourceUsage().maxRSS / 1000;
+  }
+}

@@ -1,0 +1,142 @@
+import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/round-record.ts";
+import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { FederationControl } from "../coordinator/control.ts";
+
+/** The truth about a simulated federation: what the control plane keeps of a real one, in memory, for as long as it runs. */
+export interface MemoryControl {
+  readonly control: FederationControl;
+  readonly federation: Federation;
+  readonly rounds: readonly Round[];
+}
+
+export interface MemoryControlOptions {
+  readonly settings: string;
+  readonly participants: Participant[];
+  now(): number;
+  onCommitted(round: Round): Promise<void>;
+}
+
+export function createMemoryControl({ settings, participants, now, onCommitted }: MemoryControlOptions): MemoryControl {
+  let federation = newFederation(settings, participants, now());
+  let open: { round: Round; places: Map<string, number> } | undefined;
+  const rounds: Round[] = [];
+  const current = (): Round => {
+    if (!open) throw new Error("no round is open");
+    return open.round;
+  };
+  const control: FederationControl = {
+    renew: async () => federation,
+    reportWaiting: async () => {},
+    openRound: async (ids) => {
+      open ??= {
+        round: newRound(federation, ids, now()),
+        places: new Map(ids.map((id, index) => [id, index])),
+      };
+      return open.round;
+    },
+    recordResult: async (_round, result) => {
+      const round = current();
+      round.participants[open?.places.get(result.participantId) ?? -1] = result;
+      return round;
+    },
+    setPhase: async (_round, phase) => {
+      current().state = phase;
+    },
+    commitRound: async ({ record: text, stateBlob, participants: given, accuracy, loss, epsilon }) => {
+      const record = JSON.parse(text) as RoundRecord;
+      const recordHash = roundRecordHash(record);
+      const figures = new Map(given.map((participant) => [participant.participantId, participant]));
+      const round: Round = {
+        ...current(),
+        state: "committed",
+        participants: current().participants.map((participant) => figures.get(participant.participantId) ?? participant),
+        record: text,
+        recordHash,
+        resultBlob: record.result,
+        accuracy,
+        loss,
+        epsilon,
+        committedAt: new Date(now()),
+      };
+      rounds.push(round);
+      open = undefined;
+      const head = { headRound: round.round, headRecordHash: recordHash, headBlob: record.result, headStateBlob: stateBlob };
+      federation = { ...federation, ...head, round: round.round, accuracy, epsilon };
+      await onCommitted(round);
+      return federation;
+    },
+    end: async (state, failure) => {
+      federation = { ...federation, state, failure };
+    },
+    history: async (after) => rounds.slice(after),
+  };
+  return {
+    control,
+    rounds,
+    get federation() {
+      return federation;
+    },
+  };
+}
+
+function newFederation(settings: string, participants: Participant[], now: number): Federation {
+  const at = new Date(now);
+  return {
+    id: "simulation",
+    name: "simulation",
+    organizationId: "",
+    teamId: "",
+    createdBy: 0n,
+    settings,
+    participants,
+    state: "running",
+    phase: "committed",
+    round: 0,
+    waitingFor: undefined,
+    waitingUntil: undefined,
+    headRound: 0,
+    headRecordHash: NO_RECORD,
+    headBlob: "",
+    headStateBlob: "",
+    accuracy: undefined,
+    epsilon: undefined,
+    failure: undefined,
+    budgetNanoUsd: 0n,
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+function newRound({ id, headRound }: Federation, ids: readonly string[], now: number): Round {
+  return {
+    federationId: id,
+    round: headRound + 1,
+    state: "selecting",
+    participants: ids.map(selected),
+    record: "",
+    recordHash: "",
+    resultBlob: "",
+    accuracy: undefined,
+    loss: undefined,
+    epsilon: undefined,
+    budgetNanoUsd: 0n,
+    openedAt: new Date(now),
+    committedAt: undefined,
+  };
+}
+
+const selected = (participantId: string): RoundParticipant => ({
+  participantId,
+  state: "selected",
+  updateBlob: "",
+  samples: undefined,
+  bytes: 0n,
+  durationMs: 0n,
+  reason: "",
+  norm: undefined,
+  cosine: undefined,
+  kept: undefined,
+  contribution: 0,
+  rewardNanoUsd: 0n,
+  baseRound: 0,
+});

@@ -1,0 +1,67 @@
+import { createLogger } from "../../common/logger.ts";
+import { firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
+import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import { readSimulation } from "./options.ts";
+import { simulate } from "./simulate.ts";
+
+const run = (value: object): Promise<readonly Round[]> =>
+  simulate(readSimulation(value), {
+    logger: createLogger("simulation", "silent"),
+    signal: new AbortController().signal,
+    onRound: () => {},
+  });
+
+const digits = {
+  clients: 200,
+  rounds: 3,
+  fraction: 0.1,
+  task: {
+    name: "softmax",
+    config: { epochs: 5, lr: 0.3, batch_size: 2 },
+    dataset: { name: "digits", partition: { scheme: "iid" } },
+  },
+};
+
+test("hundreds of virtual clients are selected, trained and combined as real ones are, with a record that holds", async () => {
+  const rounds = await run({ ...digits, threads: 2 });
+  expect(rounds.map(({ participants }) => participants.filter(({ state }) => state === "accepted").length)).toEqual([20, 20, 20]);
+  expect(new Set(rounds.flatMap(({ participants }) => participants.map(({ participantId }) => participantId))).size).toBeGreaterThan(40);
+  expect(rounds.at(-1)?.accuracy).toBeGreaterThan(0.6);
+  const links = rounds.map(({ record, recordHash }) => ({ record: JSON.parse(record) as RoundRecord, hash: recordHash }));
+  expect(firstBrokenLink(links)).toBeUndefined();
+  // Whichever thread is quicker, the same comes out.
+  const again = await run({ ...digits, threads: 1 });
+  expect(again.at(-1)?.recordHash).toBe(rounds.at(-1)?.recordHash);
+}, 60_000);
+
+test("FedProx against FedAvg on synthetic(1,1) with 90 % stragglers: who takes their part of the work is above who drops them", async () => {
+  const settings = {
+    clients: 30,
+    threads: 2,
+    rounds: 6,
+    fraction: 1 / 3,
+    minResults: 1,
+    seed: 5,
+    task: { name: "softmax", config: { epochs: 5, batch_size: 10, lr: 0.01 }, dataset: { synthetic: { alpha: 1, beta: 1, seed: 0 } } },
+    eval: { mode: "sites" },
+  };
+  const dropped = await run({ ...settings, strategy: "fedavg", stragglers: { share: 0.9, work: "dropped" } });
+  const partial = await run({ ...settings, strategy: { name: "fedprox", mu: 1 }, stragglers: { share: 0.9, work: "partial" } });
+  const updates = (rounds: readonly Round[]) =>
+    rounds.map(({ participants }) => participants.filter(({ state }) => state === "accepted").length);
+  expect(updates(dropped)).toEqual(new Array(6).fill(1));
+  expect(updates(partial)).toEqual(new Array(6).fill(10));
+  const mean = (rounds: readonly Round[]) => rounds.slice(-3).reduce((sum, { accuracy = 0 }) => sum + accuracy, 0) / 3;
+  expect(mean(partial)).toBeGreaterThan(mean(dropped) + 0.1);
+}, 60_000);
+
+test("what a simulation cannot be is said by its field, all at once", () => {
+  expect(() => readSimulation({ task: "softmax", clients: 0, stragglers: { share: 1, work: "some" }, rounds: 0 })).toThrow(
+    "clients: must be at least 1; stragglers.share: must be below 1; stragglers.work: must be partial or dropped; rounds: must be at least 1",
+  );
+});
+
+test("a client whose work fails is data of the round, and says why", async () => {
+  const wrong = { ...digits, rounds: 1, threads: 1, task: { ...digits.task, dataset: { name: "no such set" } } };
+  await expect(run(wrong)).rejects.toThrow(/0 of 10 results.*no such set/);
+}, 30_000);

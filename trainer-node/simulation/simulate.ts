@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { systemClock as clock } from "../../common/clock.ts";
+import type { Logger } from "../../common/logger.ts";
+import { systemRandom as random } from "../../common/random.ts";
+import type { Participant, Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import { createAggregation } from "../coordinator/aggregation.ts";
+import { type BlobFolder, openBlobFolder } from "../coordinator/blob-folder.ts";
+import type { FederationRun } from "../coordinator/deps.ts";
+import { runFederation } from "../coordinator/run-federation.ts";
+import { createPool } from "../pool/pool.ts";
+import { createMemoryControl } from "./memory-control.ts";
+import type { SimulationOptions } from "./options.ts";
+import { stragglersOf } from "./stragglers.ts";
+import { createVirtualClients } from "./virtual-clients.ts";
+
+const BLOB_BYTES_MAX = 16 * 1024 ** 3;
+const TASK_MS_MAX = 3_600_000;
+const HEAP_MB = 2048;
+const RECORD_BYTES = 64 * 1024 * 1024;
+
+export interface SimulationHooks {
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  onRound(round: Round): void;
+}
+
+/**
+ * A federation of virtual clients in this process. Selection, deadlines, strategies, evaluation and records are the coordinator's own; what
+ * differs is that participants are threads, and that what the control plane would keep is kept in memory. Updates lie on disk until their
+ * round is committed, so memory does not grow with the clients.
+ */
+export async function simulate(options: SimulationOptions, { logger, signal, onRound }: SimulationHooks): Promise<readonly Round[]> {
+  const { settings, clients, threads, functions } = options;
+  const folder = mkdtempSync(join(tmpdir(), "tributary-simulation-"));
+  const blobs = openBlobFolder({ folder, bytesMax: BLOB_BYTES_MAX, durable: false });
+  const functionsUrl = functions === undefined ? undefined : pathToFileURL(resolve(functions)).href;
+  const pool = createPool({
+    threads,
+    queueMax: clients,
+    taskTimeoutMs: TASK_MS_MAX,
+    workerHeapMb: HEAP_MB,
+    workerData: { fallback: undefined, blobFolder: folder, functionsUrl },
+    logger,
+  });
+  const aggregation = createAggregation({ blobs, recordBytes: RECORD_BYTES, logger });
+  const participants = Array.from({ length: clients }, (_, index) => virtualParticipant(`p${index + 1}`));
+  const memory = createMemoryControl({
+    settings: JSON.stringify(settings),
+    participants,
+    now: clock.now,
+    onCommitted: async (round) => {
+      onRound(round);
+      await forgetUpdates(blobs, round);
+    },
+  });
+  const run: FederationRun = {
+    deps: {
+      participants: createVirtualClients({ pool, partialWork: stragglersOf(options) }),
+      aggregation,
+      blobs,
+      clock,
+      random,
+      logger,
+      // Enough that no thread waits for the next call.
+      callsMax: 2 * threads,
+    },
+    control: memory.control,
+    settings,
+    members: participants,
+    signal,
+    federation: memory.federation,
+  };
+  try {
+    await runFederation(run, { isRoundOpen: false });
+    return memory.rounds;
+  } finally {
+    await Promise.all([pool.close(), aggregation.close()]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The model stays; of the updates their hashes do, in the record. */
+async function forgetUpdates(blobs: BlobFolder, { participants, resultBlob }: Round): Promise<void> {
+  const hashes = new Set(participants.map(({ updateBlob }) => updateBlob).filter((hash) => hash !== "" && hash !== resultBlob));
+  for (const hash of hashes) await rm(join(blobs.folder, hash), { force: true });
+}
+
+const virtualParticipant = (id: string): Participant => ({
+  id,
+  nodeId: "",
+  url: id,
+  organizationId: "",
+  dataset: "",
+  joined: false,
+  secret: "",
+  token: "",
+});

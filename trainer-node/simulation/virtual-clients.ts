@@ -1,0 +1,59 @@
+import { ParticipantProblem } from "../coordinator/participant-problem.ts";
+import type { Participants, ParticipantTask } from "../coordinator/participants.ts";
+import { TrainerError } from "../errors.ts";
+import type { KeptAnswer } from "../operations/keep-answer.ts";
+import type { ComputePool } from "../pool/pool.ts";
+
+/** What a straggler of a round has time for. */
+export type PartialWork = (
+  task: ParticipantTask,
+  participantUrl: string,
+) => { readonly epochs: number; readonly isLate: boolean } | undefined;
+
+/**
+ * Participants that are no processes: each is a call of the node's own operations in one of a few threads, with its part of the data. To a
+ * round they are like any others.
+ */
+export function createVirtualClients({ pool, partialWork }: { pool: ComputePool; partialWork: PartialWork }): Participants {
+  const call = async (operation: "train" | "evaluate", task: ParticipantTask, signal: AbortSignal) => {
+    const fields = {
+      dataset: task.dataset ?? null,
+      config: task.config,
+      format: "safetensors",
+      round_id: task.roundId,
+      ...(task.parameters === "" ? {} : { parameters_ref: `sha256:${task.parameters}` }),
+    };
+    const body = new TextEncoder().encode(JSON.stringify(fields));
+    const answerType = operation === "train" ? "octets" : "json";
+    try {
+      const answer = await pool.run({ type: "call", operation, body, answerType, keep: operation === "train", seed: 0 }, { signal });
+      return new TextDecoder().decode(answer.body);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (thrown instanceof TrainerError) throw new ParticipantProblem(thrown.message, { again: false, cause: thrown });
+      throw thrown;
+    }
+  };
+  return {
+    reach: async () => "octets",
+    train: async ({ url }, task, signal) => {
+      const partial = partialWork(task, url);
+      if (partial?.isLate) throw new ParticipantProblem("it had not answered when the round was closed", { again: false });
+      const config = partial ? { ...task.config, epochs: partial.epochs } : task.config;
+      const { sha256, bytes, layout, head } = JSON.parse(await call("train", { ...task, config }, signal)) as KeptAnswer;
+      const { num_samples: samples } = JSON.parse(head) as { num_samples?: unknown };
+      return { blob: sha256, bytes, layout, samples: typeof samples === "number" ? samples : undefined };
+    },
+    evaluate: async (_node, task, signal) => {
+      const answer = JSON.parse(await call("evaluate", task, signal)) as {
+        accuracy: number;
+        num_samples?: number;
+        metrics?: { loss?: number };
+      };
+      return { accuracy: answer.accuracy, loss: answer.metrics?.loss, samples: answer.num_samples };
+    },
+    aggregate: async () => {
+      throw new ParticipantProblem("virtual clients combine nothing: send parameters that can be read", { again: false });
+    },
+  };
+}
