@@ -12,6 +12,7 @@ import { freePort, startProcess } from "../test/helpers/processes.ts";
 import { printCoordinatorRound } from "./bench/coordinator-figures.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 import { flowerAggregate, flowerPython } from "./bench/flower.ts";
+import { printFlowerRound, printTinyRounds } from "./bench/round-figures.ts";
 import { printSimulation } from "./bench/simulation-figures.ts";
 import { aggregateFigures, containerOf, mlpRowsPerSecond, runFromDisk } from "./bench/training-figures.ts";
 import { aggregateInMemory, parseThenDecode, readJsonStreamed } from "./bench/training-memory.ts";
@@ -38,7 +39,9 @@ if (process.argv[2] === "from-disk") {
     print("  the same over the system's memory copy of them to a block in cache (CPU)", mean.cpuSeconds / copy.cpuSeconds, "");
     print("  the same over the SIMD sum by wall time, which other work disturbs", mean.wallSeconds / read.wallSeconds, "");
   }
-  await compareFlower(few.mean.cpuSeconds, many.mean.cpuSeconds);
+  const flower = await flowerPython(resolve(import.meta.dirname, "../.cache"));
+  if ("reason" in flower) console.log(`Flower could not be had here: ${flower.reason}`);
+  else await compareFlower(flower, few.mean.cpuSeconds, many.mean.cpuSeconds);
   printPeaks();
   const container = containerOf(1, length);
   const base64 = Buffer.from(Buffer.from(container).toString("base64"));
@@ -58,7 +61,9 @@ if (process.argv[2] === "from-disk") {
   for (const inMemory of [true, false])
     await printWire({ meanSeconds: few.mean.wallSeconds, wholeSeconds: whole.wallSeconds, container, base64, inMemory });
   await printManyStreamed(container, base64);
-  await printCoordinatorRound(print, length);
+  const ourSeconds = await printCoordinatorRound(print, length);
+  if ("python" in flower) await printFlowerRound(print, { ...flower, length, ourSeconds });
+  await printTinyRounds(print);
   await printSimulation(print);
   print(
     "perceptron training, WASM over plain TypeScript (rows a second)",
@@ -67,9 +72,7 @@ if (process.argv[2] === "from-disk") {
   );
 }
 
-async function compareFlower(fewCpu: number, manyCpu: number): Promise<void> {
-  const flower = await flowerPython(resolve(import.meta.dirname, "../.cache"));
-  if ("reason" in flower) return console.log(`Flower could not be had here: ${flower.reason}`);
+async function compareFlower(flower: { python: string; version: string }, fewCpu: number, manyCpu: number): Promise<void> {
   const name = `Flower ${flower.version}`;
   for (const [clients, size, ours] of [
     [CLIENTS, length, fewCpu],

@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../test/helpers/processes.ts";
+
+const LOOK_MS = 250;
+const SUBMIT_MAX_MS = 120_000;
+
+/** Seconds of one round, or that it took longer than it was given. */
+export type FlowerRound = { readonly seconds: number } | { readonly longerThanSeconds: number };
+
+/** One round by Flower as it is deployed: a SuperLink and SuperNodes as processes of their own on loopback, each client adding a constant. */
+export async function flowerRound(python: string, size: { nodes: number; length: number; withinMs: number }): Promise<FlowerRound> {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-flower-"));
+  const programs = dirname(python);
+  const file = join(folder, "seconds");
+  const env = {
+    PATH: `${programs}${delimiter}${process.env["PATH"] ?? ""}`,
+    HOME: folder,
+    FLWR_HOME: folder,
+    FLWR_TELEMETRY_ENABLED: "0",
+    PYTHONDONTWRITEBYTECODE: "1",
+    ROUND_SECONDS_FILE: file,
+  };
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  writeFileSync(
+    join(folder, "config.toml"),
+    `[superlink]\ndefault = "bench"\n[superlink.bench]\naddress = "${address}"\ninsecure = true\n`,
+  );
+  const start = (name: string, words: readonly string[]) => spawn(join(programs, name), words, { env, cwd: folder, stdio: "ignore" });
+  try {
+    start("flower-superlink", ["--insecure", "--port", String(port), "--disable-runtime-dependency-installation"]);
+    for (let node = 0; node < size.nodes; node++)
+      start("flower-supernode", ["--insecure", "--superlink", address, "--port", String(await freePort())]);
+    await submit(join(programs, "flwr"), `length=${size.length} nodes=${size.nodes} rounds=1`, env);
+    for (const until = Date.now() + size.withinMs; Date.now() < until; await sleep(LOOK_MS)) {
+      const [seconds] = linesOf(file);
+      if (seconds !== undefined) return { seconds: Number(seconds) };
+    }
+    return { longerThanSeconds: size.withinMs / 1000 };
+  } finally {
+    endAll(folder);
+    // What one of them started just now.
+    await sleep(LOOK_MS);
+    endAll(folder);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The SuperLink takes some seconds before it listens, and the program that asks it takes some more to end once it was told. */
+async function submit(program: string, config: string, env: Record<string, string>): Promise<void> {
+  const words = ["run", join(import.meta.dirname, "flower-app"), "bench", "--run-config", config];
+  for (const until = Date.now() + SUBMIT_MAX_MS; ; await sleep(LOOK_MS)) {
+    const asking = spawn(program, words, { env, stdio: ["ignore", "pipe", "ignore"] });
+    let told = "";
+    for await (const text of asking.stdout.setEncoding("utf8")) {
+      told += text;
+      if (told.includes("Successfully started run")) return;
+    }
+    if (Date.now() > until) throw new Error(`Flower took no run: ${told}`);
+  }
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, "utf8").split("\n").slice(0, -1);
+  } catch {
+    return [];
+  }
+}
+
+/** Everything that was started with this folder in its environment: Flower's programs start others, in sessions of their own. */
+function endAll(folder: string): void {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, "latin1").includes(`FLWR_HOME=${folder}\0`)) process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It is gone already, or somebody else's.
+    }
+  }
+}
