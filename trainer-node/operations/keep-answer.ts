@@ -17,7 +17,7 @@ export interface KeptAnswer {
 /** Writes an answer's parameters under their hash, from the thread that made them: so they need not pass through another's memory. */
 export function keepAnswer({ body, head = "{}" }: WrittenAnswer, folder: string): KeptAnswer {
   const { sha256: told } = JSON.parse(head) as { sha256?: unknown };
-  const name = typeof told === "string" ? told : sha256(body);
+  const name = typeof told === "string" ? told : sha256([body]);
   const path = join(folder, name);
   if (!existsSync(path)) {
     const partial = join(folder, `.partial-${threadId}`);
