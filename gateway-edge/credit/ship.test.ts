@@ -26,3 +26,46 @@ test("a shipper that is stopped while the control plane is away leaves what it c
   await shipper.idle();
   expect([journal.pending(), settled]).toEqual([1, []]);
 });
+
+test("calls that follow each other go together: after a quarter of a second, when a batch is full, or when somebody waits", async () => {
+  const { journal, clock } = await openOn(undefined, { sync: "process" });
+  const batches: number[] = [];
+  const shipper = new Shipper({
+    journal,
+    access: {
+      settle: async ({ settlements }) => {
+        batches.push(settlements.length);
+        return { settled: BigInt(settlements.length), repeatedBefore: 0n };
+      },
+    },
+    clock,
+    logger: silentLogger,
+    edgeId: "e",
+    generationOf: () => 0n,
+    returns: () => [],
+    settled: () => {},
+    endedEdges: [],
+  });
+  let calls = 0;
+  const end = async (count: number) => {
+    for (let each = 0; each < count; each++) {
+      await journal.final(finalOf(++calls));
+      shipper.wake();
+    }
+    await settleWork();
+  };
+  await end(1);
+  expect(batches).toEqual([1]);
+  await end(3);
+  await clock.advance(240);
+  expect(batches).toEqual([1]);
+  await clock.advance(20);
+  expect(batches).toEqual([1, 3]);
+  await end(399);
+  expect(batches).toEqual([1, 3]);
+  await end(1);
+  expect(batches).toEqual([1, 3, 400]);
+  await end(2);
+  await shipper.idle();
+  expect(batches).toEqual([1, 3, 400, 2]);
+});

@@ -8,7 +8,7 @@ import type { Journal } from "./journal/journal.ts";
 import { isTransient } from "./transient.ts";
 
 export interface ShipperDeps {
-  readonly journal: Pick<Journal, "unacknowledged" | "acknowledge">;
+  readonly journal: Pick<Journal, "unacknowledged" | "acknowledge" | "pending">;
   readonly access: Pick<ControlPlane["access"], "settle">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,10 +26,10 @@ export interface ShipperDeps {
 const BATCH_MAX = 400;
 const SETTLE_MS = 5000;
 /**
- * While calls come one after another, each batch waits so long for company: a batch costs much the same with one call or with fifty. Who
- * waits for the ledger ends it.
+ * While calls come one after another, each batch waits so long for company, or until it is full: a batch costs much the same with one
+ * call or with fifty. Who waits for the ledger ends it.
  */
-const GATHER_MS = 100;
+const GATHER_MS = 250;
 /** After so long without a batch a call is alone. */
 const PAUSE_MS = 200;
 const BACK_OFF_MS = 50;
@@ -58,6 +58,7 @@ export class Shipper {
     this.#woken = true;
     this.#tellReturns ||= tellReturns;
     if (!this.#running && !this.#stopped) void this.#run();
+    else if (this.#deps.journal.pending() >= BATCH_MAX) this.#endGathering();
   }
 
   /** Resolves when the ledger has everything that the journal had when this was asked. */
@@ -107,7 +108,7 @@ export class Shipper {
   async #gather(): Promise<void> {
     const sinceMs = this.#deps.clock.monotonicMs() - this.#lastShippedMs;
     // Alone after a pause, or somebody waits for it: goes at once.
-    if (sinceMs > PAUSE_MS || this.#idleWaiters.length > 0) return;
+    if (sinceMs > PAUSE_MS || this.#idleWaiters.length > 0 || this.#deps.journal.pending() >= BATCH_MAX) return;
     await new Promise<void>((resolve) => {
       const cancel = this.#deps.clock.after(GATHER_MS, resolve);
       this.#endGathering = () => {
