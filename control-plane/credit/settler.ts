@@ -119,18 +119,42 @@ export class Settler {
 
 /** What was settled now is not outstanding any more in the lease it was made under: once, like the settlement itself. */
 async function settleLeases(tx: Transaction, batch: readonly Waiting[], fresh: readonly UsageRow[], now: number): Promise<void> {
-  const unsettled = new Map(fresh.map((row) => [row.id, row]));
+  const unsettled = new Set(fresh.map(({ id }) => id));
   for (const { rows, lease } of batch) {
     if (!lease) continue;
-    const sums = new Map<string, { organizationId: string; generation: number; released: bigint; settled: bigint }>();
-    for (const each of lease.returns) sums.set(`${each.organizationId} ${each.generation}`, { ...each, settled: 0n });
+    const sums = new LeaseSums();
+    for (const { organizationId, generation, released } of lease.returns) sums.of(organizationId, generation).released = released;
     for (const { id, organizationId, cost } of rows) {
       const generation = lease.generations.get(id);
-      if (generation === undefined || !unsettled.delete(id)) continue;
-      const name = `${organizationId} ${generation}`;
-      const sum = sums.get(name) ?? { organizationId, generation, released: 0n, settled: 0n };
-      sums.set(name, { ...sum, settled: sum.settled + cost });
+      if (generation !== undefined && unsettled.delete(id)) sums.of(organizationId, generation).settled += cost;
     }
-    for (const sum of sums.values()) await settleLease(tx, { edgeId: lease.edgeId, ...sum }, now);
+    for (const sum of sums.all()) await settleLease(tx, { edgeId: lease.edgeId, ...sum }, now);
+  }
+}
+
+interface LeaseSum {
+  readonly organizationId: string;
+  readonly generation: number;
+  released: bigint;
+  settled: bigint;
+}
+
+/** What a report says of each lease. */
+class LeaseSums {
+  readonly #byName = new Map<string, LeaseSum>();
+  #last: LeaseSum | undefined;
+
+  of(organizationId: string, generation: number): LeaseSum {
+    // Most of a batch are of one lease.
+    if (this.#last?.organizationId === organizationId && this.#last.generation === generation) return this.#last;
+    const name = `${organizationId} ${generation}`;
+    const sum = this.#byName.get(name) ?? { organizationId, generation, released: 0n, settled: 0n };
+    this.#byName.set(name, sum);
+    this.#last = sum;
+    return sum;
+  }
+
+  all(): Iterable<LeaseSum> {
+    return this.#byName.values();
   }
 }

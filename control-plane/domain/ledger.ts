@@ -60,8 +60,12 @@ export function applyTransfer(
 ): Account {
   move(accounts, transfer.from, -transfer.amount, at);
   move(accounts, transfer.to, transfer.amount, at);
-  const organization = tally(requireAccount(accounts, organizationAccount(transfer.organizationId)), transfer);
-  accounts.set(organization.id, organization);
+  // Made by the moves just now, or copied here: nobody else sees it change.
+  const id = organizationAccount(transfer.organizationId);
+  const isMoved = id === transfer.from || id === transfer.to;
+  const organization = isMoved ? requireAccount(accounts, id) : { ...requireAccount(accounts, id) };
+  tally(organization, transfer);
+  if (!isMoved) accounts.set(id, organization);
   return organization;
 }
 
@@ -100,18 +104,22 @@ function requireAccount(accounts: ReadonlyMap<string, Account>, id: string): Acc
 }
 
 // Totals by kind, for the quota page; the balance itself never depends on them.
-function tally(account: Account, transfer: Pick<Transfer, "type" | "to" | "amount">): Account {
+function tally(account: Account, transfer: Pick<Transfer, "type" | "to" | "amount">): void {
   const signed = transfer.to === account.id ? transfer.amount : -transfer.amount;
   switch (transfer.type) {
     case "purchase":
     case "refund":
-      return { ...account, purchased: account.purchased + signed };
+      account.purchased += signed;
+      return;
     case "grant":
     case "adjustment":
-      return { ...account, granted: account.granted + signed };
+      account.granted += signed;
+      return;
     case "reward":
-      return { ...account, rewarded: account.rewarded + signed };
+      account.rewarded += signed;
+      return;
     case "usage":
-      return { ...account, used: account.used - signed };
+      account.used -= signed;
+      return;
   }
 }

@@ -6,9 +6,13 @@ import type { Rollup, UsageRow } from "./records.ts";
 export const ROLLUP_MS = 15 * 60 * 1000;
 
 /** Of everything an edge reports about a call. Two reports of one call must agree in it. */
-export function usageContentHash(row: Omit<UsageRow, "contentHash" | "ledgerSeq">): string {
-  // The one bigint is taken out first: a replacer that looks at every field costs more than the hash.
-  const { cost, ...rest } = row;
+export function usageContentHash({ cost, ...rest }: Omit<UsageRow, "contentHash" | "ledgerSeq">): string {
+  return reportedHash(cost, rest);
+}
+
+/** The same, where the cost stands apart already. */
+export function reportedHash(cost: bigint, rest: Omit<UsageRow, "cost" | "contentHash" | "ledgerSeq">): string {
+  // The one bigint is taken out: a replacer that looks at every field costs more than the hash.
   return hash("sha256", `${cost} ${JSON.stringify(rest)}`, "base64url");
 }
 
@@ -22,6 +26,20 @@ type Counts = Pick<
 export function rollupKey(row: UsageRow): string {
   const { organizationId, teamId, apiKeyId, userId, status, provider, model } = row;
   return JSON.stringify([organizationId, bucketOf(row), teamId, apiKeyId, userId ?? 0, status, provider, model]);
+}
+
+/** Whether two calls are counted in the same roll-up, told without making its name: most of a batch are. */
+export function isSameRollup(left: UsageRow, right: UsageRow): boolean {
+  return (
+    left.apiKeyId === right.apiKeyId &&
+    left.model === right.model &&
+    left.status === right.status &&
+    left.provider === right.provider &&
+    left.userId === right.userId &&
+    left.teamId === right.teamId &&
+    left.organizationId === right.organizationId &&
+    bucketOf(left) === bucketOf(right)
+  );
 }
 
 /** The roll-up of one call. */

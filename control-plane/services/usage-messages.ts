@@ -1,7 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import type { TokenUsage, UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import { PRICE_UNITS, type UnitAmounts, type Usage, type UsageRow } from "../domain/records.ts";
-import { usageContentHash } from "../domain/settlement.ts";
+import { reportedHash } from "../domain/settlement.ts";
 import { date } from "./messages.ts";
 
 export function usageMessage(row: UsageRow): UsageLog {
@@ -24,7 +24,7 @@ export function usageRow(log: UsageLog): UsageRow {
   const status = log.status;
   if (status !== "success" && status !== "error" && status !== "cancelled") throw refuse(log, `status ${status}`);
   if (log.cost < 0n) throw refuse(log, `cost ${log.cost}`);
-  const row: Omit<UsageRow, "contentHash"> = {
+  const content: Omit<UsageRow, "cost" | "contentHash"> = {
     id: log.callId,
     createdAt: log.createdAt?.getTime() ?? 0,
     completedAt: log.completedAt?.getTime() ?? 0,
@@ -46,7 +46,6 @@ export function usageRow(log: UsageLog): UsageRow {
     httpStatus: log.httpStatus,
     ...(log.errorCode === undefined ? {} : { errorCode: log.errorCode }),
     usage,
-    cost: log.cost,
     priceVersion: log.priceVersion,
     cacheHit: log.cacheHit,
     attempts: log.attempts,
@@ -59,8 +58,8 @@ export function usageRow(log: UsageLog): UsageRow {
   };
   const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
   if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);
-  if (!row.id || !row.organizationId || !row.createdAt) throw refuse(log, "an id or a time is missing");
-  return { ...row, contentHash: usageContentHash(row) };
+  if (!content.id || !content.organizationId || !content.createdAt) throw refuse(log, "an id or a time is missing");
+  return { ...content, cost: log.cost, contentHash: reportedHash(log.cost, content) };
 }
 
 const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "audio", "total"] as const;

@@ -38,14 +38,19 @@ export class Overlay implements Transaction {
 
   async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
     const own = this.#writes.get(collection);
-    const missing = own ? ids.filter((id) => !own.has(id)) : ids;
+    if (!own) {
+      const records = await this.#base.getMany(collection, ids);
+      for (const [position, id] of ids.entries()) this.#remember(collection, id, records[position] as AnyRecord | undefined);
+      return records;
+    }
+    const missing = ids.filter((id) => !own.has(id));
     const found = new Map<IndexValue, Records[Name] | undefined>();
     const committed = missing.length > 0 ? await this.#base.getMany(collection, missing) : [];
     missing.forEach((id, position) => {
       found.set(id, committed[position]);
       this.#remember(collection, id, committed[position] as AnyRecord | undefined);
     });
-    return ids.map((id) => (own?.has(id) ? (own.get(id)?.after as Records[Name] | undefined) : found.get(id)));
+    return ids.map((id) => (own.has(id) ? (own.get(id)?.after as Records[Name] | undefined) : found.get(id)));
   }
 
   async find<Name extends CollectionName>(

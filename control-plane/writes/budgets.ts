@@ -59,8 +59,23 @@ export async function addToBudgets(tx: Transaction, rows: readonly UsageRow[]): 
 /** One row for each that share key, team, organisation, user and model: most of a batch is under the same budgets. */
 function oneOfEach(rows: readonly UsageRow[]): UsageRow[] {
   const byKey = new Map<string, UsageRow>();
-  for (const row of rows) byKey.set(`${row.apiKeyId} ${row.teamId} ${row.organizationId} ${row.userId} ${row.deploymentId}`, row);
+  let last: UsageRow | undefined;
+  for (const row of rows) {
+    if (last && isUnderSame(last, row)) continue;
+    byKey.set(`${row.apiKeyId} ${row.teamId} ${row.organizationId} ${row.userId} ${row.deploymentId}`, row);
+    last = row;
+  }
   return [...byKey.values()];
+}
+
+function isUnderSame(left: UsageRow, right: UsageRow): boolean {
+  return (
+    left.apiKeyId === right.apiKeyId &&
+    left.deploymentId === right.deploymentId &&
+    left.userId === right.userId &&
+    left.teamId === right.teamId &&
+    left.organizationId === right.organizationId
+  );
 }
 
 function namesOf({ apiKeyId, teamId, organizationId, userId, deploymentId }: UsageRow): string[] {

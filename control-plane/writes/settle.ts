@@ -1,6 +1,6 @@
 import { type Books, organizationAccount, postTransfer } from "../domain/ledger.ts";
 import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/records.ts";
-import { addRollups, countsOf, rollupKey, rollupOf } from "../domain/settlement.ts";
+import { addRollups, countsOf, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
 import { addToBudgets } from "./budgets.ts";
@@ -118,10 +118,12 @@ function postUsage(books: Books, rows: readonly UsageRow[], now: number): { entr
 
 async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const byKey = new Map<string, Rollup>();
+  let last: { row: UsageRow; key: string } | undefined;
   for (const row of rows) {
-    const key = rollupKey(row);
+    const key = last && isSameRollup(last.row, row) ? last.key : rollupKey(row);
     const sum = byKey.get(key);
     byKey.set(key, sum ? addRollups(sum, countsOf(row)) : rollupOf(row));
+    last = { row, key };
   }
   const sums = [...byKey.values()];
   const stored = await tx.getMany(
@@ -137,12 +139,10 @@ async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise
 async function addToKeys(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const uses = new Map<string, KeyUse>();
   for (const row of rows) {
-    const use = uses.get(row.apiKeyId);
-    uses.set(row.apiKeyId, {
-      id: row.apiKeyId,
-      spend: (use?.spend ?? 0n) + row.cost,
-      lastUsedAt: Math.max(use?.lastUsedAt ?? 0, row.createdAt),
-    });
+    const use = uses.get(row.apiKeyId) ?? { id: row.apiKeyId, spend: 0n, lastUsedAt: 0 };
+    use.spend += row.cost;
+    use.lastUsedAt = Math.max(use.lastUsedAt, row.createdAt);
+    uses.set(row.apiKeyId, use);
   }
   const ids = [...uses.keys()];
   const stored = await tx.getMany("keyUses", ids);

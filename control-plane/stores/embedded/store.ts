@@ -106,6 +106,13 @@ function putNew(records: Places["records"], id: IndexValue, bytes: Buffer): bool
 }
 
 function applyIndex(index: Database<Buffer, IndexValue[]>, definition: IndexDefinition, { id, before, after }: Write): void {
+  if (!before && after) {
+    // Nearly all of what is written is new.
+    const values = indexValues(after, definition);
+    values?.push(id);
+    if (values) index.putSync(values, EMPTY);
+    return;
+  }
   const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
   const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
   if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
