@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { Deadlines } from "./deadlines.ts";
 
 /** Time, handed in. Nothing outside this file reads a clock, so that tests and the simulation can own it. */
 export interface Clock {
@@ -18,7 +19,29 @@ export const systemClock: Clock = {
     await delay(milliseconds, undefined, signal ? { signal } : {});
   },
   after: (milliseconds, wake) => {
+    const shared = sharedFor(milliseconds);
+    if (shared) {
+      const entry = { wake };
+      shared.add(entry);
+      return () => shared.delete(entry);
+    }
     const timer = setTimeout(wake, milliseconds);
     return () => clearTimeout(timer);
   },
 };
+
+type Shared = Deadlines<{ wake(): void }>;
+
+/** A call's time limits are long, whole and the same for thousands of calls: those share a timer. */
+const SHARED_FROM_MS = 1000;
+const SHARED_MAX = 64;
+const shared = new Map<number, Shared>();
+
+function sharedFor(milliseconds: number): Shared | undefined {
+  if (milliseconds < SHARED_FROM_MS || !Number.isInteger(milliseconds)) return undefined;
+  const known = shared.get(milliseconds);
+  if (known || shared.size >= SHARED_MAX) return known;
+  const made: Shared = new Deadlines(milliseconds, ({ wake }) => wake());
+  shared.set(milliseconds, made);
+  return made;
+}

@@ -233,6 +233,6 @@ export function clientLeft(response: Response): AbortSignal {
     if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client left."));
   };
   if (response.closed) check();
-  else response.once("close", check);
+  else response.on("close", check);
   return left.signal;
 }

@@ -10,14 +10,16 @@ import { ChatFrames, chatCompletion, chatIdentity } from "./chat-wire.ts";
 export function chatCompletionsHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const { rawBody, body, pathModel } = await readCall(deps, request);
-    const chat = parseChatRequest(body, pathModel);
+    const { job, routing, wire } = chatExchange(parseChatRequest(body, pathModel));
     await answerCall(deps, {
       request,
       response,
       callId: String(response.locals["callId"]),
       endpoint: "/v1/chat/completions",
       caller: callerOf(response),
-      ...chatExchange(chat),
+      job,
+      routing,
+      wire,
       rawBody,
       pathModel,
       errors: GATEWAY_WORDING,

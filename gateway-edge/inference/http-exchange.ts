@@ -1,7 +1,7 @@
 import { type Readable, Stream } from "node:stream";
 import type { Dispatcher } from "undici";
+import type { Deadlines } from "../../common/deadlines.ts";
 import type { UpstreamResponse } from "../providers/provider.ts";
-import type { Deadlines } from "./deadlines.ts";
 
 type Controller = Dispatcher.DispatchController;
 type Next = IteratorResult<Uint8Array, undefined>;

@@ -5,7 +5,6 @@ import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/acc
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, Served as ServedRecord } from "../credit/journal/records.ts";
 import type { BytesPart, Provider, ReportedUsage, StreamPart } from "../providers/provider.ts";
-import { callerFields } from "./caller-fields.ts";
 import type { Job } from "./job.ts";
 import { measured } from "./measure.ts";
 import { pricesOf } from "./plan-call.ts";
@@ -47,8 +46,10 @@ export interface Meter {
   waited(milliseconds: number): void;
   /** What is written down of the call before it is made. */
   intent(worstCase: bigint): Intent;
-  /** Who answers; gives what is written down of it. */
-  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): ServedRecord;
+  /** Who answers. */
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void;
+  /** What is written down of who answers. */
+  served(served: Served): ServedRecord;
   delivered(part: StreamPart | BytesPart): void;
   reported(usage: ReportedUsage | undefined): void;
   /** What was delivered so far, when it is time to write that down again. */
@@ -143,9 +144,12 @@ class CallMeter implements Meter {
     };
   }
 
-  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): ServedRecord {
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void {
     this.#served = served;
     this.#attempts = 1 + route.retries + route.fallbacks;
+  }
+
+  served(served: Served): ServedRecord {
     const { deploymentId, provider, model, type } = identityOf(this.#call, served);
     const { deployment, isFallback } = served.attempt;
     const prices = pricesOf(deployment, this.#call.job);
@@ -293,7 +297,13 @@ export function identityOf(
     callId,
     onceFor,
     endpoint,
-    ...callerFields(caller),
+    organizationId: caller.organizationId,
+    teamId: caller.teamId,
+    teamName: caller.teamName,
+    apiKeyId: caller.keyId,
+    apiKeyName: caller.keyName,
+    maskedKey: caller.maskedKey,
+    userId: caller.userId,
     endUser: endUserOf(job),
     // The name asked for, also when it was an alias; after a fallback the group that answered.
     model: served?.attempt.isFallback ? served.attempt.group : job.model,

@@ -79,7 +79,8 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const { job, caller, routing } = call;
   const alternatives = alternativesOf(routing);
   const plan = planCall(deps, { caller, job, alternatives });
-  const meter = createMeter({ ...call, inputTokens: plan.inputTokens }, deps.clock);
+  const { callId, onceFor, endpoint } = call;
+  const meter = createMeter({ callId, onceFor, endpoint, caller, job, inputTokens: plan.inputTokens }, deps.clock);
   const input = reserveInput(deps, { call, plan, meter });
   const reservation = deps.credit.reserve(input);
   // In steady state the credit is here, and nobody waits.
@@ -147,9 +148,10 @@ class RunningCall<Answer> {
     const isGrowing = isGrowingStream({ ...this.#parts, job });
     const open = await this.#openFirst(isGrowing ? plan.maxOutputTokens : outputWithin(plan, reserved, job.choiceCount));
     this.#open = open;
-    const served = this.#meter.servedBy(open, this.#route);
+    this.#meter.servedBy(open, this.#route);
     const head = this.#head(open);
     if (open.type === "stream") {
+      const served = this.#meter.served(open);
       // A whole answer is written down with its end, before any of it is shown; a stream may be cut off after its first part.
       this.#deps.credit.served(served);
       const growing = { ...this.#parts, job, credit: this.#deps.credit, counter: open.provider.counter };

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
+import { Deadlines } from "../../common/deadlines.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Send, Signing, UpstreamRequest } from "../providers/provider.ts";
-import { Deadlines } from "./deadlines.ts";
 import { HttpExchange } from "./http-exchange.ts";
 
 type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;

@@ -32,7 +32,7 @@ export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: n
     registry,
     observe: (request, response) => {
       const startedMs = clock.monotonicMs();
-      response.once("close", () => {
+      response.on("close", () => {
         const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : "other";
         const route = routeOf(request, response);
         const status = response.writableFinished ? response.statusCode : 499;

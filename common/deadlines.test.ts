@@ -18,6 +18,21 @@ test("each ends after its own time, the oldest first; what was taken out does no
   expect(ended).toEqual(["first", "second", "third"]);
 });
 
+test("what is added while another ends does not delay those before it", async () => {
+  const ended: string[] = [];
+  const deadlines = new Deadlines<string>(60, (entry) => {
+    ended.push(entry);
+    if (entry === "first") deadlines.add("again");
+  });
+  deadlines.add("first");
+  await delay(20);
+  deadlines.add("second");
+  await delay(75);
+  expect(ended).toEqual(["first", "second"]);
+  await delay(60);
+  expect(ended).toEqual(["first", "second", "again"]);
+});
+
 test("does not keep the process alive, nor time for what is over", () => {
   const before = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
   const deadlines = new Deadlines<number>(60_000, () => {});

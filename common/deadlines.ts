@@ -6,7 +6,7 @@ export class Deadlines<Entry> {
   readonly #milliseconds: number;
   readonly #end: (entry: Entry) => void;
   readonly #startedMs = new Map<Entry, number>();
-  #isArmed = false;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(milliseconds: number, end: (entry: Entry) => void) {
     this.#milliseconds = milliseconds;
@@ -15,21 +15,22 @@ export class Deadlines<Entry> {
 
   add(entry: Entry): void {
     this.#startedMs.set(entry, performance.now());
-    if (!this.#isArmed) this.#arm(this.#milliseconds);
+    if (!this.#timer) this.#arm(this.#milliseconds);
+    else if (this.#startedMs.size === 1) this.#timer.ref();
   }
 
   delete(entry: Entry): void {
-    this.#startedMs.delete(entry);
+    // The timer goes on, for whoever comes next, but no process stays for it.
+    if (this.#startedMs.delete(entry) && this.#startedMs.size === 0) this.#timer?.unref();
   }
 
   #arm(milliseconds: number): void {
-    this.#isArmed = true;
-    setTimeout(() => this.#look(), milliseconds).unref();
+    this.#timer = setTimeout(() => this.#look(), milliseconds);
   }
 
   #look(): void {
-    this.#isArmed = false;
     const nowMs = performance.now();
+    // Whoever is added meanwhile stands behind the others, and is come to.
     for (const [entry, startedMs] of this.#startedMs) {
       const leftMs = startedMs + this.#milliseconds - nowMs;
       if (leftMs > 0) {
@@ -39,5 +40,6 @@ export class Deadlines<Entry> {
       this.#startedMs.delete(entry);
       this.#end(entry);
     }
+    this.#timer = undefined;
   }
 }
