@@ -12,10 +12,17 @@ import { buildProgram } from "./program.ts";
 export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
   try {
     await buildProgram(io).parseAsync([...words], { from: "user" });
+    endInterrupted(io);
     return io.signal.aborted ? EXIT.interrupted : EXIT.ok;
   } catch (error) {
+    endInterrupted(io);
     return explain(error, words, io);
   }
+}
+
+/** The terminal shows ^C where the cursor was: what comes next begins a line of its own. */
+function endInterrupted({ signal, stderr }: Io): void {
+  if (signal.aborted && stderr.isTerminal) stderr.write("\n");
 }
 
 function explain(error: unknown, words: readonly string[], io: Io): ExitCode {

@@ -36,7 +36,6 @@ export const adminOrganizations: Group = {
           { title: "blocked by", at: "blockedReason" },
           { title: "members", at: "memberCount", as: "count" },
           { title: "teams", at: "teamCount", as: "count" },
-          { title: "created", at: "createdAt", as: "time" },
         ],
         id: "id",
         empty: "No such organisation.",

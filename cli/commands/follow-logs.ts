@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../context.ts";
-import { stateTone } from "../output/paint.ts";
 import { rowsOf } from "../output/printer.ts";
-import { shown, valueAt } from "../output/values.ts";
+import { valueAt } from "../output/values.ts";
+import { hasRoomForIds, logLine } from "./log-line.ts";
 
 const POLL_MS = 1000;
 /** A call shows when it has ended, under the time it began: we look this far back for those that took long. */
@@ -17,7 +17,9 @@ export async function followLogs(context: Context, query: Readonly<Record<string
   const before = first ?? [];
   for (const row of before) seen.set(idOf(row), beganMs(row));
   for (const row of before.slice(0, SHOWN_AT_START).reverse()) show(context, row);
-  context.print.note("Waiting for calls; Ctrl-C ends.");
+  const { isTerminal, columns } = context.io.stdout;
+  const ids = isTerminal && !hasRoomForIds(columns) ? " On a wider terminal each has its id." : "";
+  context.print.note(`Waiting for calls; Ctrl-C ends.${ids}`);
   while (!context.io.signal.aborted) {
     await sleep(POLL_MS, undefined, { signal: context.io.signal }).catch(() => undefined);
     if (context.io.signal.aborted) return;
@@ -56,22 +58,8 @@ async function pages(
   return found;
 }
 
-function show({ print }: Context, row: unknown): void {
-  print.item(row, () => {
-    const status = shown(valueAt(row, "status"));
-    const tone = stateTone(status);
-    const tokens = `${shown(valueAt(row, "usage.input"))}→${shown(valueAt(row, "usage.output"))} tokens`;
-    return [
-      print.paint("dim", shown(valueAt(row, "completedAt"), "time").slice(11, 19)),
-      tone ? print.paint(tone, shown(valueAt(row, "httpStatus"))) : shown(valueAt(row, "httpStatus")),
-      shown(valueAt(row, "model")).padEnd(20),
-      shown(valueAt(row, "apiKeyName")).padEnd(14),
-      tokens.padEnd(18),
-      shown(valueAt(row, "cost"), "usd").padStart(12),
-      shown(valueAt(row, "latencyMs"), "ms").padStart(8),
-      print.paint("dim", [valueAt(row, "errorCode"), valueAt(row, "id")].filter(Boolean).map(String).join(" ")),
-    ].join("  ");
-  });
+function show({ print, io }: Context, row: unknown): void {
+  print.item(row, () => logLine(row, print.paint, io.stdout.isTerminal ? io.stdout.columns : undefined));
 }
 
 const idOf = (row: unknown): string => String(valueAt(row, "id"));

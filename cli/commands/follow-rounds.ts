@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromJson } from "../../common/json.ts";
-import { CliError, interrupted } from "../cli-error.ts";
+import { CliError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-codes.ts";
 import { readSse } from "../http/sse.ts";
@@ -20,6 +20,7 @@ export async function followRounds(context: Context, id: string): Promise<void> 
   const screen = context.print.json ? undefined : new Screen(context, path);
   await screen?.refresh();
   if (!screen?.isOver) await eachEvent(context, path, async (event) => (screen ? screen.refresh() : context.print.text(lineJson(event))));
+  if (context.io.signal.aborted) return;
   await screen?.refresh();
   screen?.refuseFailed();
 }
@@ -41,7 +42,6 @@ async function eachEvent(context: Context, path: string, take: (event: object) =
     }
     await sleep(RECONNECT_MS, undefined, { signal: io.signal }).catch(() => undefined);
   }
-  throw interrupted();
 }
 
 /** What the terminal shows: committed rounds as lines that stay, the open one as bars below them. */

@@ -1,6 +1,7 @@
 import { type Paint, stateTone } from "../output/paint.ts";
 import { bar } from "../output/progress.ts";
 import { sparkline } from "../output/sparkline.ts";
+import { cut } from "../output/text-width.ts";
 import { shown, valueAt } from "../output/values.ts";
 
 /** A committed round in a line. */
@@ -33,7 +34,9 @@ export function blockLines({ federation, open, accuracies, paint, columns }: Blo
   const state = shown(valueAt(federation, "state"));
   const tone = stateTone(state);
   const waiting = valueAt(federation, "waitingFor");
-  const head = [paint("bold", shown(valueAt(federation, "name"))), tone ? paint(tone, state) : state, waiting ? shown(waiting) : ""];
+  // A long name must not hide the state.
+  const name = cut(shown(valueAt(federation, "name")), Math.max(10, columns - state.length - 2));
+  const head = [paint("bold", name), tone ? paint(tone, state) : state, waiting ? shown(waiting) : ""];
   const states = statesOf(open);
   const arrived = states.length - count(states, "selected");
   const done = Number(valueAt(federation, "head.round") ?? 0);

@@ -1,4 +1,5 @@
 import type { Output } from "../io.ts";
+import { cutLine } from "./text-width.ts";
 
 /** Lines at the bottom of a terminal that are drawn over again, and lines above them that stay. */
 export interface LiveBlock {
@@ -15,7 +16,9 @@ export function liveBlock(output: Output): LiveBlock {
   const erase = () => (drawn.length === 0 ? "" : `\u001b[${drawn.length}A\u001b[0J`);
   const render = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
   return {
-    draw(lines) {
+    draw(wanted) {
+      // A line that the terminal breaks is two: what is drawn over would no longer be what was drawn.
+      const lines = wanted.map((line) => cutLine(line, output.columns));
       if (lines.join("\n") === drawn.join("\n")) return;
       output.write(erase() + render(lines));
       drawn = lines;

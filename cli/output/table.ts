@@ -1,4 +1,5 @@
 import { type Paint, stateTone } from "./paint.ts";
+import { cut, textWidth } from "./text-width.ts";
 import { alignsRight, type Column, shown, valueAt } from "./values.ts";
 
 const GAP = "  ";
@@ -56,26 +57,3 @@ function fitted(needed: readonly number[], width: number): number[] {
   }
   return widths;
 }
-
-function cut(text: string, width: number): string {
-  if (textWidth(text) <= width) return text;
-  const kept: string[] = [];
-  let used = 1;
-  for (const character of text) {
-    used += textWidth(character);
-    if (used > width) break;
-    kept.push(character);
-  }
-  return `${kept.join("")}…`;
-}
-
-/** Columns on a terminal: letters of East Asia and most pictures take two. */
-function textWidth(text: string): number {
-  let width = 0;
-  for (const character of text) {
-    width += /\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
-  }
-  return width;
-}
-
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
