@@ -49,8 +49,39 @@ complete -o default -F _gw gw
 `;
 }
 
+/** Its own, not bash's: it shows what each word is for. `path` is zsh's name of the search path, so ours is another. */
 function zsh(root: CommandNode): string {
-  return `#compdef gw\n# zsh completion for gw: source <(gw completion zsh)\nautoload -U +X compinit bashcompinit\nwhence compdef >/dev/null || compinit\nbashcompinit\n${bash(root)}`;
+  const nodes = everyNode(root);
+  const known = nodes.flatMap(({ path }) => (path === "" ? [] : [`"${path}"`])).join("|");
+  const described = (word: string, text: string) => shellQuoted(`${word}:${text}`);
+  const cases = nodes.map((node) => {
+    const commands = node.commands.map(({ path, summary }) => described(path.split(" ").at(-1) ?? "", summary));
+    const options = [...node.options, ...(node === root ? [] : root.options)];
+    const flags = options.map(({ flags: each, description }) => described(longFlag(each), description));
+    return `    "${node.path}")\n      commands=(${commands.join(" ")})\n      options=(${[...flags, described("--help", "what it takes")].join(" ")}) ;;`;
+  });
+  return `#compdef gw
+# zsh completion for gw: source <(gw completion zsh)
+_gw() {
+  local here="" next word
+  local -a commands options
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    next="\${here:+$here }$word"
+    case "$next" in
+      ${known}) here="$next" ;;
+    esac
+  done
+  case "$here" in
+${cases.join("\n")}
+  esac
+  if [[ "$PREFIX" == -* ]]; then _describe -o option options
+  elif (( $#commands )); then _describe command commands
+  else _files
+  fi
+}
+(( $+functions[compdef] )) || { autoload -U compinit && compinit }
+if [[ "$funcstack[1]" == _gw ]]; then _gw "$@"; else compdef _gw gw; fi
+`;
 }
 
 function fish(root: CommandNode): string {
@@ -81,4 +112,5 @@ ${lines.join("\n")}
 `;
 }
 
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const quoted = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;

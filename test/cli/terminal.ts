@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { System } from "../helpers/system.ts";
 import type { Session } from "./session.ts";
@@ -74,6 +75,12 @@ export function terminalTests(world: () => { session: Session; system: System })
     expect(fish?.out).toContain(`complete -c gw -n 'test "$(__gw_path)" = "keys"' -f -a rotate`);
     const ask = `${bash?.out}\nCOMP_WORDS=(gw --json admin users up); COMP_CWORD=4; _gw; echo "\${COMPREPLY[*]}"`;
     expect((await start("bash", ["-c", ask])).out).toBe("update\n");
+    // These two are not on every machine; where they are, they take it.
+    if (existsSync("/usr/bin/zsh")) expect((await start("zsh", ["-f", "-n", "-c", zsh?.out ?? ""])).err).toBe("");
+    if (existsSync("/usr/bin/fish")) {
+      const words = await start("fish", ["--no-config", "-c", `${fish?.out}\ncomplete -C "gw --json admin users up"`]);
+      expect(words.out).toMatch(/^update\tChange a user's/);
+    }
     expect((await session.gw("completion csh")).exit).toBe(2);
   });
 }
