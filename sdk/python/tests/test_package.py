@@ -151,3 +151,13 @@ def test_an_unknown_setting_and_a_missing_dataset_fail_at_the_start(tmp_path: Pa
         participant.start(prot=1)
     with pytest.raises(ValueError, match="dataset_path"):
         participant.start(port=0, dataset_path=str(tmp_path / "none.json"))
+
+
+def test_a_port_that_is_taken_is_said_in_a_line_with_what_to_do() -> None:
+    participant = Participant()
+    participant.register_evaluate(lambda parameters, dataset: 1.0)
+    with participant.start(port=0) as running:
+        with pytest.raises(OSError, match=rf"cannot listen on 127\.0\.0\.1:{running.port}: .*TRAINER_PORT"):
+            participant.start(port=running.port)
+        with pytest.raises(SystemExit, match=rf"^participant: cannot listen on 127\.0\.0\.1:{running.port}: "):
+            participant.run(port=running.port)

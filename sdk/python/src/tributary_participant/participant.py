@@ -46,7 +46,11 @@ class Participant:
         _log_to_stderr()
         stopping = threading.Event()
         with _signals_set(stopping):
-            running = self.start(**settings)
+            try:
+                running = self.start(**settings)
+            except OSError as error:
+                # A port that is taken is no fault of the program: said in a line, not in a traceback.
+                sys.exit(f"participant: {error.strerror}")
             print(f"participant: ready on {running.url}", file=sys.stderr, flush=True)
             try:
                 # In pieces: on some systems a wait without an end does not see signals.

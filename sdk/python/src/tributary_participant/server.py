@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import socketserver
@@ -35,7 +36,12 @@ class ParticipantServer(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         # Not HTTPServer's: it asks the network for the name of this machine.
-        socketserver.TCPServer.server_bind(self)
+        try:
+            socketserver.TCPServer.server_bind(self)
+        except OSError as error:
+            host, port = self.server_address[:2]
+            advice = "set TRAINER_PORT or run(port=...)" if error.errno == errno.EADDRINUSE else "look at HOST and TRAINER_PORT"
+            raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}; {advice}") from error
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._connections.acquire(blocking=False):
