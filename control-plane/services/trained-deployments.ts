@@ -28,7 +28,7 @@ interface Served {
 
 type Deps = Pick<ControlDeps, "store" | "clock"> & { config: Pick<ControlDeps["config"], "serving"> };
 
-/** A deployment for each version that has a share of the calls, at each node that serves. The router's weights are the shares. */
+/** A deployment for each version that has a share of the calls, at each node that serves. The router splits the calls by version first. */
 export async function trainedDeployments({ store, clock, config }: Deps): Promise<Deployment[]> {
   const served = await servedModels(store, clock.now());
   return served.flatMap(({ model, versions, message }) =>
@@ -45,7 +45,7 @@ export async function trainedDeployments({ store, clock, config }: Deps): Promis
             inferenceModelId: `${model.name}@${version.version}`,
             baseUrl: `${url}/v1/serve/${id}`,
             apiKey: config.serving.token,
-            params: toJson({ weight: model.traffic.find((share) => share.version === version.version)?.percent ?? 0 }),
+            params: toJson({ split: String(version.version), weight: percentOf(model, version.version) }),
             info: "{}",
             dbModel: true,
             organizationIds: organizationsOf(model),
@@ -54,6 +54,10 @@ export async function trainedDeployments({ store, clock, config }: Deps): Promis
       }),
     ),
   );
+}
+
+function percentOf({ traffic }: TrainedModel, version: number): number {
+  return traffic.find((share) => share.version === version)?.percent ?? 0;
 }
 
 /** Each trained model once, as its main version is; only those that `organizationId` may call, "all" being everybody's. */

@@ -5,6 +5,8 @@ import { lenientNumber, lenientText, lenientTexts, lenientWhole, readFields } fr
 /** What routing knows of a deployment beside its address: LiteLLM's litellm_params and model_info, read once. Absent = not set. */
 export interface DeploymentSettings {
   readonly weight: number | undefined;
+  /** Which part of a split this one belongs to: parts get the share of the calls that is their weight, whatever the strategy. */
+  readonly split: string | undefined;
   /** Lower numbers are used first. */
   readonly order: number;
   readonly requestsPerMinute: number | undefined;
@@ -40,6 +42,7 @@ export function compileTarget(deployment: Deployment): Target {
 
 const paramsSchema = z.object({
   weight: lenientNumber,
+  split: lenientText,
   order: lenientNumber,
   rpm: lenientNumber,
   tpm: lenientNumber,
@@ -65,6 +68,7 @@ function readDeployment(deployment: Deployment): DeploymentSettings {
   const info = infoSchema.parse(readFields(deployment.info));
   return {
     weight: params.weight,
+    split: params.split,
     order: params.order ?? Number.POSITIVE_INFINITY,
     requestsPerMinute: params.rpm,
     tokensPerMinute: params.tpm,

@@ -35,6 +35,21 @@ test("without weights every deployment gets its share: nobody starves", async ()
   }
 });
 
+test.each(["simple-shuffle", "least-busy", "usage-based-routing-v2", "cost-based-routing", "latency-based-routing"])(
+  "%s: a canary gets its share of the calls, however many nodes serve it and however cheap it is",
+  async (strategy) => {
+    const version = (split: string, weight: number, nodes: number, price: bigint) =>
+      Array.from({ length: nodes }, (_, node) => ({ id: `${split}-${node}`, price, params: { split, weight } }));
+    const served = await counts([...version("1", 90, 1, 50n), ...version("2", 10, 3, 1n)], { routing_strategy: strategy }, 5000);
+    const second = ["2-0", "2-1", "2-2"].map((id) => served[id] ?? 0);
+    const canary = second.reduce((sum, calls) => sum + calls, 0);
+    expect(canary).toBeGreaterThan(400);
+    expect(canary).toBeLessThan(600);
+    // Within a version the strategy chooses, and leaves no node out.
+    for (const calls of second) expect(calls).toBeGreaterThan(40);
+  },
+);
+
 test("a weight of 0 takes no calls while another is there, and a retry still reaches it", async () => {
   expect(
     await counts(

@@ -18,9 +18,26 @@ export interface PickInput {
 
 /** One of the candidates; there is at least one. */
 export function pick(strategy: StrategyName, input: PickInput): Candidate {
-  const [only] = input.candidates;
-  if (only && input.candidates.length === 1) return only;
-  return PICK[strategy](input);
+  const candidates = partOf(input);
+  const [only] = candidates;
+  if (only && candidates.length === 1) return only;
+  return PICK[strategy]({ ...input, candidates });
+}
+
+/**
+ * Of deployments that share the calls of one model among its versions, those of one version: chosen by the shares, so that a canary gets
+ * what it was given however quick, cheap or idle it is, and however many nodes serve it. The strategy chooses among those.
+ */
+function partOf({ candidates, random }: PickInput): readonly Candidate[] {
+  const parts = new Map<string, Candidate>();
+  for (const candidate of candidates) {
+    const { split } = candidate.target.settings;
+    if (split === undefined) return candidates;
+    if (!parts.has(split)) parts.set(split, candidate);
+  }
+  if (parts.size < 2) return candidates;
+  const { target } = pickByWeight({ candidates: [...parts.values()], stream: false, random });
+  return candidates.filter((candidate) => candidate.target.settings.split === target.settings.split);
 }
 
 const PICK: Readonly<Record<StrategyName, (input: PickInput) => Candidate>> = {
