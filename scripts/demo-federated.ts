@@ -4,11 +4,13 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import OpenAI from "openai";
 import { call, newTenant, type Tenant } from "../test/helpers/api.ts";
 import { federationWhen } from "../test/helpers/federations.ts";
 import { type System, startSystem } from "../test/helpers/system.ts";
 import { type Crowd, startCrowd } from "./demo/crowd.ts";
 import { printCurve, say } from "./demo/print-curve.ts";
+import { showProgress } from "./demo/progress.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 20);
 const BUDGET_NANO_USD = 1_000_003;
@@ -40,6 +42,9 @@ async function demonstrate(participants: Crowd): Promise<boolean> {
   const robust = await federate({ owner, partner, participants, strategy: { name: "trimmed_mean", beta: 0.3 }, rounds: ROUNDS, kills: 2 });
   say(
     `the trimmed mean under the same attack: accuracy ${robust.accuracy.toFixed(3)} after ${robust.rounds} rounds; the coordinator was killed twice`,
+  );
+  say(
+    `the participants counted ${robust.asked} calls to train for ${robust.rounds} rounds of ${participants.members.length}; of ${robust.watched} updates that were accepted when it was killed, ${robust.askedAgain} were asked for again`,
   );
   const checks = {
     "the robust rule beats the mean": robust.accuracy > mean.accuracy + 0.2 && robust.accuracy > 0.85,
@@ -85,6 +90,8 @@ async function federate({ owner, partner, participants, strategy, rounds, kills 
   const { id } = body.federation;
   const killAt = Array.from({ length: kills }, (_, index) => Math.floor(((index + 1) * rounds) / (kills + 1)));
   const settled: { member: number; key: string; calls: number }[] = [];
+  const askedBefore = callsOf(participants);
+  const progress = showProgress({ url: system.url, token: owner.token, id, rounds });
   for (const round of killAt) {
     await federationWhen(system, { token: owner.token, id, isDone: ({ head }) => (head?.round ?? 0) >= round, withinMs: 300_000 });
     // In the middle of a round: some updates are in, others are on their way.
@@ -94,6 +101,7 @@ async function federate({ owner, partner, participants, strategy, rounds, kills 
     say(`killed the coordinator in or after round ${round + 1}; ${settled.length} accepted updates are watched`);
   }
   const federation = await federationWhen(system, { token: owner.token, id, withinMs: 600_000 });
+  await progress.stop();
   if (federation.state !== "completed") throw new Error(`the federation ${federation.state}: ${JSON.stringify(federation.failure)}`);
   const history = await allRounds(owner, id);
   printCurve(history.map(({ accuracy }) => accuracy));
@@ -104,9 +112,15 @@ async function federate({ owner, partner, participants, strategy, rounds, kills 
     accuracy: Number(federation.head.accuracy),
     verified: verified.body.ok === true && verified.body.remade === history.length,
     paidExactly: history.every(({ participants: paid }) => paid.reduce((sum, { reward }) => sum + reward, 0) === BUDGET_NANO_USD),
+    asked: callsOf(participants) - askedBefore,
     askedAgain: settled.filter(({ member, key, calls }) => (members[member]?.door.calls.get(key) ?? 0) !== calls).length,
     watched: settled.length,
   };
+}
+
+/** How often the participants were asked to train, by their own count. */
+function callsOf({ members }: Crowd): number {
+  return members.flatMap(({ door }) => [...door.calls.values()]).reduce((sum, calls) => sum + calls, 0);
 }
 
 interface RoundShown {
@@ -130,7 +144,7 @@ async function acceptedNow(owner: Tenant, id: string, { members }: Crowd): Promi
   });
 }
 
-/** Publishes what was trained and asks it for a digit, with the owner's key. */
+/** Publishes what was trained and asks it for a digit through the official client, with the owner's key. */
 async function serve({ url }: System, owner: Tenant, id: string): Promise<boolean> {
   const published = await call(url, "POST", `/training/federations/${id}/publish`, {
     token: owner.token,
@@ -143,12 +157,13 @@ async function serve({ url }: System, owner: Tenant, id: string): Promise<boolea
   const line = digits.at(-1) ?? "";
   const row = [...line.slice(0, 64)].map((digit) => Number.parseInt(digit, 17) / 16);
   const before = (await call(url, "GET", "/api/balance", { token: owner.token })).body.balance;
-  const answer = await call(url, "POST", "/v1/chat/completions", {
-    key: owner.key,
-    body: { model: "our-digits", messages: [{ role: "user", content: JSON.stringify(row) }] },
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: owner.key });
+  const answer = await openai.chat.completions.create({
+    model: "our-digits",
+    messages: [{ role: "user", content: JSON.stringify(row) }],
   });
   const after = (await call(url, "GET", "/api/balance", { token: owner.token })).body.balance;
-  const label = answer.body?.choices?.[0]?.message?.content;
-  say(`the model says ${label ?? answer.text.slice(0, 200)} to a ${line.at(-1)}; the call cost ${before - after} nano-USD`);
-  return answer.status === 200 && before > after;
+  const label = answer.choices[0]?.message.content;
+  say(`asked through the OpenAI client, the model says ${label} to a ${line.at(-1)}; the call cost ${before - after} nano-USD`);
+  return before > after;
 }
