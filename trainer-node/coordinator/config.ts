@@ -14,6 +14,8 @@ const shape = {
   COORDINATOR_CALLS_MAX: countSetting(64, { min: 1, max: 10_000 }),
   /** How long the federations of a coordinator that died wait for another. */
   COORDINATOR_LEASE_MS: countSetting(10_000, { min: 500, max: 600_000 }),
+  /** Of a participant at work: neither a byte nor a sign of life for so long, and it is gone. */
+  COORDINATOR_IDLE_MS: countSetting(60_000, { min: 1000, max: 3_600_000 }),
   COORDINATOR_POLL_MS: countSetting(500, { min: 10, max: 60_000 }),
   /** Of one update or model. */
   COORDINATOR_BLOB_BYTES_MAX: countSetting(16 * 1024 ** 3, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
@@ -36,6 +38,7 @@ export interface CoordinatorConfig {
   readonly federationsMax: number;
   readonly callsMax: number;
   readonly leaseMs: number;
+  readonly idleMs: number;
   readonly pollMs: number;
   readonly blobBytesMax: number;
   readonly recordBytes: number;
@@ -57,6 +60,7 @@ export function readCoordinatorConfig(environment: Readonly<Record<string, strin
     federationsMax: settings.COORDINATOR_FEDERATIONS_MAX,
     callsMax: settings.COORDINATOR_CALLS_MAX,
     leaseMs: settings.COORDINATOR_LEASE_MS,
+    idleMs: settings.COORDINATOR_IDLE_MS,
     pollMs: settings.COORDINATOR_POLL_MS,
     blobBytesMax: settings.COORDINATOR_BLOB_BYTES_MAX,
     recordBytes: settings.TRAINER_RECORD_BYTES,

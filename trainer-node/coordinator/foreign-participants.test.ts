@@ -58,7 +58,7 @@ const signal = new AbortController().signal;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "tributary-foreign-"));
   blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
-  nodes = createNodeCalls({ clock, random });
+  nodes = createNodeCalls({ clock, random, idleMs: 60_000 });
   participants = createParticipants({ call: nodes.call, blobs });
 });
 afterAll(async () => {

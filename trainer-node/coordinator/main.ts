@@ -9,6 +9,7 @@ import { createAggregation } from "./aggregation.ts";
 import { openBlobFolder } from "./blob-folder.ts";
 import { readCoordinatorConfig } from "./config.ts";
 import { startCoordinator } from "./coordinator.ts";
+import { withHeartbeat } from "./heartbeat.ts";
 import { createCoordinatorApp } from "./http.ts";
 import { createJoinedWork, eitherWay } from "./joined-work.ts";
 import { createNodeCalls } from "./node-call.ts";
@@ -27,10 +28,11 @@ await runMain("tributary coordinator", async () => {
   const client = channel.service(TrainingServiceService);
   const blobs = openBlobFolder({ folder: config.blobFolder, bytesMax: config.blobBytesMax });
   const aggregation = createAggregation({ blobs, recordBytes: config.recordBytes, logger });
-  const nodes = createNodeCalls({ clock, random, allowPrivate: config.allowPrivate });
+  const nodes = createNodeCalls({ clock, random, idleMs: config.idleMs, allowPrivate: config.allowPrivate });
+  const call = withHeartbeat(nodes.call, { clock, idleMs: config.idleMs });
   const work = createJoinedWork({ clock });
-  const participants = eitherWay(createParticipants({ call: nodes.call, blobs }), work.participants);
-  const secure = createSecureTools({ call: nodes.call, blobs, logger });
+  const participants = eitherWay(createParticipants({ call, blobs }), work.participants);
+  const secure = createSecureTools({ call, blobs, logger });
   const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.callsMax };
   const app = createCoordinatorApp({
     blobs,

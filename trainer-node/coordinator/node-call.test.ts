@@ -21,7 +21,7 @@ const signal = new AbortController().signal;
 async function ask(host: string, { allowPrivate, addresses }: { allowPrivate: boolean; addresses: string[][] }): Promise<string> {
   let asked = 0;
   const resolve = async () => (addresses[asked++] ?? []).map((address) => ({ address, family: 4 }));
-  const { call, close } = createNodeCalls({ clock, random, allowPrivate, resolve });
+  const { call, close } = createNodeCalls({ clock, random, idleMs: 1000, allowPrivate, resolve });
   try {
     const node = { url: `http://${host}:${port}`, secret: "s", token: "" };
     return (await readAnswer(await call(node, { method: "GET", path: "/" }, signal), 100)).toString();

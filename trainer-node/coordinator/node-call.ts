@@ -36,22 +36,24 @@ export type CallNode = (
   signal: AbortSignal,
 ) => Promise<NodeAnswer>;
 
-/** A peer that sends nothing for so long, once it has begun to answer, is gone. How long work may take is the round's deadline's to say. */
-const BODY_IDLE_MS = 60_000;
 const CONNECT_MS = 5000;
 
-/** HTTP to participants. Redirects are not followed: who is asked is who was named. */
+/**
+ * HTTP to participants. Redirects are not followed: who is asked is who was named. A peer that sends nothing for `idleMs`, once it has begun
+ * to answer, is gone; how long work may take is the round's deadline's to say.
+ */
 export function createNodeCalls(options: {
   clock: Clock;
   random: Random;
+  idleMs: number;
   /** Whether participants may be in the operator's own network; so where absent, for those who call their own. */
   allowPrivate?: boolean;
   resolve?: Resolve;
 }): { call: CallNode; close(): Promise<void> } {
-  const { clock, random, allowPrivate = true, resolve } = options;
+  const { clock, random, idleMs, allowPrivate = true, resolve } = options;
   const judge = (host: string) => judgePlace(host, { allowPrivate });
   const connect = { timeout: CONNECT_MS, lookup: checkedLookup(judge, resolve) };
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: BODY_IDLE_MS, connect, keepAliveTimeout: 10_000 });
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: idleMs, connect, keepAliveTimeout: 10_000 });
   const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
     const base = new URL(node.url);
     const fullPath = base.pathname.replace(/\/$/, "") + path;

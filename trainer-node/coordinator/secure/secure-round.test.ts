@@ -24,7 +24,7 @@ const [RANGE, PLACES] = [8, 4];
 const task = { name: "softmax", config: { epochs: 1, batch_size: 32, lr: 0.1 } };
 const folder = mkdtempSync(join(tmpdir(), "tributary-secure-"));
 const blobs = openBlobFolder({ folder, bytesMax: 10_000_000 });
-const nodeCalls = createNodeCalls({ clock, random });
+const nodeCalls = createNodeCalls({ clock, random, idleMs: 60_000 });
 /** What the coordinator asks, by path; a test may have a node end just before. */
 const asked: string[] = [];
 let before: (path: string, url: string) => Promise<void> = async () => {};
