@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { givenBack } from "../stream/give-back.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
 import type { Layout } from "./inspect-update.ts";
@@ -171,7 +172,7 @@ export function asJson(value: object): CallBody {
 
 async function keepOctets(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
   const { num_samples: samples, sha256: told } = parseObject(String(answer.headers["x-result"] ?? "{}"));
-  const { sha256, bytes } = await blobs.keep(wholeBody(answer));
+  const { sha256, bytes } = await blobs.keep(givenBack(wholeBody(answer)));
   if (typeof told === "string" && told !== sha256)
     throw new ParticipantProblem("its parameters are not those it announced", { again: true });
   return { blob: sha256, bytes, samples: asNumber(samples) };

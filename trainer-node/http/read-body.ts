@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { giveBack } from "../stream/give-back.ts";
 import { createRing, type RingMemory, ringWriter } from "../stream/ring.ts";
 import { type BodyChunks, bodyChunks, type ChunkOptions, explainDamage, tooLarge } from "./body-chunks.ts";
 
@@ -64,14 +65,6 @@ async function sendRest(chunks: BodyChunks, ring: RingMemory, stopped: AbortSign
     writer.fail();
     throw thrown;
   }
-}
-
-/**
- * Frees the memory of a chunk that was copied, where it is the chunk's own. Left to the garbage collector, 64 KB a chunk make it run over
- * the whole heap some thirty times a gigabyte, which costs more than all the copying.
- */
-function giveBack(chunk: Buffer): void {
-  if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0);
 }
 
 function linger(request: IncomingMessage, thrown: unknown): never {
