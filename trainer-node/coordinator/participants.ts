@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { givenBack } from "../stream/give-back.ts";
+import { gathered } from "../stream/give-back.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
 import type { Layout } from "./inspect-update.ts";
@@ -43,6 +43,8 @@ export interface Participants {
 const JSON_BYTES_MAX = 512 * 1024 * 1024;
 /** Node's own limit for all headers together is 16 KiB. */
 const HEADER_BYTES_MAX = 10_000;
+/** What is written of an update at a time; a socket gives a quarter of it. */
+const PIECE_BYTES = 256 * 1024;
 
 export function createParticipants({ call, blobs }: { call: CallNode; blobs: BlobFolder }): Participants {
   const dialects = new Map<string, Dialect>();
@@ -172,7 +174,7 @@ export function asJson(value: object): CallBody {
 
 async function keepOctets(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
   const { num_samples: samples, sha256: told } = parseObject(String(answer.headers["x-result"] ?? "{}"));
-  const { sha256, bytes } = await blobs.keep(givenBack(wholeBody(answer)));
+  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES));
   if (typeof told === "string" && told !== sha256)
     throw new ParticipantProblem("its parameters are not those it announced", { again: true });
   return { blob: sha256, bytes, samples: asNumber(samples) };

@@ -6,10 +6,21 @@ export function giveBack(chunk: Uint8Array): void {
   if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0);
 }
 
-/** Chunks that nobody else has, each freed when the next is asked for. */
-export async function* givenBack(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** The same bytes in larger pieces, for a file: each is good until the next is asked for. The chunks, which nobody else has, are freed at once. */
+export async function* gathered(chunks: AsyncIterable<Uint8Array>, pieceBytes: number): AsyncGenerator<Uint8Array> {
+  const piece = new Uint8Array(pieceBytes);
+  let used = 0;
   for await (const chunk of chunks) {
-    yield chunk;
+    for (let at = 0; at < chunk.byteLength; ) {
+      const part = chunk.subarray(at, at + pieceBytes - used);
+      piece.set(part, used);
+      used += part.byteLength;
+      at += part.byteLength;
+      if (used < pieceBytes) continue;
+      yield piece;
+      used = 0;
+    }
     giveBack(chunk);
   }
+  if (used > 0) yield piece.subarray(0, used);
 }
