@@ -71,16 +71,11 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   }
 
   #apply(writes: readonly Write[]): void {
-    for (const write of writes) {
-      const { collection, id, before, after } = write;
+    // A collection after the other, and of it an index after the other: neighbours in one tree are near each other in memory.
+    for (const [collection, group] of Map.groupBy(writes, (write) => write.collection)) {
       const { records, indexes } = this.#places(collection);
-      if (!after) records.removeSync(id);
-      else if (before) records.putSync(id, encode(after));
-      // Somebody claimed newness without looking: throwing here undoes the whole transaction.
-      else if (!putNew(records, id, encode(after))) {
-        throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
-      }
-      for (const { index, definition } of indexes) applyIndex(index, definition, write);
+      for (const write of group) applyRecord(records, write);
+      for (const { index, definition } of indexes) for (const write of group) applyIndex(index, definition, write);
     }
   }
 
@@ -97,6 +92,15 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     };
     this.#placesOf.set(collection, places);
     return places;
+  }
+}
+
+function applyRecord(records: Places["records"], { collection, id, before, after }: Write): void {
+  if (!after) records.removeSync(id);
+  else if (before) records.putSync(id, encode(after));
+  // Somebody claimed newness without looking: throwing here undoes the whole transaction.
+  else if (!putNew(records, id, encode(after))) {
+    throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
   }
 }
 
