@@ -15,7 +15,7 @@ const AIM = 3.0;
 const GUARD = 8.0;
 const ROUNDS = Number(process.env["ROUNDS"] ?? 7);
 /** The compiler works for thousands of calls, and longer for us, who have more code: what is measured is the price of a day's calls. */
-const WARM_CALLS = 8000;
+const WARM_CALLS = 20_000;
 const CALLS = 2000;
 const AT_ONCE = 32;
 /** The last calls come to the ledger a little after their answers: that is part of what they cost. */

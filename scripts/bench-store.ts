@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
 import { openEmbeddedStore } from "../control-plane/stores/embedded/store.ts";
 import { openMongoStore } from "../control-plane/stores/mongo/store.ts";
 import type { Store } from "../control-plane/stores/store.ts";
@@ -52,7 +53,7 @@ async function printFigures(name: string, store: Store, count: number): Promise<
 /** The real control plane on that data, once it is ready. */
 async function controlPlaneRss(): Promise<number> {
   const env = { DATA_DIR: folder, CONTROL_PORT: String(await freePort()), ADMIN_PASSWORD: "bench-password" };
-  const process = startProcess({ entry: "control-plane/main.ts", name: "control plane", env });
+  const process = startProcess({ entry: "control-plane/main.ts", name: "control plane", env, nodeFlags: SERVICE_NODE_FLAGS });
   await process.ready;
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${process.pid}/status`, "utf8")) ?? [];
   await process.stop();

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
 import { runMain } from "../common/process.ts";
 import { firstRunLines, startBanner } from "./supervisor/banner.ts";
 import type { ChildSpec } from "./supervisor/child.ts";
@@ -97,10 +98,11 @@ function childSpecs(
   const edges = Array.from({ length: settings.edges }, (_, index) => ({
     name: `edge-${index}`,
     entry: program("gateway-edge/main.ts"),
+    nodeFlags: SERVICE_NODE_FLAGS,
     env: { ...env, EDGE_INDEX: String(index) },
   }));
   return {
-    control: { name: "control-plane", entry: program("control-plane/main.ts"), env },
+    control: { name: "control-plane", entry: program("control-plane/main.ts"), nodeFlags: SERVICE_NODE_FLAGS, env },
     workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), env }],
     // Updates pass through it in pieces: with little room for what is soon forgotten, it is forgotten soon.
     later: [

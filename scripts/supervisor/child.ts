@@ -13,6 +13,8 @@ export interface ChildSpec {
   readonly name: string;
   /** Absolute path of the program. */
   readonly entry: string;
+  /** For Node itself, before the entry. */
+  readonly nodeFlags?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -106,7 +108,7 @@ export function createChild(spec: ChildSpec, deps: ChildDeps): Child {
 
 /** In a process group of its own: Ctrl-C at the terminal must reach the supervisor only, which then stops all in order. */
 function spawnDetached(spec: ChildSpec, log: LogFile): ChildProcess {
-  return spawn(process.execPath, [spec.entry], {
+  return spawn(process.execPath, [...(spec.nodeFlags ?? []), spec.entry], {
     env: { ...spec.env },
     detached: true,
     stdio: ["ignore", log.descriptor, log.descriptor, "ipc"],

@@ -30,18 +30,20 @@ export interface ServiceProcess {
   kill9(): Promise<ProcessExit>;
 }
 
-interface StartOptions {
+export interface StartOptions {
   /** Path of the program inside the repository, or absolute. */
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
   readonly name: string;
   /** Words in front of the command, such as a program that changes what the process sees and becomes it. */
   readonly launcher?: readonly string[] | undefined;
+  /** For Node itself. */
+  readonly nodeFlags?: readonly string[] | undefined;
 }
 
 /** Starts a service as what it is in production: a process of its own, from source. Only PATH and folders are inherited. */
-export function startProcess({ entry, env, name, launcher = [] }: StartOptions): ServiceProcess {
-  const [command = process.execPath, ...words] = [...launcher, process.execPath, resolve(root, entry)];
+export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }: StartOptions): ServiceProcess {
+  const [command = process.execPath, ...words] = [...launcher, process.execPath, ...nodeFlags, resolve(root, entry)];
   const child = spawn(command, words, {
     cwd: root,
     env: { ...inherited(["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"]), ...env },

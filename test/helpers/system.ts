@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
+import { SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { freePort, type ServiceProcess, type StartOptions, startProcess } from "./processes.ts";
 
 export interface SystemOptions {
   /** Absent: the embedded store. */
@@ -90,17 +91,19 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
   const start = async (
     entry: string,
     name: string,
-    { more = {}, launcher = [] }: { more?: Record<string, string>; launcher?: readonly string[] } = {},
+    { more = {}, launcher = [], nodeFlags = [] }: { more?: Record<string, string> } & Pick<StartOptions, "launcher" | "nodeFlags"> = {},
   ) => {
-    const child = startProcess({ entry, name, env: { ...env, ...more }, launcher });
+    const child = startProcess({ entry, name, env: { ...env, ...more }, launcher, nodeFlags });
     started.push(child);
     await child.ready;
     return child;
   };
-  let controlPlane = await start("control-plane/main.ts", "control plane");
+  const startControlPlane = () => start("control-plane/main.ts", "control plane", { nodeFlags: SERVICE_NODE_FLAGS });
+  let controlPlane = await startControlPlane();
   const startEdge = (index: number) =>
     start("gateway-edge/main.ts", `edge ${index}`, {
       more: { EDGE_INDEX: String(index) },
+      nodeFlags: SERVICE_NODE_FLAGS,
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
@@ -123,7 +126,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     async killControlPlane(meanwhile) {
       await controlPlane.kill9();
       await meanwhile?.();
-      controlPlane = await start("control-plane/main.ts", "control plane");
+      controlPlane = await startControlPlane();
     },
     async killEdge(index) {
       await edges[index]?.kill9();
