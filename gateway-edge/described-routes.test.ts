@@ -5,7 +5,7 @@ import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
 import { readEdgeConfig } from "./config.ts";
 import { startEdge, type TestEdge } from "./http/edge-fixture.ts";
-import { inferenceOperations, inferenceRoutes } from "./http/routes.ts";
+import { inferenceOperations, inferenceRouter } from "./http/routes.ts";
 import { type Listener, listen } from "./listen.ts";
 import { UPSTREAM_ROWS } from "./pass-through/upstreams.ts";
 import { fakeControlPlane } from "./platform/control-plane-fixture.ts";
@@ -29,7 +29,7 @@ beforeAll(async () => {
   };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: 0 });
   const app = createApp(deps, {
-    inferenceRoutes: inferenceRoutes(deps, { inference, worker, runs, authProfile: "gateway" }),
+    inferenceRoutes: inferenceRouter(deps, { inference, worker, runs, authProfile: "gateway" }),
     inferenceOperations,
     messagesHandler: (_request, response) => void response.end(),
     isMasterKey: () => false,
