@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock as clock } from "../../common/clock.ts";
 import { openBlobFolder } from "./blob-folder.ts";
+import { dropOldPlans, readPlan, writePlan } from "./secure/plan.ts";
 import { sweepBlobs } from "./sweep-blobs.ts";
 
 const HOUR_MS = 3_600_000;
@@ -48,6 +49,17 @@ test("what was made since the oldest open round began stays: its commit may stil
   const [before, since] = [await blob("before", 5), await blob("since", 2)];
   expect(await sweep([], new Date(Date.now() - 3 * HOUR_MS))).toEqual([before]);
   expect(readdirSync(folder)).toEqual([since]);
+});
+
+test("what was agreed for the masks of a round is kept for two days", async () => {
+  const plan = { everybody: [], threshold: 2, range: 1, layout: [], weights: {}, samples: {}, partners: [], shares: {} };
+  await writePlan({ folder }, { ...plan, round: "fed_1/1" });
+  await writePlan({ folder }, { ...plan, round: "fed_1/2" });
+  await dropOldPlans({ folder }, Date.now() + 47 * HOUR_MS);
+  age("secure-rounds/fed_1%2F1.json", 49);
+  await dropOldPlans({ folder }, Date.now());
+  expect(await readPlan({ folder }, "fed_1/1")).toBeUndefined();
+  expect(await readPlan({ folder }, "fed_1/2")).toMatchObject({ threshold: 2 });
 });
 
 test("a control plane that cannot say what is used costs no blob", async () => {

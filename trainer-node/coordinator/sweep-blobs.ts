@@ -4,6 +4,7 @@ import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import type { TrainingClient } from "./control.ts";
+import { dropOldPlans } from "./secure/plan.ts";
 
 const CALL_MS = 10_000;
 const PAGE = 1000;
@@ -75,6 +76,7 @@ export function startSweeping(sweep: Sweep & { everyMs: number; logger: Logger }
       await clock.sleep(everyMs, stopping.signal).catch(() => {});
       if (stopping.signal.aborted) return;
       try {
+        await dropOldPlans(sweep.blobs, clock.now());
         const removed = await sweepBlobs(sweep, stopping.signal);
         if (removed.length > 0) logger.info({ blobs: removed.length }, "blobs that nothing refers to were removed");
       } catch (thrown) {

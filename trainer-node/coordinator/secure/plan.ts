@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { IntroductionText } from "../../privacy/wire.ts";
 import type { BlobFolder } from "../blob-folder.ts";
@@ -51,6 +51,19 @@ export async function writePlan(blobs: Pick<BlobFolder, "folder">, plan: SecureP
 
 export async function dropPlan(blobs: Pick<BlobFolder, "folder">, round: string): Promise<void> {
   await rm(pathOf(blobs, round), { force: true });
+}
+
+/** Nodes keep for a day what they hid: a plan that is older than two is of no use to anybody. */
+const PLAN_MS_MAX = 2 * 86_400_000;
+
+/** Removes what rounds left that came to no end. */
+export async function dropOldPlans(blobs: Pick<BlobFolder, "folder">, now: number): Promise<void> {
+  const folder = planFolder(blobs);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found && found.mtimeMs < now - PLAN_MS_MAX) await rm(path, { force: true });
+  }
 }
 
 const pathOf = (blobs: Pick<BlobFolder, "folder">, round: string): string => join(planFolder(blobs), `${encodeURIComponent(round)}.json`);
