@@ -23,6 +23,7 @@ export const createFields: readonly Field[] = [
   given("--budget <usd>", "what each round pays its participants", "budgetNanoUsd", { kind: "usd" }),
   given("--target <number>", "end early at this accuracy", "eval.target", { kind: "number" }),
   given("--patience <n>", "end after so many rounds without a better one", "eval.patience", { kind: "integer" }),
+  given("--secure", "nobody sees a single update, only their sum; three trainer nodes or more", "secureAggregation", { kind: "true" }),
   given("--dp <json>", "differential privacy: mode, clipNorm, noiseMultiplier, delta, epsilonBudget", "dp", { kind: "json" }),
 ];
 

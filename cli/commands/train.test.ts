@@ -189,6 +189,12 @@ test.each([
   ["train nodes add --url http://127.0.0.1:9", "POST", "/training/nodes", '{"url":"http://127.0.0.1:9"}'],
   ["train nodes remove node_1 --yes", "DELETE", "/training/nodes/node_1", ""],
   [
+    "train create --participants http://a:1,http://b:1,http://c:1 --secure",
+    "POST",
+    "/training/federations",
+    '{"secureAggregation":true,"participants":[{"url":"http://a:1"},{"url":"http://b:1"},{"url":"http://c:1"}]}',
+  ],
+  [
     'train create --participants http://a:1,http://b:1 --join 1 --task softmax --dataset digits --config {"epochs":2} --strategy krum --rounds 5 --deadline 1.5 --budget 0.01',
     "POST",
     "/training/federations",
