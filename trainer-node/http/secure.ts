@@ -106,7 +106,6 @@ function step({ settings, nonces, clock }: TrainerDeps, hidden: HiddenUpdates, w
 function shareSecrets({ random }: TrainerDeps): Step {
   return (held, body, response) => {
     const request = parseWith(sharesRequest, body, "body");
-    refuseOtherWords(held, "shares", JSON.stringify(request));
     const everybody = request.everybody.map(readIntroduction);
     const { threshold } = request;
     const ids = request.everybody.map(({ id }) => id);
@@ -121,6 +120,7 @@ function shareSecrets({ random }: TrainerDeps): Step {
         ]),
       ),
     };
+    refuseOtherWords(held, "shares", JSON.stringify(request));
     response.json({ shares: held.group.shares });
   };
 }
@@ -134,6 +134,7 @@ function sendMasked({ pool }: TrainerDeps): Step {
     if (partners.length !== new Set(request.partners).size || partners.length < threshold)
       throw new TrainerError("VALIDATION_ERROR", `body.partners must be ${threshold} or more of those who were introduced.`);
     refuseOtherWords(held, "masked", JSON.stringify(request));
+    if (!held.update) throw new TrainerError("ROUND_CLOSED", "This node has helped with the sum already; its update is gone.");
     const fixed = fixedPointFor({ clients: everybody.length, limit: request.range });
     const work = { step: "mask", update: held.update, factor: request.factor, fixed, secrets: held.secrets, partners } as const;
     const { body: words } = await pool.run({ type: "secure", work }, { signal: new AbortController().signal });
@@ -144,9 +145,12 @@ function sendMasked({ pool }: TrainerDeps): Step {
 function help(held: HiddenUpdate, body: unknown, response: Response): void {
   const request = parseWith(helpRequest, body, "body");
   const { everybody, threshold } = requireGroup(held);
-  refuseOtherWords(held, "help", JSON.stringify([...request.in_sum].sort()));
   const received = new Map(Object.entries(request.shares).map(([from, sealed]) => [from, fromBase64(sealed)]));
-  response.json(writeHelp(refusing(() => helpFor(held.secrets, { everybody, received, inSum: request.in_sum, threshold }))));
+  const answer = refusing(() => helpFor(held.secrets, { everybody, received, inSum: request.in_sum, threshold }));
+  // Only what is told counts as asked for: what was refused told nothing.
+  refuseOtherWords(held, "help", JSON.stringify([...request.in_sum].sort()));
+  held.update = undefined;
+  response.json(writeHelp(answer));
 }
 
 function requireMine({ secrets }: HiddenUpdate, ids: readonly string[]): void {

@@ -6,7 +6,8 @@ import type { ModelLayout } from "../privacy/secure-work.ts";
 /** What this node trained for a round in which nobody may see it, and its secrets of that round. */
 export interface HiddenUpdate {
   readonly secrets: RoundSecrets;
-  readonly update: Uint8Array;
+  /** Undefined once this node has helped: nobody is to have it any more, masked or not. */
+  update: Uint8Array | undefined;
   readonly layout: ModelLayout;
   /** Of the training's answer: what may be told. */
   readonly fields: Readonly<Record<string, unknown>>;
@@ -22,15 +23,23 @@ export interface HiddenUpdates {
   find(place: string): Promise<HiddenUpdate>;
 }
 
+interface Held {
+  readonly atMs: number;
+  readonly made: Promise<HiddenUpdate>;
+  /** Once it is made. */
+  found: HiddenUpdate | undefined;
+}
+
 const KEEP_MS = 24 * 3_600_000;
 
 export function createHiddenUpdates({ clock, bytesMax }: { clock: Clock; bytesMax: number }): HiddenUpdates {
-  const held = new Map<string, { atMs: number; bytes: number; made: Promise<HiddenUpdate> }>();
+  const held = new Map<string, Held>();
+  const bytesOf = (found: HiddenUpdate | undefined) => found?.update?.byteLength ?? 0;
   const forgetOld = (): void => {
-    let bytes = [...held.values()].reduce((sum, entry) => sum + entry.bytes, 0);
-    for (const [place, entry] of held) {
-      if (bytes <= bytesMax && clock.monotonicMs() - entry.atMs <= KEEP_MS) return;
-      bytes -= entry.bytes;
+    let bytes = [...held.values()].reduce((sum, { found }) => sum + bytesOf(found), 0);
+    for (const [place, { atMs, found }] of held) {
+      if (bytes <= bytesMax && clock.monotonicMs() - atMs <= KEEP_MS) return;
+      bytes -= bytesOf(found);
       held.delete(place);
     }
   };
@@ -38,11 +47,10 @@ export function createHiddenUpdates({ clock, bytesMax }: { clock: Clock; bytesMa
     begin: async (place, make) => {
       const known = held.get(place);
       if (known) return known.made;
-      const entry = { atMs: clock.monotonicMs(), bytes: 0, made: make() };
+      const entry: Held = { atMs: clock.monotonicMs(), found: undefined, made: make() };
       held.set(place, entry);
       try {
-        const { update } = await entry.made;
-        entry.bytes = update.byteLength;
+        entry.found = await entry.made;
         forgetOld();
       } catch (thrown) {
         // What failed can be tried again.

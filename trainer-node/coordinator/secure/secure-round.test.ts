@@ -263,4 +263,17 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
   await expect(participants.help(node, { ...place, client: "p9" }, { inSum: ["p1"], shares: mine }, run.signal)).rejects.toThrow(
     "nothing of that round",
   );
+  // Once it has helped it has nothing to tell any more.
+  const received = await Promise.all(
+    run.members.slice(0, 3).map(async (member) => {
+      const theirs = await participants.shares(member, { ...place, client: member.id }, asking, run.signal);
+      return [member.id, theirs["p1"] as string] as const;
+    }),
+  );
+  const help = { inSum: ["p1", "p2", "p3"], shares: Object.fromEntries(received) };
+  const helped = await participants.help(node, place, help, run.signal);
+  expect(Object.keys(helped.own_masks)).toEqual(["p1", "p2", "p3"]);
+  expect(await participants.help(node, place, help, run.signal)).toEqual(helped);
+  await expect(participants.help(node, place, { ...help, inSum: ["p1", "p2"] }, run.signal)).rejects.toThrow("other words");
+  await expect(participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal)).rejects.toThrow("its update is gone");
 });
