@@ -10,6 +10,7 @@ import { createApp } from "./app.ts";
 import { readEdgeConfig } from "./config.ts";
 import { type Listener, listen } from "./listen.ts";
 import { ADMIN_TOKEN, fakeControlPlane, samples, USER_TOKEN } from "./platform/control-plane-fixture.ts";
+import { gatewayState } from "./platform/gateway-state-fixture.ts";
 import { createMetrics } from "./platform/metrics.ts";
 import { createMemoryRecords } from "./records/memory-records.ts";
 
@@ -55,6 +56,7 @@ async function start(
       ready: () => ready,
       isMasterKey: () => false,
       metrics,
+      gateway: gatewayState(),
     },
   );
   const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe });

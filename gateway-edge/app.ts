@@ -11,6 +11,7 @@ import { allowOnly, operationRouter } from "./middleware/operation.ts";
 import { requestId } from "./middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./middleware/security-headers.ts";
 import { openApiDocument } from "./openapi.ts";
+import { adminGatewayOperations, type GatewayState } from "./platform/admin-gateway.ts";
 import { dataSetOperations } from "./platform/data-sets.ts";
 import { DOCS_CONTENT_POLICY, docsPage } from "./platform/docs-page.ts";
 import { federationModelOperations } from "./platform/federation-models.ts";
@@ -29,6 +30,8 @@ export interface AppParts extends HealthParts {
   /** Mounted first, before everything; gives its answers their own request ids. */
   inferenceRoutes: RequestHandler;
   inferenceOperations: readonly OperationDescription[];
+  /** For the admins' view of it. */
+  gateway: GatewayState;
   /** POST /api/gw/messages, which authenticates by itself; what it throws leaves in the platform's shape. */
   messagesHandler: RequestHandler;
 }
@@ -66,6 +69,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...federationOperations(deps),
     ...federationModelOperations(deps),
     ...trainerNodeOperations(deps),
+    ...adminGatewayOperations(deps, parts.gateway),
     ...dataSetOperations(deps),
   ];
   router.use(["/api", "/training"], noStore);

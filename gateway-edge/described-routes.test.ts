@@ -31,6 +31,7 @@ beforeAll(async () => {
   const app = createApp(deps, {
     inferenceRoutes: inferenceRouter(deps, { inference, worker, runs, authProfile: "gateway" }),
     inferenceOperations,
+    gateway: inference,
     messagesHandler: (_request, response) => void response.end(),
     isMasterKey: () => false,
     ready: () => true,

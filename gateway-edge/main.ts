@@ -36,6 +36,7 @@ await runMain("tributary edge", async () => {
     const app = createApp(deps, {
       inferenceRoutes: inferenceRoutes(deps, { inference, worker, runs, authProfile }),
       inferenceOperations,
+      gateway: inference,
       messagesHandler: platformMessagesHandler(deps, { inference }),
       isMasterKey: (sha256) => inference.isMasterKey(sha256),
       ready: () => !stopping && inference.ready(),

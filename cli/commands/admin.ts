@@ -6,6 +6,7 @@ import { filter, type Group, given, type OperationSpec, word } from "../operatio
 import type { View } from "../output/printer.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
+import { adminCache, adminGuardrails, adminRouting } from "./admin-gateway.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
 import { adminOrganizations } from "./admin-organizations.ts";
 import { registerAdminSystem } from "./admin-system.ts";
@@ -114,9 +115,11 @@ const audit: OperationSpec = {
 };
 
 export function registerAdmin(program: Command, io: Io): void {
-  const admin = program.command("admin").description("For administrators: users, organisations, models, providers, audit, ledger, system");
-  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders]) registerGroup(admin, io, group);
-  registerOperation(admin, io, audit);
+  const admin = program
+    .command("admin")
+    .description("For administrators: users, organisations, models, providers, routing, guardrails, cache, audit, ledger, system");
+  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
+  for (const operation of [adminRouting, adminGuardrails, audit]) registerOperation(admin, io, operation);
   registerAdminLedger(admin, io);
   registerAdminSystem(admin, io);
 }

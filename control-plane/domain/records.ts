@@ -342,7 +342,7 @@ export interface FeedRow {
   subject: string;
 }
 
-export type ChangeKind = "key" | "team" | "organization" | "user" | "catalog";
+export type ChangeKind = "key" | "team" | "organization" | "user" | "catalog" | "cache";
 
 /** A slice of an organisation's credit that an edge may spend by itself. The sums only grow, so that a message may come twice. */
 export interface Lease {

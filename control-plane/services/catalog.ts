@@ -26,6 +26,7 @@ import { addPrice, type PriceInput } from "../writes/catalog.ts";
 import { appendChange } from "../writes/feed.ts";
 import { actorIfAny, requireAdmin } from "./actor.ts";
 import { checkBaseUrl } from "./base-url.ts";
+import { cacheHandlers } from "./cache.ts";
 import { modelMessage, providerMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
 import { allModels, fileProviders, isOfFile } from "./merged-catalog.ts";
@@ -34,7 +35,7 @@ import { trainedProviders } from "./trained-deployments.ts";
 import { write } from "./write.ts";
 
 export function catalogHandlers(deps: ControlDeps): ServiceHandlers<typeof CatalogServiceService> {
-  return { ...publicHandlers(deps), ...modelHandlers(deps), ...providerHandlers(deps) };
+  return { ...publicHandlers(deps), ...modelHandlers(deps), ...providerHandlers(deps), ...cacheHandlers(deps) };
 }
 
 type Handlers = ServiceHandlers<typeof CatalogServiceService>;

@@ -26,5 +26,13 @@ export function cacheContract(name: string, open: () => ResponseCache | Promise<
       await new Promise((resolve) => setTimeout(resolve, 120));
       expect(await cache.get("d")).toBeUndefined();
     });
+
+    test("what is cleared is gone, all of it, and what comes after is kept again", async () => {
+      for (const key of ["e", "f"]) await cache.set(key, "one", 60_000);
+      await cache.clear();
+      expect([await cache.get("e"), await cache.get("f")]).toEqual([undefined, undefined]);
+      await cache.set("e", "two", 60_000);
+      expect(await cache.get("e")).toBe("two");
+    });
   });
 }

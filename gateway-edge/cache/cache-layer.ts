@@ -11,6 +11,9 @@ export interface CacheLayer {
   update(settingsJson: string): void;
   /** Undefined: answers are not kept. */
   current(): { readonly settings: CacheSettings; readonly cache: ResponseCache } | undefined;
+  /** Every answer that is kept, of this process or in the Redis that it shares. */
+  clear(): Promise<void>;
+  readonly bytesMax: number;
   readonly figures: { hits: number; misses: number; failures: number };
   close(): Promise<void>;
 }
@@ -50,6 +53,10 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
       if (settings) cacheFor(settings.type);
     },
     current: () => settings && { settings, cache: cacheFor(settings.type) },
+    clear: async () => {
+      await Promise.all([...opened.values()].map((cache) => cache.clear()));
+    },
+    bytesMax: options.bytesMax,
     figures,
     close: async () => {
       await Promise.all([...opened.values()].map((cache) => cache.close()));

@@ -18,6 +18,11 @@ export function createMemoryCache({ clock, bytesMax }: { clock: Clock; bytesMax:
     entries.delete(key);
   }
 
+  async function clear(): Promise<void> {
+    entries.clear();
+    bytes = 0;
+  }
+
   return {
     async get(key) {
       const kept = entries.get(key);
@@ -39,9 +44,8 @@ export function createMemoryCache({ clock, bytesMax }: { clock: Clock; bytesMax:
         drop(oldest);
       }
     },
-    async close() {
-      entries.clear();
-      bytes = 0;
-    },
+    clear,
+    held: () => ({ entries: entries.size, bytes }),
+    close: clear,
   };
 }

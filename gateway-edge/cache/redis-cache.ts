@@ -7,6 +7,7 @@ const PREFIX = "tributary:cache:";
 const COMMAND_MS = 250;
 const CONNECT_MS = 2000;
 const RECONNECT_MS_MAX = 2000;
+const SCAN_COUNT = 1000;
 
 /** Shared by every edge that names the same Redis. While there is no connection every command fails at once; nothing queues up. */
 export function openRedisCache(options: RedisCacheOptions): ResponseCache {
@@ -16,8 +17,18 @@ export function openRedisCache(options: RedisCacheOptions): ResponseCache {
     set: async (key, value, ttlMs) => {
       await (await connecting).set(PREFIX + key, value, "PX", Math.max(1, Math.round(ttlMs)));
     },
+    clear: async () => removeAll(await connecting),
     close: async () => (await connecting).disconnect(),
   };
+}
+
+/** In steps, so that the server goes on serving meanwhile. */
+async function removeAll(redis: Redis): Promise<void> {
+  for (let cursor = "0", isFirst = true; isFirst || cursor !== "0"; isFirst = false) {
+    const [next, keys] = await redis.scan(cursor, "MATCH", `${PREFIX}*`, "COUNT", SCAN_COUNT);
+    if (keys.length > 0) await redis.unlink(...keys);
+    cursor = next;
+  }
 }
 
 interface RedisCacheOptions {

@@ -2,6 +2,10 @@
 export interface ResponseCache {
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string, ttlMs: number): Promise<void>;
+  /** Forgets every answer. */
+  clear(): Promise<void>;
+  /** What it holds, where it is this process's own. */
+  held?(): { readonly entries: number; readonly bytes: number };
   close(): Promise<void>;
 }
 

@@ -20,6 +20,8 @@ export function tolerant(cache: ResponseCache, { logger, failed }: { logger: Log
       if (Buffer.byteLength(value) > ENTRY_BYTES_MAX) return;
       await cache.set(key, value, ttlMs).catch(note);
     },
+    clear: () => cache.clear().catch(note),
+    ...(cache.held ? { held: cache.held } : {}),
     close: () => cache.close().catch(note),
   };
 }

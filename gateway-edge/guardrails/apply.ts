@@ -1,25 +1,20 @@
 import { AppError } from "../../common/errors.ts";
+import type { Findings } from "./findings.ts";
 import type { Guardrail, GuardrailContext, Stage } from "./guardrail.ts";
-
-export type GuardrailFigures = Record<string, { blocked: number; masked: number }>;
 
 /** Runs texts through guardrails, one after the other. Throws CONTENT_POLICY_VIOLATION when one blocks. */
 export async function applyGuardrails(
   guardrails: readonly Guardrail[],
   texts: readonly string[],
-  { context, figures }: { context: GuardrailContext; figures: GuardrailFigures },
+  { context, findings }: { context: GuardrailContext; findings: Findings },
 ): Promise<readonly string[]> {
   let current = texts;
   for (const guardrail of guardrails) {
     const verdict = await guardrail.check(current, context);
     if (verdict.action === "allow") continue;
-    figures[guardrail.name] ??= { blocked: 0, masked: 0 };
-    const counts = figures[guardrail.name] as GuardrailFigures[string];
-    if (verdict.action === "block") {
-      counts.blocked++;
-      throw blocked(guardrail.name, context.stage, verdict.reason);
-    }
-    counts.masked++;
+    const { stage, callId } = context;
+    findings.note({ guardrail: guardrail.name, stage, callId, action: verdict.action === "block" ? "blocked" : "masked" });
+    if (verdict.action === "block") throw blocked(guardrail.name, stage, verdict.reason);
     current = verdict.texts;
   }
   return current;

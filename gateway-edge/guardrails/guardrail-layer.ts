@@ -1,8 +1,9 @@
+import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Fields } from "../providers/provider.ts";
-import type { GuardrailFigures } from "./apply.ts";
 import { chosenGuardrails } from "./chosen.ts";
+import { createFindings, type Findings } from "./findings.ts";
 import type { Guardrail } from "./guardrail.ts";
 import { compileGuardrails } from "./guardrail-settings.ts";
 import type { Moderate } from "./moderation-model.ts";
@@ -13,10 +14,16 @@ export interface GuardrailLayer {
   chosenFor(call: { readonly caller: Caller; readonly request: Fields | undefined }): Guardrail[];
   /** Nobody has any, and nobody asked for one. */
   isNone(caller: Pick<Caller, "guardrails">, request: Fields): boolean;
-  readonly figures: GuardrailFigures;
+  /** In the order of the configuration file. */
+  list(): readonly Guardrail[];
+  readonly findings: Findings;
 }
 
-export function createGuardrailLayer(options: { readonly moderate: Moderate; readonly logger: Logger }): GuardrailLayer {
+export function createGuardrailLayer(options: {
+  readonly moderate: Moderate;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}): GuardrailLayer {
   let known: ReadonlyMap<string, Guardrail> = new Map();
   let compiledFrom = "";
   return {
@@ -27,6 +34,7 @@ export function createGuardrailLayer(options: { readonly moderate: Moderate; rea
     },
     isNone: (caller, request) => known.size === 0 && caller.guardrails.length === 0 && request["guardrails"] === undefined,
     chosenFor: (call) => chosenGuardrails(known, call),
-    figures: {},
+    list: () => [...known.values()],
+    findings: createFindings(options.clock),
   };
 }

@@ -46,7 +46,7 @@ function compileOne(given: unknown, options: CompileOptions): Guardrail | undefi
   const { guardrail_name: name, litellm_params: params } = read.data;
   const kind = KINDS[params.guardrail];
   if (!kind) return undefined;
-  const base: GuardrailBase = { name, stage: stageOf(params.mode), byDefault: params.default_on ?? false };
+  const base: GuardrailBase = { name, kind: params.guardrail, stage: stageOf(params.mode), byDefault: params.default_on ?? false };
   try {
     return kind(base, params, options);
   } catch (error) {

@@ -13,6 +13,8 @@ export type Verdict =
 /** A check of what goes to a provider, of what comes back, or of both. What it throws fails the call: a guardrail never fails open. */
 export interface Guardrail {
   readonly name: string;
+  /** regex, word-list, ...: as the configuration file calls it. */
+  readonly kind: string;
   readonly stage: Stage | "both";
   /** Holds for every call, whoever makes it. */
   readonly byDefault: boolean;
@@ -22,7 +24,7 @@ export interface Guardrail {
 }
 
 /** What every guardrail has of its entry in the configuration file. */
-export type GuardrailBase = Pick<Guardrail, "name" | "stage" | "byDefault">;
+export type GuardrailBase = Pick<Guardrail, "name" | "kind" | "stage" | "byDefault">;
 
 export interface GuardrailContext {
   readonly stage: Stage;

@@ -41,6 +41,18 @@ test("the same question of the same organisation is answered once: nobody is ask
   expect(edge.inference.figures().cache).toEqual({ hits: 1, misses: 1, failures: 0 });
 });
 
+test("an order to forget that comes over the feed empties the cache", async () => {
+  const { key, sent, control } = await open(numbered);
+  const post = key();
+  await post(CHAT, ask);
+  control.change({ kind: "cache", subject: "all" });
+  for (let attempt = 0; sent.length < 2 && attempt < 50; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await post(CHAT, ask);
+  }
+  expect(sent).toHaveLength(2);
+});
+
 test("another organisation, another question and another model never see it", async () => {
   const { key, sent } = await open(numbered);
   const [one, other] = [key(), key({ organizationId: "org_2", teamId: "team_2" })];

@@ -13,7 +13,7 @@ import type { Provider, Send } from "../providers/provider.ts";
 import { providers as allProviders } from "../providers/registry.ts";
 import { createRouter, type Router } from "../routing/route.ts";
 import { createGoogleTokens } from "./google-token.ts";
-import { createLayers, type LayerFigures } from "./layers.ts";
+import { createLayers, type LayerFigures, type Layers } from "./layers.ts";
 import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./remote-count.ts";
 import type { InferenceCall, InferenceResult } from "./run-inference.ts";
 import { createHttpSend } from "./send-http.ts";
@@ -32,6 +32,7 @@ export interface Inference {
   /** What can be called under which name, and where it goes. */
   readonly routing: Router;
   readonly providers: ReadonlyMap<string, Provider>;
+  readonly layers: Pick<Layers, "cache" | "guardrails">;
   /** Whether calls can be served now: the catalog is known and the control plane is heard. */
   ready(): boolean;
   figures(): InferenceFigures;
@@ -98,7 +99,10 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     edgeId,
     hear: (changes) => {
       mirror.hear(changes);
-      for (const { kind, revision } of changes) if (kind === "catalog") catalog.changed(revision);
+      for (const { kind, revision } of changes) {
+        if (kind === "catalog") catalog.changed(revision);
+        if (kind === "cache") void layers.cache.clear();
+      }
     },
     flush: (flush, recall) => {
       if (recall !== undefined) credit.recall(recall);
@@ -106,6 +110,8 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     },
     recover: async () => {
       mirror.dropAll();
+      // Among the changes that were missed may be the order to forget.
+      void layers.cache.clear();
       return await catalog.load();
     },
   });
@@ -118,6 +124,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     isMasterKey: catalog.isMasterKey,
     routing,
     providers,
+    layers,
     ready: isReady,
     figures: () => ({
       settledByStatus: { ...credit.settledByStatus },

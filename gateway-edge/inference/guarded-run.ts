@@ -42,7 +42,7 @@ async function runGuarded<Answer>(
 }
 
 async function guarded<Answer>(
-  { guardrails: { figures } }: GuardedRunDeps,
+  { guardrails: { findings } }: GuardedRunDeps,
   call: LayeredCall<Answer>,
   { chosen, prompt }: { chosen: readonly Guardrail[]; prompt: PromptFace<Answer> },
 ): Promise<LayeredCall<Answer>> {
@@ -65,7 +65,7 @@ async function guarded<Answer>(
   };
 
   function at(stage: Stage) {
-    return { context: contextAt(stage), figures };
+    return { context: contextAt(stage), findings };
   }
 }
 

@@ -2,8 +2,8 @@ import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
 import { type CacheLayer, createCacheLayer } from "../cache/cache-layer.ts";
 import type { EdgeConfig } from "../config.ts";
-import type { GuardrailFigures } from "../guardrails/apply.ts";
-import { createGuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import type { GuardrailFigures } from "../guardrails/findings.ts";
+import { createGuardrailLayer, type GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import type { Moderate } from "../guardrails/moderation-model.ts";
 import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { lenientFields, lenientFlag, readFields } from "../routing/lenient.ts";
@@ -21,7 +21,8 @@ export interface Layers {
   update(settingsJson: string): void;
   figures(): LayerFigures;
   /** Whether guardrails hold for every call of somebody, or for all. */
-  readonly guardrails: ReturnType<typeof createGuardrailLayer>;
+  readonly guardrails: GuardrailLayer;
+  readonly cache: CacheLayer;
   close(): Promise<void>;
 }
 
@@ -49,7 +50,7 @@ export function createLayers(deps: InferenceDeps & { readonly random: Random; re
   });
   let checksAll = false;
   const answered = cachedRun({ ...deps, cache }, checkedRun({ clock, random, checksAll: () => checksAll }, screenedRun(deps)));
-  const guardrails = createGuardrailLayer({ logger, moderate: moderateWith(answered, deps) });
+  const guardrails = createGuardrailLayer({ logger, clock, moderate: moderateWith(answered, deps) });
   return {
     run: guardedRun({ ...deps, guardrails }, answered),
     update(settingsJson) {
@@ -58,8 +59,9 @@ export function createLayers(deps: InferenceDeps & { readonly random: Random; re
       const litellm = lenientFields.parse(readFields(settingsJson)["litellm_settings"]);
       checksAll = lenientFlag.parse(litellm?.["enable_json_schema_validation"]) ?? false;
     },
-    figures: () => ({ cache: { ...cache.figures }, guardrails: structuredClone(guardrails.figures) }),
+    figures: () => ({ cache: { ...cache.figures }, guardrails: structuredClone(guardrails.findings.figures) }),
     guardrails,
+    cache,
     close: () => cache.close(),
   };
 }

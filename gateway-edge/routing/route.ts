@@ -29,6 +29,8 @@ export interface Router {
   fallbacksOf(model: string, type: FallbackType, asker?: Asker): readonly string[];
   /** Access group → names of groups with a deployment in it. */
   accessGroups(): ReadonlyMap<string, ReadonlySet<string>>;
+  /** Everything that can be called, as configured. */
+  targets(): readonly Target[];
   stateOf(deploymentId: string): DeploymentHealth | undefined;
   /** As compiled from the last view. */
   settings(): RouterSettings;
@@ -82,6 +84,7 @@ export function createRouter({ clock, random }: { clock: Clock; random: Random }
       return group ? fallbacksFor(type, distinct(model, group), settings) : [];
     },
     accessGroups: () => names.accessGroups,
+    targets: () => names.targets,
     stateOf: (deploymentId) => health.stateOf(deploymentId),
     settings: () => settings,
   };

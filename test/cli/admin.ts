@@ -55,6 +55,16 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await gw("providers -q")).out).not.toContain(provider.id);
   });
 
+  test("admin: what the gateway does with calls, and the answers it keeps", async () => {
+    const { data } = await json("routing");
+    expect(data.find(({ name }: { name: string }) => name === "echo").deployments[0]).toMatchObject({ health: { state: "up" } });
+    expect((await gw("routing", { terminal: true })).out).toMatch(/^MODEL +STRATEGY +DEPLOYMENTS/);
+    expect((await json("guardrails")).data).toEqual([]);
+    expect(await json("cache show")).toMatchObject({ settings: null, hits: 0 });
+    expect((await json("cache clear --yes")).cleared).toBe(true);
+    expect((await json("audit --page-size 1")).data[0].action).toBe("cache.clear");
+  });
+
   test("admin: the books are right, also for whoever has only the master key", async () => {
     const shown = await gw("ledger verify", { terminal: true });
     expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^right +yes\n[\s\S]*sum \(must be 0\) +0\n/)]);

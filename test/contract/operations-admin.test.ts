@@ -291,6 +291,36 @@ describe("catalogue", () => {
   const fields2 = () => ({ apiKey: `${PROVIDER_SECRET}-2`, baseUrl: `${PROVIDER_ADDRESS}/2` });
 });
 
+describe("the gateway's own state", () => {
+  test("is for admins alone, shows what calls did, and never an address or a key", async () => {
+    await chat(system, tenant.key, "counted");
+    const [routing, guardrails, cache] = [
+      await ask("GET", "/api/admin/routing"),
+      await ask("GET", "/api/admin/guardrails"),
+      await ask("GET", "/api/admin/cache"),
+    ];
+    const echo = routing.body.data.find(({ name }: { name: string }) => name === "echo");
+    expect(echo.deployments[0].health.succeeded).toBeGreaterThan(0);
+    expect(routing.text).not.toMatch(/canary-provider|baseUrl|apiKey/);
+    expect([guardrails.body.data, cache.body.settings]).toEqual([[], null]);
+    for (const [method, path] of [
+      ["GET", "/api/admin/routing"],
+      ["GET", "/api/admin/guardrails"],
+      ["GET", "/api/admin/cache"],
+      ["POST", "/api/admin/cache/clear"],
+    ] as const) {
+      expectError(await ask(method, path, { token: tenant.token }), 403, "FORBIDDEN");
+      expectError(await ask(method, path, { token: undefined }), 401, "UNAUTHORIZED");
+    }
+  });
+
+  test("clearing the cache is audited", async () => {
+    expect((await ask("POST", "/api/admin/cache/clear", { headers: { "x-request-id": "cleared-1" } })).body).toEqual({ cleared: true });
+    const { data } = (await ask("GET", "/api/admin/audit?action=cache.clear")).body;
+    expect(data[0]).toMatchObject({ requestId: "cleared-1", target: "all" });
+  });
+});
+
 describe("ledger and audit", () => {
   test("the ledger verifies: no first bad entry, a sum of zero, as many entries as its last number", async () => {
     const answer = await ask("GET", "/api/admin/ledger/verify");

@@ -1,0 +1,102 @@
+import { z } from "zod";
+
+// What the edge that answers knows of itself. Edges behind one address share settings; counts and health are each one's own.
+
+const timestamp = z.date();
+
+const deploymentHealthRecord = z.object({
+  /** up, cooling (nothing is sent there for a while) or probing (the next call finds out). */
+  state: z.enum(["up", "cooling", "probing"]),
+  coolingMs: z.int(),
+  coolingCause: z.enum(["rate-limit", "failure"]).nullable(),
+  inFlight: z.int(),
+  requestsThisMinute: z.int(),
+  tokensThisMinute: z.int(),
+  succeeded: z.int(),
+  failed: z.int(),
+  lastFailure: z.object({ kind: z.string(), at: timestamp }).nullable(),
+  /** Of recent streams, the peaks weighing most. */
+  firstTokenMs: z.number().nullable(),
+});
+
+const deploymentRecord = z
+  .object({
+    id: z.string(),
+    providerKind: z.string(),
+    provider: z.string(),
+    inferenceModelId: z.string(),
+    weight: z.number().nullable(),
+    /** Lower ones are used first; null: after all that have one. */
+    order: z.number().nullable(),
+    requestsPerMinute: z.number().nullable(),
+    tokensPerMinute: z.number().nullable(),
+    maxParallel: z.number().nullable(),
+    tags: z.array(z.string()),
+    teamId: z.string().nullable(),
+    organizationIds: z.array(z.string()),
+    health: deploymentHealthRecord,
+  })
+  .meta({ id: "RoutingDeployment" });
+
+const modelGroupRecord = z
+  .object({
+    name: z.string(),
+    strategy: z.string(),
+    deployments: z.array(deploymentRecord),
+    fallbacks: z.object({ general: z.array(z.string()), contextWindow: z.array(z.string()), contentPolicy: z.array(z.string()) }),
+  })
+  .meta({ id: "RoutingGroup" });
+
+export const routingAnswer = z.object({
+  edge: z.int(),
+  settings: z.object({
+    strategy: z.string(),
+    numRetries: z.int(),
+    timeoutMs: z.number(),
+    cooldowns: z.boolean(),
+    cooldownMs: z.number(),
+    maxFallbacks: z.int(),
+    defaultFallbacks: z.array(z.string()),
+  }),
+  data: z.array(modelGroupRecord),
+  aliases: z.array(z.object({ name: z.string(), model: z.string(), hidden: z.boolean() })),
+});
+export type RoutingAnswer = z.infer<typeof routingAnswer>;
+
+const guardrailRecord = z
+  .object({
+    name: z.string(),
+    kind: z.string(),
+    stage: z.enum(["pre", "post", "both"]),
+    byDefault: z.boolean(),
+    blocked: z.int(),
+    masked: z.int(),
+  })
+  .meta({ id: "Guardrail" });
+
+export const guardrailsAnswer = z.object({
+  edge: z.int(),
+  data: z.array(guardrailRecord),
+  /** Newest first, of this edge since its start. */
+  decisions: z.array(
+    z.object({ at: timestamp, guardrail: z.string(), stage: z.enum(["pre", "post"]), action: z.string(), callId: z.string() }),
+  ),
+});
+export type GuardrailsAnswer = z.infer<typeof guardrailsAnswer>;
+
+export const cacheAnswer = z.object({
+  edge: z.int(),
+  /** Null: answers are not kept. */
+  settings: z
+    .object({ type: z.enum(["memory", "redis"]), ttlSeconds: z.number(), operations: z.array(z.string()), byDefault: z.boolean() })
+    .nullable(),
+  hits: z.int(),
+  misses: z.int(),
+  failures: z.int(),
+  /** Null: they are not in this process. */
+  held: z.object({ entries: z.int(), bytes: z.int(), bytesMax: z.int() }).nullable(),
+});
+export type CacheAnswer = z.infer<typeof cacheAnswer>;
+
+export const clearCacheBody = z.object({});
+export const clearCacheAnswer = z.object({ cleared: z.literal(true) });
