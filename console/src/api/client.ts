@@ -28,6 +28,15 @@ const CALL_MAX_MS = 30_000;
 
 /** One call of the platform API. The session is a cookie that the browser sends; scripts never see it. */
 export async function call<Answer>(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  return (await callWithHeaders<Answer>(method, path, options)).body;
+}
+
+/** The same, with what the answer's headers say. */
+export async function callWithHeaders<Answer>(
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<{ body: Answer; headers: Headers }> {
   const limit = AbortSignal.timeout(CALL_MAX_MS);
   const response = await send(path + queryText(options.query), {
     method,
@@ -43,7 +52,7 @@ export async function call<Answer>(method: string, path: string, options: CallOp
   });
   const body: unknown = await response.json().catch(() => undefined);
   if (!response.ok) throw toError(response, body);
-  return body as Answer;
+  return { body: body as Answer, headers: response.headers };
 }
 
 const TEXT_MAX_MS = 300_000;

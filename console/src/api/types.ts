@@ -6,7 +6,7 @@ import type * as training from "../../../gateway-edge/schemas/training.ts";
 import type * as webhooks from "../../../gateway-edge/schemas/webhooks.ts";
 
 /** A record as JSON carries it: times are ISO texts, integers are numbers. Amounts are read from their exact `…Usd` sibling. */
-type Wire<Value> = Value extends bigint
+export type Wire<Value> = Value extends bigint
   ? number
   : Value extends Date
     ? string

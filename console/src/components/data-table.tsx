@@ -62,12 +62,20 @@ export function DataTable<Row>({ label, columns, rows, rowKey, empty }: DataTabl
   );
 }
 
-export function Pages({ meta, unit, onPage }: { meta: PageMeta | undefined; unit: string; onPage: (page: number) => void }) {
+interface PagesProps {
+  meta: PageMeta | undefined;
+  unit: string;
+  /** Where it is not the unit with an s. */
+  units?: string;
+  onPage: (page: number) => void;
+}
+
+export function Pages({ meta, unit, units, onPage }: PagesProps) {
   if (!meta || meta.total === 0) return null;
   return (
     <Group justify="space-between" mt="sm">
       <Text size="sm" c="dimmed">
-        {count(meta.total, unit)}
+        {count(meta.total, unit, units)}
       </Text>
       {meta.totalPages > 1 && (
         <Pagination

@@ -1,11 +1,12 @@
 import { Badge } from "@mantine/core";
 
 const GOOD = new Set(["active", "completed", "success", "up", "accepted", "published", "running"]);
-const BAD = new Set(["blocked", "failed", "error", "down", "expired", "rejected"]);
+const BAD = new Set(["blocked", "failed", "error", "down", "expired", "rejected", "cooling"]);
+const CAREFUL = new Set(["probing", "masked", "degraded"]);
 
 /** A state by word first, colour second. */
 export function StateBadge({ state }: { state: string }) {
-  const color = GOOD.has(state) ? "teal" : BAD.has(state) ? "red" : "gray";
+  const color = GOOD.has(state) ? "teal" : BAD.has(state) ? "red" : CAREFUL.has(state) ? "orange" : "gray";
   return (
     <Badge color={color} variant="dot" size="sm" tt="none" miw="max-content">
       {state}

@@ -42,3 +42,8 @@ export function percentile(numbers: readonly number[], share: number): number | 
   const sorted = [...numbers].sort((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return count(bytes, "byte");
+  return bytes < 1_048_576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MiB`;
+}

@@ -4,9 +4,12 @@ import { Card } from "../components/card.tsx";
 import { Page } from "../components/page.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { Audit } from "./admin/audit.tsx";
+import { Cache } from "./admin/cache.tsx";
+import { Guardrails } from "./admin/guardrails.tsx";
 import { Models } from "./admin/models.tsx";
 import { Organizations } from "./admin/organizations.tsx";
 import { Providers } from "./admin/providers.tsx";
+import { Routing } from "./admin/routing.tsx";
 import { System } from "./admin/system.tsx";
 import { Users } from "./admin/users.tsx";
 
@@ -15,6 +18,9 @@ const TABS: Readonly<Record<string, { label: string; Panel: ComponentType }>> = 
   organizations: { label: "Organisations", Panel: Organizations },
   models: { label: "Models", Panel: Models },
   providers: { label: "Providers", Panel: Providers },
+  routing: { label: "Routing", Panel: Routing },
+  guardrails: { label: "Guardrails", Panel: Guardrails },
+  cache: { label: "Cache", Panel: Cache },
   audit: { label: "Audit", Panel: Audit },
   system: { label: "System", Panel: System },
 };
@@ -27,10 +33,10 @@ export function Screen() {
       <Card>
         <Tabs
           value={tab}
-          onChange={(next) => setAddress({ tab: next ?? undefined, page: undefined, search: undefined })}
+          onChange={(next) => setAddress({ tab: next ?? undefined, page: undefined, search: undefined, group: undefined })}
           keepMounted={false}
         >
-          <Tabs.List mb="md" aria-label="Parts of the platform">
+          <Tabs.List mb="md" aria-label="Parts of the platform" className="scrolling-tabs">
             {Object.entries(TABS).map(([name, { label }]) => (
               <Tabs.Tab key={name} value={name}>
                 {label}

@@ -10,7 +10,14 @@ import { useAddress } from "../../components/use-address.ts";
 import { formatTime } from "../../format/words.ts";
 
 const COLUMNS: Column<AuditEntry>[] = [
-  { title: "When", cell: ({ at }) => <Text size="sm">{formatTime(at)}</Text> },
+  {
+    title: "When",
+    cell: ({ at }) => (
+      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+        {formatTime(at)}
+      </Text>
+    ),
+  },
   { title: "Who", cell: ({ actorId, actorKind }) => <Text size="sm">{actorId === null ? actorKind : `user ${actorId}`}</Text> },
   { title: "What", cell: ({ action }) => <Code>{action}</Code> },
   {
@@ -46,7 +53,7 @@ export function Audit() {
         rowKey={({ seq }) => String(seq)}
         empty={<Empty icon={IconHistory} title="Nothing has been changed yet" />}
       />
-      <Pages meta={data?.meta} unit="entry" onPage={(page) => setAddress({ page })} />
+      <Pages meta={data?.meta} unit="entry" units="entries" onPage={(page) => setAddress({ page })} />
     </>
   );
 }

@@ -11,12 +11,14 @@ import { StateBadge } from "../../components/state-badge.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { priceWords } from "../hub/model-price.ts";
 import { ModelForm } from "./model-form.tsx";
+import { ModelTest } from "./model-test/model-test.tsx";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Models() {
   const [address, setAddress] = useAddress();
   const { data, error } = useQuery(adminModelsQuery({ page: Number(address.page ?? 1), pageSize: 20, sort: "name" }));
   const [edited, setEdited] = useState<Model | "new" | undefined>();
+  const [tested, setTested] = useState<Model | undefined>();
   const changing = useAdminChange();
   const add = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setEdited("new")}>
@@ -45,6 +47,9 @@ export function Models() {
       title: "Action",
       cell: (model) => (
         <Group gap={4} justify="flex-end">
+          <Button size="compact-xs" variant="light" onClick={() => setTested(model)} aria-label={`Test ${model.name}`}>
+            Test
+          </Button>
           <Button size="compact-xs" variant="default" onClick={() => setEdited(model)} aria-label={`Price of ${model.name}`}>
             Price
           </Button>
@@ -82,6 +87,7 @@ export function Models() {
         empty={<Empty icon={IconStack2} title="No model yet" action={add} />}
       />
       <Pages meta={data?.meta} unit="model" onPage={(page) => setAddress({ page })} />
+      {tested && <ModelTest model={tested} onClose={() => setTested(undefined)} />}
       {edited && <ModelForm model={edited === "new" ? undefined : edited} onClose={() => setEdited(undefined)} />}
     </>
   );

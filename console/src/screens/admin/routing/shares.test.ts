@@ -1,0 +1,49 @@
+import type { RoutingDeployment, RoutingGroup } from "../../../api/gateway.ts";
+import { healthWords, picturedGroups, sharesOf } from "./shares.ts";
+
+const deployment = (id: string, fields: Partial<RoutingDeployment> = {}): RoutingDeployment =>
+  ({ id, weight: null, order: null, requestsPerMinute: null, tokensPerMinute: null, ...fields }) as RoutingDeployment;
+const group = (name: string, general: string[] = [], deployments = [deployment(name)]): RoutingGroup => ({
+  name,
+  strategy: "simple-shuffle",
+  deployments,
+  fallbacks: { general, contextWindow: [], contentPolicy: [] },
+});
+const shares = (deployments: RoutingDeployment[], strategy = "simple-shuffle") =>
+  sharesOf({ deployments, strategy }).map(({ deployment: { id }, share, turn }) => [id, share, turn]);
+
+test("calls are shared by weight, else by rate limit, else evenly; a weight of none is nothing beside others", () => {
+  const weighted = [deployment("a", { weight: 3 }), deployment("b", { weight: 1 }), deployment("c")];
+  expect(shares(weighted)).toEqual([
+    ["a", 0.75, 1],
+    ["b", 0.25, 1],
+    ["c", 0, 1],
+  ]);
+  expect(shares([deployment("a", { requestsPerMinute: 90 }), deployment("b", { requestsPerMinute: 10 })])).toEqual([
+    ["a", 0.9, 1],
+    ["b", 0.1, 1],
+  ]);
+  expect(shares([deployment("a"), deployment("b")]).map(([, share]) => share)).toEqual([0.5, 0.5]);
+});
+
+test("a lower order goes first, and its share is among its own; other strategies have no fixed share", () => {
+  const ordered = [deployment("later"), deployment("second", { order: 2 }), deployment("first", { order: 1 })];
+  expect(shares(ordered, "least-busy")).toEqual([
+    ["first", 1, 1],
+    ["second", 1, 2],
+    ["later", 1, 3],
+  ]);
+  expect(shares([deployment("a"), deployment("b")], "least-busy").map(([, share]) => share)).toEqual([undefined, undefined]);
+});
+
+test("the picture has groups with a choice and everything they fall back to, in rings too; a chosen one with its own only", () => {
+  const groups = [group("a", ["b"]), group("b", ["a", "gone"]), group("c"), group("d", [], [deployment("x"), deployment("y")])];
+  expect(picturedGroups(groups, undefined).map(({ name }) => name)).toEqual(["a", "b", "d"]);
+  expect(picturedGroups(groups, "b").map(({ name }) => name)).toEqual(["b", "a"]);
+  expect(picturedGroups(groups, "c").map(({ name }) => name)).toEqual(["c"]);
+});
+
+test("a cool-down says how long and why", () => {
+  const health = { state: "cooling", coolingMs: 4_200, coolingCause: "rate-limit" } as RoutingDeployment["health"];
+  expect(healthWords({ health })).toBe("cooling for 5 s after a rate limit");
+});
