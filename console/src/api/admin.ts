@@ -1,15 +1,14 @@
 import { queryOptions } from "@tanstack/react-query";
 import { call, get, type Query } from "./client.ts";
-import type { AuditEntry, LedgerProof, List, Model, OrganizationBalance, Provider, User } from "./types.ts";
+import type { AuditEntry, LedgerProof, List, Model, Organization, Provider, User } from "./types.ts";
 
 export const usersQuery = (query: Query) =>
   queryOptions({ queryKey: ["admin", "users", query], queryFn: ({ signal }) => get<List<User>>("/api/admin/users", query, signal) });
 
-/** Organisations with the balances that the ledger's entries add up to. */
-export const balancesQuery = (query: Query) =>
+export const organizationsQuery = (query: Query) =>
   queryOptions({
     queryKey: ["admin", "organizations", query],
-    queryFn: ({ signal }) => get<List<OrganizationBalance>>("/api/admin/ledger/replay", query, signal),
+    queryFn: ({ signal }) => get<List<Organization>>("/api/admin/organizations", query, signal),
   });
 
 export const adminModelsQuery = (query: Query) =>

@@ -36,7 +36,6 @@ export type PageMeta = RecordOf<typeof records.pageMeta>;
 export type Provider = RecordOf<typeof records.providerRecord>;
 export type AuditEntry = RecordOf<typeof records.auditEntryRecord>;
 export type LedgerProof = RecordOf<typeof proof.verifyLedgerAnswer>;
-export type OrganizationBalance = RecordOf<typeof proof.organizationReplayRecord>;
 export type Federation = RecordOf<typeof training.federationRecord>;
 export type FederationRound = RecordOf<typeof training.roundRecord>;
 export type TrainerNode = RecordOf<typeof training.nodeRecord>;

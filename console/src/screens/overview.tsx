@@ -1,7 +1,7 @@
 import { Anchor, SegmentedControl, SimpleGrid } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { logsQuery, meQuery, quotaQuery, usageQuery } from "../api/queries.ts";
+import { meQuery, quotaQuery, usageQuery } from "../api/queries.ts";
 import { Card } from "../components/card.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
@@ -9,7 +9,7 @@ import { Stat } from "../components/stat.tsx";
 import { RANGES, rangeStart, readRange } from "../components/time-range.ts";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
-import { count, formatMs, percentile } from "../format/words.ts";
+import { count, formatMs } from "../format/words.ts";
 import { LatencyChart, RequestsChart, SpendChart } from "./overview/overview-charts.tsx";
 import { TopKeys, TopModels, TopTeams } from "./overview/top-lists.tsx";
 
@@ -24,13 +24,11 @@ export function Screen() {
   const live = { refetchInterval: LIVE_MS };
   const quota = useQuery({ ...quotaQuery, ...live });
   const usage = useQuery({ ...usageQuery({ startDate, tz: timeZone, interval: RANGES[range].interval }), ...live });
-  const logs = useQuery({ ...logsQuery({ startDate, tz: timeZone, pageSize: 100 }), ...live });
-  const failed = [quota, usage, logs].find(({ error }) => error);
+  const whole = useQuery({ ...usageQuery({ startDate, tz: timeZone, interval: "all" }), ...live });
+  const failed = [quota, usage, whole].find(({ error }) => error);
   const errors = usage.data?.data.reduce((sum, bucket) => sum + bucket.errors, 0) ?? 0;
   const requests = usage.data?.meta.totals.requests ?? 0;
-  const latencies = (logs.data?.data ?? []).filter(({ status }) => status === "success").map(({ latencyMs }) => latencyMs);
-  const median = percentile(latencies, 0.5);
-  const slow = percentile(latencies, 0.95);
+  const { latencyMsP50: median, latencyMsP95: slow } = whole.data?.data[0] ?? { latencyMsP50: null, latencyMsP95: null };
   const span = `last ${RANGES[range].label}`;
   return (
     <Page
@@ -66,8 +64,8 @@ export function Screen() {
         />
         <Stat
           name="Latency, median"
-          value={logs.data && (median === undefined ? "no calls" : formatMs(median))}
-          note={slow === undefined ? span : `95th percentile ${formatMs(slow)}, last ${count(latencies.length, "call")}`}
+          value={whole.data && (median === null ? "no calls" : formatMs(median))}
+          note={slow === null ? span : `95th percentile ${formatMs(slow)}, ${span}`}
         />
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
@@ -78,8 +76,8 @@ export function Screen() {
           <RequestsChart usage={usage.data} range={range} timeZone={timeZone} />
         </Card>
       </SimpleGrid>
-      <Card title="Latency" about="milliseconds of each of the last 100 calls, oldest first">
-        <LatencyChart logs={logs.data?.data} />
+      <Card title="Latency" about={`milliseconds per ${RANGES[range].interval}`}>
+        <LatencyChart usage={usage.data} range={range} timeZone={timeZone} />
       </Card>
       <SimpleGrid cols={{ base: 1, md: 3 }}>
         <TopModels startDate={startDate} timeZone={timeZone} />

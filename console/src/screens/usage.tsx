@@ -1,7 +1,7 @@
 import { Group, SimpleGrid, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { meQuery, usageQuery } from "../api/queries.ts";
-import type { Totals } from "../api/types.ts";
+import type { Totals, UsageBucket } from "../api/types.ts";
 import { Card } from "../components/card.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
@@ -9,7 +9,7 @@ import { Stat } from "../components/stat.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { nanoOf } from "../format/money.ts";
-import { count } from "../format/words.ts";
+import { count, formatMs } from "../format/words.ts";
 import { ChartCard } from "./usage/chart-card.tsx";
 import { GroupTable } from "./usage/group-table.tsx";
 import { GROUPS, sumByGroup } from "./usage/metrics.ts";
@@ -29,6 +29,7 @@ export function Screen() {
   const window = usageWindow({ range, from, to }, { now: Date.now(), timeZone });
   const span = asQuery(window.span, timeZone);
   const usage = useQuery({ ...usageQuery({ ...span, groupBy: group, interval: window.interval }), refetchInterval: 10_000 });
+  const whole = useQuery({ ...usageQuery({ ...span, interval: "all" }), refetchInterval: 10_000 });
   const before = useQuery({ ...usageQuery({ ...asQuery(window.previous, timeZone), interval: "all" }), enabled: isCompared });
   const nameOf = useGroupNames(group);
   const filter = FILTERS[group];
@@ -45,7 +46,9 @@ export function Screen() {
   }));
   const totals = usage.data?.meta.totals;
   const earlier = isCompared ? before.data?.meta.totals : undefined;
-  const failed = [usage, before].find(({ error }) => error);
+  const sum = whole.data?.data[0];
+  const sumBefore = isCompared ? before.data?.data[0] : undefined;
+  const failed = [usage, whole, before].find(({ error }) => error);
   return (
     <Page title="Usage" about="What was called, by whom, and what it cost.">
       {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
@@ -57,7 +60,7 @@ export function Screen() {
           onChange={(event) => setAddress({ compare: event.currentTarget.checked ? "on" : undefined })}
         />
       </Group>
-      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
+      <SimpleGrid cols={{ base: 2, md: 5 }} spacing="sm">
         <Stat name="Cost" value={totals && <Usd amount={totals.costUsd} />} note={<Change now={totals} before={earlier} of="cost" />} />
         <Stat
           name="Requests"
@@ -65,6 +68,16 @@ export function Screen() {
           note={<Change now={totals} before={earlier} of="requests" />}
         />
         <Stat name="Tokens" value={totals && count(totals.tokens, "token")} note={<Change now={totals} before={earlier} of="tokens" />} />
+        <Stat
+          name="Errors"
+          value={whole.data && errorShare(sum)}
+          note={sumBefore ? `was ${errorShare(sumBefore)}` : count(sum?.errors ?? 0, "call")}
+        />
+        <Stat
+          name="Latency, median"
+          value={whole.data && latencyWords(sum?.latencyMsP50)}
+          note={sumBefore ? `was ${latencyWords(sumBefore.latencyMsP50)}` : `95th percentile ${latencyWords(sum?.latencyMsP95)}`}
+        />
       </SimpleGrid>
       <ChartCard {...{ group, metric, window, timeZone, totals, setAddress }} buckets={usage.data?.data} groups={named ?? []} span={span} />
       <Card title={`By ${GROUPS[group].toLowerCase()}`} about={filter ? "a name leads to its calls" : "whose keys made the calls"}>
@@ -73,6 +86,12 @@ export function Screen() {
     </Page>
   );
 }
+
+function errorShare(sum: UsageBucket | undefined): string {
+  return !sum || sum.requests === 0 ? "no calls" : `${((100 * sum.errors) / sum.requests).toFixed(1)}%`;
+}
+
+const latencyWords = (ms: number | null | undefined): string => (ms === null || ms === undefined ? "no calls" : formatMs(ms));
 
 function Change({ now, before, of }: { now: Totals | undefined; before: Totals | undefined; of: "cost" | "requests" | "tokens" }) {
   if (!now || !before) return null;

@@ -1,24 +1,22 @@
-import { Button, Group, PasswordInput, Select, Stack, Text, TextInput, Title } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { IconPlugConnected } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { providersQuery } from "../../api/admin.ts";
+import { routingQuery } from "../../api/gateway.ts";
 import type { Provider } from "../../api/types.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
-import { StateBadge } from "../../components/state-badge.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
+import { NewProvider } from "./providers/new-provider.tsx";
+import { ProviderHealth } from "./providers/provider-health.tsx";
 import { useAdminChange } from "./use-admin-change.ts";
-
-const KINDS = [
-  ...["openai", "anthropic", "azure", "bedrock", "vertex_ai", "gemini", "mistral", "cohere", "groq", "deepseek", "xai", "openrouter"],
-  ...["together", "fireworks", "cerebras", "nvidia", "perplexity", "ollama", "vllm", "lm_studio", "openai_compatible"],
-];
-const NOTHING = { name: "", kind: "openai", baseUrl: "", apiKey: "" };
 
 export function Providers() {
   const { data, error } = useQuery({ ...providersQuery, refetchInterval: 10_000 });
+  const routing = useQuery(routingQuery);
+  const deployments = routing.data?.data.flatMap((group) => group.deployments);
   const [leaving, setLeaving] = useState<Provider | undefined>();
   const removing = useAdminChange(() => setLeaving(undefined));
   const columns: Column<Provider>[] = [
@@ -35,7 +33,7 @@ export function Providers() {
         </div>
       ),
     },
-    { title: "Health", cell: ({ status }) => <StateBadge state={status} /> },
+    { title: "Health", cell: ({ name }) => <ProviderHealth deployments={deployments?.filter(({ provider }) => provider === name)} /> },
     { title: "Models", cell: ({ modelCount }) => <Text size="sm">{modelCount}</Text>, isNumber: true },
     {
       title: "Action",
@@ -49,7 +47,7 @@ export function Providers() {
   ];
   return (
     <>
-      <Failure error={error} />
+      <Failure error={error ?? routing.error} />
       <DataTable
         label="Providers"
         columns={columns}
@@ -72,59 +70,5 @@ export function Providers() {
         </TypedConfirm>
       )}
     </>
-  );
-}
-
-function NewProvider() {
-  const [form, setForm] = useState(NOTHING);
-  const { mutate, error, isPending } = useAdminChange(() => setForm(NOTHING));
-  const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
-  const add = () => {
-    const { name, kind, baseUrl, apiKey } = form;
-    const body = { name, kind, ...(baseUrl === "" ? {} : { baseUrl }), ...(apiKey === "" ? {} : { apiKey }) };
-    mutate({ method: "POST", path: "providers", body, done: `${name} is added.` });
-  };
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        add();
-      }}
-    >
-      <Stack gap="xs" mt="lg">
-        <Title order={3} size="h6">
-          Add a provider
-        </Title>
-        <Failure error={error} />
-        <Group align="flex-end">
-          <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} />
-          <Select
-            label="Kind"
-            data={KINDS}
-            value={form.kind}
-            onChange={(kind) => set({ kind: kind ?? "openai" })}
-            allowDeselect={false}
-            searchable
-          />
-          <TextInput
-            label="Address"
-            placeholder="the kind's own"
-            value={form.baseUrl}
-            onChange={(event) => set({ baseUrl: event.currentTarget.value })}
-          />
-          <PasswordInput
-            label="Key, never shown again"
-            value={form.apiKey}
-            onChange={(event) => set({ apiKey: event.currentTarget.value })}
-            autoComplete="off"
-            visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
-            w={200}
-          />
-          <Button type="submit" loading={isPending}>
-            Add
-          </Button>
-        </Group>
-      </Stack>
-    </form>
   );
 }

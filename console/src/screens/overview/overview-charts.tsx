@@ -1,12 +1,12 @@
 import { Skeleton } from "@mantine/core";
 import { IconChartBar } from "@tabler/icons-react";
 import type { Usage } from "../../api/queries.ts";
-import type { UsageBucket, UsageLog } from "../../api/types.ts";
+import type { UsageBucket } from "../../api/types.ts";
 import { Empty } from "../../components/empty.tsx";
 import { LazyChart } from "../../components/lazy-chart.tsx";
 import { bucketKey, bucketsOf, RANGES, type RangeName } from "../../components/time-range.ts";
 import { formatUsd, usdNumber } from "../../format/money.ts";
-import { formatMs, formatTime } from "../../format/words.ts";
+import { formatMs } from "../../format/words.ts";
 
 interface UsageChart {
   usage: Usage | undefined;
@@ -50,29 +50,33 @@ export function RequestsChart({ usage, range, timeZone }: UsageChart) {
   );
 }
 
-export function LatencyChart({ logs }: { logs: readonly UsageLog[] | undefined }) {
-  if (!logs) return <Skeleton height={200} />;
-  if (logs.length === 0) {
+export function LatencyChart({ usage, range, timeZone }: UsageChart) {
+  if (!usage) return <Skeleton height={200} />;
+  if (usage.data.length === 0) {
     return (
       <Empty icon={IconChartBar} title="No calls in this time">
         Every call appears here a moment after it ends.
       </Empty>
     );
   }
-  const data = logs.toReversed().map(({ createdAt, latencyMs, firstTokenMs }) => ({
-    label: formatTime(createdAt),
-    latency: latencyMs,
-    ...(firstTokenMs === null ? {} : { firstToken: firstTokenMs }),
-  }));
+  // An hour without a call has no latency: no point, not zero.
+  const data = inBuckets(
+    usage.data,
+    { range, timeZone },
+    (bucket): Record<string, number> => ({
+      ...(bucket?.latencyMsP50 == null ? {} : { median: bucket.latencyMsP50 }),
+      ...(bucket?.latencyMsP95 == null ? {} : { slow: bucket.latencyMsP95 }),
+    }),
+  );
   return (
     <LazyChart
       kind="line"
       height={200}
-      label="Latency of the last calls"
+      label="Latency over time, median and 95th percentile"
       data={data}
       series={[
-        { name: "latency", label: "Whole answer", color: "river.6" },
-        { name: "firstToken", label: "First token", color: "orange.6" },
+        { name: "median", label: "Median", color: "river.6" },
+        { name: "slow", label: "95th percentile", color: "orange.6" },
       ]}
       format={formatMs}
     />

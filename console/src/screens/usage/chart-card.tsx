@@ -6,7 +6,6 @@ import { Usd } from "../../components/usd.tsx";
 import { count } from "../../format/words.ts";
 import { ExportCsv } from "./export-csv.tsx";
 import { LatencyChart } from "./latency-chart.tsx";
-import { SAMPLE_MAX } from "./latency-sample.ts";
 import { GROUPS, METRICS } from "./metrics.ts";
 import { StackedChart } from "./stacked-chart.tsx";
 import type { UsageAddress } from "./usage-address.ts";
@@ -31,7 +30,7 @@ export function ChartCard({ group, metric, window, timeZone, totals, buckets, gr
       title={metric === "latency" ? "Latency" : METRICS[metric].label}
       about={
         metric === "latency"
-          ? `milliseconds per ${window.interval}, of the newest ${SAMPLE_MAX} calls that succeeded`
+          ? `median milliseconds per ${window.interval}, ${timeZone}`
           : `${METRICS[metric].unit} per ${window.interval}, ${timeZone}`
       }
       action={
@@ -55,7 +54,7 @@ export function ChartCard({ group, metric, window, timeZone, totals, buckets, gr
           />
         </div>
         {metric === "latency" ? (
-          <LatencyChart window={window} timeZone={timeZone} />
+          <LatencyChart {...{ buckets, groups, window, timeZone }} />
         ) : (
           <StackedChart {...{ buckets, groups, window, timeZone }} metric={METRICS[metric]} />
         )}

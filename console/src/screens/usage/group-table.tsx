@@ -6,6 +6,7 @@ import { Empty } from "../../components/empty.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { searchOf } from "../../components/use-address.ts";
 import { usdOfNano } from "../../format/money.ts";
+import { formatMs } from "../../format/words.ts";
 import type { GroupSum } from "./metrics.ts";
 
 export interface NamedSum extends GroupSum {
@@ -31,6 +32,7 @@ export function GroupTable({ label, sums }: { label: string; sums: readonly Name
     { title: "Calls", cell: ({ requests }) => <Text size="sm">{requests.toLocaleString("en-US")}</Text>, isNumber: true },
     { title: "Errors", cell: ({ errors }) => <Text size="sm">{errors.toLocaleString("en-US")}</Text>, isNumber: true, wideOnly: true },
     { title: "Tokens", cell: ({ total }) => <Text size="sm">{total.toLocaleString("en-US")}</Text>, isNumber: true, wideOnly: true },
+    { title: "Latency", cell: (sum) => <Text size="sm">{averageLatency(sum)}</Text>, isNumber: true, wideOnly: true },
     { title: "Cost", cell: ({ costNano }) => <Usd amount={usdOfNano(costNano)} size="sm" fw={600} />, isNumber: true },
     { title: "Share", cell: ({ costNano }) => <Text size="sm">{share(costNano, all)}</Text>, isNumber: true, wideOnly: true },
   ];
@@ -47,6 +49,11 @@ export function GroupTable({ label, sums }: { label: string; sums: readonly Name
       }
     />
   );
+}
+
+/** The average, for it adds up over bars where medians do not. */
+function averageLatency({ latencyMsSum, latencyCount }: GroupSum): string {
+  return latencyCount === 0 ? "–" : `${formatMs(latencyMsSum / latencyCount)} on average`;
 }
 
 function share(part: bigint, all: bigint): string {

@@ -1,24 +1,46 @@
 import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { usageQuery } from "../../api/queries.ts";
+import type { UsageBucket } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
 import { LazyChart } from "../../components/lazy-chart.tsx";
+import { bucketKey } from "../../components/time-range.ts";
 import { formatMs } from "../../format/words.ts";
-import { latencyQuery, medians } from "./latency-sample.ts";
+import { COLORS } from "./stacked-chart.tsx";
 import { asQuery, type UsageWindow } from "./usage-window.ts";
 
-export function LatencyChart({ window, timeZone }: { window: UsageWindow; timeZone: string }) {
-  const { data, error } = useQuery(latencyQuery(asQuery(window.span, timeZone)));
+interface LatencyChartProps {
+  buckets: readonly UsageBucket[] | undefined;
+  groups: readonly { group: string; name: string }[];
+  window: UsageWindow;
+  timeZone: string;
+}
+
+const GROUPS_MAX = COLORS.length - 1;
+
+/** The median of each group, and what one call in twenty of all of them took at least. Medians do not add up, so lines, no stack. */
+export function LatencyChart({ buckets, groups, window, timeZone }: LatencyChartProps) {
+  const { data: all, error } = useQuery(usageQuery({ ...asQuery(window.span, timeZone), interval: window.interval }));
   if (error) return <Failure error={error} />;
-  if (!data) return <Skeleton height={300} />;
+  if (!buckets || !all) return <Skeleton height={300} />;
+  const own = groups.slice(0, GROUPS_MAX);
+  const keyOf = new Map(own.map(({ group }, index) => [group, `g${index}`]));
+  const points = new Map(window.buckets.map(({ key, label }) => [key, { label } as Record<string, string | number>]));
+  const put = (bucket: UsageBucket, key: string | undefined, value: number | null) => {
+    const point = points.get(bucketKey(window.interval, Date.parse(bucket.bucket), timeZone));
+    if (point && key !== undefined && value !== null) point[key] = value;
+  };
+  for (const bucket of buckets) put(bucket, keyOf.get(bucket.group ?? ""), bucket.latencyMsP50);
+  for (const bucket of all.data) put(bucket, "slow", bucket.latencyMsP95);
   return (
     <LazyChart
       kind="line"
       height={300}
-      label={`Latency per ${window.interval}, of ${data.length} calls`}
-      data={medians(data, window, timeZone)}
+      label={`Median latency per ${window.interval} in milliseconds, of ${own.length} groups`}
+      data={[...points.values()]}
       series={[
-        { name: "median", label: "Median", color: "river.6" },
-        { name: "slow", label: "95th percentile", color: "orange.6" },
+        ...own.map(({ name }, index) => ({ name: `g${index}`, label: name, color: COLORS[index] ?? "gray.6" })),
+        { name: "slow", label: "95th percentile, all", color: "gray.6" },
       ]}
       format={formatMs}
     />

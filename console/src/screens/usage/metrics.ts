@@ -10,7 +10,7 @@ export interface Metric {
 
 const plain = (value: number): string => value.toLocaleString("en-US");
 
-/** What can be drawn from the sums of the API. Latency is no sum; it is drawn from the calls themselves. */
+/** What adds up, and can be stacked. Latency does not. */
 export const METRICS = {
   cost: { label: "Cost", unit: "USD", of: ({ costUsd }) => usdNumber(costUsd), format: (value) => formatUsd(value.toFixed(9)) },
   requests: { label: "Requests", unit: "calls", of: ({ requests }) => requests, format: plain },
@@ -27,6 +27,8 @@ export type GroupName = keyof typeof GROUPS;
 
 export interface GroupSum {
   readonly group: string;
+  readonly latencyCount: number;
+  readonly latencyMsSum: number;
   readonly requests: number;
   readonly errors: number;
   readonly total: number;
@@ -39,9 +41,11 @@ export function sumByGroup(buckets: readonly UsageBucket[], nanoOf: (usd: string
   const sums = new Map<string, GroupSum>();
   for (const bucket of buckets) {
     const group = bucket.group ?? "";
-    const sum = sums.get(group) ?? { group, requests: 0, errors: 0, total: 0, costNano: 0n };
+    const sum = sums.get(group) ?? { group, latencyCount: 0, latencyMsSum: 0, requests: 0, errors: 0, total: 0, costNano: 0n };
     sums.set(group, {
       group,
+      latencyCount: sum.latencyCount + bucket.latencyCount,
+      latencyMsSum: sum.latencyMsSum + bucket.latencyMsSum,
       requests: sum.requests + bucket.requests,
       errors: sum.errors + bucket.errors,
       total: sum.total + bucket.total,

@@ -5,7 +5,7 @@ import { bucketKey } from "../../components/time-range.ts";
 import type { Metric } from "./metrics.ts";
 import type { UsageWindow } from "./usage-window.ts";
 
-const COLORS = ["river.6", "orange.6", "violet.6", "green.7", "pink.6", "blue.6", "yellow.7"];
+export const COLORS = ["river.6", "orange.6", "violet.6", "green.7", "pink.6", "blue.6", "yellow.7"];
 const OTHERS = "others";
 
 interface StackedChartProps {

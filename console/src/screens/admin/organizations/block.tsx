@@ -1,0 +1,51 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useState } from "react";
+import type { Organization } from "../../../api/types.ts";
+import { Failure } from "../../../components/failure.tsx";
+import { useAdminChange } from "../use-admin-change.ts";
+
+/** Blocks an organisation with all its teams, or lifts such a block; the reason is kept and shown. */
+export function Block({ organization, onClose }: { organization: Organization; onClose: () => void }) {
+  const { id, name } = organization;
+  const deed = isBlockedByAdmin(organization) ? "unblock" : "block";
+  const [reason, setReason] = useState("");
+  const { mutate, error, isPending } = useAdminChange(onClose);
+  return (
+    <Modal opened onClose={onClose} title={`${deed === "block" ? "Block" : "Unblock"} ${name}`} centered>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          mutate({
+            method: "POST",
+            path: `organizations/${id}/${deed}`,
+            body: reason.trim() === "" ? {} : { reason: reason.trim() },
+            done: deed === "block" ? `${name} is blocked.` : `The block of ${name} is lifted.`,
+          });
+        }}
+      >
+        <Stack>
+          <Text size="sm">
+            {deed === "block"
+              ? "Every call of all its teams is refused at once, and no purchase lifts it."
+              : "Its teams can call again, but for those that were blocked by themselves."}
+          </Text>
+          <Failure error={error} />
+          <TextInput
+            label="Reason"
+            required={deed === "block"}
+            value={reason}
+            onChange={(event) => setReason(event.currentTarget.value)}
+            data-autofocus
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={isPending} {...(deed === "block" ? { color: "red" } : {})}>
+              {deed === "block" ? "Block" : "Unblock"}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+export const isBlockedByAdmin = ({ status, blockedReason }: Organization): boolean => status === "blocked" && blockedReason === "admin";

@@ -1,0 +1,46 @@
+import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
+import { useState } from "react";
+import type { Organization } from "../../../api/types.ts";
+import { Failure } from "../../../components/failure.tsx";
+import { useAdminChange } from "../use-admin-change.ts";
+
+/** Credits given, or taken back with a minus; either way an entry in the ledger. */
+export function Grant({ organization: { name, id }, onClose }: { organization: Organization; onClose: () => void }) {
+  const [amountUsd, setAmount] = useState("");
+  const [reference, setReference] = useState("");
+  const { mutate, error, isPending } = useAdminChange(onClose);
+  const body = { amountUsd: amountUsd.trim(), ...(reference.trim() === "" ? {} : { reference: reference.trim() }) };
+  return (
+    <Modal opened onClose={onClose} title={`Credits for ${name}`} centered>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          mutate({
+            method: "POST",
+            path: `organizations/${id}/credits`,
+            body,
+            done: `${name} was granted $${body.amountUsd}.`,
+          });
+        }}
+      >
+        <Stack>
+          <Failure error={error} />
+          <TextInput
+            label="Amount in USD"
+            description="with a minus to take some back"
+            required
+            value={amountUsd}
+            onChange={(event) => setAmount(event.currentTarget.value)}
+            data-autofocus
+          />
+          <TextInput label="Reason" value={reference} onChange={(event) => setReference(event.currentTarget.value)} />
+          <Group justify="flex-end">
+            <Button type="submit" loading={isPending}>
+              Grant
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

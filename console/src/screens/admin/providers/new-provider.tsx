@@ -1,0 +1,64 @@
+import { Button, Group, PasswordInput, Select, Stack, TextInput, Title } from "@mantine/core";
+import { useState } from "react";
+import { Failure } from "../../../components/failure.tsx";
+import { useAdminChange } from "../use-admin-change.ts";
+
+const KINDS = [
+  ...["openai", "anthropic", "azure", "bedrock", "vertex_ai", "gemini", "mistral", "cohere", "groq", "deepseek", "xai", "openrouter"],
+  ...["together", "fireworks", "cerebras", "nvidia", "perplexity", "ollama", "vllm", "lm_studio", "openai_compatible"],
+];
+const NOTHING = { name: "", kind: "openai", baseUrl: "", apiKey: "" };
+
+export function NewProvider() {
+  const [form, setForm] = useState(NOTHING);
+  const { mutate, error, isPending } = useAdminChange(() => setForm(NOTHING));
+  const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
+  const add = () => {
+    const { name, kind, baseUrl, apiKey } = form;
+    const body = { name, kind, ...(baseUrl === "" ? {} : { baseUrl }), ...(apiKey === "" ? {} : { apiKey }) };
+    mutate({ method: "POST", path: "providers", body, done: `${name} is added.` });
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        add();
+      }}
+    >
+      <Stack gap="xs" mt="lg">
+        <Title order={3} size="h6">
+          Add a provider
+        </Title>
+        <Failure error={error} />
+        <Group align="flex-end">
+          <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} />
+          <Select
+            label="Kind"
+            data={KINDS}
+            value={form.kind}
+            onChange={(kind) => set({ kind: kind ?? "openai" })}
+            allowDeselect={false}
+            searchable
+          />
+          <TextInput
+            label="Address"
+            placeholder="the kind's own"
+            value={form.baseUrl}
+            onChange={(event) => set({ baseUrl: event.currentTarget.value })}
+          />
+          <PasswordInput
+            label="Key, never shown again"
+            value={form.apiKey}
+            onChange={(event) => set({ apiKey: event.currentTarget.value })}
+            autoComplete="off"
+            visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+            w={200}
+          />
+          <Button type="submit" loading={isPending}>
+            Add
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

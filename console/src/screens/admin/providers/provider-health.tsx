@@ -1,0 +1,35 @@
+import { Skeleton, Text } from "@mantine/core";
+import type { RoutingDeployment } from "../../../api/gateway.ts";
+import { StateBadge } from "../../../components/state-badge.tsx";
+import { ago, count } from "../../../format/words.ts";
+import { healthWords } from "../routing/shares.ts";
+
+/** How a provider's deployments fare at the edge that answered: by what their own calls came back with, nothing is probed. */
+export function ProviderHealth({ deployments }: { deployments: readonly RoutingDeployment[] | undefined }) {
+  if (!deployments) return <Skeleton height={18} width={90} />;
+  if (deployments.length === 0) return <StateBadge state="no model" />;
+  const ill = deployments.filter(({ health }) => health.state !== "up");
+  const state = ill.length === 0 ? "up" : ill.length < deployments.length ? "degraded" : "cooling";
+  const [succeeded, failed] = [sum(deployments, "succeeded"), sum(deployments, "failed")];
+  const [last] = deployments.flatMap(({ health }) => health.lastFailure ?? []).sort((left, right) => (left.at < right.at ? 1 : -1));
+  return (
+    <div>
+      <StateBadge state={state} />
+      {ill.map((deployment) => (
+        <Text key={deployment.id} size="xs">
+          {deployment.inferenceModelId} is {healthWords(deployment)}
+        </Text>
+      ))}
+      <Text size="xs" c="dimmed">
+        {succeeded + failed === 0
+          ? "no calls since this edge started"
+          : `${count(succeeded, "success", "successes")}, ${count(failed, "failure")}`}
+        {last && `; last failure ${ago(last.at)}: ${last.kind}`}
+      </Text>
+    </div>
+  );
+}
+
+function sum(deployments: readonly RoutingDeployment[], field: "succeeded" | "failed"): number {
+  return deployments.reduce((total, { health }) => total + health[field], 0);
+}
