@@ -36,6 +36,7 @@ function presentTarget({ deployment, settings }: Target, health: DeploymentHealt
     id: deployment.id,
     providerKind: deployment.providerKind,
     provider: deployment.model?.providerName ?? deployment.providerKind,
+    providerId: deployment.model?.providerId ?? "",
     inferenceModelId: deployment.inferenceModelId,
     weight: settings.weight ?? null,
     order: Number.isFinite(settings.order) ? settings.order : null,

@@ -24,6 +24,7 @@ const deploymentRecord = z
     id: z.string(),
     providerKind: z.string(),
     provider: z.string(),
+    providerId: z.string(),
     inferenceModelId: z.string(),
     weight: z.number().nullable(),
     /** Lower ones are used first; null: after all that have one. */
