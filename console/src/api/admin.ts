@@ -1,6 +1,8 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { z } from "zod";
+import type * as system from "../../../gateway-edge/schemas/system.ts";
 import { call, get, type Query } from "./client.ts";
-import type { AuditEntry, LedgerProof, List, Model, Organization, Provider, User } from "./types.ts";
+import type { AuditEntry, LedgerProof, List, Model, Organization, Provider, User, Wire } from "./types.ts";
 
 export const usersQuery = (query: Query) =>
   queryOptions({ queryKey: ["admin", "users", query], queryFn: ({ signal }) => get<List<User>>("/api/admin/users", query, signal) });
@@ -22,17 +24,11 @@ export const providersQuery = queryOptions({
 export const auditQuery = (query: Query) =>
   queryOptions({ queryKey: ["admin", "audit", query], queryFn: ({ signal }) => get<List<AuditEntry>>("/api/admin/audit", query, signal) });
 
-export interface EdgeHealth {
-  status: string;
-  edge: number;
-  uptimeSeconds: number;
-  memoryBytes: number;
-  node: string;
-}
+export type SystemState = Wire<z.infer<typeof system.systemAnswer>>;
 
-export const edgeHealthQuery = queryOptions({
-  queryKey: ["admin", "health"],
-  queryFn: ({ signal }) => get<EdgeHealth>("/health", undefined, signal),
+export const systemQuery = queryOptions({
+  queryKey: ["admin", "system"],
+  queryFn: ({ signal }) => get<SystemState>("/api/admin/system", undefined, signal),
 });
 
 export const verifyLedger = (): Promise<LedgerProof> => get<LedgerProof>("/api/admin/ledger/verify");

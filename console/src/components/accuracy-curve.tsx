@@ -20,3 +20,17 @@ export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly Judge
     />
   );
 }
+
+/** How far off each round was. */
+export function LossCurve({ rounds, height = 180 }: { rounds: readonly { round: number; loss: number }[]; height?: number }) {
+  return (
+    <LazyChart
+      kind="line"
+      height={height}
+      label={`Loss of ${rounds.length} rounds, the last ${rounds.at(-1)?.loss.toFixed(4) ?? "unknown"}`}
+      data={rounds.map(({ round, loss }) => ({ label: `Round ${round}`, loss }))}
+      series={[{ name: "loss", label: "Loss", color: "orange.6" }]}
+      format={(loss) => loss.toFixed(3)}
+    />
+  );
+}

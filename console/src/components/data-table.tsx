@@ -49,8 +49,12 @@ export function DataTable<Row>({ label, columns, rows, rowKey, empty }: DataTabl
               ))
             : rows.map((row) => (
                 <Table.Tr key={rowKey(row)}>
-                  {columns.map(({ title, cell, isNumber, wideOnly }) => (
-                    <Table.Td key={title} ta={isNumber ? "right" : "left"} className={cellClass({ isNumber, wideOnly })}>
+                  {columns.map(({ title, cell, isNumber, wideOnly }, index) => (
+                    <Table.Td
+                      key={title}
+                      ta={isNumber ? "right" : "left"}
+                      className={cellClass({ isNumber, wideOnly, isFirst: index === 0 })}
+                    >
                       {cell(row)}
                     </Table.Td>
                   ))}
@@ -91,6 +95,14 @@ export function Pages({ meta, unit, units, onPage }: PagesProps) {
   );
 }
 
-function cellClass({ isNumber, wideOnly }: { isNumber?: boolean | undefined; wideOnly?: boolean | undefined }): string {
-  return [isNumber ? "numbers" : "", wideOnly ? "wide-only" : ""].join(" ").trim();
+function cellClass({
+  isNumber,
+  wideOnly,
+  isFirst,
+}: {
+  isNumber: boolean | undefined;
+  wideOnly: boolean | undefined;
+  isFirst: boolean;
+}): string {
+  return [isNumber && "numbers", wideOnly && "wide-only", isFirst && "first-column"].filter(Boolean).join(" ");
 }

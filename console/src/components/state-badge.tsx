@@ -1,8 +1,8 @@
 import { Badge } from "@mantine/core";
 
-const GOOD = new Set(["active", "completed", "success", "up", "accepted", "published", "running"]);
+const GOOD = new Set(["active", "completed", "success", "up", "accepted", "published", "running", "ready", "committed"]);
 const BAD = new Set(["blocked", "failed", "error", "down", "expired", "rejected", "cooling"]);
-const CAREFUL = new Set(["probing", "masked", "degraded"]);
+const CAREFUL = new Set(["probing", "masked", "degraded", "not ready", "silent", "left out"]);
 
 /** A state by word first, colour second. */
 export function StateBadge({ state }: { state: string }) {

@@ -34,6 +34,7 @@ export function ago(iso: string, now = Date.now()): string {
 }
 
 export function formatMs(ms: number): string {
+  if (ms >= 120_000) return count(Math.round(ms / 60_000), "minute");
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 

@@ -1,5 +1,5 @@
 import { Tabs } from "@mantine/core";
-import type { ComponentType } from "react";
+import { type ComponentType, useEffect, useRef } from "react";
 import { Card } from "../components/card.tsx";
 import { Page } from "../components/page.tsx";
 import { useAddress } from "../components/use-address.ts";
@@ -27,7 +27,12 @@ const TABS: Readonly<Record<string, { label: string; Panel: ComponentType }>> = 
 
 export function Screen() {
   const [address, setAddress] = useAddress();
+  const strip = useRef<HTMLDivElement>(null);
   const tab = Object.hasOwn(TABS, String(address.tab)) ? String(address.tab) : "users";
+  // On a narrow window the strip is longer than the window: the open tab is brought into sight.
+  useEffect(() => {
+    strip.current?.querySelector(`[data-tab="${tab}"]`)?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [tab]);
   return (
     <Page title="Admin" about="The whole platform: who is here, what can be called, and whether the books hold.">
       <Card>
@@ -36,9 +41,9 @@ export function Screen() {
           onChange={(next) => setAddress({ tab: next ?? undefined, page: undefined, search: undefined, group: undefined })}
           keepMounted={false}
         >
-          <Tabs.List mb="md" aria-label="Parts of the platform" className="scrolling-tabs">
+          <Tabs.List mb="md" aria-label="Parts of the platform" className="scrolling-tabs" ref={strip}>
             {Object.entries(TABS).map(([name, { label }]) => (
-              <Tabs.Tab key={name} value={name}>
+              <Tabs.Tab key={name} value={name} data-tab={name}>
                 {label}
               </Tabs.Tab>
             ))}

@@ -5,7 +5,7 @@ import { type CacheState, cacheQuery } from "../../api/gateway.ts";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Stat } from "../../components/stat.tsx";
-import { count, formatBytes } from "../../format/words.ts";
+import { count, formatBytes, formatMs } from "../../format/words.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 /** Answers that are kept, how often that helped, and the way to forget them. */
@@ -34,7 +34,7 @@ export function Cache() {
           value={data?.settings && (data.settings.type === "redis" ? "Redis" : "memory")}
           note={data?.settings?.type === "redis" ? "shared by every edge" : "each edge its own"}
         />
-        <Stat name="Kept for" value={data?.settings && count(data.settings.ttlSeconds, "second")} note="then asked again" />
+        <Stat name="Kept for" value={data?.settings && formatMs(data.settings.ttlSeconds * 1000)} note="then asked again" />
         <Stat name="Failures" value={data && count(data.failures, "command")} note="a failure is a miss, never an error" />
       </SimpleGrid>
       {data?.held && <Held held={data.held} />}

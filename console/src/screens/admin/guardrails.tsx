@@ -6,7 +6,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
-import { formatTime } from "../../format/words.ts";
+import { count, formatTime } from "../../format/words.ts";
 
 type Guardrail = GuardrailsAnswer["data"][number];
 type Decision = GuardrailsAnswer["decisions"][number];
@@ -72,8 +72,8 @@ const COLUMNS: Column<Guardrail>[] = [
   },
   { title: "Reads", cell: ({ stage }) => <Text size="sm">{STAGES[stage]}</Text>, wideOnly: true },
   { title: "Holds for", cell: ({ byDefault }) => <Text size="sm">{byDefault ? "every call" : "whoever names it"}</Text> },
-  { title: "Blocked", cell: ({ blocked }) => <Text size="sm">{blocked.toLocaleString("en-US")} calls</Text>, isNumber: true },
-  { title: "Masked", cell: ({ masked }) => <Text size="sm">{masked.toLocaleString("en-US")} texts</Text>, isNumber: true, wideOnly: true },
+  { title: "Blocked", cell: ({ blocked }) => <Text size="sm">{count(blocked, "text")}</Text>, isNumber: true },
+  { title: "Masked", cell: ({ masked }) => <Text size="sm">{count(masked, "text")}</Text>, isNumber: true, wideOnly: true },
 ];
 
 const DECISIONS: Column<Decision>[] = [

@@ -1,4 +1,5 @@
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Group, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
 import { IconPlus, IconStack2 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -16,7 +17,9 @@ import { useAdminChange } from "./use-admin-change.ts";
 
 export function Models() {
   const [address, setAddress] = useAddress();
-  const { data, error } = useQuery(adminModelsQuery({ page: Number(address.page ?? 1), pageSize: 20, sort: "name" }));
+  const search = address.search === undefined ? undefined : String(address.search);
+  const find = useDebouncedCallback((text: string) => setAddress({ search: text, page: undefined }), 250);
+  const { data, error } = useQuery(adminModelsQuery({ search, page: Number(address.page ?? 1), pageSize: 20, sort: "name" }));
   const [edited, setEdited] = useState<Model | "new" | undefined>();
   const [tested, setTested] = useState<Model | undefined>();
   const changing = useAdminChange();
@@ -76,7 +79,14 @@ export function Models() {
   return (
     <>
       <Failure error={error ?? changing.error} />
-      <Group justify="flex-end" mb="sm">
+      <Group justify="space-between" mb="sm">
+        <TextInput
+          aria-label="Search models"
+          placeholder="Search by name"
+          defaultValue={search ?? ""}
+          onChange={(event) => find(event.currentTarget.value)}
+          maw={320}
+        />
         {add}
       </Group>
       <DataTable
@@ -84,7 +94,7 @@ export function Models() {
         columns={columns}
         rows={data?.data}
         rowKey={({ id }) => id}
-        empty={<Empty icon={IconStack2} title="No model yet" action={add} />}
+        empty={<Empty icon={IconStack2} title={search ? "No model has that name" : "No model yet"} action={add} />}
       />
       <Pages meta={data?.meta} unit="model" onPage={(page) => setAddress({ page })} />
       {tested && <ModelTest model={tested} onClose={() => setTested(undefined)} />}

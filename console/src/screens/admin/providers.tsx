@@ -33,8 +33,8 @@ export function Providers() {
         </div>
       ),
     },
-    { title: "Health", cell: ({ name }) => <ProviderHealth deployments={deployments?.filter(({ provider }) => provider === name)} /> },
-    { title: "Models", cell: ({ modelCount }) => <Text size="sm">{modelCount}</Text>, isNumber: true },
+    { title: "Health", cell: ({ id }) => <ProviderHealth deployments={deployments?.filter(({ providerId }) => providerId === id)} /> },
+    { title: "Models", cell: ({ modelCount }) => <Text size="sm">{modelCount}</Text>, isNumber: true, wideOnly: true },
     {
       title: "Action",
       cell: (provider) => (

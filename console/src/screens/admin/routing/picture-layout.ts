@@ -65,7 +65,8 @@ function arrowsOf(placed: readonly PlacedGroup[]): Arrow[] {
           kind,
           place: index + 1,
           path: `M ${GROUP.x} ${startY} C ${x} ${startY}, ${x} ${endY}, ${GROUP.x - 7} ${endY}`,
-          label: { x: x + (GROUP.x - x) / 4, y: (startY + endY) / 2 },
+          // Where the curve is furthest to the left.
+          label: { x: GROUP.x - 0.75 * (GROUP.x - x), y: (startY + endY) / 2 },
         });
       }
     }

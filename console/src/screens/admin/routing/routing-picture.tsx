@@ -50,7 +50,7 @@ function GroupBox({ placed: { group, y, deployments } }: { placed: PlacedGroup }
               d={`M ${joint} ${y} C ${middle} ${y}, ${middle} ${otherY}, ${DEPLOYMENT.x} ${otherY}`}
               strokeWidth={1.5 + 4 * (share ?? 0.25)}
             />
-            <text className="routing-share" x={DEPLOYMENT.x - 8} y={otherY - 9} textAnchor="end">
+            <text className="routing-share" x={DEPLOYMENT.x - 8} y={otherY + 4} textAnchor="end">
               {shareWords(share, turn)}
             </text>
             <rect
@@ -86,7 +86,7 @@ function FallbackArrow({ arrow: { kind, place, path, label }, marker }: { arrow:
   return (
     <g>
       <path className={`routing-fallback ${kind}`} d={path} markerEnd={`url(#${marker})`} />
-      <text className="routing-share" x={label.x - 4} y={label.y + 4} textAnchor="end">
+      <text className="routing-share" x={label.x} y={label.y + 4} textAnchor="middle">
         {LABELS[kind](place)}
       </text>
     </g>

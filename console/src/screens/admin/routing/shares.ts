@@ -1,4 +1,5 @@
 import type { RoutingDeployment, RoutingGroup } from "../../../api/gateway.ts";
+import { formatMs } from "../../../format/words.ts";
 
 /** Where a group's calls go, as its settings say. */
 export interface Share {
@@ -38,7 +39,7 @@ export function healthWords({ health }: Pick<RoutingDeployment, "health">): stri
   const { state, coolingMs, coolingCause } = health;
   if (state === "up") return "up";
   if (state === "probing") return "the next call finds out whether it is back";
-  return `cooling for ${Math.ceil(coolingMs / 1000)} s after ${coolingCause === "rate-limit" ? "a rate limit" : "failures"}`;
+  return `cooling for ${coolingMs < 120_000 ? `${Math.ceil(coolingMs / 1000)} s` : formatMs(coolingMs)} after ${coolingCause === "rate-limit" ? "a rate limit" : "failures"}`;
 }
 
 /** Groups worth a picture: those that something may happen in beyond "one name, one deployment", and what they fall back to. */
