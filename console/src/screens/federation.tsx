@@ -1,7 +1,8 @@
 import { Alert, SimpleGrid, Skeleton, Text } from "@mantine/core";
 import { useParams } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import type { Federation } from "../api/types.ts";
-import { AccuracyCurve } from "../components/accuracy-curve.tsx";
+import { AccuracyCurve, LossCurve } from "../components/accuracy-curve.tsx";
 import { Card } from "../components/card.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
@@ -12,6 +13,7 @@ import { useAddress } from "../components/use-address.ts";
 import { FederationActions } from "./training/federation-actions.tsx";
 import { percentOf, standing } from "./training/federation-words.ts";
 import { PublishCard } from "./training/publish-card.tsx";
+import { RewardTable } from "./training/reward-table.tsx";
 import { RoundDetail } from "./training/round-detail.tsx";
 import { RoundTable } from "./training/round-table.tsx";
 import { useLiveFederation } from "./training/use-live-federation.ts";
@@ -24,6 +26,7 @@ export function Screen() {
   const rounds = listed.data;
   const chosen = rounds?.find(({ round }) => round === Number(address.round)) ?? rounds?.at(-1);
   const judged = (rounds ?? []).flatMap(({ round, accuracy }) => (accuracy === null ? [] : [{ round, accuracy }]));
+  const losses = (rounds ?? []).flatMap(({ round, loss }) => (loss === null ? [] : [{ round, loss }]));
   return (
     <Page
       title={federation?.name ?? "Federation"}
@@ -37,21 +40,35 @@ export function Screen() {
         </Alert>
       )}
       <Figures federation={federation} />
-      <Card title="Accuracy" about="share of held-out answers that are right, after each round">
-        {rounds === undefined && <Skeleton height={200} />}
-        {judged.length > 0 && <AccuracyCurve rounds={judged} height={200} />}
-        {rounds !== undefined && judged.length === 0 && (
-          <Text size="sm" c="dimmed">
-            No round has been judged yet.
-          </Text>
-        )}
-      </Card>
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <Card title="Accuracy" about="share of held-out answers that are right, after each round">
+          <Curve isLoading={rounds === undefined} isEmpty={judged.length === 0}>
+            <AccuracyCurve rounds={judged} height={200} />
+          </Curve>
+        </Card>
+        <Card title="Loss" about="on held-out data, after each round; lower is better">
+          <Curve isLoading={rounds === undefined} isEmpty={losses.length === 0}>
+            <LossCurve rounds={losses} height={200} />
+          </Curve>
+        </Card>
+      </SimpleGrid>
       <Card title="Rounds">
         <RoundTable rounds={rounds} selected={chosen?.round} onOpen={(round) => setAddress({ round })} />
       </Card>
       {federation && chosen && <RoundDetail round={chosen} federation={federation} />}
+      {federation && rounds && <RewardTable federation={federation} rounds={rounds} />}
       {federation && <PublishCard federation={federation} />}
     </Page>
+  );
+}
+
+function Curve({ isLoading, isEmpty, children }: { isLoading: boolean; isEmpty: boolean; children: ReactNode }) {
+  if (isLoading) return <Skeleton height={200} />;
+  if (!isEmpty) return children;
+  return (
+    <Text size="sm" c="dimmed">
+      No round has been judged yet.
+    </Text>
   );
 }
 

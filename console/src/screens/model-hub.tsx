@@ -1,7 +1,6 @@
 import { Anchor, Badge, Group, Text } from "@mantine/core";
 import { IconStack2 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import type { Model } from "../api/types.ts";
 import { Card } from "../components/card.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -14,8 +13,8 @@ import { PublicPage } from "../layout/public-page.tsx";
 import { allModelsQuery } from "./hub/all-models.ts";
 import { matchesFilter, readHubFilter } from "./hub/hub-filter.ts";
 import { HubFilters } from "./hub/hub-filters.tsx";
+import { type HubRow, hubRows, rowPrice, rowProviders } from "./hub/hub-rows.ts";
 import { ModelPanel } from "./hub/model-panel.tsx";
-import { priceWords } from "./hub/model-price.ts";
 
 /** Open to anybody: what can be called here, and for how much. */
 export function Screen() {
@@ -23,8 +22,8 @@ export function Screen() {
   const { data: models, error, refetch } = useQuery(allModelsQuery);
   const canTry = useHasScreen("/playground");
   const filter = readHubFilter(address);
-  const shown = models?.filter((model) => matchesFilter(model, filter));
-  const opened = models?.find(({ name }) => name === String(address.model ?? ""));
+  const shown = models && hubRows(models.filter((model) => matchesFilter(model, filter)));
+  const opened = hubRows(models ?? []).find(({ model }) => model.name === String(address.model ?? ""));
   return (
     <PublicPage>
       <Page title="Models" about="Every model of this gateway, one key for all. Prices in USD per million tokens unless stated otherwise.">
@@ -33,9 +32,9 @@ export function Screen() {
           <HubFilters models={models ?? []} filter={filter} onChange={setAddress} />
           <DataTable
             label="Models"
-            columns={columns((model) => setAddress({ model: model.name }))}
+            columns={columns((name) => setAddress({ model: name }))}
             rows={shown}
-            rowKey={({ id }) => id}
+            rowKey={({ model }) => model.name}
             empty={
               <Empty icon={IconStack2} title={models?.length === 0 ? "No models yet" : "No model is like that"}>
                 {models?.length === 0 ? "An admin adds them under Platform." : "Take a filter away to see more."}
@@ -48,19 +47,21 @@ export function Screen() {
             </Text>
           )}
         </Card>
-        {opened && <ModelPanel model={opened} canTry={canTry && opened.type === "chat"} onClose={() => setAddress({ model: undefined })} />}
+        {opened && (
+          <ModelPanel row={opened} canTry={canTry && opened.model.type === "chat"} onClose={() => setAddress({ model: undefined })} />
+        )}
       </Page>
     </PublicPage>
   );
 }
 
-function columns(onOpen: (model: Model) => void): Column<Model>[] {
+function columns(onOpen: (name: string) => void): Column<HubRow>[] {
   return [
     {
       title: "Model",
-      cell: (model) => (
+      cell: ({ model }) => (
         <div>
-          <Anchor component="button" fw={600} size="sm" ta="left" style={{ overflowWrap: "anywhere" }} onClick={() => onOpen(model)}>
+          <Anchor component="button" fw={600} size="sm" ta="left" style={{ overflowWrap: "anywhere" }} onClick={() => onOpen(model.name)}>
             {model.name}
           </Anchor>
           {model.trained && (
@@ -73,15 +74,15 @@ function columns(onOpen: (model: Model) => void): Column<Model>[] {
         </div>
       ),
     },
-    { title: "Type", cell: ({ type }) => <Text size="sm">{type.replaceAll("_", " ")}</Text> },
-    { title: "Provider", cell: ({ provider }) => <Text size="sm">{provider.name}</Text>, wideOnly: true },
+    { title: "Type", cell: ({ model }) => <Text size="sm">{model.type.replaceAll("_", " ")}</Text>, wideOnly: true },
+    { title: "Provider", cell: (row) => <Text size="sm">{rowProviders(row)}</Text>, wideOnly: true },
     {
       title: "Context",
-      cell: ({ contextWindow }) => <Text size="sm">{contextWindow === null ? "–" : contextWindow.toLocaleString("en-US")}</Text>,
+      cell: ({ model }) => <Text size="sm">{model.contextWindow === null ? "–" : count(model.contextWindow, "token")}</Text>,
       isNumber: true,
       wideOnly: true,
     },
-    { title: "Input", cell: (model) => <Text size="sm">{priceWords(model, "input")}</Text>, isNumber: true },
-    { title: "Output", cell: (model) => <Text size="sm">{priceWords(model, "output")}</Text>, isNumber: true },
+    { title: "Input", cell: (row) => <Text size="sm">{rowPrice(row, "input")}</Text>, isNumber: true },
+    { title: "Output", cell: (row) => <Text size="sm">{rowPrice(row, "output")}</Text>, isNumber: true },
   ];
 }

@@ -59,7 +59,7 @@ export function Screen() {
         <Stat name="Spent" value={usage.data && <Usd amount={usage.data.meta.totals.costUsd} />} note={span} />
         <Stat
           name="Requests"
-          value={usage.data && requests.toLocaleString("en-US")}
+          value={usage.data && count(requests, "call")}
           note={requests === 0 ? span : `${((100 * errors) / requests).toFixed(1)}% errors, ${span}`}
         />
         <Stat

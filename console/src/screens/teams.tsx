@@ -61,7 +61,7 @@ const COLUMNS: Column<Team>[] = [
     ),
   },
   { title: "State", cell: (team) => <StateBadge state={team.status} /> },
-  { title: "Members", cell: (team) => <Text size="sm">{count(team.memberCount, "member")}</Text>, isNumber: true },
+  { title: "Members", cell: (team) => <Text size="sm">{count(team.memberCount, "member")}</Text>, isNumber: true, wideOnly: true },
   { title: "Keys", cell: (team) => <Text size="sm">{count(team.keyCount, "key")}</Text>, isNumber: true, wideOnly: true },
   { title: "Limits", cell: (team) => <Text size="sm">{limitWords(team)}</Text>, wideOnly: true },
   { title: "Spend, 30 days", cell: (team) => <Usd amount={team.spendUsd} size="sm" />, isNumber: true },

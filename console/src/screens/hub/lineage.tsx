@@ -2,6 +2,9 @@ import { Stack, Table, Text, Title } from "@mantine/core";
 import type { Model } from "../../api/types.ts";
 import { AccuracyCurve } from "../../components/accuracy-curve.tsx";
 
+/** What a federation notes of itself, in words. */
+const NOTES: Readonly<Record<string, string>> = { federationId: "Federation", of: "Rounds in all", recordHash: "Record of the round" };
+
 /** Where a trained model comes from: its version, who trained it, how well it does, and whatever else its makers noted. */
 export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> }) {
   const { task, version, round, participants, accuracy, blob, lineage } = trained;
@@ -14,7 +17,10 @@ export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> })
     ["Participants", participants === null ? null : String(participants)],
     ["Accuracy", accuracy === null ? null : `${(100 * accuracy).toFixed(1)}%`],
     ["Parameters, SHA-256", blob],
-    ...Object.entries(notes).map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+    ...Object.entries(notes).map(([name, value]): [string, string] => [
+      NOTES[name] ?? name,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
   ];
   return (
     <Stack gap="xs">

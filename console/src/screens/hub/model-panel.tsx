@@ -2,15 +2,16 @@ import { Badge, Button, Code, Drawer, Group, Stack, Table, Text, Title } from "@
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Model } from "../../api/types.ts";
 import { CopyText } from "../../components/copy-text.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { searchOf } from "../../components/use-address.ts";
 import { count, formatTime } from "../../format/words.ts";
+import { type HubRow, rowProviders } from "./hub-rows.ts";
 import { Lineage } from "./lineage.tsx";
 import { priceLines } from "./model-price.ts";
 
-export function ModelPanel({ model, canTry, onClose }: { model: Model; canTry: boolean; onClose: () => void }) {
+export function ModelPanel({ row, canTry, onClose }: { row: HubRow; canTry: boolean; onClose: () => void }) {
+  const { model, variants } = row;
   const lines = priceLines(model);
   return (
     <Drawer opened onClose={onClose} position="right" size="md" title={model.name}>
@@ -32,7 +33,7 @@ export function ModelPanel({ model, canTry, onClose }: { model: Model; canTry: b
         </Group>
         <Table variant="vertical" withTableBorder aria-label="Facts">
           <Table.Tbody>
-            <Fact name="Provider">{model.provider.name}</Fact>
+            <Fact name={variants.length > 1 ? "Providers" : "Provider"}>{rowProviders(row)}</Fact>
             <Fact name="Context">{model.contextWindow === null ? "not stated" : count(model.contextWindow, "token")}</Fact>
             <Fact name="Longest answer">{model.maxOutputTokens === null ? "not stated" : count(model.maxOutputTokens, "token")}</Fact>
             {lines.map(({ name, usd, per }) => (
@@ -44,6 +45,12 @@ export function ModelPanel({ model, canTry, onClose }: { model: Model; canTry: b
             {model.pricing && <Fact name="Price since">{formatTime(model.pricing.effectiveAt)}</Fact>}
           </Table.Tbody>
         </Table>
+        {variants.length > 1 && (
+          <Text size="sm" c="dimmed">
+            {count(variants.length, "deployment")} behind this name; the price is that of the cheapest, a call costs what the one that
+            answers costs.
+          </Text>
+        )}
         {model.trained && <Lineage trained={model.trained} />}
         {model.supportedParams.length > 0 && (
           <div>

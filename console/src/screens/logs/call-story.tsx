@@ -67,7 +67,7 @@ export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceip
               {signed.receipt.entryHash}
             </Text>
             <div>
-              Receipt signed with {signed.algorithm}, key <Code>{signed.keyId}</Code>
+              Receipt signed with {signed.algorithm}, key <Code style={{ overflowWrap: "anywhere" }}>{signed.keyId}</Code>
             </div>
           </Stack>
         ) : (

@@ -23,7 +23,7 @@ export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: 
     <Group gap="xs" mb="sm">
       <TextInput
         aria-label="Search calls"
-        placeholder="Search id, model, user, error"
+        placeholder="Search calls"
         leftSection={<IconSearch size={16} aria-hidden />}
         key={filter.search ?? ""}
         defaultValue={filter.search ?? ""}

@@ -40,7 +40,7 @@ const COLUMNS: Column<Federation>[] = [
       </div>
     ),
   },
-  { title: "Accuracy", cell: ({ head }) => <Text size="sm">{percentOf(head?.accuracy)}</Text>, isNumber: true },
+  { title: "Accuracy", cell: ({ head }) => <Text size="sm">{percentOf(head?.accuracy)}</Text>, isNumber: true, wideOnly: true },
   { title: "Participants", cell: ({ participants }) => <Text size="sm">{participants.length}</Text>, isNumber: true, wideOnly: true },
   { title: "Begun", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
 ];

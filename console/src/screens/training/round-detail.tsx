@@ -10,14 +10,15 @@ type Participant = FederationRound["participants"][number];
 
 /** Who gave what to one round, how it was judged, and what it was paid. */
 export function RoundDetail({ round, federation }: { round: FederationRound; federation: Federation }) {
-  const urls = new Map(federation.participants.map(({ id, url }) => [id, url]));
+  const places = new Map(federation.participants.map(({ id, url }, index) => [id, { place: index + 1, url }]));
   const columns: Column<Participant>[] = [
     {
       title: "Participant",
       cell: ({ participantId, reason }) => (
         <div style={{ minWidth: 120 }}>
-          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-            {urls.get(participantId) ?? participantId}
+          <Text size="sm">Participant {places.get(participantId)?.place}</Text>
+          <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {places.get(participantId)?.url ?? participantId}
           </Text>
           {reason !== null && (
             <Text size="xs" c="dimmed">
@@ -36,7 +37,12 @@ export function RoundDetail({ round, federation }: { round: FederationRound; fed
     },
     { title: "Norm", cell: ({ norm }) => <Text size="sm">{norm?.toFixed(3) ?? "–"}</Text>, isNumber: true, wideOnly: true },
     { title: "Cosine", cell: ({ cosine }) => <Text size="sm">{cosine?.toFixed(3) ?? "–"}</Text>, isNumber: true, wideOnly: true },
-    { title: "Score", cell: ({ contribution }) => <Text size="sm">{contribution.toFixed(3)}</Text>, isNumber: true },
+    {
+      title: "Score",
+      cell: ({ contribution }) => <Text size="sm">{contribution.toLocaleString("en-US", { maximumFractionDigits: 3 })}</Text>,
+      isNumber: true,
+      wideOnly: true,
+    },
     { title: "Took", cell: ({ durationMs }) => <Text size="sm">{formatMs(durationMs)}</Text>, isNumber: true, wideOnly: true },
     { title: "Reward", cell: ({ rewardUsd }) => <Usd amount={rewardUsd} size="sm" />, isNumber: true },
   ];

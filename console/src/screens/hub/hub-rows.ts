@@ -1,0 +1,27 @@
+import type { Model } from "../../api/types.ts";
+import { priceWords } from "./model-price.ts";
+
+/** One name that can be called. Several deployments may stand behind it, each with its own provider and price. */
+export interface HubRow {
+  /** The cheapest. */
+  readonly model: Model;
+  readonly variants: readonly Model[];
+}
+
+export function hubRows(models: readonly Model[]): HubRow[] {
+  return [...Map.groupBy(models, ({ name }) => name).values()].flatMap((variants) => {
+    const [model] = [...variants].sort((left, right) => inputPrice(left) - inputPrice(right));
+    return model ? [{ model, variants }] : [];
+  });
+}
+
+/** What has no price is not cheap; nobody knows. */
+const inputPrice = ({ pricing }: Model): number => pricing?.input ?? Number.POSITIVE_INFINITY;
+
+export function rowPrice({ model, variants }: HubRow, which: "input" | "output"): string {
+  const priced = variants.filter(({ pricing }) => pricing !== null);
+  const isOne = new Set(priced.map((variant) => priceWords(variant, which))).size <= 1;
+  return isOne ? priceWords(model, which) : `from ${priceWords(model, which)}`;
+}
+
+export const rowProviders = ({ variants }: HubRow): string => [...new Set(variants.map(({ provider }) => provider.name))].join(", ");

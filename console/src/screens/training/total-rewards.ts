@@ -1,0 +1,29 @@
+import type { FederationRound } from "../../api/types.ts";
+import { nanoOf } from "../../format/money.ts";
+
+export interface Reward {
+  readonly participantId: string;
+  readonly rewardNano: bigint;
+  /** Rounds whose result has its update in it. */
+  readonly accepted: number;
+  readonly asked: number;
+  readonly samples: number;
+}
+
+/** What each participant gave and got over all rounds, the most rewarded first; exact, as nano-USD add up. */
+export function totalRewards(rounds: readonly Pick<FederationRound, "participants">[]): Reward[] {
+  const totals = new Map<string, Reward>();
+  for (const { participants } of rounds) {
+    for (const { participantId, rewardUsd, state, samples } of participants) {
+      const total = totals.get(participantId) ?? { participantId, rewardNano: 0n, accepted: 0, asked: 0, samples: 0 };
+      totals.set(participantId, {
+        participantId,
+        rewardNano: total.rewardNano + nanoOf(rewardUsd),
+        accepted: total.accepted + (state === "accepted" ? 1 : 0),
+        asked: total.asked + 1,
+        samples: total.samples + (samples ?? 0),
+      });
+    }
+  }
+  return [...totals.values()].sort((left, right) => (left.rewardNano < right.rewardNano ? 1 : left.rewardNano > right.rewardNano ? -1 : 0));
+}
