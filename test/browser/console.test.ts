@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { budgetTests } from "./budget.ts";
 import { exploreTests } from "./explore.ts";
 import { failingTests } from "./failing.ts";
+import { gatewayConfig } from "./furnish.ts";
 import { hostileTests } from "./hostile.ts";
 import { lifeTests } from "./life.ts";
 import { screenTests } from "./screens.ts";
@@ -11,13 +15,16 @@ import { openStage, type Stage } from "./stage.ts";
 jest.setTimeout(60_000);
 
 let opened: Stage | undefined;
+let folder = "";
 
 beforeAll(async () => {
-  opened = await openStage();
+  folder = mkdtempSync(join(tmpdir(), "tributary-browser-"));
+  opened = await openStage({ trainer: true, coordinator: true, env: { CONFIG: gatewayConfig(folder) } });
 });
 
 afterAll(async () => {
   await opened?.stop();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 function stage(): Stage {

@@ -1,12 +1,12 @@
 import type { Page } from "playwright-core";
-import { adminToken, buy, call, chat, newTenant } from "../helpers/api.ts";
 import { ADMIN_EMAIL, ADMIN_PASSWORD } from "../helpers/system.ts";
+import { type Furnished, furnish } from "./furnish.ts";
 import { lookAt } from "./look.ts";
 import type { Stage } from "./stage.ts";
 
 interface ScreenCase {
   readonly name: string;
-  readonly path: string;
+  readonly path: string | ((made: Furnished) => string);
   /** What must be there before anybody looks: data, not skeletons. */
   readonly ready: (page: Page) => Promise<unknown>;
   readonly who?: "nobody" | "admin";
@@ -51,7 +51,18 @@ const SCREENS: readonly ScreenCase[] = [
         .waitFor(),
   },
   { name: "ledger", path: "/ui/credits?tab=ledger", ready: text("#") },
-  { name: "training", path: "/ui/training", ready: text("No federation yet") },
+  { name: "log", path: ({ logId }) => `/ui/logs?call=${logId}`, ready: text("Receipt signed with Ed25519") },
+  { name: "training", path: "/ui/training", ready: text("4 of 4 rounds") },
+  { name: "training-nodes", path: "/ui/training?tab=nodes", ready: (page) => page.getByRole("button", { name: /^Check / }).waitFor() },
+  {
+    name: "federation",
+    path: ({ federationId }) => `/ui/training/${federationId}?model=our-digits`,
+    ready: async (page) => {
+      await page.locator(".recharts-surface").nth(1).waitFor();
+      await page.getByRole("button", { name: "Serve v1" }).waitFor();
+    },
+  },
+  { name: "trained-model", path: "/ui/model_hub_table?model=our-digits", ready: (page) => page.locator(".recharts-surface").waitFor() },
   { name: "admin-users", path: "/ui/admin", ready: text("admin@localhost"), who: "admin" },
   {
     name: "admin-organizations",
@@ -64,27 +75,49 @@ const SCREENS: readonly ScreenCase[] = [
     who: "admin",
   },
   { name: "admin-models", path: "/ui/admin?tab=models", ready: (page) => page.getByLabel("Price of echo").waitFor(), who: "admin" },
-  { name: "admin-providers", path: "/ui/admin?tab=providers", ready: (page) => page.getByLabel("Remove echo").waitFor(), who: "admin" },
+  {
+    name: "admin-providers",
+    path: "/ui/admin?tab=providers",
+    ready: (page) => page.getByLabel("Remove echo").first().waitFor(),
+    who: "admin",
+  },
+  {
+    name: "admin-model-test",
+    path: "/ui/admin?tab=models&search=echo",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Test echo", exact: true }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+      await page.getByText("seen from this page").waitFor();
+    },
+    who: "admin",
+  },
+  {
+    name: "admin-routing",
+    path: "/ui/admin?tab=routing",
+    ready: (page) => page.getByRole("img", { name: /^Routes of/ }).waitFor(),
+    who: "admin",
+  },
+  { name: "admin-guardrails", path: "/ui/admin?tab=guardrails", ready: text("Last decisions"), who: "admin" },
+  {
+    name: "admin-cache",
+    path: "/ui/admin?tab=cache",
+    ready: (page) => page.getByText("%", { exact: false }).first().waitFor(),
+    who: "admin",
+  },
   { name: "admin-audit", path: "/ui/admin?tab=audit", ready: (page) => page.getByRole("table", { name: "Audit" }).waitFor(), who: "admin" },
-  { name: "admin-system", path: "/ui/admin?tab=system", ready: text("MiB"), who: "admin" },
+  { name: "admin-system", path: "/ui/admin?tab=system", ready: text("all in the ledger"), who: "admin" },
   { name: "account", path: "/ui/account", ready: text("Member since") },
 ];
 
 export function screenTests(stage: () => Stage): void {
   describe("every screen, in both themes and two widths, has nothing serious for axe and fits the window", () => {
     let visitors: Record<"nobody" | "customer" | "admin", Awaited<ReturnType<Stage["visit"]>>>;
-    let teamPath = "";
+    let made: Furnished;
 
     beforeAll(async () => {
       const { system } = stage();
-      const tenant = await newTenant(system, { creditNano: 5_000_000_000, name: "looker" });
-      await chat(system, tenant.key, "look at me");
-      await call(system.url, "POST", "/api/gw/teams/invite-member", {
-        token: tenant.token,
-        body: { teamId: tenant.teamId, email: "invited@example.org", role: "admin" },
-      });
-      await buy(system, await adminToken(system), 1_000_000_000);
-      teamPath = `/ui/teams/${tenant.teamId}`;
+      made = await furnish(system);
+      const { tenant } = made;
       visitors = {
         nobody: await stage().visit(),
         customer: await stage().visitAs(tenant),
@@ -94,7 +127,7 @@ export function screenTests(stage: () => Stage): void {
 
     test.each(SCREENS)("$name", async ({ name, path, ready, who }) => {
       const { page, complaints } = visitors[who ?? "customer"];
-      await page.goto(path);
+      await page.goto(typeof path === "string" ? path : path(made));
       await ready(page);
       expect(await lookAt(page, name)).toEqual([]);
       expect(complaints.splice(0)).toEqual([]);
@@ -102,7 +135,7 @@ export function screenTests(stage: () => Stage): void {
 
     test.each(["members", "keys", "limits", "usage"])("team: %s", async (tab) => {
       const { page, complaints } = visitors.customer;
-      await page.goto(`${teamPath}?tab=${tab}`);
+      await page.goto(`/ui/teams/${made.tenant.teamId}?tab=${tab}`);
       await page.getByRole("tab", { selected: true }).waitFor();
       await page.waitForLoadState("networkidle");
       expect(await lookAt(page, `team-${tab}`)).toEqual([]);
