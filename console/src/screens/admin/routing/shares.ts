@@ -56,7 +56,7 @@ export function picturedGroups(groups: readonly RoutingGroup[], chosen: string |
   return [...shown.values()];
 }
 
-export function allFallbacks({ fallbacks }: RoutingGroup): string[] {
+function allFallbacks({ fallbacks }: RoutingGroup): string[] {
   return [...new Set([...fallbacks.general, ...fallbacks.contextWindow, ...fallbacks.contentPolicy])];
 }
 
