@@ -5,7 +5,7 @@ import { formatNano, formatUsd } from "../format/money.ts";
 export function Usd({ amount, ...text }: { amount: string } & TextProps) {
   return (
     <Tooltip label={formatNano(amount)} events={{ hover: true, focus: true, touch: true }}>
-      <Text component="span" className="numbers" inherit data-nano={formatNano(amount)} {...text}>
+      <Text component="span" className="numbers amount" inherit data-nano={formatNano(amount)} {...text}>
         {formatUsd(amount)}
       </Text>
     </Tooltip>

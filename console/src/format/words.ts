@@ -3,11 +3,13 @@ export function count(amount: number, one: string, many = `${one}s`): string {
   return `${amount.toLocaleString("en-US")} ${amount === 1 ? one : many}`;
 }
 
+/** The year is said when it is another one than now. */
 export function formatTime(iso: string, timeZone?: string): string {
-  return new Date(iso).toLocaleString("en-GB", {
+  const at = new Date(iso);
+  return at.toLocaleString("en-GB", {
     day: "2-digit",
     month: "short",
-    year: "numeric",
+    ...(at.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }),
     hour: "2-digit",
     minute: "2-digit",
     ...(timeZone ? { timeZone } : {}),

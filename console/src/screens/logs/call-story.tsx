@@ -1,28 +1,11 @@
-import { Code, Stack, Table, Text, Timeline } from "@mantine/core";
+import { Code, Stack, Text, Timeline } from "@mantine/core";
 import { IconCheck, IconCoins, IconKey, IconListNumbers, IconRoute, IconSum, IconX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { SignedReceipt, UsageLog } from "../../api/types.ts";
 import { Usd } from "../../components/usd.tsx";
-import { usdOf } from "../../format/money.ts";
-import { count, formatMs } from "../../format/words.ts";
-
-const CLASSES = [
-  ["input", "Input"],
-  ["cachedInput", "Cached input"],
-  ["cacheWrite", "Cache write"],
-  ["output", "Output"],
-  ["reasoning", "Reasoning"],
-  ["audio", "Audio"],
-] as const;
-/** Classes without a price of their own cost what their kind costs. */
-const PRICE_OF = {
-  input: "input",
-  cachedInput: "input",
-  cacheWrite: "input",
-  output: "output",
-  reasoning: "output",
-  audio: "input",
-} as const;
+import { count } from "../../format/words.ts";
+import { CallTiming } from "./call-timing.tsx";
+import { PriceTable } from "./price-table.tsx";
 
 /** The whole way of one call, in the order in which the gateway decided: who, where to, how much, for what price, and the books. */
 export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
@@ -51,14 +34,15 @@ export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceip
         {log.fallbackFrom !== null && <div>After {log.fallbackFrom} had failed.</div>}
         <div>
           Answered HTTP {log.httpStatus}
-          {log.errorCode !== null && `, ${log.errorCode}`} · {timings(log)}
+          {log.errorCode !== null && `, ${log.errorCode}`}
         </div>
+        <CallTiming log={log} />
       </Step>
       <Step icon={<IconSum size={14} />} title={count(log.usage.total, "token")}>
         Counted {log.usage.source === "provider" ? "by the provider" : "by the gateway, because the provider did not say"}.
       </Step>
       <Step icon={<IconCoins size={14} />} title={<Usd amount={log.costUsd} />}>
-        <PriceLines log={log} signed={signed} />
+        <PriceTable log={log} signed={signed} />
       </Step>
       <Step icon={<IconListNumbers size={14} />} title={log.ledgerSeq === null ? "Nothing to book" : `Ledger entry #${log.ledgerSeq}`}>
         {signed?.receipt.entryHash ? (
@@ -88,41 +72,7 @@ function Step({ icon, title, children }: { icon: ReactNode; title: ReactNode; ch
   );
 }
 
-function PriceLines({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
-  const prices = signed?.receipt.prices;
-  const used = CLASSES.filter(([name]) => log.usage[name] > 0);
-  if (used.length === 0) return "No tokens, no price lines.";
-  return (
-    <Table withRowBorders={false} verticalSpacing={2} horizontalSpacing={0} aria-label="Price lines">
-      <Table.Tbody>
-        {used.map(([name, title]) => {
-          const own = prices && name !== "audio" && name !== "reasoning" ? prices[name] : undefined;
-          const price = own ?? prices?.[PRICE_OF[name]];
-          return (
-            <Table.Tr key={name}>
-              <Table.Td>{title}</Table.Td>
-              <Table.Td ta="right">{count(log.usage[name], "token")}</Table.Td>
-              <Table.Td ta="right">
-                {price !== undefined && prices?.unit === "token" && name !== "audio" && <Usd amount={usdOf(price)} />}
-                {price !== undefined && prices?.unit === "token" && name !== "audio" && " / 1M"}
-              </Table.Td>
-            </Table.Tr>
-          );
-        })}
-        <Table.Tr>
-          <Table.Td colSpan={3}>Price version {log.priceVersion}, rounded up once at the end.</Table.Td>
-        </Table.Tr>
-      </Table.Tbody>
-    </Table>
-  );
-}
-
 function routeTitle({ cacheHit, attempts, model }: UsageLog): string {
   if (cacheHit) return `${model}, answered from the cache`;
   return attempts === 0 ? `${model}, no attempt` : `${model}, ${count(attempts, "attempt")}`;
-}
-
-function timings({ latencyMs, firstTokenMs, overheadUs }: UsageLog): string {
-  const first = firstTokenMs === null ? "" : `, first token after ${formatMs(firstTokenMs)}`;
-  return `${formatMs(latencyMs)} in all${first}, ${(overheadUs / 1000).toFixed(2)} ms of it the gateway's`;
 }

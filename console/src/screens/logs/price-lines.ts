@@ -1,0 +1,58 @@
+import type { SignedReceipt, UsageLog } from "../../api/types.ts";
+import { nanoOf } from "../../format/money.ts";
+
+export interface PriceLine {
+  readonly title: string;
+  readonly amount: number;
+  readonly unit: string;
+  /** Nano-USD per million units; undefined where the receipt does not say. */
+  readonly price: number | undefined;
+}
+
+export interface PricedCall {
+  readonly lines: readonly PriceLine[];
+  /** Exact costs in USD, line by line; undefined where they are not what was charged, as with a tier for long prompts or a kept answer. */
+  readonly costs: readonly string[] | undefined;
+}
+
+type Prices = NonNullable<SignedReceipt["receipt"]["prices"]>;
+type TokenClass = "input" | "cachedInput" | "cacheWrite" | "output" | "reasoning";
+
+const CLASSES: readonly (readonly [TokenClass, string, (prices: Prices) => number])[] = [
+  ["input", "Input", ({ input }) => input],
+  ["cachedInput", "Cached input", ({ input, cachedInput }) => cachedInput ?? input],
+  ["cacheWrite", "Cache write", ({ input, cacheWrite }) => cacheWrite ?? input],
+  ["output", "Output", ({ output }) => output],
+  ["reasoning", "Reasoning", ({ output }) => output],
+];
+
+const MILLION = 1_000_000n;
+
+/** What was used and what each of it cost, as the bill was made: exact lines, rounded up once at the end. */
+export function priceCall(
+  { usage, costUsd }: Pick<UsageLog, "usage" | "costUsd">,
+  prices: SignedReceipt["receipt"]["prices"] | undefined,
+): PricedCall {
+  const inTokens = prices?.unit === "token" ? prices : undefined;
+  const lines: PriceLine[] = CLASSES.flatMap(([name, title, priceOf]) =>
+    usage[name] === 0 ? [] : [{ title, amount: usage[name], unit: "token", price: inTokens && priceOf(inTokens) }],
+  );
+  if (usage.audio > 0) lines.push({ title: "Audio", amount: usage.audio, unit: "token", price: undefined });
+  for (const [unit, { input, output }] of Object.entries(usage.amounts ?? {})) {
+    const own = prices?.unit === unit ? prices : undefined;
+    if (input > 0) lines.push({ title: "Input", amount: input, unit, price: own?.input });
+    if (output > 0) lines.push({ title: "Output", amount: output, unit, price: own?.output });
+  }
+  const exact = lines.map(({ amount, price }) => BigInt(amount) * BigInt(price ?? 0));
+  const charged = (exact.reduce((sum, cost) => sum + cost, 0n) + MILLION - 1n) / MILLION;
+  return { lines, costs: charged === nanoOf(costUsd) && charged > 0n ? exact.map(exactUsd) : undefined };
+}
+
+const DIGITS = 15;
+
+/** Nano-USD × 1,000,000 as USD. */
+function exactUsd(unrounded: bigint): string {
+  const digits = unrounded.toString().padStart(DIGITS + 1, "0");
+  const fraction = digits.slice(-DIGITS).replace(/0+$/, "");
+  return `$${digits.slice(0, -DIGITS)}${fraction === "" ? ".00" : `.${fraction}`}`;
+}

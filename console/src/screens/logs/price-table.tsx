@@ -1,0 +1,46 @@
+import { Table } from "@mantine/core";
+import type { SignedReceipt, UsageLog } from "../../api/types.ts";
+import { Usd } from "../../components/usd.tsx";
+import { usdOf } from "../../format/money.ts";
+import { count } from "../../format/words.ts";
+import { priceCall } from "./price-lines.ts";
+
+/** What was counted, its price, and what that makes. */
+export function PriceTable({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
+  const { lines, costs } = priceCall(log, signed?.receipt.prices);
+  if (lines.length === 0) return "Nothing was counted, nothing is charged.";
+  return (
+    <Table withRowBorders={false} verticalSpacing={2} horizontalSpacing={6} aria-label="Price lines" fz="sm">
+      <Table.Tbody>
+        {lines.map(({ title, amount, unit, price }, index) => (
+          <Table.Tr key={`${title} ${unit}`}>
+            <Table.Td pl={0}>{title}</Table.Td>
+            <Table.Td ta="right" className="numbers">
+              {count(amount, unit)}
+            </Table.Td>
+            <Table.Td ta="right" className="numbers">
+              {price !== undefined && (
+                <>
+                  × <Usd amount={usdOf(price)} /> / 1M
+                </>
+              )}
+            </Table.Td>
+            <Table.Td ta="right" pr={0} className="numbers">
+              {costs?.[index]}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+        <Table.Tr>
+          <Table.Td colSpan={4} px={0}>
+            {footnote(log, costs !== undefined)}
+          </Table.Td>
+        </Table.Tr>
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function footnote({ cacheHit, priceVersion }: UsageLog, isExact: boolean): string {
+  if (cacheHit) return "Answered from the cache: nothing to pay.";
+  return `Price version ${priceVersion}${isExact ? ", lines are exact, rounded up once at the end" : ""}.`;
+}
