@@ -7,6 +7,7 @@ import { failingTests } from "./failing.ts";
 import { gatewayConfig } from "./furnish.ts";
 import { hostileTests } from "./hostile.ts";
 import { lifeTests } from "./life.ts";
+import { operateTests } from "./operate.ts";
 import { screenTests } from "./screens.ts";
 import { openStage, type Stage } from "./stage.ts";
 
@@ -34,6 +35,7 @@ function stage(): Stage {
 
 lifeTests(stage);
 exploreTests(stage);
+operateTests(stage);
 hostileTests(stage);
 failingTests(stage);
 budgetTests(stage);
