@@ -35,7 +35,7 @@ export function Screen() {
       </Card>
       <Card>
         <Tabs value={tab} onChange={(value) => setAddress({ tab: value ?? undefined, page: undefined })} keepMounted={false}>
-          <Tabs.List mb="md">
+          <Tabs.List mb="md" className="scrolling-tabs">
             <Tabs.Tab value="purchases">Purchases and receipts</Tabs.Tab>
             <Tabs.Tab value="ledger">Every movement</Tabs.Tab>
           </Tabs.List>

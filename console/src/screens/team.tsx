@@ -53,7 +53,7 @@ export function Screen() {
       )}
       <Card>
         <Tabs value={tab} onChange={(value) => setAddress({ tab: value ?? undefined })} keepMounted={false}>
-          <Tabs.List mb="md">
+          <Tabs.List mb="md" className="scrolling-tabs">
             <Tabs.Tab value="members">Members</Tabs.Tab>
             <Tabs.Tab value="keys">Keys</Tabs.Tab>
             <Tabs.Tab value="limits">Limits</Tabs.Tab>

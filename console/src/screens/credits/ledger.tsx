@@ -15,7 +15,14 @@ const TYPES = ["purchase", "grant", "usage", "reward", "adjustment", "refund"];
 
 const COLUMNS: Column<LedgerEntry>[] = [
   { title: "Entry", cell: ({ seq }) => <Text size="sm">#{seq}</Text>, wideOnly: true },
-  { title: "When", cell: ({ createdAt }) => <Text size="sm">{formatTime(createdAt)}</Text> },
+  {
+    title: "When",
+    cell: ({ createdAt }) => (
+      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+        {formatTime(createdAt)}
+      </Text>
+    ),
+  },
   { title: "What", cell: ({ type }) => <Text size="sm">{type}</Text> },
   { title: "Amount", cell: ({ amountUsd }) => <Usd amount={amountUsd} size="sm" fw={600} />, isNumber: true },
   { title: "Balance after", cell: ({ balanceAfterUsd }) => <Usd amount={balanceAfterUsd} size="sm" />, isNumber: true },

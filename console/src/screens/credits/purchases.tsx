@@ -20,7 +20,14 @@ export function Purchases() {
   const { data, error } = useQuery(purchasesQuery({ page: Number(address.page ?? 1), pageSize: PAGE_SIZE }));
   const [shown, setShown] = useState<string>();
   const columns: Column<Purchase>[] = [
-    { title: "When", cell: ({ createdAt }) => <Text size="sm">{formatTime(createdAt)}</Text> },
+    {
+      title: "When",
+      cell: ({ createdAt }) => (
+        <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+          {formatTime(createdAt)}
+        </Text>
+      ),
+    },
     { title: "Amount", cell: ({ amountUsd }) => <Usd amount={amountUsd} size="sm" fw={600} />, isNumber: true },
     { title: "By", cell: ({ method }) => <Text size="sm">{method}</Text>, wideOnly: true },
     { title: "State", cell: ({ status }) => <StateBadge state={status} /> },
