@@ -4,14 +4,16 @@ import type { Logger } from "../../common/logger.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit, ReserveInput } from "../credit/credit.ts";
 import type { BytesPart, Send, StreamPart } from "../providers/provider.ts";
-import type { RouteCall, RouteRun, Router } from "../routing/route.ts";
+import type { RouteRun, Router } from "../routing/route.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
-import { type Job, type JobAnswer, providerFor } from "./job.ts";
+import type { Job, JobAnswer } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
-import { mayUseModel } from "./model-access.ts";
 import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { alternativesOf, type CallRouting, routeRequest } from "./route-request.ts";
 import { isGrowingStream, ShortCredit } from "./short-credit.ts";
 import { totalTokens } from "./usage.ts";
+
+export type { CallRouting } from "./route-request.ts";
 
 export interface InferenceDeps extends PlanDeps {
   readonly routing: Router;
@@ -38,14 +40,6 @@ export interface InferenceCall<Answer> {
   readonly errorStatus: (error: AppError) => number;
   /** Looks at a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is paid all the same. */
   readonly review?: ((answer: Answer, bill: Bill) => Promise<Answer>) | undefined;
-}
-
-export interface CallRouting {
-  readonly fallbacks: readonly string[];
-  readonly contextWindowFallbacks: Readonly<Record<string, string>>;
-  readonly numRetries: number | undefined;
-  readonly disableFallbacks: boolean;
-  readonly dropParams: boolean | undefined;
 }
 
 /** What is known of a call before its first byte. */
@@ -92,12 +86,6 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   } catch (thrown) {
     throw await running.fail(thrown);
   }
-}
-
-/** Every model the caller named besides the one it asked for. */
-function alternativesOf({ fallbacks, contextWindowFallbacks }: CallRouting): readonly string[] {
-  const named = Object.values(contextWindowFallbacks);
-  return named.length === 0 ? fallbacks : [...fallbacks, ...named];
 }
 
 function reserveInput<Answer>(
@@ -279,35 +267,6 @@ class RunningCall<Answer> {
     const model = fallbacks > 0 ? group : this.#call.job.model;
     return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
   }
-}
-
-function routeRequest<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>, plan: CallPlan): RouteCall {
-  const { job, caller, routing, callId } = call;
-  const { inputTokens, maxOutputTokens } = plan;
-  return {
-    model: job.model,
-    callId,
-    keyId: caller.keyId,
-    stream: job.stream || job.passesBytes === true,
-    tags: job.tags,
-    inputTokens,
-    maxOutputTokens,
-    clientFallbacks: routing.fallbacks,
-    clientContextFallbacks: contextFallbacks(routing),
-    numRetries: routing.numRetries,
-    disableFallbacks: routing.disableFallbacks,
-    teamId: caller.teamId,
-    organizationId: caller.organizationId,
-    models: caller.models,
-    teamModels: caller.teamModels,
-    isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
-    mayUse: (model) => mayUseModel(caller, model, deps.routing),
-  };
-}
-
-function contextFallbacks({ contextWindowFallbacks }: CallRouting): RouteCall["clientContextFallbacks"] {
-  const pairs = Object.entries(contextWindowFallbacks);
-  return pairs.length === 0 ? undefined : new Map(pairs.map(([from, to]) => [from, [to]]));
 }
 
 function asError(thrown: unknown, signal: AbortSignal): AppError {

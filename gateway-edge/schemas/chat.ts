@@ -92,6 +92,6 @@ export const chatRequest = z.looseObject({
 export type ChatRequest = WithoutNulls<z.output<typeof chatRequest>>;
 
 export function parseChatRequest(body: unknown, pathModel?: string): ChatRequest {
-  if (pathModel === undefined && isPlainChat(body)) return body;
+  if (pathModel === undefined && isPlainChat(body)) return body as ChatRequest;
   return parseRequest(chatRequest, body, pathModel);
 }

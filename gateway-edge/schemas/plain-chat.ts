@@ -1,5 +1,3 @@
-import type { ChatRequest } from "./chat.ts";
-
 const MODEL_LENGTH_MAX = 256;
 const MESSAGES_MAX = 2048;
 const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant"]);
@@ -8,7 +6,7 @@ const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "ass
  * Whether a body is a chat request of plain texts and the usual few settings, each as the schema wants it. Most are, and a schema's way
  * over every field there could be costs them more than the reading of their JSON. False says nothing: then the schema decides.
  */
-export function isPlainChat(body: unknown): body is ChatRequest {
+export function isPlainChat(body: unknown): boolean {
   if (!isObject(body)) return false;
   const { model, messages } = body;
   if (typeof model !== "string" || model.length === 0 || model.length > MODEL_LENGTH_MAX) return false;

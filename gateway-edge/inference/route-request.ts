@@ -1,0 +1,56 @@
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { RouteCall } from "../routing/route.ts";
+import { type Job, providerFor } from "./job.ts";
+import { mayUseModel } from "./model-access.ts";
+import type { CallPlan, PlanDeps } from "./plan-call.ts";
+
+export interface CallRouting {
+  readonly fallbacks: readonly string[];
+  readonly contextWindowFallbacks: Readonly<Record<string, string>>;
+  readonly numRetries: number | undefined;
+  readonly disableFallbacks: boolean;
+  readonly dropParams: boolean | undefined;
+}
+
+interface RoutedCall {
+  readonly callId: string;
+  readonly caller: Caller;
+  readonly job: Job<unknown>;
+  readonly routing: CallRouting;
+}
+
+/** Every model the caller named besides the one it asked for. */
+export function alternativesOf({ fallbacks, contextWindowFallbacks }: CallRouting): readonly string[] {
+  const named = Object.values(contextWindowFallbacks);
+  return named.length === 0 ? fallbacks : [...fallbacks, ...named];
+}
+
+/** What routing must know of a call. */
+export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): RouteCall {
+  const { job, caller, routing, callId } = call;
+  const { inputTokens, maxOutputTokens } = plan;
+  return {
+    model: job.model,
+    callId,
+    keyId: caller.keyId,
+    stream: job.stream || job.passesBytes === true,
+    tags: job.tags,
+    inputTokens,
+    maxOutputTokens,
+    clientFallbacks: routing.fallbacks,
+    clientContextFallbacks: contextFallbacks(routing),
+    numRetries: routing.numRetries,
+    disableFallbacks: routing.disableFallbacks,
+    teamId: caller.teamId,
+    organizationId: caller.organizationId,
+    models: caller.models,
+    teamModels: caller.teamModels,
+    isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
+    mayUse: (model) => mayUseModel(caller, model, deps.routing),
+  };
+}
+
+function contextFallbacks({ contextWindowFallbacks }: CallRouting): RouteCall["clientContextFallbacks"] {
+  const pairs = Object.entries(contextWindowFallbacks);
+  return pairs.length === 0 ? undefined : new Map(pairs.map(([from, to]) => [from, [to]]));
+}
