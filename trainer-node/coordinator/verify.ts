@@ -36,26 +36,28 @@ export async function verifyFederation(
     signal.throwIfAborted();
     const missing = await missingPart(record, isWhole);
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
-    const parameters = await remade(deps, record, signal);
-    if (!parameters) continue;
-    const isSame = createHash("sha256").update(parameters).digest("hex") === record.result;
-    if (!isSame) return verdict(false, again, { round: record.round, reason: "its updates do not give its result" });
+    const result = await remade(deps, record, signal);
+    if (result === undefined) continue;
+    if (result !== record.result) return verdict(false, again, { round: record.round, reason: "its updates do not give its result" });
     again++;
   }
   return verdict(!broken, again, broken);
 }
 
-/** What the round's updates give; undefined where nobody can tell. */
+/** The hash of what the round's updates give; undefined where nobody can tell. */
 async function remade(
   deps: Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">,
   record: RoundRecord,
   signal: AbortSignal,
-): Promise<Uint8Array | undefined> {
-  if (record.made === "unmasked") return remakeMasked(deps, record, signal);
+): Promise<string | undefined> {
+  if (record.made === "unmasked") {
+    const parameters = await remakeMasked(deps, record, signal);
+    return createHash("sha256").update(parameters).digest("hex");
+  }
   if (record.made !== "aggregated") return undefined;
   const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
   const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
-  return (await deps.aggregation.run(input, signal)).parameters;
+  return (await deps.aggregation.store({ ...input, keep: false }, signal)).parameters;
 }
 
 /** A record that is no JSON any more is one that was changed. */
