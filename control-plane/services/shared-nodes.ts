@@ -10,7 +10,7 @@ export function sharedNodes({ serving, sharedTrainers }: Config): readonly Train
   if (!sharedTrainers) return [];
   return serving.urls.map((url, index) => ({
     id: index === 0 ? FIRST : `${FIRST}_${index + 1}`,
-    name: new URL(url).host,
+    name: index === 0 ? "shared trainer" : `shared trainer ${index + 1}`,
     url,
     organizationId: "",
     teamId: "",
