@@ -36,7 +36,7 @@ const createNode = ({ control }: EdgeDeps) =>
     },
   });
 
-const listNodes = ({ control }: EdgeDeps, troubleOf: TroubleOf) =>
+const listNodes = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes",
@@ -50,11 +50,11 @@ const listNodes = ({ control }: EdgeDeps, troubleOf: TroubleOf) =>
     handler: async ({ query }, call) => {
       const { nodes, meta } = await control.training.listNodes({ page: query }, call.read());
       const { data, ...rest } = presentList(nodes, meta, presentNode);
-      return { ...rest, data: await Promise.all(data.map((node) => withStatus(node, troubleOf))) };
+      return { ...rest, data: await Promise.all(data.map((node) => withStatus(node, { troubleOf, clock }))) };
     },
   });
 
-const getNode = ({ control }: EdgeDeps, troubleOf: TroubleOf) =>
+const getNode = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes/:id",
@@ -67,7 +67,7 @@ const getNode = ({ control }: EdgeDeps, troubleOf: TroubleOf) =>
     answer: schemas.nodeAnswer,
     handler: async ({ params }, call) => {
       const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
-      return { node: await withStatus(presentNode(sent(node, "node")), troubleOf) };
+      return { node: await withStatus(presentNode(sent(node, "node")), { troubleOf, clock }) };
     },
   });
 
@@ -129,10 +129,11 @@ const deleteNode = ({ control }: EdgeDeps) =>
   });
 
 /** Nobody writes down how calls to the operator's nodes went, for they are nobody's: they are asked. */
-async function withStatus(node: ShownNode, troubleOf: TroubleOf): Promise<ShownNode> {
+async function withStatus(node: ShownNode, { troubleOf, clock }: { troubleOf: TroubleOf; clock: EdgeDeps["clock"] }): Promise<ShownNode> {
   if (node.teamId !== null) return node;
   const lastError = await troubleOf(node);
-  return { ...node, status: lastError === null ? "up" : "down", lastError };
+  const isUp = lastError === null;
+  return { ...node, status: isUp ? "up" : "down", lastSeenAt: isUp ? new Date(clock.now()) : null, lastError };
 }
 
 function codeOf(thrown: unknown): string {

@@ -53,7 +53,7 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "ledger", path: "/ui/credits?tab=ledger", ready: text("#") },
   { name: "log", path: ({ logId }) => `/ui/logs?call=${logId}`, ready: text("Receipt signed with Ed25519") },
   { name: "training", path: "/ui/training", ready: text("4 of 4 rounds") },
-  { name: "training-nodes", path: "/ui/training?tab=nodes", ready: (page) => page.getByRole("button", { name: /^Check / }).waitFor() },
+  { name: "training-nodes", path: "/ui/training?tab=nodes", ready: (page) => page.getByRole("button", { name: /^Check 127/ }).waitFor() },
   {
     name: "federation",
     path: ({ federationId }) => `/ui/training/${federationId}?model=our-digits`,
