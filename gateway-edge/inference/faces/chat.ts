@@ -4,34 +4,24 @@ import { readTexts, replaceTexts } from "../text-mapper.ts";
 import { mapChatAnswer, mapMessages } from "./message-texts.ts";
 import { gatherChoices, isWhole, textDeltas } from "./streamed-choices.ts";
 
+/**
+ * Most calls have no guardrails, and nobody asks for the prompt. An object's own getter, not a class's: who takes a face apart to make
+ * another of it must not lose what guardrails read.
+ */
 export function chatFace(request: Fields, over: (request: Fields) => Job<ChatAnswer>): JobFace<ChatAnswer> {
-  return new ChatFace(request, over);
-}
-
-/** Most calls have no guardrails, and nobody asks for the rest of it. */
-class ChatFace implements JobFace<ChatAnswer> {
-  readonly request: Fields;
-  readonly #over: (request: Fields) => Job<ChatAnswer>;
-
-  constructor(request: Fields, over: (request: Fields) => Job<ChatAnswer>) {
-    this.request = request;
-    this.#over = over;
-  }
-
-  get prompt(): PromptFace<ChatAnswer> {
-    const [request, over] = [this.request, this.#over];
-    return {
-      get texts() {
-        return readTexts(mapMessages, request);
-      },
-      withTexts: (texts) => over(replaceTexts(mapMessages, request, texts)),
-      answer: ANSWER,
-    };
-  }
-
-  get kept(): KeptFace<ChatAnswer> {
-    return KEPT;
-  }
+  return {
+    request,
+    get prompt(): PromptFace<ChatAnswer> {
+      return {
+        get texts() {
+          return readTexts(mapMessages, request);
+        },
+        withTexts: (texts) => over(replaceTexts(mapMessages, request, texts)),
+        answer: ANSWER,
+      };
+    },
+    kept: KEPT,
+  };
 }
 
 const ANSWER: AnswerFace<ChatAnswer> = {
