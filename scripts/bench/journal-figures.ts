@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../common/clock.ts";
 import { systemDisk } from "../../common/disk.ts";
 import { silentLogger } from "../../common/logger.ts";
@@ -39,7 +39,8 @@ export async function measureWaits(journal: Journal, { calls, callsPerMs }: { ca
   while (waits.length < calls) {
     const due = Math.min(calls, Math.ceil((performance.now() - startedMs) * callsPerMs));
     while (waits.length < due) waits.push(runCall(journal, waits.length));
-    await delay(1);
+    // Not a timer: its whole milliseconds would have calls come in bursts.
+    await nextTurn();
   }
   const sorted = (await Promise.all(waits)).sort((left, right) => left - right);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
