@@ -26,6 +26,7 @@ interface Door {
   readonly url: URL;
   readonly token: string | undefined;
   readonly rest: string;
+  fail(error: unknown): void;
 }
 
 /** `/training/nodes/{id}/...`: a team's trainer node behind the edge, as it is. */
@@ -50,6 +51,8 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
       },
       plugins: [
         (server) => {
+          // Some failures come as this event, some by `next`; one that nobody hears would be thrown, as a fault of ours.
+          server.on("error", (error, request) => request && doors.get(request)?.fail(error));
           server.on("proxyReq", (sent, request) => {
             for (const name of OURS) sent.removeHeader(name);
             const { token } = doorOf(request);
@@ -69,7 +72,8 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
     if (!node) throw new AppError("NOT_FOUND", "There is no such node.");
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));
     const url = new URL(node.url);
-    doors.set(request, { url, token: node.token, rest });
+    const fail = (error: unknown) => next(unreachable(error));
+    doors.set(request, { url, token: node.token, rest, fail: once(fail) });
     const isOwn = node.teamId === "";
     try {
       if (!isOwn) judgeLiteral(url, judge);
@@ -77,9 +81,18 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
       throw unreachable(error);
     }
     const forward = (isOwn ? own : checked)[url.protocol === "https:" ? "https:" : "http:"];
-    await forward(request, response, (error) => next(error && unreachable(error)));
+    await forward(request, response, (error) => doorOf(request).fail(error));
   });
   return router;
+}
+
+function once(fail: (error: unknown) => void): (error: unknown) => void {
+  let failed = false;
+  return (error) => {
+    if (failed) return;
+    failed = true;
+    fail(error);
+  };
 }
 
 function unreachable(error: unknown): AppError {

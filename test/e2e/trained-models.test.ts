@@ -58,6 +58,12 @@ test("the operator's node is everybody's to train on, through a door that knows 
   expect((await call(system.url, "DELETE", "/training/nodes/node_local", { token: owner.token })).status).toBe(403);
 });
 
+test("the door to a node that is gone says so", async () => {
+  const made = await call(system.url, "POST", "/training/nodes", { token: owner.token, body: { url: "http://127.0.0.1:9" } });
+  const answer = await call(system.url, "GET", `/training/nodes/${made.body.node.id}/v1/info`, { token: owner.token });
+  expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("The trainer node cannot be reached.")]);
+});
+
 const publish = (blob: string | undefined, more: object = {}, token = owner.token): Promise<Answer> =>
   call(system.url, "POST", "/training/models", {
     token,
