@@ -64,38 +64,45 @@ interface Report {
   readonly received?: number;
 }
 
-test(`${UPLOADS} uploads of 20 MB at one time do not lie in memory`, async () => {
-  const ends = spawn(process.execPath, ["--input-type=module", "-e", BOTH_ENDS], { stdio: ["pipe", "pipe", "inherit"] });
-  const lines = createInterface({ input: ends.stdout })[Symbol.asyncIterator]();
-  const heard = async () => JSON.parse((await lines.next()).value as string) as Report;
-  const control = new FakeControl();
-  const baseUrl = `http://127.0.0.1:${(await heard()).port}/v1`;
-  control.deployments = [
-    deployment({ modelName: "m", providerKind: "openai", inferenceModelId: "m-x", baseUrl, apiKey: "up", params: "{}" }),
-  ];
-  control.balance = 10n ** 18n;
-  const edge = await startEdge(control);
-  const { secret: key } = control.addKey();
-  const send = (count: number, bytes: number) => {
-    ends.stdin.write(`${JSON.stringify({ url: `${edge.url}/v1/audio/transcriptions`, key, count, bytes })}\n`);
-    return heard();
-  };
-  try {
-    await send(2, 4 * 65536);
-    collectGarbage();
-    const before = process.memoryUsage.rss();
-    let peak = before;
-    const watch = setInterval(() => {
+/** What is held to account is memory; 160 MB through two processes take their time where others work too. */
+const SLOW_MACHINE_MS = 120_000;
+
+test(
+  `${UPLOADS} uploads of 20 MB at one time do not lie in memory`,
+  async () => {
+    const ends = spawn(process.execPath, ["--input-type=module", "-e", BOTH_ENDS], { stdio: ["pipe", "pipe", "inherit"] });
+    const lines = createInterface({ input: ends.stdout })[Symbol.asyncIterator]();
+    const heard = async () => JSON.parse((await lines.next()).value as string) as Report;
+    const control = new FakeControl();
+    const baseUrl = `http://127.0.0.1:${(await heard()).port}/v1`;
+    control.deployments = [
+      deployment({ modelName: "m", providerKind: "openai", inferenceModelId: "m-x", baseUrl, apiKey: "up", params: "{}" }),
+    ];
+    control.balance = 10n ** 18n;
+    const edge = await startEdge(control);
+    const { secret: key } = control.addKey();
+    const send = (count: number, bytes: number) => {
+      ends.stdin.write(`${JSON.stringify({ url: `${edge.url}/v1/audio/transcriptions`, key, count, bytes })}\n`);
+      return heard();
+    };
+    try {
+      await send(2, 4 * 65536);
       collectGarbage();
-      peak = Math.max(peak, process.memoryUsage.rss());
-    }, 250);
-    const { statuses, received } = await send(UPLOADS, FILE_BYTES);
-    clearInterval(watch);
-    expect(statuses).toEqual(Array.from({ length: UPLOADS }, () => 200));
-    expect(received).toBeGreaterThan(UPLOADS * FILE_BYTES);
-    expect((peak - before) / 1024 / 1024).toBeLessThan(GROWTH_MB_MAX);
-  } finally {
-    ends.kill();
-    await edge.close();
-  }
-});
+      const before = process.memoryUsage.rss();
+      let peak = before;
+      const watch = setInterval(() => {
+        collectGarbage();
+        peak = Math.max(peak, process.memoryUsage.rss());
+      }, 250);
+      const { statuses, received } = await send(UPLOADS, FILE_BYTES);
+      clearInterval(watch);
+      expect(statuses).toEqual(Array.from({ length: UPLOADS }, () => 200));
+      expect(received).toBeGreaterThan(UPLOADS * FILE_BYTES);
+      expect((peak - before) / 1024 / 1024).toBeLessThan(GROWTH_MB_MAX);
+    } finally {
+      ends.kill();
+      await edge.close();
+    }
+  },
+  SLOW_MACHINE_MS,
+);
