@@ -8,7 +8,7 @@ interface Edge {
 }
 
 /** Longer than an edge and its batch take; a reader does not wait for an edge that hangs. */
-const PATIENCE_MS = 250;
+const PATIENCE_MS = 1000;
 
 /**
  * The edges that listen to this control plane. Finished calls come from them in batches, a little after the client saw the end: whoever
