@@ -50,7 +50,7 @@ test("the coordinator's port answers those who show its token, and nobody else",
   const { body } = await ask("GET", `/${id}`);
   const path = `/v1/blobs/${body.federation.head.parameters}`;
   for (const headers of [{}, { authorization: "Bearer of-something-else" }]) {
-    for (const other of [path, `/v1/federations/${id}/verify`, "/v1/work/fed/p1"]) {
+    for (const other of [path, `/v1/federations/${id}/verify`, "/v1/tasks/fed/p1"]) {
       expect((await fetch(system.coordinatorUrl + other, { headers })).status).toBe(401);
     }
   }
