@@ -38,13 +38,19 @@ export const flagSetting = (fallback: boolean) =>
     .default(fallback ? "true" : "false")
     .transform((value) => value === "true" || value === "1");
 
-/** Whether tenants may name addresses of the operator's own network. Unset: outside production, where the upstream is often one's own machine. */
-export const privateUpstreamSettings = {
-  ALLOW_PRIVATE_UPSTREAMS: z.enum(["true", "false", "1", "0"]).optional(),
-  NODE_ENV: z.string().optional(),
-};
+/** Right on a developer's machine, and to be asked for on a platform with tenants. */
+export const developerFlag = z.enum(["true", "false", "1", "0"]).optional();
 
-export function allowsPrivateUpstreams(settings: { ALLOW_PRIVATE_UPSTREAMS?: string | undefined; NODE_ENV?: string | undefined }): boolean {
-  const { ALLOW_PRIVATE_UPSTREAMS: allowed, NODE_ENV: environment } = settings;
-  return allowed === undefined ? environment !== "production" : ["true", "1"].includes(allowed);
+export function isAllowed(flag: z.infer<typeof developerFlag>, environment: string | undefined): boolean {
+  return flag === undefined ? environment !== "production" : flag === "true" || flag === "1";
+}
+
+/** Whether tenants may name addresses of the operator's own network: outside production the upstream is often one's own machine. */
+export const privateUpstreamSettings = { ALLOW_PRIVATE_UPSTREAMS: developerFlag, NODE_ENV: z.string().optional() };
+
+export function allowsPrivateUpstreams(settings: {
+  ALLOW_PRIVATE_UPSTREAMS?: z.infer<typeof developerFlag>;
+  NODE_ENV?: string | undefined;
+}): boolean {
+  return isAllowed(settings.ALLOW_PRIVATE_UPSTREAMS, settings.NODE_ENV);
 }

@@ -4,7 +4,9 @@ import {
   allowsPrivateUpstreams,
   ConfigError,
   countSetting,
+  developerFlag,
   flagSetting,
+  isAllowed,
   portSetting,
   privateUpstreamSettings,
   readConfig,
@@ -62,7 +64,7 @@ const shape = {
     )
     .optional(),
   /** Those nodes are for every team to train on, through `/training/nodes`. Unset: outside production. */
-  SHARED_TRAINERS: z.enum(["true", "false", "1", "0"]).optional(),
+  SHARED_TRAINERS: developerFlag,
   /** What those nodes want to see with every call. */
   TRAINER_TOKEN: z.string().optional(),
   STRIPE_SECRET_KEY: z.string().optional(),
@@ -134,7 +136,7 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
     // Computing time that nobody pays for: a platform with tenants must say that it wants this.
-    sharedTrainers: settings.SHARED_TRAINERS === undefined ? !production : ["true", "1"].includes(settings.SHARED_TRAINERS),
+    sharedTrainers: isAllowed(settings.SHARED_TRAINERS, settings.NODE_ENV),
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,

@@ -1,17 +1,12 @@
 import { Packr, Unpackr } from "msgpackr/index-no-eval";
 import type { Logger } from "../../common/logger.ts";
-import type { BlobAggregationResult } from "../operations/aggregate-blobs.ts";
+import type { BlobAggregation, BlobAggregationResult } from "../operations/aggregate-blobs.ts";
+import { blobRequest } from "../operations/blob-request.ts";
 import { type ComputePool, createPool } from "../pool/pool.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 
-export interface AggregationInput {
-  /** In the order of the record. */
-  readonly updates: readonly { readonly hash: string; readonly weight: number; readonly id: string }[];
-  readonly strategy: Readonly<Record<string, unknown>>;
-  /** "" for none. */
-  readonly base: string;
-  readonly state: string;
-}
+/** Updates in the order of the record. */
+export type AggregationInput = Omit<BlobAggregation, "keep">;
 
 export interface ClientFigures {
   readonly norm: number | undefined;
@@ -71,16 +66,8 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
       const made = JSON.parse(new TextDecoder().decode(body)) as BlobAggregationResult;
       return { parameters: made.parameters, state: made.state, clients: figuresOf(made.clients) };
     },
-    run: async ({ updates, strategy, base, state }, signal) => {
-      const fields = {
-        parameters_refs: updates.map(({ hash }) => `sha256:${hash}`),
-        weights: updates.map(({ weight }) => weight),
-        client_ids: updates.map(({ id }) => id),
-        strategy,
-        on_invalid: "drop",
-        ...(base === "" ? {} : { base_ref: `sha256:${base}` }),
-        ...(state === "" ? {} : { state: await blobs.read(state) }),
-      };
+    run: async (input, signal) => {
+      const fields = blobRequest(input, input.state === "" ? undefined : await blobs.read(input.state));
       const body = Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(fields));
       const task = { type: "call", operation: "aggregate", body, bodyType: "msgpack", answerType: "msgpack", seed: 0 } as const;
       return readResult((await poolNow().run(task, { signal })).body);

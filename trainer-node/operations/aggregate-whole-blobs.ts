@@ -5,22 +5,12 @@ import { joinPieces } from "../codec/pieces.ts";
 import { type AggregateContext, aggregate } from "./aggregate.ts";
 import type { BlobAggregation, BlobAggregationResult } from "./aggregate-blobs.ts";
 import { sha256 } from "./answer.ts";
+import { blobRequest } from "./blob-request.ts";
 
 /** The same by `/aggregate` itself, for what cannot be made a piece of the model at a time: its result is whole in memory once. */
 export function aggregateWholeBlobs(request: BlobAggregation, context: AggregateContext & { folder: string }): BlobAggregationResult {
-  const { updates, strategy, base, state, keep } = request;
-  const answer = aggregate(
-    {
-      parameters_refs: updates.map(({ hash }) => `sha256:${hash}`),
-      weights: updates.map(({ weight }) => weight),
-      client_ids: updates.map(({ id }) => id),
-      strategy,
-      on_invalid: "drop",
-      ...(base === "" ? {} : { base_ref: `sha256:${base}` }),
-      ...(state === "" ? {} : { state: context.readBlob(state) }),
-    },
-    context,
-  );
+  const { state, keep } = request;
+  const answer = aggregate(blobRequest(request, state === "" ? undefined : context.readBlob(state)), context);
   const put = (pieces: readonly Uint8Array[]): string => (keep ? keepBlob(context.folder, pieces) : sha256(pieces));
   return {
     parameters: put(answer.parameters ?? []),
