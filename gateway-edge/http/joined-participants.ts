@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { type Request, type Response, Router } from "express";
-import { createProxyMiddleware } from "http-proxy-middleware";
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { callMetadata } from "../middleware/authenticate-user.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
+import { createForward } from "./forward.ts";
 
 const LOOK_MS = 5000;
 const CALL_MS_MAX = 600_000;
@@ -17,21 +17,15 @@ const TOKEN = /^bearer +(join_[A-Za-z0-9_-]{20,100}) *$/i;
  */
 export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
   const targets = new WeakMap<IncomingMessage, string>();
-  const forward = createProxyMiddleware({
+  const forward = createForward({
     target: config.coordinatorUrl,
-    changeOrigin: true,
     proxyTimeout: CALL_MS_MAX,
-    ejectPlugins: true,
     pathRewrite: (_path, request) => targets.get(request) ?? "/",
-    plugins: [
-      (server) => {
-        server.on("proxyReq", (sent) => {
-          // The participant's token is for us, ours for the coordinator.
-          sent.removeHeader("authorization");
-          if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
-        });
-      },
-    ],
+    onSend: (sent) => {
+      // The participant's token is for us, ours for the coordinator.
+      sent.removeHeader("authorization");
+      if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
+    },
   });
   const pass = async (request: Request, response: Response, pathOf: (place: string) => string): Promise<void> => {
     const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];
@@ -39,11 +33,8 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
     const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
     const { federationId, participantId } = await control.training.joinFederation({ token }, options);
     targets.set(request, pathOf(`${federationId}/${participantId}`));
-    await new Promise<void>((resolve, reject) => {
-      response.once("close", resolve);
-      forward(request, response, (error) =>
-        reject(new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", { internal: String(error) })),
-      ).catch(reject);
+    await forward(request, response).catch((cause: unknown) => {
+      throw new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", { internal: String(cause), cause });
     });
   };
   const name = (value: unknown) => encodeURIComponent(String(value));
