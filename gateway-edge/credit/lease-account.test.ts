@@ -75,33 +75,33 @@ test("whatever is granted, held, settled and given back: no more is free than is
   );
 });
 
-test("an organisation that calls now and then keeps nothing; one that calls often keeps what fifteen seconds take, and gives it back after", () => {
+test("an organisation that calls now and then keeps nothing; one that calls often keeps what forty seconds take, and gives it back after", () => {
   const account = new LeaseAccount("org");
   account.grant(grant(10_000n), 0);
   account.wanted(100n, 0);
   expect(account.target(0)).toBe(0n);
   expect(account.release(0)).toBe(10_000n);
-  account.grant(grant(40_000n), 0);
+  account.grant(grant(90_000n), 0);
   for (let call = 0; call < 9; call++) account.wanted(100n, call * 10);
-  expect(account.target(100)).toBe(15_000n);
+  expect(account.target(100)).toBe(40_000n);
   // Twice as much is kept: what is given back while calls go on is soon asked for again.
   expect(account.release(100)).toBe(0n);
-  account.grant(grant(41_000n), 0);
-  expect(account.release(100)).toBe(16_000n);
-  expect(account.free(100)).toBe(15_000n);
-  expect(account.release(1500)).toBe(15_000n);
+  account.grant(grant(91_000n), 0);
+  expect(account.release(100)).toBe(41_000n);
+  expect(account.free(100)).toBe(40_000n);
+  expect(account.release(1500)).toBe(40_000n);
   expect(account.isIdle(1500)).toBe(true);
 });
 
 test("while calls come at one rate, what should be free stays the same, and nothing is given back and asked for again", () => {
   const account = new LeaseAccount("org");
   const [perCall, everyMs] = [100n, 10];
-  account.grant(grant(170_000n), 0);
+  account.grant(grant(450_000n), 0);
   for (let nowMs = 0; nowMs < 5000; nowMs += everyMs) {
     account.wanted(perCall, nowMs);
     if (nowMs < 1000) continue;
-    // A second's calls, fifteen times; a half second may hold one call more or less.
-    expect(Math.abs(Number(account.target(nowMs)) - 150_000)).toBeLessThanOrEqual(3000);
+    // A second's calls, forty times; a half second may hold one call more or less.
+    expect(Math.abs(Number(account.target(nowMs)) - 400_000)).toBeLessThanOrEqual(8000);
     expect(account.release(nowMs)).toBe(0n);
   }
 });

@@ -17,8 +17,11 @@ export interface Held {
 /** Calls in the demand window below which nothing is kept in advance: an organisation that calls now and then has its credit free. */
 const BUSY_CALLS = 4;
 const WINDOW_MS = 500;
-/** Longer than a replica set takes to elect a primary, or a control plane to start again: meanwhile calls go on. */
-const AHEAD_SECONDS = 15n;
+/**
+ * Longer than a control plane takes to start again, and than a replica set takes to commit again whose primary stands still: that is up
+ * to 19 s, most of it MongoDB's own, and half of this may be used up when it begins. Meanwhile calls go on.
+ */
+const AHEAD_SECONDS = 40n;
 /** Far longer than the control plane keeps a lease that it hears no more of: as long as it does, its sums have to be known here. */
 const FORGET_MS = 600_000;
 
