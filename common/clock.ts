@@ -21,16 +21,15 @@ export const systemClock: Clock = {
   after: (milliseconds, wake) => {
     const shared = sharedFor(milliseconds);
     if (shared) {
-      const entry = { wake };
-      shared.add(entry);
-      return () => shared.delete(entry);
+      const deadline = shared.add(wake);
+      return () => shared.delete(deadline);
     }
     const timer = setTimeout(wake, milliseconds);
     return () => clearTimeout(timer);
   },
 };
 
-type Shared = Deadlines<{ wake(): void }>;
+type Shared = Deadlines<() => void>;
 
 /** A call's time limits are long, whole and the same for thousands of calls: those share a timer. */
 const SHARED_FROM_MS = 1000;
@@ -41,7 +40,7 @@ function sharedFor(milliseconds: number): Shared | undefined {
   if (milliseconds < SHARED_FROM_MS || !Number.isInteger(milliseconds)) return undefined;
   const known = shared.get(milliseconds);
   if (known || shared.size >= SHARED_MAX) return known;
-  const made: Shared = new Deadlines(milliseconds, ({ wake }) => wake());
+  const made: Shared = new Deadlines(milliseconds, (wake) => wake());
   shared.set(milliseconds, made);
   return made;
 }

@@ -1,6 +1,6 @@
 import { type Readable, Stream } from "node:stream";
 import type { Dispatcher } from "undici";
-import type { Deadlines } from "../../common/deadlines.ts";
+import type { Deadline, Deadlines } from "../../common/deadlines.ts";
 import type { UpstreamResponse } from "../providers/provider.ts";
 
 type Controller = Dispatcher.DispatchController;
@@ -25,6 +25,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
   readonly #client: AbortSignal;
   readonly #upload: Readable | undefined;
   readonly #deadlines: Deadlines<HttpExchange>;
+  readonly #deadline: Deadline;
   #restTimer: NodeJS.Timeout | undefined;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
   #controller: Controller | undefined;
@@ -39,7 +40,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     this.#client = client;
     this.#upload = upload instanceof Stream ? (upload as Readable) : undefined;
     this.#deadlines = deadlines;
-    deadlines.add(this);
+    this.#deadline = deadlines.add(this);
     client.addEventListener("abort", this.#onClientAbort, { once: true });
   }
 
@@ -112,7 +113,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     if (this.#state !== "open") return DONE;
     this.#state = "unwanted";
     this.#take();
-    this.#deadlines.delete(this);
+    this.#deadlines.delete(this.#deadline);
     this.#restTimer = setTimeout(() => this.#abort(UNWANTED), REST_MS_MAX).unref();
     return DONE;
   }
@@ -147,7 +148,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
   /** Lets go of the client's signal and of the timers. */
   #end(state: "ended" | "failed"): void {
     this.#state = state;
-    this.#deadlines.delete(this);
+    this.#deadlines.delete(this.#deadline);
     if (this.#restTimer) clearTimeout(this.#restTimer);
     this.#client.removeEventListener("abort", this.#onClientAbort);
   }

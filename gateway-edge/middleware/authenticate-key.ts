@@ -76,9 +76,11 @@ type Hash = (text: string) => Buffer;
 function hashers(): (connection: Socket) => Hash {
   const known = new WeakMap<Socket, Hash>();
   return (connection) => {
-    const found = known.get(connection) ?? rememberLast(secretSha256);
-    known.set(connection, found);
-    return found;
+    const found = known.get(connection);
+    if (found) return found;
+    const made = rememberLast(secretSha256);
+    known.set(connection, made);
+    return made;
   };
 }
 

@@ -80,6 +80,7 @@ interface OpenTicket extends Ticket {
   readonly circuit: Circuit;
   readonly tokens: number;
   readonly minute: number;
+  isOpen: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -87,7 +88,6 @@ const MINUTE_MS = 60_000;
 export function createHealth(clock: Clock): Health {
   let states = new Map<string, State>();
   let tauMs = 10_000;
-  const open = new WeakMap<Ticket, OpenTicket>();
 
   function stateFor({ deployment }: Target): State {
     const known = states.get(deployment.id);
@@ -99,8 +99,9 @@ export function createHealth(clock: Clock): Health {
 
   /** The state of a ticket that is still open; it counts no longer. */
   function close(ticket: Ticket): OpenTicket | undefined {
-    const found = open.get(ticket);
-    if (!found || !open.delete(ticket)) return undefined;
+    const found = ticket as OpenTicket;
+    if (!found.isOpen) return undefined;
+    found.isOpen = false;
     found.state.inFlight--;
     return found;
   }
@@ -115,8 +116,7 @@ export function createHealth(clock: Clock): Health {
       state.requests++;
       // Counted before the answer, corrected after it: calls at the same time see each other.
       state.tokens += tokens;
-      const ticket: OpenTicket = { target, startedMs: nowMs, state, circuit: state.circuit, tokens, minute: state.minute };
-      open.set(ticket, ticket);
+      const ticket: OpenTicket = { target, startedMs: nowMs, state, circuit: state.circuit, tokens, minute: state.minute, isOpen: true };
       return ticket;
     },
     succeeded(ticket, answer) {
