@@ -8,10 +8,15 @@ export const LATENCY_BOUNDS_MS: readonly number[] = [
 /** One call, in its class. */
 export function latencyCountsOf(latencyMs: number): number[] {
   const counts = new Array<number>(LATENCY_BOUNDS_MS.length + 1).fill(0);
+  countLatency(counts, latencyMs);
+  return counts;
+}
+
+/** One call more, in place. */
+export function countLatency(counts: number[], latencyMs: number): void {
   let place = 0;
   while (latencyMs > (LATENCY_BOUNDS_MS[place] ?? Number.POSITIVE_INFINITY)) place++;
-  counts[place] = 1;
-  return counts;
+  counts[place] = (counts[place] ?? 0) + 1;
 }
 
 export function addLatencyCounts(left: readonly number[], right: readonly number[]): number[] {

@@ -318,7 +318,7 @@ export interface Rollup {
   cost: bigint;
   /** How long its calls took, together and by class (`latency.ts`); a roll-up from before these were kept has neither, ever. */
   latencyMsSum?: number;
-  latencyCounts?: readonly number[];
+  latencyCounts?: number[];
 }
 
 export interface AuditEntry {

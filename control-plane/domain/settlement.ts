@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { addLatencyCounts, latencyCountsOf } from "./latency.ts";
+import { addLatencyCounts, countLatency, latencyCountsOf } from "./latency.ts";
 import type { Rollup, UsageRow } from "./records.ts";
 
 /** Every zone's offset is a multiple of this, so hours and days of any zone are whole numbers of buckets. */
@@ -58,7 +58,22 @@ export function rollupOf(row: UsageRow): Rollup {
   };
 }
 
-export function countsOf(row: UsageRow): Counts {
+/** Adds a call to a sum that is the caller's own: it changes in place, because a batch adds hundreds of calls to one roll-up. */
+export function addCall(sum: Rollup, row: UsageRow): void {
+  const { input, cachedInput, output, total } = row.usage;
+  sum.requests++;
+  if (row.status === "error") sum.errors++;
+  sum.input += input;
+  sum.cachedInput += cachedInput;
+  sum.output += output;
+  sum.total += total;
+  sum.cost += row.cost;
+  if (sum.latencyMsSum === undefined || sum.latencyCounts === undefined) return;
+  sum.latencyMsSum += row.latencyMs;
+  countLatency(sum.latencyCounts, row.latencyMs);
+}
+
+function countsOf(row: UsageRow): Counts {
   const { input, cachedInput, output, total } = row.usage;
   return {
     requests: 1,

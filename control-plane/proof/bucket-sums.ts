@@ -1,5 +1,5 @@
 import type { Rollup, UsageRow } from "../domain/records.ts";
-import { addRollups, bucketOf, countsOf, ROLLUP_MS, rollupKey, rollupOf } from "../domain/settlement.ts";
+import { addCall, bucketOf, ROLLUP_MS, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Reader } from "../stores/store.ts";
 import { inPages } from "./pages.ts";
 
@@ -92,7 +92,8 @@ class RowSums {
   add(row: UsageRow): void {
     const key = rollupKey(row);
     const sum = this.#byKey.get(key);
-    this.#byKey.set(key, sum ? addRollups(sum, countsOf(row)) : rollupOf(row));
+    if (sum) addCall(sum, row);
+    else this.#byKey.set(key, rollupOf(row));
   }
 
   end(): Map<string, Rollup> {

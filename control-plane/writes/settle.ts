@@ -1,6 +1,6 @@
 import { type Books, organizationAccount, postTransfer } from "../domain/ledger.ts";
 import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/records.ts";
-import { addRollups, countsOf, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
+import { addCall, addRollups, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
 import { addToBudgets } from "./budgets.ts";
@@ -122,7 +122,8 @@ async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise
   for (const row of rows) {
     const key = last && isSameRollup(last.row, row) ? last.key : rollupKey(row);
     const sum = byKey.get(key);
-    byKey.set(key, sum ? addRollups(sum, countsOf(row)) : rollupOf(row));
+    if (sum) addCall(sum, row);
+    else byKey.set(key, rollupOf(row));
     last = { row, key };
   }
   const sums = [...byKey.values()];

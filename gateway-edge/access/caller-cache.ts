@@ -4,11 +4,16 @@ import { subjectOf } from "./recent-changes.ts";
 interface Entry {
   readonly caller: Caller;
   readonly subjects: readonly string[];
+  /** Since it last came up for removal. */
+  isUsed: boolean;
 }
 
-/** Callers by the hash of their key: a bounded store, least recently used first out, that finds what a change touches at once. */
+/**
+ * Callers by the hash of their key: a bounded store that finds what a change touches at once. Who makes room is the oldest that was not
+ * used since it last came up: to be found costs a mark, not a new place in the order with every call.
+ */
 export class CallerCache {
-  // A Map keeps its order, so the first is the one that was not used for longest.
+  // A Map keeps its order: the first is the next that comes up.
   readonly #entries = new Map<string, Entry>();
   readonly #bySubject = new Map<string, Set<string>>();
   readonly #entriesMax: number;
@@ -24,16 +29,15 @@ export class CallerCache {
   get(hash: string): Caller | undefined {
     const entry = this.#entries.get(hash);
     if (!entry) return undefined;
-    this.#entries.delete(hash);
-    this.#entries.set(hash, entry);
+    entry.isUsed = true;
     return entry.caller;
   }
 
   set(hash: string, caller: Caller): void {
     this.delete(hash);
-    if (this.#entries.size >= this.#entriesMax) this.delete(this.#entries.keys().next().value ?? "");
+    if (this.#entries.size >= this.#entriesMax) this.#makeRoom();
     const subjects = subjectsOf(caller);
-    this.#entries.set(hash, { caller, subjects });
+    this.#entries.set(hash, { caller, subjects, isUsed: false });
     for (const subject of subjects) {
       const hashes = this.#bySubject.get(subject);
       if (hashes) hashes.add(hash);
@@ -55,6 +59,16 @@ export class CallerCache {
   /** Everybody whom a change of this subject touches. */
   deleteSubject(subject: string): void {
     for (const hash of [...(this.#bySubject.get(subject) ?? [])]) this.delete(hash);
+  }
+
+  #makeRoom(): void {
+    for (const [hash, entry] of this.#entries) {
+      if (!entry.isUsed) return this.delete(hash);
+      // Behind all others; when all were used, the round comes back to this one.
+      entry.isUsed = false;
+      this.#entries.delete(hash);
+      this.#entries.set(hash, entry);
+    }
   }
 
   clear(): void {

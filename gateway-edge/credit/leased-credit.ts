@@ -23,6 +23,8 @@ export interface LeasedCreditDeps {
 interface Holding {
   readonly organizationId: string;
   held: Held;
+  /** Its call is over: it holds nothing any more, but the ledger has yet to hear under which lease the call was made. */
+  isOver: boolean;
 }
 
 /** Finished calls that the ledger does not have yet; above it no new call is admitted. */
@@ -41,9 +43,8 @@ export class LeasedCredit implements Credit {
   readonly #shipper: Shipper;
   readonly #byCall: ReturnType<typeof reserveByCall>;
   readonly #permits: RatePermits;
-  /** What running and unsettled calls hold of leases. */
+  /** What calls hold of leases, and held until they were over; until the ledger has them. */
   readonly #held = new Map<string, Holding>();
-  readonly #generations = new Map<string, bigint>();
   #cancelSweep: () => void = () => {};
   readonly #wake = () => this.#shipper.wake();
 
@@ -59,9 +60,9 @@ export class LeasedCredit implements Credit {
       clock,
       logger,
       edgeId,
-      generationOf: (callId) => this.#generations.get(callId) ?? 0n,
+      generationOf: (callId) => this.#held.get(callId)?.held.generation ?? 0n,
       returns: () => this.#book.returns(),
-      settled: (callId) => this.#generations.delete(callId),
+      settled: (callId) => this.#held.delete(callId),
       endedEdges: journal.start.endedEdges,
     });
     // What a process before this one left, and that it is dead.
@@ -86,7 +87,7 @@ export class LeasedCredit implements Credit {
     const holding = this.#held.get(input.intent.callId);
     try {
       if (!holding) return await this.#byCall.grow(input, more);
-      return await this.#growHeld(input.intent.callId, holding, more);
+      return await this.#growHeld(holding, more);
     } catch (thrown) {
       const { code, message } = asAppError(thrown);
       if (code !== "QUOTA_EXCEEDED" && code !== "TEAM_BLOCKED")
@@ -105,9 +106,8 @@ export class LeasedCredit implements Credit {
 
   settle(log: UsageLog): Promise<void> {
     const holding = this.#held.get(log.callId);
-    if (holding) {
-      this.#held.delete(log.callId);
-      this.#generations.set(log.callId, holding.held.generation);
+    if (holding && !holding.isOver) {
+      holding.isOver = true;
       this.#book.settle(holding.organizationId, holding.held, log.cost);
     }
     return this.#deps.journal.final(log).then(this.#wake);
@@ -164,19 +164,19 @@ export class LeasedCredit implements Credit {
    * What was held under a lease that ran out went back with it, and may be the very credit that is given now: it is set aside again
    * before anything counts as more, or the call would spend it twice.
    */
-  async #growHeld(callId: string, holding: Holding, more: bigint): Promise<bigint> {
+  async #growHeld(holding: Holding, more: bigint): Promise<bigint> {
     const before = holding.held;
-    const grown = await this.#holdMore(callId, holding, more);
+    const grown = await this.#holdMore(holding, more);
     if (holding.held.generation === before.generation) return grown;
-    await this.#holdMore(callId, holding, before.amount);
+    await this.#holdMore(holding, before.amount);
     const { amount } = holding.held;
     return amount > before.amount ? amount - before.amount : 0n;
   }
 
-  async #holdMore(callId: string, holding: Holding, more: bigint): Promise<bigint> {
+  async #holdMore(holding: Holding, more: bigint): Promise<bigint> {
     const held = await this.#book.reserve(holding.organizationId, more);
     // The call ended while it waited: nobody else would give this back.
-    if (this.#held.get(callId) !== holding) {
+    if (holding.isOver) {
       this.#book.settle(holding.organizationId, held, 0n);
       return 0n;
     }
@@ -197,7 +197,7 @@ export class LeasedCredit implements Credit {
 
   #beginHeld(input: ReserveInput, held: Held, rate: RateState | undefined): Reservation {
     const { callId, organizationId } = input.intent;
-    this.#held.set(callId, { organizationId, held });
+    this.#held.set(callId, { organizationId, held, isOver: false });
     return this.#begin(input, { reserved: held.amount, rate });
   }
 

@@ -88,7 +88,8 @@ function withoutQuote(message: string): string {
 /** Refuses a body that says it is something else than JSON; one that says nothing is taken as JSON. */
 export function requireJsonType(request: IncomingMessage): void {
   const type = request.headers["content-type"];
-  if (type === undefined || /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return;
+  // Nearly everybody says it to the letter.
+  if (type === "application/json" || type === undefined || /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return;
   throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send application/json.`);
 }
 
