@@ -63,7 +63,7 @@ export class CallerCache {
 
   #makeRoom(): void {
     for (const [hash, entry] of this.#entries) {
-      if (!entry.isUsed) return this.delete(hash);
+      if (!entry.isUsed) return void this.delete(hash);
       // Behind all others; when all were used, the round comes back to this one.
       entry.isUsed = false;
       this.#entries.delete(hash);
