@@ -1,19 +1,13 @@
 import type { Database, RangeOptions } from "lmdb";
-import { Packr } from "msgpackr";
 import type { CollectionName, IndexName, IndexValue, Records } from "../collections.ts";
 import type { Bounds, Range, Reader } from "../store.ts";
+import { decode } from "./record-format.ts";
 
 /** One database of records and one per index, whose keys are `[...values, id]` and whose values are empty. */
 export interface Tables {
   records(collection: CollectionName): Database<Buffer, IndexValue>;
   index(collection: CollectionName, index: string): Database<Buffer, IndexValue[]>;
 }
-
-// Plain maps, no shared record structures: a record can be read by any version, alone. Bigints stay bigints.
-const packr = new Packr({ useRecords: false, int64AsType: "bigint" });
-
-export const encode = (record: object): Buffer => packr.pack(record);
-const decode = <Name extends CollectionName>(bytes: Buffer): Records[Name] => packr.unpack(bytes) as Records[Name];
 
 /** Sorts after every value that can stand in an index. */
 const AFTER_ALL = Buffer.from([0xff]) as unknown as IndexValue;
@@ -27,14 +21,14 @@ export class EmbeddedReader implements Reader {
 
   async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
     const bytes = this.tables.records(collection).get(id);
-    return bytes && decode<Name>(bytes);
+    return bytes && decode(collection, bytes);
   }
 
   async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
     const table = this.tables.records(collection);
     return ids.map((id) => {
       const bytes = table.get(id);
-      return bytes && decode<Name>(bytes);
+      return bytes && decode(collection, bytes);
     });
   }
 
@@ -51,13 +45,13 @@ export class EmbeddedReader implements Reader {
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
     const records = this.tables.records(collection);
     if (!range.index) {
-      for (const { value } of records.getRange(primaryBounds(range))) yield decode<Name>(value);
+      for (const { value } of records.getRange(primaryBounds(range))) yield decode(collection, value);
       return;
     }
     const index = this.tables.index(collection, range.index);
     for (const key of index.getKeys(indexBounds(range))) {
       const bytes = records.get(key.at(-1) as IndexValue);
-      if (bytes) yield decode<Name>(bytes);
+      if (bytes) yield decode(collection, bytes);
     }
   }
 

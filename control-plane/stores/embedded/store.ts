@@ -7,7 +7,8 @@ import { Overlay, type Write } from "../overlay.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { folderBlobs } from "./blobs.ts";
-import { EmbeddedReader, encode, indexKey, type Tables } from "./reader.ts";
+import { EmbeddedReader, indexKey, type Tables } from "./reader.ts";
+import { encode } from "./record-format.ts";
 
 const EMPTY = Buffer.alloc(0);
 const ONLY_NEW = { noOverwrite: true };
@@ -97,9 +98,9 @@ class EmbeddedStore extends EmbeddedReader implements Store {
 
 function applyRecord(records: Places["records"], { collection, id, before, after }: Write): void {
   if (!after) records.removeSync(id);
-  else if (before) records.putSync(id, encode(after));
+  else if (before) records.putSync(id, encode(collection, after));
   // Somebody claimed newness without looking: throwing here undoes the whole transaction.
-  else if (!putNew(records, id, encode(after))) {
+  else if (!putNew(records, id, encode(collection, after))) {
     throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
   }
 }
