@@ -1,12 +1,12 @@
-import { createReadStream } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
 import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace, type Resolve } from "../../common/checked-lookup.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Random } from "../../common/random.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
+import { createSharedFiles } from "./shared-files.ts";
 
 /** Whom a call goes to, and what opens its door. */
 export interface NodeAddress {
@@ -54,6 +54,7 @@ export function createNodeCalls(options: {
   const judge = (host: string) => judgePlace(host, { allowPrivate });
   const connect = { timeout: CONNECT_MS, lookup: checkedLookup(judge, resolve) };
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: idleMs, connect, keepAliveTimeout: 10_000 });
+  const files = createSharedFiles();
   const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
     const base = new URL(node.url);
     const fullPath = base.pathname.replace(/\/$/, "") + path;
@@ -78,7 +79,7 @@ export function createNodeCalls(options: {
         [SIGNATURE_HEADERS.timestamp]: parts.timestamp,
         [SIGNATURE_HEADERS.bodySha256]: parts.bodySha256,
       },
-      ...(body ? { body: body.content instanceof Uint8Array ? body.content : createReadStream(body.content.path) } : {}),
+      ...(body ? { body: body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path)) } : {}),
     };
     try {
       judgeLiteral(base, judge);
@@ -91,6 +92,9 @@ export function createNodeCalls(options: {
   };
   return { call, close: () => agent.destroy() };
 }
+
+/** One piece is fetched ahead, not more: there may be many who are sent something. */
+const streamOf = (pieces: AsyncIterable<Uint8Array>): Readable => Readable.from(pieces, { objectMode: false, highWaterMark: 1 });
 
 const PRIVATE = "its address is private, and the operator lets nobody call such ones";
 

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSharedFiles } from "./shared-files.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "tributary-shared-"));
+const path = join(folder, "model");
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function whole(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const read: Uint8Array[] = [];
+  for await (const piece of pieces) read.push(piece);
+  return Buffer.concat(read).toString();
+}
+
+test.each([0, 1, 7, 8, 9, 1000])("a file of %i bytes comes whole to everybody", async (bytes) => {
+  const text = "abcdefghijk".repeat(100).slice(0, bytes);
+  writeFileSync(path, text);
+  const files = createSharedFiles({ pieceBytes: 8 });
+  expect(await Promise.all([whole(files.read(path)), whole(files.read(path)), whole(files.read(path))])).toEqual([text, text, text]);
+});
+
+test("who goes along is given the same piece, and who is far behind reads for himself", async () => {
+  writeFileSync(path, "x".repeat(800));
+  const files = createSharedFiles({ pieceBytes: 8 });
+  const [first, second, late] = [files.read(path), files.read(path), files.read(path)];
+  const { value: piece } = await first.next();
+  expect((await second.next()).value).toBe(piece);
+  for (let count = 0; count < 50; count++) await first.next();
+  const { value: own } = await late.next();
+  expect(own).not.toBe(piece);
+  expect(own).toEqual(piece);
+  await Promise.all([first, second, late].map((reader) => reader.return(undefined)));
+});
+
+test("what nobody reads any more is forgotten: a file of the same name later is read afresh", async () => {
+  const files = createSharedFiles({ pieceBytes: 8 });
+  writeFileSync(path, "one");
+  const left = files.read(path);
+  await left.next();
+  await left.return(undefined);
+  writeFileSync(path, "two");
+  expect(await whole(files.read(path))).toBe("two");
+});
+
+test("a file that is gone is a failure of whoever asks", async () => {
+  await expect(whole(createSharedFiles().read(join(folder, "gone")))).rejects.toThrow("ENOENT");
+});
