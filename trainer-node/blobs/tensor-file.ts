@@ -24,16 +24,20 @@ export function openTensorFile(path: string): TensorFile | undefined {
       closeSync(file);
     }
   };
-  const tensors = open((read, bytes) => {
-    if (bytes < FIRST_BYTES) return undefined;
-    const first = new Uint8Array(FIRST_BYTES);
-    read(0, first);
-    if (!looksLikeSafetensors(first, bytes)) return undefined;
-    const head = new Uint8Array(safetensorsHeadBytes(first));
-    read(0, head);
-    return safetensorsLayout(head, bytes);
-  });
-  return tensors?.every(isWhole) ? { tensors, open } : undefined;
+  const tensors = open(findTensors);
+  return tensors && { tensors, open };
+}
+
+/** Where the tensors of a file of so many bytes lie. Undefined for another format; throws InputProblem for one that is damaged. */
+export function findTensors(read: ReadBytes, fileBytes: number): readonly PlacedTensor[] | undefined {
+  if (fileBytes < FIRST_BYTES) return undefined;
+  const first = new Uint8Array(FIRST_BYTES);
+  read(0, first);
+  if (!looksLikeSafetensors(first, fileBytes)) return undefined;
+  const head = new Uint8Array(safetensorsHeadBytes(first));
+  read(0, head);
+  const tensors = safetensorsLayout(head, fileBytes);
+  return tensors.every(isWhole) ? tensors : undefined;
 }
 
 function isWhole({ name, dtype, shape, start, end }: PlacedTensor): boolean {

@@ -1,6 +1,6 @@
 import type { Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
-import { inspectBlob } from "./inspect-blob.ts";
+import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
 import { type Layout, requireLayout } from "./inspect-update.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import type { TrainedUpdate } from "./participants.ts";
@@ -100,7 +100,7 @@ async function knownLayout(
   accepted: readonly RoundParticipant[],
 ): Promise<{ expected: Layout | undefined }> {
   const known = federation.headBlob === "" ? accepted[0]?.updateBlob : federation.headBlob;
-  return { expected: known === undefined ? undefined : await inspectBlob(deps.blobs, known) };
+  return { expected: known === undefined ? undefined : await layoutOfBlob(deps.blobs, known) };
 }
 
 export function resultOf(

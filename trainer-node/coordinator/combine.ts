@@ -8,7 +8,7 @@ import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
 import type { AggregationResult, ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
-import { inspectBlob } from "./inspect-blob.ts";
+import { layoutOfBlob } from "./inspect-blob.ts";
 import { OPAQUE } from "./inspect-update.ts";
 import { combineMasked } from "./secure/combine-masked.ts";
 
@@ -31,7 +31,7 @@ export async function combineRound(run: FederationRun, round: number, accepted: 
   const [first] = updates;
   if (!first) throw new Error("a round is combined of at least one update");
   const common = { ...beginningOf(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
-  if ((await inspectBlob(deps.blobs, first.hash)) === OPAQUE) {
+  if ((await layoutOfBlob(deps.blobs, first.hash)) === OPAQUE) {
     const result = await delegate(run, accepted, updates);
     return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
   }

@@ -1,54 +1,53 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { openTensorFile } from "../blobs/tensor-file.ts";
 import type { PlacedTensor } from "../codec/safetensors.ts";
-import { InputProblem } from "../compute/problem.ts";
-import { ELEMENT_BYTES, firstNonFinite, isFloatType, tensorFromBytes } from "../compute/tensor.ts";
-import { TrainerError } from "../errors.ts";
+import { isFloatType } from "../compute/tensor.ts";
 import type { BlobFolder } from "./blob-folder.ts";
-import { inspectUpdate, type Layout, layoutOf } from "./inspect-update.ts";
-import { ParticipantProblem } from "./participant-problem.ts";
+import { inspectUpdate, type Layout, layoutOf, refuseNonFinite, unlessDamaged } from "./inspect-update.ts";
 
 /** Read at a time: many participants answer at once, and none of their updates shall be whole in memory for this. */
 const STEP_BYTES = 2 ** 18;
 
 /** What inspectUpdate says of a stored update, read a little at a time where its format allows it. */
 export async function inspectBlob(blobs: BlobFolder, sha256: string): Promise<Layout> {
-  const found = await blobs.find(sha256);
-  if (!found) throw new Error(`the blob ${sha256} is not in the folder any more`);
-  const tensors = readable(found.path);
+  const path = await pathOf(blobs, sha256);
+  const tensors = readable(path);
   if (!tensors) return inspectUpdate(await blobs.read(sha256));
-  const file = await open(found.path, "r");
+  const file = await open(path, "r");
   try {
-    for (const tensor of tensors) if (isFloatType(tensor.dtype)) await refuseNonFinite(file, tensor);
+    for (const tensor of tensors) if (isFloatType(tensor.dtype)) await inspectNumbers(file, tensor);
   } finally {
     await file.close();
   }
   return layoutOf(tensors);
 }
 
-/** Undefined: of another format, or damaged; inspectUpdate says which. */
-function readable(path: string): readonly PlacedTensor[] | undefined {
-  try {
-    return openTensorFile(path)?.tensors;
-  } catch (thrown) {
-    if (thrown instanceof InputProblem || thrown instanceof TrainerError) return undefined;
-    throw thrown;
-  }
+/** The same of a blob that was inspected before it counted, or that was made here: its numbers are not looked at again. */
+export async function layoutOfBlob(blobs: BlobFolder, sha256: string): Promise<Layout> {
+  const tensors = readable(await pathOf(blobs, sha256));
+  return tensors ? layoutOf(tensors) : inspectUpdate(await blobs.read(sha256));
 }
 
-async function refuseNonFinite(file: FileHandle, { name, dtype, start, end }: PlacedTensor): Promise<void> {
+async function pathOf(blobs: BlobFolder, sha256: string): Promise<string> {
+  const found = await blobs.find(sha256);
+  if (!found) throw new Error(`the blob ${sha256} is not in the folder any more`);
+  return found.path;
+}
+
+/** Undefined: of another format, or damaged; inspectUpdate says which. */
+const readable = (path: string): readonly PlacedTensor[] | undefined => unlessDamaged(() => openTensorFile(path)?.tensors);
+
+async function inspectNumbers(file: FileHandle, tensor: PlacedTensor): Promise<void> {
+  const { start, end } = tensor;
   const step = new Uint8Array(Math.min(STEP_BYTES, end - start));
   for (let at = start; at < end; ) {
     const wanted = Math.min(step.byteLength, end - at);
-    const bytes = step.subarray(0, wanted);
     for (let done = 0; done < wanted; ) {
-      const { bytesRead } = await file.read(bytes, done, wanted - done, at + done);
+      const { bytesRead } = await file.read(step, done, wanted - done, at + done);
       if (bytesRead === 0) throw new Error("the blob ended too soon");
       done += bytesRead;
     }
-    const { data } = tensorFromBytes({ name, dtype, shape: [wanted / ELEMENT_BYTES[dtype]] }, bytes);
-    if (firstNonFinite(data as Float64Array) >= 0)
-      throw new ParticipantProblem(`NON_FINITE: tensor "${name}" has a NaN or infinity`, { again: false });
+    refuseNonFinite(tensor, step.subarray(0, wanted));
     at += wanted;
   }
 }

@@ -1,6 +1,6 @@
 import { decodeParameters } from "../codec/parameters.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { firstNonFinite, isFloat, type TensorHeader } from "../compute/tensor.ts";
+import { ELEMENT_BYTES, firstNonFinite, isFloat, type TensorHeader, tensorFromBytes } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -14,14 +14,32 @@ export function inspectUpdate(bytes: Uint8Array): Layout {
   try {
     const { tensors } = decodeParameters(bytes);
     for (const tensor of tensors) {
-      const element = isFloat(tensor) ? firstNonFinite(tensor.data) : -1;
-      if (element >= 0) throw new ParticipantProblem(`NON_FINITE: tensor "${tensor.name}" has a NaN or infinity`, { again: false });
+      if (isFloat(tensor) && firstNonFinite(tensor.data) >= 0) throw nonFinite(tensor);
     }
     return layoutOf(tensors);
   } catch (thrown) {
     // Not ours to read, and never unpickled; those who sent it can combine it.
     if (thrown instanceof TrainerError && thrown.kind === "UNSUPPORTED_PARAMETERS") return OPAQUE;
     if (thrown instanceof InputProblem || thrown instanceof TrainerError) throw new ParticipantProblem(thrown.message, { again: false });
+    throw thrown;
+  }
+}
+
+const nonFinite = ({ name }: TensorHeader): ParticipantProblem =>
+  new ParticipantProblem(`NON_FINITE: tensor "${name}" has a NaN or infinity`, { again: false });
+
+/** By some of a float tensor's bytes. */
+export function refuseNonFinite(tensor: TensorHeader, bytes: Uint8Array): void {
+  const { data } = tensorFromBytes({ ...tensor, shape: [bytes.byteLength / ELEMENT_BYTES[tensor.dtype]] }, bytes);
+  if (firstNonFinite(data as Float64Array) >= 0) throw nonFinite(tensor);
+}
+
+/** Undefined for what is damaged, too: inspectUpdate says what is wrong with it. */
+export function unlessDamaged<Found>(find: () => Found): Found | undefined {
+  try {
+    return find();
+  } catch (thrown) {
+    if (thrown instanceof InputProblem || thrown instanceof TrainerError) return undefined;
     throw thrown;
   }
 }

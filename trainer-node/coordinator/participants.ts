@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { gathered } from "../stream/give-back.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
+import { inspectPassing } from "./inspect-passing.ts";
 import type { Layout } from "./inspect-update.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
@@ -174,10 +175,19 @@ export function asJson(value: object): CallBody {
 
 async function keepOctets(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
   const { num_samples: samples, sha256: told } = parseObject(String(answer.headers["x-result"] ?? "{}"));
-  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES));
+  const length = answer.headers["content-length"];
+  const passing = inspectPassing(length === undefined ? undefined : Number(length));
+  const { sha256, bytes } = await blobs.keep(shown(gathered(wholeBody(answer), PIECE_BYTES), passing.add));
   if (typeof told === "string" && told !== sha256)
     throw new ParticipantProblem("its parameters are not those it announced", { again: true });
-  return { blob: sha256, bytes, samples: asNumber(samples) };
+  return { blob: sha256, bytes, samples: asNumber(samples), layout: passing.layout() };
+}
+
+async function* shown(pieces: AsyncIterable<Uint8Array>, look: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    look(piece);
+    yield piece;
+  }
 }
 
 async function keepJson(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
