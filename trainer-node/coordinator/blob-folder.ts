@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -14,6 +14,9 @@ export interface BlobFolder {
   find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
 }
 
+/** Given to the disk while the rest still arrives, so that little is left to wait for at the end. */
+const FLUSH_BYTES = 4 * 1024 * 1024;
+
 /** `durable: false`: a power cut may take what was kept, for whoever begins again from nothing anyhow. */
 export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: string; bytesMax: number; durable?: boolean }): BlobFolder {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -26,18 +29,37 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
     const found = await stat(path).catch(() => undefined);
     return found && { path, bytes: found.size };
   };
+  // One at a time: those who write share a few threads with those who wait for the disk.
+  let isFlushing = false;
+  const flush = async (file: FileHandle): Promise<void> => {
+    isFlushing = true;
+    try {
+      await file.datasync();
+    } finally {
+      isFlushing = false;
+    }
+  };
   const keep: BlobFolder["keep"] = async (chunks) => {
     const partial = join(folder, `.partial-${randomUUID()}`);
     const hash = createHash("sha256");
     const file = await open(partial, "wx", 0o600);
     let bytes = 0;
+    let flushed = 0;
+    let flushing = Promise.resolve();
     try {
       for await (const chunk of chunks) {
         bytes += chunk.byteLength;
         if (bytes > bytesMax) throw new ParticipantProblem(`it sent more than ${bytesMax} bytes`, { again: false });
         hash.update(chunk);
         await file.write(chunk);
+        if (!durable || isFlushing || bytes - flushed < FLUSH_BYTES) continue;
+        // The disk tells of a failure once only: it is thrown by the next who waits.
+        await flushing;
+        flushing = flush(file);
+        flushing.catch(() => {});
+        flushed = bytes;
       }
+      await flushing;
       if (durable) await file.datasync();
       const sha256 = hash.digest("hex");
       await rename(partial, pathOf(sha256));
