@@ -44,7 +44,7 @@ function isWhole({ name, dtype, shape, start, end }: PlacedTensor): boolean {
   return elementCount(shape, name) * ELEMENT_BYTES[dtype] === end - start;
 }
 
-function readInto(file: number, position: number, target: Uint8Array): void {
+export function readInto(file: number, position: number, target: Uint8Array): void {
   for (let done = 0; done < target.byteLength; ) {
     const read = readSync(file, target, done, target.byteLength - done, position + done);
     if (read === 0) throw new Error("the blob ended too soon");

@@ -8,10 +8,30 @@ import { ParticipantProblem } from "./participant-problem.ts";
 export interface BlobFolder {
   readonly folder: string;
   /** Takes bytes in as they arrive, whatever their size; on disk before it resolves. */
-  keep(chunks: AsyncIterable<Uint8Array>): Promise<{ sha256: string; bytes: number }>;
+  keep(chunks: AsyncIterable<Uint8Array>, digest?: Digest): Promise<{ sha256: string; bytes: number }>;
   keepBytes(bytes: Uint8Array): Promise<{ sha256: string; bytes: number }>;
   read(sha256: string): Promise<Buffer>;
   find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
+}
+
+/** Takes the SHA-256 of a file while it is written. */
+export interface Digest {
+  begin(path: string): void;
+  /** The next bytes, which are in the file. */
+  add(bytes: Uint8Array): void;
+  end(): Promise<string>;
+  /** Nobody waits for its end, or it has come. */
+  drop(): void;
+}
+
+export function plainDigest(): Digest {
+  const hash = createHash("sha256");
+  return {
+    begin: () => {},
+    add: (bytes) => void hash.update(bytes),
+    end: async () => hash.digest("hex"),
+    drop: () => {},
+  };
 }
 
 /** Given to the disk while the rest still arrives, so that little is left to wait for at the end. */
@@ -39,19 +59,19 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
       isFlushing = false;
     }
   };
-  const keep: BlobFolder["keep"] = async (chunks) => {
+  const keep: BlobFolder["keep"] = async (chunks, digest = plainDigest()) => {
     const partial = join(folder, `.partial-${randomUUID()}`);
-    const hash = createHash("sha256");
     const file = await open(partial, "wx", 0o600);
     let bytes = 0;
     let flushed = 0;
     let flushing = Promise.resolve();
     try {
+      digest.begin(partial);
       for await (const chunk of chunks) {
         bytes += chunk.byteLength;
         if (bytes > bytesMax) throw new ParticipantProblem(`it sent more than ${bytesMax} bytes`, { again: false });
-        hash.update(chunk);
         await file.write(chunk);
+        digest.add(chunk);
         if (!durable || isFlushing || bytes - flushed < FLUSH_BYTES) continue;
         // The disk tells of a failure once only: it is thrown by the next who waits.
         await flushing;
@@ -60,11 +80,11 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
         flushed = bytes;
       }
       await flushing;
-      if (durable) await file.datasync();
-      const sha256 = hash.digest("hex");
+      const [sha256] = await Promise.all([digest.end(), durable ? file.datasync() : undefined]);
       await rename(partial, pathOf(sha256));
       return { sha256, bytes };
     } finally {
+      digest.drop();
       await file.close();
       await rm(partial, { force: true });
     }

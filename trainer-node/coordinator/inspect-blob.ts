@@ -1,9 +1,10 @@
 import { type FileHandle, open } from "node:fs/promises";
+import { areFinite, unlessDamaged } from "../blobs/passing-tensors.ts";
 import { openTensorFile } from "../blobs/tensor-file.ts";
 import type { PlacedTensor } from "../codec/safetensors.ts";
 import { isFloatType } from "../compute/tensor.ts";
 import type { BlobFolder } from "./blob-folder.ts";
-import { inspectUpdate, type Layout, layoutOf, refuseNonFinite, unlessDamaged } from "./inspect-update.ts";
+import { inspectUpdate, type Layout, layoutOf, nonFinite } from "./inspect-update.ts";
 
 /** Read at a time: many participants answer at once, and none of their updates shall be whole in memory for this. */
 const STEP_BYTES = 2 ** 18;
@@ -47,7 +48,7 @@ async function inspectNumbers(file: FileHandle, tensor: PlacedTensor): Promise<v
       if (bytesRead === 0) throw new Error("the blob ended too soon");
       done += bytesRead;
     }
-    refuseNonFinite(tensor, step.subarray(0, wanted));
+    if (!areFinite(tensor, step.subarray(0, wanted))) throw nonFinite(tensor.name);
     at += wanted;
   }
 }

@@ -1,6 +1,7 @@
+import type { FoundTensors } from "../blobs/passing-tensors.ts";
 import { decodeParameters } from "../codec/parameters.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { ELEMENT_BYTES, firstNonFinite, isFloat, type TensorHeader, tensorFromBytes } from "../compute/tensor.ts";
+import { firstNonFinite, isFloat, type TensorHeader } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -14,7 +15,7 @@ export function inspectUpdate(bytes: Uint8Array): Layout {
   try {
     const { tensors } = decodeParameters(bytes);
     for (const tensor of tensors) {
-      if (isFloat(tensor) && firstNonFinite(tensor.data) >= 0) throw nonFinite(tensor);
+      if (isFloat(tensor) && firstNonFinite(tensor.data) >= 0) throw nonFinite(tensor.name);
     }
     return layoutOf(tensors);
   } catch (thrown) {
@@ -25,23 +26,13 @@ export function inspectUpdate(bytes: Uint8Array): Layout {
   }
 }
 
-const nonFinite = ({ name }: TensorHeader): ParticipantProblem =>
+export const nonFinite = (name: string): ParticipantProblem =>
   new ParticipantProblem(`NON_FINITE: tensor "${name}" has a NaN or infinity`, { again: false });
 
-/** By some of a float tensor's bytes. */
-export function refuseNonFinite(tensor: TensorHeader, bytes: Uint8Array): void {
-  const { data } = tensorFromBytes({ ...tensor, shape: [bytes.byteLength / ELEMENT_BYTES[tensor.dtype]] }, bytes);
-  if (firstNonFinite(data as Float64Array) >= 0) throw nonFinite(tensor);
-}
-
-/** Undefined for what is damaged, too: inspectUpdate says what is wrong with it. */
-export function unlessDamaged<Found>(find: () => Found): Found | undefined {
-  try {
-    return find();
-  } catch (thrown) {
-    if (thrown instanceof InputProblem || thrown instanceof TrainerError) return undefined;
-    throw thrown;
-  }
+/** The same of what was looked at in passing; undefined where the whole has to be read. */
+export function layoutOfFound(found: FoundTensors | undefined): Layout | undefined {
+  if (found?.nonFinite !== undefined) throw nonFinite(found.nonFinite);
+  return found && layoutOf(found.tensors);
 }
 
 export function layoutOf(tensors: readonly TensorHeader[]): Layout {

@@ -17,6 +17,7 @@ import { createParticipants } from "./participants.ts";
 import { replayFederation } from "./replay.ts";
 import { createSecureTools } from "./secure/unmasking.ts";
 import { startSweeping } from "./sweep-blobs.ts";
+import { digestByFollowing } from "./update-digest.ts";
 import { verifyFederation } from "./verify.ts";
 
 const STOP_GRACE_MS = 5000;
@@ -31,7 +32,7 @@ await runMain("tributary coordinator", async () => {
   const nodes = createNodeCalls({ clock, random, idleMs: config.idleMs, allowPrivate: config.allowPrivate });
   const call = withHeartbeat(nodes.call, { clock, idleMs: config.idleMs });
   const work = createJoinedWork({ clock });
-  const participants = eitherWay(createParticipants({ call, blobs }), work.participants);
+  const participants = eitherWay(createParticipants({ call, blobs, digestOf: digestByFollowing(aggregation.follow) }), work.participants);
   const secure = createSecureTools({ call, blobs, logger });
   const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.callsMax };
   const app = createCoordinatorApp({

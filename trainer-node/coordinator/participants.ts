@@ -2,10 +2,10 @@ import { hash } from "node:crypto";
 import { gathered } from "../stream/give-back.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
-import { inspectPassing } from "./inspect-passing.ts";
 import type { Layout } from "./inspect-update.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
+import { type DigestUpdate, digestHere } from "./update-digest.ts";
 
 /** What is asked of a participant; parameters by their hash, "" for none: it begins afresh. */
 export interface ParticipantTask {
@@ -47,7 +47,8 @@ const HEADER_BYTES_MAX = 10_000;
 /** What is written of an update at a time; a socket gives a quarter of it. */
 const PIECE_BYTES = 256 * 1024;
 
-export function createParticipants({ call, blobs }: { call: CallNode; blobs: BlobFolder }): Participants {
+export function createParticipants(options: { call: CallNode; blobs: BlobFolder; digestOf?: DigestUpdate }): Participants {
+  const { call, blobs, digestOf = digestHere } = options;
   const dialects = new Map<string, Dialect>();
   const reach: Participants["reach"] = async (node, signal) => {
     const known = dialects.get(node.url);
@@ -87,7 +88,7 @@ export function createParticipants({ call, blobs }: { call: CallNode; blobs: Blo
           const accept = dialect === "octets" ? "application/octet-stream" : "application/json";
           const answer = await ask(node, { operation: "train", task, dialect, accept }, signal);
           const isOctets = String(answer.headers["content-type"] ?? "").startsWith("application/octet-stream");
-          return isOctets ? keepOctets(blobs, answer) : keepJson(blobs, answer);
+          return isOctets ? keepOctets(blobs, answer, digestOf) : keepJson(blobs, answer);
         },
         signal,
       ),
@@ -173,21 +174,14 @@ export function asJson(value: object): CallBody {
   return { type: "application/json", bytes: content.byteLength, sha256: hash("sha256", content, "hex"), content };
 }
 
-async function keepOctets(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
+async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: DigestUpdate): Promise<TrainedUpdate> {
   const { num_samples: samples, sha256: told } = parseObject(String(answer.headers["x-result"] ?? "{}"));
   const length = answer.headers["content-length"];
-  const passing = inspectPassing(length === undefined ? undefined : Number(length));
-  const { sha256, bytes } = await blobs.keep(shown(gathered(wholeBody(answer), PIECE_BYTES), passing.add));
+  const digest = digestOf(length === undefined ? undefined : Number(length));
+  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), digest);
   if (typeof told === "string" && told !== sha256)
     throw new ParticipantProblem("its parameters are not those it announced", { again: true });
-  return { blob: sha256, bytes, samples: asNumber(samples), layout: passing.layout() };
-}
-
-async function* shown(pieces: AsyncIterable<Uint8Array>, look: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) {
-    look(piece);
-    yield piece;
-  }
+  return { blob: sha256, bytes, samples: asNumber(samples), layout: digest.layout() };
 }
 
 async function keepJson(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {

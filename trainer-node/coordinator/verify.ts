@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
+import { hashFile } from "./hash-file.ts";
 import { proofOf, remakeMasked } from "./secure/combine-masked.ts";
 
 export interface Verification {
@@ -85,7 +85,7 @@ function wholeness(blobs: CoordinatorDeps["blobs"]): IsWhole {
   return async (sha256) => {
     if (whole.has(sha256)) return true;
     const found = await blobs.find(sha256);
-    if (!found || (await hashOf(found.path)) !== sha256) return false;
+    if (!found || (await hashFile(found.path)) !== sha256) return false;
     whole.add(sha256);
     return true;
   };
@@ -113,10 +113,4 @@ export async function allRounds(client: TrainingClient, federationId: string, si
     if (page.rounds.length === 0) return rounds;
     rounds.push(...page.rounds);
   }
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  return hash.digest("hex");
 }

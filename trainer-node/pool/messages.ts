@@ -1,4 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
+import type { FollowedFile } from "../blobs/followed-file.ts";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import type { ProblemDetails } from "../compute/problem.ts";
 import type { ErrorKind } from "../errors.ts";
@@ -43,6 +44,12 @@ export type ComputeTask =
   | { readonly type: "aggregate-blobs"; readonly request: BlobAggregation }
   /** An answer of a model that is served; comes back as JSON. */
   | { readonly type: "serve"; readonly request: ServeRequest };
+
+/** Also for whoever has the folder of blobs: a file is read while it is written; its FileDigest comes back as JSON. */
+export interface FollowTask {
+  readonly type: "follow-file";
+  readonly file: FollowedFile;
+}
 
 /** What comes back. A failure is data, not an exception: error classes do not survive the way between threads. */
 export type ComputeResult =

@@ -4,7 +4,7 @@ import { Piscina } from "piscina";
 import type { Logger } from "../../common/logger.ts";
 import { TrainerError } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
-import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
+import type { ComputeResult, ComputeTask, FollowTask, WorkerData } from "./messages.ts";
 
 /** Threads that compute. One task has one thread; a task that ends its thread ends nobody else's. */
 export interface ComputePool {
@@ -18,6 +18,13 @@ export interface ComputePool {
   load(): { running: number; queued: number };
   close(): Promise<void>;
 }
+
+export interface SharingPool extends ComputePool {
+  /** Work that shares a thread with others' (see `tasksPerThread`): it has no time limit, and ends before it is done only with the pool. */
+  share(task: SharedTask): Promise<ComputeAnswer>;
+}
+
+export type SharedTask = Extract<ComputeTask, { type: "call" | "aggregate-blobs" }> | FollowTask;
 
 export interface ComputeAnswer {
   readonly body: Uint8Array<ArrayBuffer>;
@@ -36,13 +43,15 @@ export interface PoolOptions {
   readonly workerUrl?: URL;
   /** Room for what a thread makes and forgets; V8's own where absent, which is some 48 MB once it has grown. */
   readonly workerYoungMb?: number;
+  /** One where absent. More, for work that mostly waits. */
+  readonly tasksPerThread?: number;
 }
 
 const BUSY_RETRY_SECONDS = 2;
 /** What a registered function has between hearing that its work is wanted no more and the end of its thread. */
 const CANCEL_GRACE_MS = 500;
 
-export function createPool(options: PoolOptions): ComputePool {
+export function createPool(options: PoolOptions): SharingPool {
   const { threads, queueMax, taskTimeoutMs, logger } = options;
   const compileCache = getCompileCacheDir();
   const piscina = new Piscina({
@@ -50,7 +59,7 @@ export function createPool(options: PoolOptions): ComputePool {
     name: "runTask",
     minThreads: threads,
     maxThreads: threads,
-    concurrentTasksPerWorker: 1,
+    concurrentTasksPerWorker: options.tasksPerThread ?? 1,
     // A worker needs no secret of the environment, and gets none. Where code is kept compiled is none, and spares each thread a compiler.
     env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache },
     resourceLimits: {
@@ -85,9 +94,19 @@ export function createPool(options: PoolOptions): ComputePool {
         unwanted.throwIfAborted();
         return unwrap(result);
       } catch (thrown) {
-        throw explain(thrown, timeout, taskTimeoutMs);
+        throw timeout.aborted && !(thrown instanceof TrainerError) ? timedOut(taskTimeoutMs) : explain(thrown);
       } finally {
         cancel.close();
+        inFlight--;
+      }
+    },
+    share: async (task) => {
+      inFlight++;
+      try {
+        return unwrap(await piscina.run(task, { transferList: task.type === "call" ? [task.body.buffer] : [] }));
+      } catch (thrown) {
+        throw explain(thrown);
+      } finally {
         inFlight--;
       }
     },
@@ -106,6 +125,10 @@ function unwrap(result: ComputeResult): ComputeAnswer {
   if (result.type === "done") return { body: result.body, head: result.head };
   if (result.type === "warm") throw new Error("a call was answered as a warm-up");
   throw new TrainerError(result.kind, result.message, { details: result.details, internal: result.internal });
+}
+
+function timedOut(taskTimeoutMs: number): TrainerError {
+  return new TrainerError("TIMEOUT", `The work was not done within ${taskTimeoutMs} ms.`, { details: { timeout_ms: taskTimeoutMs } });
 }
 
 interface Cancel {
@@ -142,10 +165,8 @@ function withGrace(unwanted: AbortSignal): Cancel {
 }
 
 /** What a rejected task means. The worker itself reports failures as data, so what is left is an abort or a thread that ended. */
-function explain(thrown: unknown, timeout: AbortSignal, taskTimeoutMs: number): TrainerError {
+function explain(thrown: unknown): TrainerError {
   if (thrown instanceof TrainerError) return thrown;
-  if (timeout.aborted)
-    return new TrainerError("TIMEOUT", `The work was not done within ${taskTimeoutMs} ms.`, { details: { timeout_ms: taskTimeoutMs } });
   // By its fields: an error that ended a thread is put together again on this side, and is no native one any more.
   const { name, message } = Object(thrown) as { name?: unknown; message?: unknown };
   const shown = typeof message === "string" ? `${name}: ${message}` : "unknown error";
