@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -5,6 +6,7 @@ import { join } from "node:path";
 import { call, newTenant } from "../../test/helpers/api.ts";
 import { federationWhen } from "../../test/helpers/federations.ts";
 import { startSystem } from "../../test/helpers/system.ts";
+import { giveBack } from "../../trainer-node/stream/give-back.ts";
 import { containerOf } from "./training-figures.ts";
 
 /** As `make run` starts the coordinator: code that is compiled already needs no compiler in memory. */
@@ -51,26 +53,37 @@ async function coordinatorRound({ clients, length }: { clients: number; length: 
   }
 }
 
-/** Every path is a participant of its own, whose update differs from the others' in one number. */
+/**
+ * Every path is a participant of its own, whose update differs from the others' in its first number: updates of real participants differ
+ * there, and a coordinator need not read them whole to put them in order. What is sent to it is drained and freed at once, for on one
+ * machine its garbage collector would be part of the figure.
+ */
 async function answerAtOnce(length: number): Promise<{ url: string; close(): void }> {
-  const container = Buffer.from(containerOf(1, length));
+  const bytes = Buffer.from(containerOf(1, length));
+  const begin = bytes.byteLength - length * Float32Array.BYTES_PER_ELEMENT;
+  const container = { bytes, begin };
   const server = createServer((request, response) => void answer(container, request, response)).listen(0, "127.0.0.1");
   await new Promise((listening) => server.once("listening", listening));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => void server.close() };
 }
 
-async function answer(container: Buffer, request: IncomingMessage, response: ServerResponse): Promise<void> {
+interface Container {
+  readonly bytes: Buffer;
+  /** Where its numbers begin. */
+  readonly begin: number;
+}
+
+async function answer({ bytes, begin }: Container, request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method === "GET") return void response.end(JSON.stringify({ formats: ["safetensors"] }));
-  for await (const _chunk of request);
+  await once(request.on("data", giveBack), "end");
   const who = Number(/^\/(\d+)/.exec(request.url ?? "")?.[1] ?? 0);
-  const last = Buffer.alloc(4);
-  last.writeFloatLE(who / 7);
-  const body = [container.subarray(0, -4), last] as const;
+  const first = Buffer.alloc(Float32Array.BYTES_PER_ELEMENT);
+  first.writeFloatLE(who / 7);
   response.setHeader("content-type", "application/octet-stream");
-  response.setHeader("content-length", String(container.byteLength));
+  response.setHeader("content-length", String(bytes.byteLength));
   response.setHeader("x-result", JSON.stringify({ num_samples: who + 1 }));
-  for (const part of body) response.write(part);
-  response.end();
+  for (const part of [bytes.subarray(0, begin), first]) response.write(part);
+  response.end(bytes.subarray(begin + first.byteLength));
 }
 
 /** Of the process alone; what it was at most since it began. */
