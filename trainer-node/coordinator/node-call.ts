@@ -93,7 +93,10 @@ export function createNodeCalls(options: {
   return { call, close: () => agent.destroy() };
 }
 
-/** One piece is fetched ahead, not more: there may be many who are sent something. */
+/**
+ * One piece is fetched ahead, not more: there may be many who are sent something, and of shared pieces two are good at a time. A piece is
+ * more than a socket's buffer, so the next goes out when it is gone.
+ */
 const streamOf = (pieces: AsyncIterable<Uint8Array>): Readable => Readable.from(pieces, { objectMode: false, highWaterMark: 1 });
 
 const PRIVATE = "its address is private, and the operator lets nobody call such ones";

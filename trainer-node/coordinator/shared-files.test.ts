@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function whole(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const read: Uint8Array[] = [];
-  for await (const piece of pieces) read.push(piece);
+  for await (const piece of pieces) read.push(Uint8Array.from(piece));
   return Buffer.concat(read).toString();
 }
 
@@ -27,11 +27,26 @@ test("who goes along is given the same piece, and who is far behind reads for hi
   const [first, second, late] = [files.read(path), files.read(path), files.read(path)];
   const { value: piece } = await first.next();
   expect((await second.next()).value).toBe(piece);
+  const stays = Buffer.from(piece);
   for (let count = 0; count < 50; count++) await first.next();
+  // The second is still at its first piece: nothing else is put there.
+  expect(piece).toEqual(stays);
   const { value: own } = await late.next();
   expect(own).not.toBe(piece);
   expect(own).toEqual(piece);
   await Promise.all([first, second, late].map((reader) => reader.return(undefined)));
+});
+
+test("memory of pieces that all have behind them is used again", async () => {
+  writeFileSync(path, "0123456789abcdef".repeat(100));
+  const files = createSharedFiles({ pieceBytes: 16 });
+  const readers = [files.read(path), files.read(path)];
+  const memories = new Set<unknown>();
+  for (let count = 0; count < 100; count++) {
+    for (const reader of readers) memories.add((await reader.next()).value?.buffer);
+  }
+  expect(memories.size).toBeLessThan(15);
+  await Promise.all(readers.map((reader) => reader.return(undefined)));
 });
 
 test("what nobody reads any more is forgotten: a file of the same name later is read afresh", async () => {

@@ -2,14 +2,23 @@ import { type FileHandle, open } from "node:fs/promises";
 
 /** Files that do not change, in pieces: what goes to many at the same time is read once, and lies in memory once. */
 export interface SharedFiles {
-  /** Pieces are everybody's, to be read only. */
+  /** Pieces are everybody's, to be read only, and good until the one after the next is asked for. */
   read(path: string): AsyncGenerator<Uint8Array>;
+}
+
+interface Piece {
+  readonly memory: Uint8Array;
+  readonly bytes: Promise<Uint8Array>;
+  /** Readers that may still need it. */
+  users: number;
 }
 
 interface SharedFile {
   readers: number;
   /** By where they begin, the oldest first. */
-  readonly pieces: Map<number, Promise<Uint8Array>>;
+  readonly pieces: Map<number, Piece>;
+  /** Memory of pieces that nobody needs any more, for the next ones: left to the garbage collector it would soon be a model or more. */
+  readonly spare: Uint8Array[];
 }
 
 /** About what a socket takes in one go. */
@@ -21,7 +30,7 @@ export function createSharedFiles({ pieceBytes = PIECE_BYTES } = {}): SharedFile
   const files = new Map<string, SharedFile>();
   return {
     async *read(path) {
-      const shared = files.get(path) ?? { readers: 0, pieces: new Map() };
+      const shared = files.get(path) ?? { readers: 0, pieces: new Map(), spare: [] };
       files.set(path, shared);
       shared.readers++;
       try {
@@ -34,35 +43,50 @@ export function createSharedFiles({ pieceBytes = PIECE_BYTES } = {}): SharedFile
   };
 }
 
-async function* piecesOf({ pieces }: SharedFile, path: string, pieceBytes: number): AsyncGenerator<Uint8Array> {
+async function* piecesOf(shared: SharedFile, path: string, pieceBytes: number): AsyncGenerator<Uint8Array> {
   const file = await open(path, "r");
+  // What a reader still has when it leaves is not used again: a socket may be at it.
+  const held: [at: number, piece: Piece][] = [];
   try {
     for (let at = 0; ; at += pieceBytes) {
-      const known = pieces.get(at);
-      const reading = known ?? readPiece(file, at, pieceBytes);
-      if (!known) keepLatest(pieces, at, reading);
-      const piece = await reading;
-      if (piece.byteLength > 0) yield piece;
-      if (piece.byteLength < pieceBytes) return;
+      const piece = shared.pieces.get(at) ?? addPiece(shared, { file, at, pieceBytes });
+      piece.users++;
+      held.push([at, piece]);
+      if (held.length > 2) release(shared, held.shift());
+      const bytes = await piece.bytes;
+      if (bytes.byteLength > 0) yield bytes;
+      if (bytes.byteLength < pieceBytes) return;
     }
   } finally {
     await file.close();
   }
 }
 
-function keepLatest(pieces: SharedFile["pieces"], at: number, reading: Promise<Uint8Array>): void {
-  pieces.set(at, reading);
-  const [oldest] = pieces.keys();
-  if (oldest !== undefined && pieces.size > PIECES_KEPT) pieces.delete(oldest);
+function addPiece({ pieces, spare }: SharedFile, { file, at, pieceBytes }: { file: FileHandle; at: number; pieceBytes: number }): Piece {
+  const memory = spare.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
+  const piece = { memory, bytes: readPiece(file, at, memory), users: 0 };
+  pieces.set(at, piece);
+  const [oldest] = pieces;
+  if (oldest && pieces.size > PIECES_KEPT) {
+    pieces.delete(oldest[0]);
+    if (oldest[1].users === 0) spare.push(oldest[1].memory);
+  }
+  return piece;
+}
+
+function release({ pieces, spare }: SharedFile, held: [at: number, piece: Piece] | undefined): void {
+  if (!held) return;
+  const [at, piece] = held;
+  piece.users--;
+  if (piece.users === 0 && pieces.get(at) !== piece) spare.push(piece.memory);
 }
 
 /** Less than a piece only where the file ends. */
-async function readPiece(file: FileHandle, at: number, pieceBytes: number): Promise<Uint8Array> {
-  const piece = Buffer.allocUnsafeSlow(pieceBytes);
-  for (let done = 0; done < pieceBytes; ) {
-    const { bytesRead } = await file.read(piece, done, pieceBytes - done, at + done);
-    if (bytesRead === 0) return piece.subarray(0, done);
+async function readPiece(file: FileHandle, at: number, memory: Uint8Array): Promise<Uint8Array> {
+  for (let done = 0; done < memory.byteLength; ) {
+    const { bytesRead } = await file.read(memory, done, memory.byteLength - done, at + done);
+    if (bytesRead === 0) return memory.subarray(0, done);
     done += bytesRead;
   }
-  return piece;
+  return memory;
 }
