@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { COORDINATOR_ENV } from "../../common/node-flags.ts";
 import { call, newTenant } from "../../test/helpers/api.ts";
 import { federationWhen } from "../../test/helpers/federations.ts";
 import { startSystem } from "../../test/helpers/system.ts";
@@ -24,7 +25,7 @@ interface RoundFigures {
 async function coordinatorRound({ clients, length }: { clients: number; length: number }): Promise<RoundFigures> {
   const system = await startSystem({
     coordinator: true,
-    env: { LOG_LEVEL: "warn", COORDINATOR_POLL_MS: "50", NODE_COMPILE_CACHE: compiled, NODE_OPTIONS: "--max-semi-space-size=1" },
+    env: { LOG_LEVEL: "warn", COORDINATOR_POLL_MS: "50", NODE_COMPILE_CACHE: compiled, ...COORDINATOR_ENV },
   });
   const crowd = await answerAtOnce(length);
   try {
