@@ -56,10 +56,12 @@ export function trainingNodeHandlers(
     async getNode({ id, withToken }, context) {
       const actor = await requireTrainingActor(deps, context);
       const shared = sharedNode(deps.config, id);
-      if (shared) return { node: { ...nodeMessage(shared), token: withToken ? deps.config.serving.token : undefined } };
+      const callerOrganizationId = actor.organizationId;
+      if (shared)
+        return { node: { ...nodeMessage(shared), token: withToken ? deps.config.serving.token : undefined }, callerOrganizationId };
       const found = await deps.store.get("trainerNodes", id);
       const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
-      return { node: nodeMessage(node, withToken ? deps.secrets : undefined) };
+      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), callerOrganizationId };
     },
 
     async deleteNode({ id }, context) {

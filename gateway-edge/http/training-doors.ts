@@ -20,12 +20,18 @@ const OURS = [
   "x-forwarded-for",
   "x-forwarded-host",
   "x-forwarded-proto",
+  "x-forwarded-prefix",
+  "x-gw-tenant",
 ];
 
 interface Door {
   readonly url: URL;
   readonly token: string | undefined;
   readonly rest: string;
+  /** The node's address at this edge, so that what it says of its own paths can be followed. */
+  readonly prefix: string;
+  /** Whose call it is, for a node that several share: it keeps them apart. */
+  readonly tenant: string | undefined;
 }
 
 /** `/training/nodes/{id}/...`: a team's trainer node behind the edge, as it is. */
@@ -48,7 +54,9 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
       },
       onSend: (sent, request) => {
         for (const name of OURS) sent.removeHeader(name);
-        const { token } = doorOf(request);
+        const { token, prefix, tenant } = doorOf(request);
+        sent.setHeader("x-forwarded-prefix", prefix);
+        if (tenant !== undefined) sent.setHeader("x-gw-tenant", tenant);
         if (token !== undefined) sent.setHeader("authorization", `Bearer ${token}`);
       },
     });
@@ -59,12 +67,13 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
   const router = Router({ caseSensitive: true });
   router.all("/training/nodes/:id/*path", async (request, response) => {
     const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response, userOrKeyToken(request)) };
-    const { node } = await control.training.getNode({ id: request.params.id, withToken: true }, options);
+    const { node, callerOrganizationId } = await control.training.getNode({ id: request.params.id, withToken: true }, options);
     if (!node) throw new AppError("NOT_FOUND", "There is no such node.");
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));
     const url = new URL(node.url);
-    doors.set(request, { url, token: node.token, rest });
     const isOwn = node.teamId === "";
+    const prefix = `/training/nodes/${node.id}`;
+    doors.set(request, { url, token: node.token, rest, prefix, tenant: isOwn ? callerOrganizationId : undefined });
     try {
       if (!isOwn) judgeLiteral(url, judge);
       await (isOwn ? own : checked)[url.protocol === "https:" ? "https:" : "http:"](request, response);

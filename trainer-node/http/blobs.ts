@@ -3,6 +3,7 @@ import { createBlobStore } from "../blobs/blob-store.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 import { onlyMethods } from "./methods.ts";
+import { tenantOf } from "./tenant.ts";
 
 const PATH = "/v1/blobs/:sha256";
 
@@ -32,6 +33,8 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
     response.sendFile(found.path, { headers, etag: false, dotfiles: "allow", lastModified: false });
   });
   router.delete(PATH, async (request, response) => {
+    // The same bytes are one blob, whoever sent them, and somebody's model may be served from it.
+    if (tenantOf(request) !== "") throw new TrainerError("FORBIDDEN", "This node is shared: what it holds is its operator's to delete.");
     await store.remove(digestOf(request));
     response.status(204).end();
   });

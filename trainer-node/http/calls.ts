@@ -7,10 +7,11 @@ import type { ByteReservation } from "../pool/byte-budget.ts";
 import { OPERATION_NAMES, type Operation } from "../pool/messages.ts";
 import type { ComputeAnswer } from "../pool/pool.ts";
 import { answerTypeOf, bodyTypeOf, CONTENT_TYPES } from "./body-types.ts";
-import { answerKnownJob, type IdempotentCall, idempotentCall } from "./idempotent-call.ts";
+import { answerJobView, answerKnownJob, type IdempotentCall, idempotentCall } from "./idempotent-call.ts";
 import { onlyMethods } from "./methods.ts";
 import { type ReadBody, readBody } from "./read-body.ts";
 import { type SignedCall, signedCall } from "./signed-call.ts";
+import { ofTenant, tenantOf } from "./tenant.ts";
 
 const DRAINING_RETRY_SECONDS = 10;
 export const BODY_IDLE_MS = 60_000;
@@ -42,7 +43,7 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
         onChunk: bothOf(keyed?.hash, signed?.hash),
       });
       if (keyed?.earlier) {
-        await answerAgain(response, body, { ...keyed, earlier: keyed.earlier, signed }, deps);
+        await answerAgain(request, response, body, { ...keyed, earlier: keyed.earlier, signed }, deps);
       } else if (wantsJob(request) && deps.jobs) {
         // A job is begun before its body is known to be the signed one.
         if (signed) throw new TrainerError("VALIDATION_ERROR", "A node with TRAINER_SECRET does no asynchronous jobs.");
@@ -79,6 +80,7 @@ function bothOf(first: OnChunk, second: OnChunk): OnChunk {
 
 /** The answer this key had before, once the body is known to be the same; nothing is worked on. */
 async function answerAgain(
+  request: Request,
   response: Response,
   body: ReadBody,
   { earlier, signed }: { earlier: NonNullable<IdempotentCall["earlier"]>; signed: SignedCall | undefined },
@@ -88,7 +90,7 @@ async function answerAgain(
   signed?.requireSameBody();
   const result = earlier();
   response.setHeader("Idempotent-Replayed", "true");
-  if (result.type === "job") answerKnownJob(response, result.id, deps);
+  if (result.type === "job") answerKnownJob(request, response, { id: result.id, jobs: deps.jobs });
   else sendAnswer(response, result.answer, result.answerType, deps);
 }
 
@@ -121,7 +123,7 @@ function taskOf(request: Request, { operation, body, answerType }: CallInput, { 
     answerType,
     config,
     seed: random.bytes(4).readUInt32LE(),
-    closedRounds: rounds.list(),
+    closedRounds: ofTenant(request, rounds.list()),
     noiseKey: random.bytes(32),
   } as const;
 }
@@ -152,13 +154,11 @@ async function answerJob(
   input: CallInput & { reservation: ByteReservation },
   deps: TrainerDeps,
 ): Promise<string> {
-  const job = startJob(
-    { task: taskOf(request, input, deps), answerType: input.answerType, release: () => input.reservation.release() },
-    deps,
-  );
-  deps.metrics.countBytes("in", await input.body.sendRest(job.settled));
-  response.status(202).setHeader("Location", `/v1/jobs/${job.id}`).setHeader("Preference-Applied", "respond-async");
-  response.json(job.view());
+  const task = taskOf(request, input, deps);
+  const release = () => input.reservation.release();
+  const { job, settled } = startJob({ task, answerType: input.answerType, owner: tenantOf(request), release }, deps);
+  deps.metrics.countBytes("in", await input.body.sendRest(settled));
+  answerJobView(request, response, job);
   return job.id;
 }
 

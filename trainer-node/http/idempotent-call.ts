@@ -3,8 +3,9 @@ import type { Request, Response } from "express";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 import type { KeptResult } from "../idempotency/kept-answers.ts";
-import { describeJob } from "../jobs/job-store.ts";
+import { describeJob, type Job } from "../jobs/job-store.ts";
 import type { Operation } from "../pool/messages.ts";
+import { asCalled, withinTenant } from "./tenant.ts";
 
 const KEY_CHARACTERS_MAX = 255;
 /** Headers that have a part in what the answer is. */
@@ -26,12 +27,13 @@ export function idempotentCall(
   operation: Operation,
   { keptAnswers }: Pick<TrainerDeps, "keptAnswers">,
 ): IdempotentCall | undefined {
-  const key = request.get("idempotency-key");
-  if (key === undefined) return undefined;
-  if (key === "" || key.length > KEY_CHARACTERS_MAX)
+  const sent = request.get("idempotency-key");
+  if (sent === undefined) return undefined;
+  if (sent === "" || sent.length > KEY_CHARACTERS_MAX)
     throw new TrainerError("VALIDATION_ERROR", `Idempotency-Key must have 1 to ${KEY_CHARACTERS_MAX} characters.`, {
       details: { field: "Idempotency-Key" },
     });
+  const key = withinTenant(request, sent);
   const hash = createHash("sha256");
   hash.update(JSON.stringify([operation, request.query["async"], ...TELLING_HEADERS.map((name) => request.get(name) ?? null)]));
   const found = keptAnswers.take(key);
@@ -51,9 +53,15 @@ function sameOrRefused(found: { fingerprint: string; result: KeptResult }, finge
 }
 
 /** A job asked for again: where it is by now. */
-export function answerKnownJob(response: Response, id: string, { jobs }: Pick<TrainerDeps, "jobs">): void {
+export function answerKnownJob(request: Request, response: Response, { id, jobs }: { id: string } & Pick<TrainerDeps, "jobs">): void {
   const job = jobs?.find(id);
   if (!job) throw new TrainerError("JOB_NOT_FOUND", `The job ${id} of this Idempotency-Key is forgotten by now; use another key.`);
-  response.status(202).setHeader("Location", `/v1/jobs/${id}`).setHeader("Preference-Applied", "respond-async");
-  response.json(describeJob(job));
+  answerJobView(request, response, job);
+}
+
+/** 202: the work is taken, and where its end is to be found. */
+export function answerJobView(request: Request, response: Response, job: Job): void {
+  const path = asCalled(request, `/v1/jobs/${job.id}`);
+  response.status(202).setHeader("Location", path).setHeader("Preference-Applied", "respond-async");
+  response.json(describeJob(job, path));
 }

@@ -4,6 +4,7 @@ import { TrainerError } from "../errors.ts";
 import { describeJob, type Job, type JobStore } from "../jobs/job-store.ts";
 import { sendAnswer } from "./calls.ts";
 import { onlyMethods } from "./methods.ts";
+import { asCalled, tenantOf } from "./tenant.ts";
 
 const HEARTBEAT_MS = 15_000;
 
@@ -13,14 +14,14 @@ export function jobRoutes(deps: TrainerDeps): Router {
   const { jobs } = deps;
   if (!jobs) return router;
   router.get("/v1/jobs/:id", (request, response) => {
-    response.json(describeJob(findJob(jobs, request)));
+    response.json(viewOf(findJob(jobs, request), request));
   });
   router.delete("/v1/jobs/:id", (request, response) => {
     const job = findJob(jobs, request);
     // First the state, then the signal: the failure that the abort causes must not be taken for the job's own.
     jobs.update(job, { state: { status: "cancelled" } });
     job.cancel.abort();
-    response.json(describeJob(job));
+    response.json(viewOf(job, request));
   });
   router.get("/v1/jobs/:id/result", (request, response) => {
     const job = findJob(jobs, request);
@@ -35,7 +36,7 @@ export function jobRoutes(deps: TrainerDeps): Router {
     }
     throw new TrainerError("NOT_READY", `The job is ${state.status}; it has no result.`, { details: { status: state.status } });
   });
-  router.get("/v1/jobs/:id/events", (request, response) => streamEvents(findJob(jobs, request), response));
+  router.get("/v1/jobs/:id/events", (request, response) => streamEvents(findJob(jobs, request), request, response));
   router.all("/v1/jobs/:id", onlyMethods("GET", "DELETE"));
   router.all(["/v1/jobs/:id/result", "/v1/jobs/:id/events"], onlyMethods("GET"));
   return router;
@@ -44,12 +45,19 @@ export function jobRoutes(deps: TrainerDeps): Router {
 function findJob(jobs: JobStore, request: Request): Job {
   const id = String(request.params["id"]);
   const job = jobs.find(id);
-  if (!job) throw new TrainerError("JOB_NOT_FOUND", `There is no job ${id.slice(0, 100)}; jobs are forgotten some time after they end.`);
+  const tenant = tenantOf(request);
+  // Another's job is as none.
+  if (!job || (tenant !== "" && job.owner !== tenant))
+    throw new TrainerError("JOB_NOT_FOUND", `There is no job ${id.slice(0, 100)}; jobs are forgotten some time after they end.`);
   return job;
 }
 
+function viewOf(job: Job, request: Request): object {
+  return describeJob(job, asCalled(request, `/v1/jobs/${job.id}`));
+}
+
 /** The job's view at once and after every change, until it has ended. */
-function streamEvents(job: Job, response: Response): void {
+function streamEvents(job: Job, request: Request, response: Response): void {
   response.status(200).setHeader("Cache-Control", "no-store").type("text/event-stream");
   const heartbeat = setInterval(() => response.write(": still here\n\n"), HEARTBEAT_MS);
   const stop = (): void => {
@@ -59,7 +67,7 @@ function streamEvents(job: Job, response: Response): void {
   function tell(): void {
     const { status } = job.state;
     const ended = status !== "queued" && status !== "running";
-    response.write(`event: ${ended ? "end" : "progress"}\ndata: ${JSON.stringify(describeJob(job))}\n\n`);
+    response.write(`event: ${ended ? "end" : "progress"}\ndata: ${JSON.stringify(viewOf(job, request))}\n\n`);
     if (!ended) return;
     stop();
     response.end();

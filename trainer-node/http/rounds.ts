@@ -2,6 +2,7 @@ import { type Request, Router } from "express";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 import { onlyMethods } from "./methods.ts";
+import { withinTenant } from "./tenant.ts";
 
 const ID_CHARACTERS_MAX = 256;
 
@@ -11,12 +12,12 @@ export function roundRoutes({ rounds }: Pick<TrainerDeps, "rounds">): Router {
   const path = "/v1/rounds/:id/close";
   router.post(path, (request, response) => {
     const id = roundOf(request);
-    rounds.close(id);
+    rounds.close(withinTenant(request, id));
     response.json({ round_id: id, status: "closed" });
   });
   router.delete(path, (request, response) => {
     const id = roundOf(request);
-    rounds.open(id);
+    rounds.open(withinTenant(request, id));
     response.json({ round_id: id, status: "open" });
   });
   router.all(path, onlyMethods("POST", "DELETE"));

@@ -13,6 +13,8 @@ export type JobState =
 
 export interface Job {
   readonly id: string;
+  /** The tenant that asked for it; empty where nobody was named. */
+  readonly owner: string;
   readonly operation: Operation;
   readonly createdAt: string;
   readonly cancel: AbortController;
@@ -24,7 +26,7 @@ export interface Job {
 
 export interface JobStore {
   /** Undefined when as many jobs as may be are still at work. */
-  create(operation: Operation): Job | undefined;
+  create(operation: Operation, owner: string): Job | undefined;
   find(id: string): Job | undefined;
   update(job: Job, change: { state?: JobState; progress?: object }): void;
   remove(job: Job): void;
@@ -57,7 +59,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
     }
   };
   return {
-    create: (operation) => {
+    create: (operation, owner) => {
       forgetOld();
       if (jobs.size >= limits.jobsMax) {
         const [oldest] = finished();
@@ -66,6 +68,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
       }
       const job: Job = {
         id: newId("job", { clock, random }),
+        owner,
         operation,
         createdAt: new Date(clock.now()).toISOString(),
         cancel: new AbortController(),
@@ -100,8 +103,8 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
   };
 }
 
-/** A job as its owner sees it. */
-export function describeJob(job: Job): object {
+/** A job as its owner sees it; `path` is where he finds it. */
+export function describeJob(job: Job, path: string): object {
   const { id, operation, createdAt, state, progress } = job;
   return {
     id,
@@ -109,7 +112,7 @@ export function describeJob(job: Job): object {
     status: state.status,
     created_at: createdAt,
     ...(progress && { progress }),
-    ...(state.status === "succeeded" && { result_url: `/v1/jobs/${id}/result`, result_bytes: state.answer.body.byteLength }),
+    ...(state.status === "succeeded" && { result_url: `${path}/result`, result_bytes: state.answer.body.byteLength }),
     ...(state.status === "failed" && { error: state.error }),
   };
 }

@@ -3,21 +3,21 @@ import type { TrainerDeps } from "../deps.ts";
 import { asTrainerError, TrainerError } from "../errors.ts";
 import type { BodyType } from "../operations/call-body.ts";
 import type { ComputeTask } from "../pool/messages.ts";
-import { describeJob } from "./job-store.ts";
 
 const BUSY_RETRY_SECONDS = 5;
 
 interface JobInput {
   readonly task: Extract<ComputeTask, { type: "call" }>;
   readonly answerType: BodyType;
+  readonly owner: string;
   /** Gives back what the body holds of the budget. */
   readonly release: () => void;
 }
 
 /** Starts the work of a call that nobody waits for; what becomes of it is in the job store. */
-export function startJob({ task, answerType, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger">) {
+export function startJob({ task, answerType, owner, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger">) {
   const { pool, jobs, logger } = deps;
-  const job = jobs?.create(task.operation);
+  const job = jobs?.create(task.operation, owner);
   if (!jobs || !job) {
     release();
     throw new TrainerError("BUSY", "The node has as many jobs as it may; try again later.", { retryAfterSeconds: BUSY_RETRY_SECONDS });
@@ -43,5 +43,5 @@ export function startJob({ task, answerType, release }: JobInput, deps: Pick<Tra
       heard.close();
       release();
     });
-  return { id: job.id, settled: settled.signal, view: () => describeJob(job) };
+  return { job, settled: settled.signal };
 }

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { type Node, startNode } from "../node-harness.ts";
+
+let node: Node;
+beforeAll(async () => {
+  node = await startNode({ threads: 2 });
+});
+afterAll(() => node.stop());
+
+const ROWS = [
+  { a: 0, label: 0 },
+  { a: 1, label: 1 },
+];
+const ANN = { "x-gw-tenant": "org_ann" };
+const BOB = { "x-gw-tenant": "org_bob" };
+
+async function ask(method: string, path: string, { body, headers = {} }: { body?: object; headers?: Record<string, string> } = {}) {
+  const response = await fetch(node.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+}
+
+test("an Idempotency-Key is its tenant's: another's call under it is a call of its own", async () => {
+  const key = { "idempotency-key": "1" };
+  const first = await ask("POST", "/train", { body: { dataset: ROWS }, headers: { ...ANN, ...key } });
+  const others = await ask("POST", "/train", { body: { dataset: [...ROWS, ...ROWS] }, headers: { ...BOB, ...key } });
+  expect([first.status, others.status]).toEqual([200, 200]);
+  const same = await ask("POST", "/train", { body: { dataset: ROWS }, headers: { ...ANN, ...key } });
+  expect(same.headers.get("idempotent-replayed")).toBe("true");
+  expect(same.body).toEqual(first.body);
+  expect((await ask("POST", "/train", { body: { dataset: ROWS }, headers: key })).headers.get("idempotent-replayed")).toBeNull();
+});
+
+test("a round that one tenant closed is open to others, and they cannot open it again", async () => {
+  expect((await ask("POST", "/v1/rounds/7/close", { headers: ANN })).body).toEqual({ round_id: "7", status: "closed" });
+  expect((await ask("DELETE", "/v1/rounds/7/close", { headers: BOB })).status).toBe(200);
+  const inRound = async (headers: Record<string, string>) =>
+    (await ask("POST", "/train", { body: { dataset: ROWS, round_id: "7" }, headers })).status;
+  expect([await inRound(ANN), await inRound(BOB), await inRound({})]).toEqual([409, 200, 200]);
+});
+
+test("a job is nobody else's to see, follow, take or end; who runs the node sees all", async () => {
+  const made = await ask("POST", "/train", { body: { dataset: ROWS }, headers: { ...ANN, prefer: "respond-async" } });
+  const path = made.headers.get("location") ?? "";
+  for (const [method, rest] of [
+    ["GET", ""],
+    ["DELETE", ""],
+    ["GET", "/result"],
+    ["GET", "/events"],
+  ] as const) {
+    expect(await ask(method, path + rest, { headers: BOB })).toMatchObject({ status: 404, body: { code: "JOB_NOT_FOUND" } });
+  }
+  expect((await ask("GET", path, { headers: ANN })).status).toBe(200);
+  expect((await ask("GET", path)).status).toBe(200);
+});
+
+test("a tenant of a shared node deletes no blob of it", async () => {
+  const bytes = "somebody's parameters";
+  const path = `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`;
+  await fetch(node.url + path, { method: "PUT", body: bytes });
+  expect(await ask("DELETE", path, { headers: BOB })).toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
+  expect((await fetch(node.url + path)).status).toBe(200);
+  expect((await ask("DELETE", path)).status).toBe(204);
+});
+
+test("paths that the node tells can be followed through the gateway in front of it", async () => {
+  const through = { "x-forwarded-prefix": "/training/nodes/node_1", prefer: "respond-async" };
+  const made = await ask("POST", "/train", { body: { dataset: ROWS }, headers: through });
+  expect(made.headers.get("location")).toBe(`/training/nodes/node_1/v1/jobs/${made.body.id}`);
+  await (await fetch(`${node.url}/v1/jobs/${made.body.id}/events`)).text();
+  const done = await ask("GET", `/v1/jobs/${made.body.id}`, { headers: through });
+  expect(done.body).toMatchObject({ status: "succeeded", result_url: `/training/nodes/node_1/v1/jobs/${made.body.id}/result` });
+  expect((await ask("GET", `/v1/jobs/${made.body.id}`)).body.result_url).toBe(`/v1/jobs/${made.body.id}/result`);
+  const elsewhere = await ask("POST", "/train", {
+    body: { dataset: ROWS },
+    headers: { ...through, "x-forwarded-prefix": "//evil.example" },
+  });
+  expect(elsewhere.headers.get("location")).toBe(`/v1/jobs/${elsewhere.body.id}`);
+});
