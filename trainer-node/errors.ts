@@ -20,6 +20,7 @@ const ANSWERS = {
   NOT_READY: { status: 409 },
   PAYLOAD_TOO_LARGE: { status: 413 },
   UNSUPPORTED_PARAMETERS: { status: 415 },
+  RANGE_NOT_SATISFIABLE: { status: 416 },
   VALIDATION_ERROR: { status: 422 },
   INVALID_BASE64: { status: 422 },
   SHAPE_MISMATCH: { status: 422 },

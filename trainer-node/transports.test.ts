@@ -305,6 +305,14 @@ describe("blobs", () => {
     const url = `${node.url}/v1/blobs/${digestOf(one)}`;
     const range = await fetch(url, { headers: { range: "bytes=0-3" } });
     expect([range.status, Buffer.from(await range.arrayBuffer()).equals(Buffer.from(one).subarray(0, 4))]).toEqual([206, true]);
+    const beyond = await fetch(url, { headers: { range: "bytes=999999-" } });
+    expect([beyond.status, beyond.headers.get("content-range"), beyond.headers.get("etag"), beyond.headers.get("cache-control")]).toEqual([
+      416,
+      `bytes */${one.byteLength}`,
+      null,
+      null,
+    ]);
+    expect(await beyond.json()).toMatchObject({ code: "RANGE_NOT_SATISFIABLE", details: { size_bytes: one.byteLength } });
     // By hand: fetch would forbid any cache on the way.
     const unchanged = new Promise((resolve, reject) => {
       const call = httpRequest(url, { headers: { "if-none-match": `"${digestOf(one)}"` } }, (response) =>
@@ -316,6 +324,9 @@ describe("blobs", () => {
     const refs = { parameters_refs: [`sha256:${digestOf(one)}`, `sha256:${digestOf(two)}`] };
     const merged = await json("/aggregate", refs);
     expect(valuesOf(Buffer.from(merged.body.parameters, "base64"))).toEqual([2]);
+    const bare = await json("/aggregate", { parameters_refs: [digestOf(one).toUpperCase(), digestOf(two)] });
+    expect(bare.body).toMatchObject({ sha256: merged.body.sha256 });
+    expect(await json("/aggregate", { parameters_refs: [digestOf(one).slice(1)] })).toMatchObject({ status: 422 });
     expect((await fetch(url, { method: "DELETE" })).status).toBe(204);
     expect((await fetch(url)).status).toBe(404);
     expect(await json("/aggregate", refs)).toMatchObject({ status: 404, body: { code: "BLOB_NOT_FOUND" } });

@@ -1,4 +1,4 @@
-import { type Request, Router } from "express";
+import { type Request, type Response, Router } from "express";
 import { createBlobStore } from "../blobs/blob-store.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
@@ -25,12 +25,16 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
     }
   });
   // GET answers HEAD too; ranges and conditions are the file sender's.
-  router.get(PATH, async (request, response) => {
+  router.get(PATH, async (request, response, next) => {
     const digest = digestOf(request);
     const found = await store.find(digest);
     if (!found) throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${digest} here.`);
     const headers = { ETag: `"${digest}"`, "Content-Type": "application/octet-stream", "Cache-Control": "private, immutable" };
-    response.sendFile(found.path, { headers, etag: false, dotfiles: "allow", lastModified: false });
+    response.sendFile(found.path, { headers, etag: false, dotfiles: "allow", lastModified: false }, (error?: Error) => {
+      if (!error || response.headersSent || response.destroyed) return;
+      for (const name of Object.keys(headers)) response.removeHeader(name);
+      next((error as { status?: number }).status === 416 ? outOfRange(response, found.bytes) : error);
+    });
   });
   router.delete(PATH, async (request, response) => {
     // The same bytes are one blob, whoever sent them, and somebody's model may be served from it.
@@ -40,6 +44,13 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
   });
   router.all(PATH, onlyMethods("GET", "HEAD", "PUT", "DELETE"));
   return router;
+}
+
+function outOfRange(response: Response, bytes: number): TrainerError {
+  response.setHeader("Content-Range", `bytes */${bytes}`);
+  return new TrainerError("RANGE_NOT_SATISFIABLE", `The blob has ${bytes} bytes; none of them is in the range asked for.`, {
+    details: { size_bytes: bytes },
+  });
 }
 
 function digestOf(request: Request): string {

@@ -13,7 +13,11 @@ const entry = z.custom<ClientEntry>((value) => value instanceof ClientEntry, "mu
 const seed = z.int().min(0).max(SEED_MAX);
 const format = z.enum(FORMATS, `must be one of: ${FORMATS.join(", ")}`);
 export const digest = z.string().regex(/^[0-9a-fA-F]{64}$/, "must be a sha-256 in hex");
-export const reference = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hex digits");
+/** A blob by its name: the digest as `PUT /v1/blobs/{sha256}` has it, or the `ref` that it answers. */
+export const reference = z
+  .string()
+  .regex(/^(?:sha256:)?[0-9a-fA-F]{64}$/, "must be the sha-256 of a blob: 64 hex digits, or sha256: and those")
+  .transform((text) => `sha256:${text.slice(-64).toLowerCase()}`);
 export const roundId = z.union([z.string(), z.number()]).nullish();
 
 const settings = z.object({
