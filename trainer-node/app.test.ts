@@ -264,6 +264,11 @@ describe("requests that are refused", () => {
     expect(mixed.body).toMatchObject({ code: "DTYPE_MISMATCH", details: { client: 1, tensor: "w" } });
     expect((await send("/aggregate", { parameters_list: [MODEL], strategy: { name: "vote" } })).body.error).toContain("mean");
     expect((await send("/train", { dataset: ROWS, config: { task: "oracle" } })).body.error).toContain("softmax");
+    for (const field of ["base", "state"]) {
+      const list = { parameters_list: [MODEL], strategy: { name: "fedadam" }, base: MODEL };
+      const unreadable = await send("/aggregate", { ...list, [field]: "anVuaw==" });
+      expect(unreadable).toMatchObject({ status: 415, body: { error: expect.stringMatching(`^${field}: `), details: { field } } });
+    }
   });
 });
 

@@ -3,6 +3,7 @@ import { findAggregator } from "../compute/aggregators/registry.ts";
 import { runAggregator } from "../compute/aggregators/run-aggregator.ts";
 import { InputProblem } from "../compute/problem.ts";
 import type { Tensor } from "../compute/tensor.ts";
+import { TrainerError } from "../errors.ts";
 import { clientOrder } from "../records/client-order.ts";
 import { type OperationAnswer, sha256 } from "./answer.ts";
 import type { ClientEntry } from "./client-intake.ts";
@@ -122,7 +123,7 @@ function readContainer(bytes: Uint8Array | undefined, field: string): readonly T
   try {
     return decodeParameters(bytes).tensors;
   } catch (thrown) {
-    if (thrown instanceof InputProblem) throw new InputProblem(thrown.kind, `${field}: ${thrown.message}`, { ...thrown.details, field });
-    throw thrown;
+    if (!(thrown instanceof InputProblem || thrown instanceof TrainerError)) throw thrown;
+    throw new TrainerError(thrown.kind, `${field}: ${thrown.message}`, { details: { ...thrown.details, field }, cause: thrown });
   }
 }
