@@ -6,6 +6,12 @@ export function teamBlocked({ teamName, reason }: { teamName?: string; reason?: 
   return new AppError("TEAM_BLOCKED", `${team} is blocked${reason === undefined ? WAYS_OUT.unknown : WAYS_OUT[reason]}`);
 }
 
+/** The same for the caller whose team it is. */
+export function callerBlocked({ teamName, blockedReason }: { teamName: string; blockedReason?: string | undefined }): AppError {
+  const isKnown = blockedReason === "quota" || blockedReason === "admin";
+  return teamBlocked(isKnown ? { teamName, reason: blockedReason } : { teamName });
+}
+
 const WAYS_OUT = {
   quota: ": the organization's balance is below zero. Buy credits to go on.",
   admin: " by an administrator. Ask one to unblock it.",

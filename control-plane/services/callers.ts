@@ -41,7 +41,7 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
     teamName: team.name,
     organizationId: admin.organizationId,
     userId: BigInt(admin.id),
-    status: teamState(team).status === "blocked" ? "team_blocked" : "active",
+    ...standingOf(team),
     models: undefined,
     expiresAt: undefined,
     isAdmin: true,
@@ -49,6 +49,11 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
     isLimited: await isLimited(deps.store, { team, userId: admin.id }),
     guardrails: [...(team.guardrails ?? [])],
   };
+}
+
+function standingOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
+  const state = teamState(team);
+  return state.status === "blocked" ? { status: "team_blocked", blockedReason: state.reason } : { status: "active" };
 }
 
 async function callerOfKey(deps: ControlDeps, key: ApiKey, until: number | undefined): Promise<Caller | undefined> {
@@ -73,7 +78,7 @@ async function callerMessage(
     teamName: team.name,
     organizationId: team.organizationId,
     userId: BigInt(key.createdBy),
-    status: teamState(team).status === "blocked" ? "team_blocked" : "active",
+    ...standingOf(team),
     models: key.models && { names: [...key.models] },
     teamModels: team.models && { names: [...team.models] },
     expiresAt: optionalDate(until),

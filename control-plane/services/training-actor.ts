@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { CallContext } from "../../common/grpc/server.ts";
-import { teamBlocked } from "../../common/team-blocked.ts";
+import { callerBlocked } from "../../common/team-blocked.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { manages } from "../domain/permissions.ts";
 import type { Role, Team } from "../domain/records.ts";
@@ -28,7 +28,7 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
   const sha256 = KEY.exec(context.metadata["authorization"] ?? "")?.[1];
   const caller = sha256 === undefined ? undefined : await callerOfHash(deps, deps.secrets.keyHash(Buffer.from(sha256, "hex")));
   if (caller) {
-    if (caller.status === "team_blocked") throw teamBlocked(caller);
+    if (caller.status === "team_blocked") throw callerBlocked(caller);
     const teamId = caller.teamId;
     return {
       person: await makerOf(deps, caller),

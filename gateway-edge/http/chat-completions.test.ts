@@ -143,6 +143,7 @@ test("refusals have their status, type, code and ids", async () => {
   const { edge, auth } = await open(control);
   const narrow = { "x-api-key": control.addKey({ models: { names: ["echo", "un*"] } }).secret };
   const blocked = { "x-gw-api-key": control.addKey({ status: "team_blocked" }).secret };
+  const blockedBy = (blockedReason: string) => ({ "x-gw-api-key": control.addKey({ status: "team_blocked", blockedReason }).secret });
   const rows: [unknown, Record<string, string>, number, object][] = [
     [chat("x", { model: "nothing" }), auth, 404, { type: "not_found_error", code: "model_not_found", param: "model" }],
     [chat("x", { model: "unpriced" }), auth, 404, { type: "not_found_error", code: "model_not_found", param: "model" }],
@@ -150,6 +151,8 @@ test("refusals have their status, type, code and ids", async () => {
     [chat("x", { model: "other" }), narrow, 403, { type: "permission_denied_error", code: "model_not_allowed", param: "model" }],
     [chat("x", { fallbacks: ["other"] }), narrow, 403, { type: "permission_denied_error", code: "model_not_allowed", param: "fallbacks" }],
     [chat("x", { model: "nothing" }), blocked, 403, { type: "permission_denied_error", code: "TEAM_BLOCKED", param: null }],
+    [chat("x"), blockedBy("quota"), 403, { code: "TEAM_BLOCKED", message: expect.stringMatching(/below zero\. Buy credits/) }],
+    [chat("x"), blockedBy("admin"), 403, { code: "TEAM_BLOCKED", message: expect.stringMatching(/by an administrator\. Ask one/) }],
     ["{", auth, 400, { type: "invalid_request_error", code: "invalid_json" }],
     [chat("x", { n: 99 }), auth, 422, { type: "unprocessable_entity_error", code: null, param: "n" }],
     [chat("x", { api_base: "http://evil" }), auth, 400, { code: "unsupported_parameter", param: "api_base" }],

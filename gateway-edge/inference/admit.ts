@@ -1,5 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import { teamBlocked } from "../../common/team-blocked.ts";
+import { callerBlocked } from "../../common/team-blocked.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 
 export interface Admission {
@@ -21,7 +21,7 @@ export function admit(admission: Admission): void {
 
 function refuseBlocked(caller: Caller): void {
   if (caller.status !== "team_blocked") return;
-  throw teamBlocked(caller);
+  throw callerBlocked(caller);
 }
 
 function refuseModel({ exists, mayUse }: Admission, { model, param }: { model: string; param: string }): void {

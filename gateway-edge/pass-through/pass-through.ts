@@ -1,7 +1,7 @@
 import type { Request, Response } from "express";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
-import { teamBlocked } from "../../common/team-blocked.ts";
+import { callerBlocked } from "../../common/team-blocked.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
@@ -69,7 +69,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
 }
 
 function refuse(deps: PassThroughDeps, caller: Caller, isOpen: boolean): void {
-  if (caller.status === "team_blocked") throw teamBlocked(caller);
+  if (caller.status === "team_blocked") throw callerBlocked(caller);
   const isBound = caller.models !== undefined || caller.teamModels !== undefined;
   if (!caller.isAdmin && (!isOpen || isBound)) {
     const why = isOpen ? "This API key is bound to a list of models" : "general_settings.pass_through is not set";
