@@ -10,7 +10,7 @@ import {
 import { manages } from "../domain/permissions.ts";
 import { mainVersion, withShare } from "../domain/traffic.ts";
 import type { TrainedModel } from "../domain/trained-records.ts";
-import { readPage } from "../stores/page.ts";
+import { collect, readPage } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 import { changeTraffic, publishVersion } from "../writes/trained-models.ts";
 import type { ControlDeps } from "./deps.ts";
@@ -73,7 +73,7 @@ const listVersions =
   (deps: ControlDeps): Handlers["listVersions"] =>
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
-    const model = await requireModel(deps.store, actor, request.model);
+    const model = await requireModelOf(deps.store, actor, request);
     const page = pageOf(request.page);
     const range = { index: "byModel", equals: [model.id], reverse: true } as const;
     const { records, total } = await readPage(deps.store, "trainedVersions", { ...page, range });
@@ -89,7 +89,7 @@ const rollBack =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     return write(deps, context, { actor: actor.person, codec: RollBackResponse }, async ({ tx, now, audit }) => {
-      const model = await requireModel(tx, actor, request.model);
+      const model = await requireModelOf(tx, actor, request);
       await requireManager(tx, actor, model);
       const version = request.version ?? mainVersion(model.traffic) - 1;
       if (version === 0) throw new AppError("VALIDATION_ERROR", "There is no version before this one to go back to.");
@@ -135,6 +135,22 @@ async function publishingPlace(
   const team = await teamForNew(reader, actor, teamId ?? "");
   if (team.organizationId !== organizationId) throw new AppError("NOT_FOUND", "There is no such team.");
   return { organizationId, teamId: team.id };
+}
+
+/** The model named or, where none is, the one that the federation was published as: the newest, where it was under several names. */
+async function requireModelOf(
+  reader: Reader,
+  actor: TrainingActor,
+  { model: reference, federationId }: { model: string; federationId?: string | undefined },
+): Promise<TrainedModel> {
+  if (reference !== "" || federationId === undefined) return requireModel(reader, actor, reference);
+  const models = await collect(reader.scan("trainedModels", { index: "byOrganization", equals: [actor.organizationId] }));
+  for (const model of models.toSorted((left, right) => right.updatedAt - left.updatedAt)) {
+    for await (const { lineage } of reader.scan("trainedVersions", { index: "byModel", equals: [model.id], reverse: true })) {
+      if ((JSON.parse(lineage) as { federationId?: unknown }).federationId === federationId) return model;
+    }
+  }
+  throw new AppError("NOT_FOUND", "The federation has not been published as a model of this organization.");
 }
 
 /** By id, or by its name in the active organisation; another organisation's looks as if there were none, but for platform admins. */

@@ -59,7 +59,7 @@ const versions = (deps: EdgeDeps) =>
     answer: trained.listVersionsAnswer,
     handler: async ({ params, query: { model: name, ...page } }, call) => {
       const federation = await federationOf(deps, params.id, call);
-      const request = { model: name ?? federation.name, page };
+      const request = { model: name ?? "", federationId: federation.id, page };
       const { model, versions: found, meta } = await deps.control.trainedModels.listVersions(request, call.read());
       return { model: presentModel(sent(model, "model")), ...presentList(found, meta, presentVersion) };
     },
@@ -76,7 +76,8 @@ const rollBack = (deps: EdgeDeps) =>
     answer: trained.trainedModelAnswer,
     handler: async ({ params, body: { model: name, version } }, call) => {
       const federation = await federationOf(deps, params.id, call);
-      const { model } = await deps.control.trainedModels.rollBack({ model: name ?? federation.name, version }, call.write());
+      const request = { model: name ?? "", federationId: federation.id, version };
+      const { model } = await deps.control.trainedModels.rollBack(request, call.write());
       return { model: presentModel(sent(model, "model")) };
     },
   });
