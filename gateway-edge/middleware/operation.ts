@@ -23,6 +23,8 @@ export interface OperationCall {
   write(deadlineMs?: number): CallOptions;
   /** Another success status than the declared one. */
   setStatus(status: number): void;
+  /** What a client says of its place in an event stream that it had before, as browsers do by themselves. */
+  readonly lastEventId?: string | undefined;
 }
 
 /** One HTTP operation, declared once: the route, its checks, its OpenAPI entry and its work. */
@@ -152,12 +154,14 @@ async function refuseInput(entry: Operation, refused: { call: OperationCall; pro
 
 class RequestCall implements OperationCall {
   idempotency: Record<string, string> = {};
+  readonly lastEventId: string | undefined;
   readonly #response: Response;
   readonly #metadata: Record<string, string | undefined>;
   readonly #left = new AbortController();
 
   constructor({ request, response }: Exchange, token: string | undefined) {
     this.#response = response;
+    this.lastEventId = request.get("last-event-id");
     this.#metadata = callMetadata(request, response, token);
     response.once("close", () => this.#left.abort());
   }

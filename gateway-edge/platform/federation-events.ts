@@ -7,6 +7,11 @@ const PAGE = 200;
 const KEEP_ALIVE_MS = 15_000;
 const OVER = new Set(["completed", "failed", "stopped"]);
 
+/** The place in the stream that a Last-Event-ID names; what is none of our ids is its beginning. */
+export function placeOf(lastEventId: string | undefined): bigint {
+  return lastEventId !== undefined && /^[0-9]{1,15}$/.test(lastEventId) ? BigInt(lastEventId) : 0n;
+}
+
 /** A federation's events as frames of an event stream, for as long as more may come and somebody reads. */
 export async function* federationEvents(
   { control, clock }: Pick<EdgeDeps, "control" | "clock">,

@@ -6,7 +6,7 @@ import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../m
 import { TextStream } from "../middleware/text-stream.ts";
 import { idParams, pageQuery } from "../schemas/fields.ts";
 import * as schemas from "../schemas/training.ts";
-import { federationEvents } from "./federation-events.ts";
+import { federationEvents, placeOf } from "./federation-events.ts";
 import { presentList, sent } from "./present.ts";
 import { presentFederation, presentRound } from "./present-training.ts";
 
@@ -150,7 +150,7 @@ const followEvents = (deps: EdgeDeps) =>
     handler: async ({ params, query }, call) =>
       new TextStream({
         contentType: "text/event-stream; charset=utf-8",
-        parts: federationEvents(deps, { federationId: params.id, after: query.after ?? 0n, options: call.read() }),
+        parts: federationEvents(deps, { federationId: params.id, after: query.after ?? placeOf(call.lastEventId), options: call.read() }),
       }),
   });
 

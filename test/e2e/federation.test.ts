@@ -49,6 +49,15 @@ test("two nodes train together: rounds run, pay, stream what happens, and can be
   expect(types.filter((type) => type === "round.committed")).toHaveLength(3);
   expect(types.filter((type) => type === "update.accepted")).toHaveLength(6);
   expect(types.at(-1)).toBe("end");
+  const rest = async (headers: Record<string, string>, query = "") => {
+    const response = await fetch(`${system.url}/training/federations/${id}/events${query}`, {
+      headers: { authorization: `Bearer ${tenant.token}`, ...headers },
+    });
+    return [...(await response.text()).matchAll(/^id: (.*)$/gm)].map(([, at]) => Number(at));
+  };
+  expect((await rest({ "last-event-id": "8" }))[0]).toBe(9);
+  expect((await rest({ "last-event-id": "8" }, "?after=2"))[0]).toBe(3);
+  expect((await rest({ "last-event-id": "elsewhere" }))[0]).toBe(1);
 
   const federation = await federationWhen(system, { token: tenant.token, id });
   expect(federation).toMatchObject({ state: "completed", failure: null, head: { round: 3 } });
