@@ -47,6 +47,11 @@ export const createFederationBody = z
   })
   .superRefine((given, context) => {
     for (const { path, message } of secureProblems(given)) context.addIssue({ code: "custom", path, message });
+    // More than a round asks for can never come, and fewer must not pass for enough.
+    const wanted = Math.max(1, Math.ceil(given.participants.length * given.fraction));
+    if ((given.minResults ?? 0) <= wanted) return;
+    const message = `must be at most ${wanted}, as that is how many a round waits for: participants times fraction`;
+    context.addIssue({ code: "custom", path: ["minResults"], message });
   });
 
 export const createNodeBody = z.object({ name: name.optional(), url, teamId: id.optional(), token: secret.optional() });

@@ -162,6 +162,10 @@ test("what is wrong with a request is said by its field", async () => {
   expect(unread.body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
     ["body.aggregator", "body.dp.clip_norm", "body.participants.0.organisation", "body.strategy.share"].sort(),
   );
+  const tooMany = { task, participants: [{ url: nodes[0]?.url }, { url: nodes[1]?.url }], fraction: 0.5, minResults: 2 };
+  expect((await ask("POST", "", tooMany)).body).toMatchObject({
+    details: [{ path: "body.minResults", message: expect.stringContaining("at most 1,") }],
+  });
   const metadata = await ask("POST", "", { task, participants: [{ url: "http://169.254.169.254/" }] });
   expect(metadata.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.url" }] });
   const nobody = await ask("POST", "", { task, participants: [{ url: nodes[0]?.url, organizationId: "org_none" }] });
