@@ -8,6 +8,7 @@ const NAME_LENGTH_MAX = 100;
 const ID_LENGTH_MAX = 128;
 const SEARCH_LENGTH_MAX = 200;
 const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
+const PURCHASE_TOO_BIG = "must be at most 1,000,000 USD";
 const INT32_MAX = 2_147_483_647;
 
 /** No control characters, and no halves of a surrogate pair: these have no bytes of their own, so two texts would become one. */
@@ -57,7 +58,11 @@ export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA t
 
 export const positiveCount = z.int().min(1).max(INT32_MAX);
 /** Nano-USD from JSON: a whole number that a double holds exactly. */
-export const nanoAmount = z.int("must be a whole number of nano-USD").min(0);
+function wholeNano({ tooSmall, tooBig }: { tooSmall: string; tooBig: string }) {
+  const messages: Partial<Record<string, string>> = { too_small: tooSmall, too_big: tooBig };
+  return z.int({ error: ({ code }) => messages[code] ?? "must be a whole number of nano-USD" });
+}
+export const nanoAmount = wholeNano({ tooSmall: "must not be negative", tooBig: "is too large" }).min(0);
 export const instant = z.iso.datetime({ offset: true, error: "must be an ISO 8601 date and time with Z or an offset" });
 
 const userId = z
@@ -96,8 +101,9 @@ interface GivenAmount {
 /** `amount` in nano-USD or `amountUsd` as a decimal: exactly one of them. */
 export const amountFields = (range: "positive" | "signed") => {
   const min = range === "positive" ? 1 : -PURCHASE_NANO_MAX;
+  const tooSmall = range === "positive" ? "must be above zero" : PURCHASE_TOO_BIG;
   return {
-    amount: z.int("must be a whole number of nano-USD").min(min).max(PURCHASE_NANO_MAX).optional(),
+    amount: wholeNano({ tooSmall, tooBig: PURCHASE_TOO_BIG }).min(min).max(PURCHASE_NANO_MAX).optional(),
     amountUsd: z.union([z.number(), z.string().max(32)], "must be a decimal number or string").optional(),
   };
 };
@@ -111,9 +117,9 @@ export function readAmount(given: GivenAmount, range: "positive" | "signed", ref
   const path = given.amount === undefined ? "amountUsd" : "amount";
   const amount = given.amountUsd === undefined ? BigInt(given.amount ?? 0) : fromUsd(given.amountUsd);
   const limit = BigInt(PURCHASE_NANO_MAX);
-  if (amount === undefined) refuse(path, "must be a decimal amount with at most nine places");
+  if (amount === undefined) refuse(path, "must be a decimal amount, with at most ten digits before the point and nine after it");
   else if (amount === 0n) refuse(path, "must not be zero");
   else if (range === "positive" && amount < 0n) refuse(path, "must be above zero");
-  else if (amount > limit || amount < -limit) refuse(path, "must be at most 1,000,000 USD");
+  else if (amount > limit || amount < -limit) refuse(path, PURCHASE_TOO_BIG);
   return amount ?? 0n;
 }
