@@ -21,6 +21,7 @@ import { BODY_IDLE_MS, runCall } from "./calls.ts";
 import { onlyMethods } from "./methods.ts";
 import { readBody } from "./read-body.ts";
 import { signedCall } from "./signed-call.ts";
+import { withinTenant } from "./tenant.ts";
 
 const PATH = "/v1/secure/:round/:client";
 const STEP_BYTES_MAX = 4 * 1024 * 1024;
@@ -180,7 +181,7 @@ function placeOf({ params }: Request): { round: string; client: string } {
 
 function nameOf(request: Request): string {
   const { round, client } = placeOf(request);
-  return JSON.stringify([round, client]);
+  return withinTenant(request, JSON.stringify([round, client]));
 }
 
 function readJson(text: string): unknown {

@@ -54,6 +54,16 @@ test("a job is nobody else's to see, follow, take or end; who runs the node sees
   expect((await ask("GET", path)).status).toBe(200);
 });
 
+test("what is hidden for one tenant's sum is not there for another, nor for a coordinator that came by itself", async () => {
+  const hidden = async (headers: Record<string, string>) =>
+    (await ask("POST", "/v1/secure/round/p1/train", { body: { dataset: ROWS }, headers })).body.introduction;
+  const anns = await hidden(ANN);
+  expect(anns).toMatchObject({ id: "p1" });
+  expect(await hidden(ANN)).toEqual(anns);
+  expect(await hidden(BOB)).not.toEqual(anns);
+  expect(await hidden({})).not.toEqual(anns);
+});
+
 test("a tenant of a shared node deletes no blob of it", async () => {
   const bytes = "somebody's parameters";
   const path = `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`;
