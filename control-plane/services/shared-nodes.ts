@@ -26,3 +26,8 @@ export function sharedNodes({ serving, sharedTrainers }: Config): readonly Train
 export function sharedNode(config: Config, id: string): TrainerNode | undefined {
   return sharedNodes(config).find((node) => node.id === id);
 }
+
+/** Whether an address is one of the operator's nodes, under whatever id it was asked for: a team may have named the same one as a participant. */
+export function isOperators({ serving }: Pick<Config, "serving">, url: string): boolean {
+  return serving.urls.some((own) => new URL(own).origin === new URL(url).origin);
+}

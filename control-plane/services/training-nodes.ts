@@ -11,7 +11,7 @@ import { putFederation } from "../writes/federations.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
-import { sharedNode, sharedNodes } from "./shared-nodes.ts";
+import { isOperators, sharedNode, sharedNodes } from "./shared-nodes.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { nodeMessage } from "./training-messages.ts";
 import { checkNodeUrl, nodeFor } from "./training-participants.ts";
@@ -55,13 +55,15 @@ export function trainingNodeHandlers(
 
     async getNode({ id, withToken }, context) {
       const actor = await requireTrainingActor(deps, context);
+      const sharedBy = (url: string) => (isOperators(deps.config, url) ? actor.organizationId : undefined);
       const shared = sharedNode(deps.config, id);
-      const callerOrganizationId = actor.organizationId;
-      if (shared)
-        return { node: { ...nodeMessage(shared), token: withToken ? deps.config.serving.token : undefined }, callerOrganizationId };
+      if (shared) {
+        const token = withToken ? deps.config.serving.token : undefined;
+        return { node: { ...nodeMessage(shared), token }, tenantId: sharedBy(shared.url) };
+      }
       const found = await deps.store.get("trainerNodes", id);
       const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
-      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), callerOrganizationId };
+      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), tenantId: sharedBy(node.url) };
     },
 
     async deleteNode({ id }, context) {

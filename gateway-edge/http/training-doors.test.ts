@@ -15,7 +15,7 @@ beforeAll(async () => {
   await listening(node);
   const getNode = async ({ id }: { id: string }) => ({
     node: { id, url: urlOf(node), teamId: id === "node_shared" ? "" : "team_1", token: undefined },
-    callerOrganizationId: "org_caller",
+    tenantId: id === "node_shared" ? "org_caller" : undefined,
   });
   const deps = { control: { training: { getNode } }, config: { allowPrivateUpstreams: true } };
   edge = createServer(express().use(trainingDoors(deps as unknown as Pick<EdgeDeps, "control" | "config">)));

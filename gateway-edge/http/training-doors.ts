@@ -67,13 +67,13 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
   const router = Router({ caseSensitive: true });
   router.all("/training/nodes/:id/*path", async (request, response) => {
     const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response, userOrKeyToken(request)) };
-    const { node, callerOrganizationId } = await control.training.getNode({ id: request.params.id, withToken: true }, options);
+    const { node, tenantId: tenant } = await control.training.getNode({ id: request.params.id, withToken: true }, options);
     if (!node) throw new AppError("NOT_FOUND", "There is no such node.");
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));
     const url = new URL(node.url);
     const isOwn = node.teamId === "";
     const prefix = `/training/nodes/${node.id}`;
-    doors.set(request, { url, token: node.token, rest, prefix, tenant: isOwn ? callerOrganizationId : undefined });
+    doors.set(request, { url, token: node.token, rest, prefix, tenant });
     try {
       if (!isOwn) judgeLiteral(url, judge);
       await (isOwn ? own : checked)[url.protocol === "https:" ? "https:" : "http:"](request, response);
