@@ -24,6 +24,21 @@ export async function flowerPython(cache: string): Promise<{ python: string; ver
   }
 }
 
+/** The same with Ray, which its simulation needs and nothing else does. */
+export async function flowerSimulationPython(cache: string): ReturnType<typeof flowerPython> {
+  const flower = await flowerPython(cache);
+  if ("reason" in flower) return flower;
+  const { python, version } = flower;
+  try {
+    await run(python, ["-c", "import ray"], { timeout: RUN_MAX_MS }).catch(() =>
+      run(python, ["-m", "pip", "install", "-q", `flwr[simulation]==${version}`], { timeout: INSTALL_MAX_MS }),
+    );
+    return flower;
+  } catch (thrown) {
+    return { reason: `its simulation needs Ray: ${thrown instanceof Error ? thrown.message.split("\n")[0] : String(thrown)}` };
+  }
+}
+
 /** CPU seconds of one weighted mean by Flower: by its bare function over arrays, and by what its FedAvg does with the records of replies. */
 export async function flowerAggregate(python: string, clients: number, length: number): Promise<{ bare: number; fedAvg: number }> {
   const script = join(import.meta.dirname, "flower-figures.py");

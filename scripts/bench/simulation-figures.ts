@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { flowerPython } from "./flower.ts";
+import { flowerSimulationPython } from "./flower.ts";
 
 const root = join(import.meta.dirname, "../..");
 const ROUNDS = 3;
@@ -39,7 +39,7 @@ async function simulationFigures({ clients, length }: { clients: number; length:
 
 /** Seconds of one round of Flower's simulation of the same; the reason where there is none. */
 async function flowerSimulation(clients: number, length: number): Promise<{ seconds: number; atLeast: boolean } | { reason: string }> {
-  const flower = await flowerPython(join(root, ".cache"));
+  const flower = await flowerSimulationPython(join(root, ".cache"));
   if ("reason" in flower) return flower;
   const run = promisify(execFile);
   const script = join(import.meta.dirname, "flower-simulation.py");
@@ -51,7 +51,7 @@ async function flowerSimulation(clients: number, length: number): Promise<{ seco
   } catch (thrown) {
     const { killed, stderr = "" } = Object(thrown) as { killed?: boolean; stderr?: string };
     if (killed) return { seconds: FLOWER_MAX_MS / 1000, atLeast: true };
-    return { reason: stderr.includes("ray") ? "its simulation needs Ray (pip install 'flwr[simulation]')" : stderr.slice(-200) };
+    return { reason: stderr.slice(-200) };
   }
 }
 
