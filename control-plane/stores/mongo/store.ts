@@ -26,6 +26,8 @@ export interface MongoStoreOptions {
   readonly random?: Random;
 }
 
+const BUILD_WAIT_MS = 60_000;
+
 type Settings = Required<Omit<MongoStoreOptions, "database">>;
 
 /** The store for many control planes: a MongoDB replica set of 6.0 or newer. */
@@ -40,8 +42,9 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     random: systemRandom,
     ...options,
   };
-  // An index over much data takes longer to build than any answer may take later on: a client of its own, whose sockets wait.
-  const builder = new MongoClient(settings.uri, { ...clientOptions(settings), socketTimeoutMS: 0 });
+  // An index over much data takes longer to build than any answer may take later on: a client of its own, whose sockets wait, and whose
+  // work waits for them: a start with forty collections to look at wants more connections at once than a busy server gives in two seconds.
+  const builder = new MongoClient(settings.uri, { ...clientOptions(settings), socketTimeoutMS: 0, waitQueueTimeoutMS: BUILD_WAIT_MS });
   try {
     const database = databaseOf(builder, options.database);
     await refuseStandalone(database);
