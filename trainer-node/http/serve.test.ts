@@ -117,6 +117,12 @@ describe("a classifier of rows", () => {
     expect((await fetch(`${node.url}/v1/serve/${nameOf(manifest)}/completions`)).status).toBe(405);
   });
 
+  test("parameters that nobody can read are a 503: who asks a model did not send them", async () => {
+    const broken = { task: "softmax", blob: await put(Buffer.from("no model at all")) } as const;
+    const asked = clientOf(broken).chat.completions.create({ model: "d", messages: [{ role: "user", content: JSON.stringify(row(0)) }] });
+    await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining("cannot be read") });
+  });
+
   test("parameters that are not here are pulled from who has them, once, and are checked; nobody has them: 503", async () => {
     const other = await startNode({ blobSources: ["http://127.0.0.1:1", node.url] });
     try {

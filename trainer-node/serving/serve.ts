@@ -7,6 +7,7 @@ import { columnsOf } from "../compute/tasks/network-task.ts";
 import { findTask } from "../compute/tasks/registry.ts";
 import type { ByteWriter, Learner } from "../compute/tasks/task.ts";
 import type { Tensor } from "../compute/tensor.ts";
+import { TrainerError } from "../errors.ts";
 import { digitsModel } from "./built-in.ts";
 import type { ModelCache } from "./model-cache.ts";
 import { readRows } from "./read-rows.ts";
@@ -72,6 +73,19 @@ function open(manifest: Manifest, data: RowsData, context: ServeContext) {
 
 function tensorsOf({ blob, task }: Manifest, { digits, readBlob }: ServeContext): { tensors: readonly Tensor[]; single: boolean } {
   if (blob === undefined) return { tensors: digitsModel(task, digits()), single: false };
-  const { tensors, format } = decodeParameters(readBlob(blob));
+  const { tensors, format } = decoded(blob, readBlob(blob));
   return { tensors, single: format === "npy" };
+}
+
+/** Whoever asks a model sent no parameters: that nobody can read them is no fault of the call. */
+function decoded(digest: string, bytes: Uint8Array<ArrayBuffer>): ReturnType<typeof decodeParameters> {
+  try {
+    return decodeParameters(bytes);
+  } catch (cause) {
+    if (!(cause instanceof InputProblem || cause instanceof TrainerError)) throw cause;
+    throw new TrainerError("PARAMETERS_UNAVAILABLE", `The parameters sha256:${digest} of this model cannot be read: ${cause.message}`, {
+      details: { sha256: digest },
+      cause,
+    });
+  }
 }
