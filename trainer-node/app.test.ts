@@ -264,6 +264,9 @@ describe("requests that are refused", () => {
     expect(mixed.body).toMatchObject({ code: "DTYPE_MISMATCH", details: { client: 1, tensor: "w" } });
     expect((await send("/aggregate", { parameters_list: [MODEL], strategy: { name: "vote" } })).body.error).toContain("mean");
     expect((await send("/train", { dataset: ROWS, config: { task: "oracle" } })).body.error).toContain("softmax");
+    expect((await send("/train", { dataset: { x: "AAAA", y: [1] } })).body.error).toContain(
+      "dataset.x: must be a list of numbers, or a tensor {",
+    );
     for (const field of ["base", "state"]) {
       const list = { parameters_list: [MODEL], strategy: { name: "fedadam" }, base: MODEL };
       const unreadable = await send("/aggregate", { ...list, [field]: "anVuaw==" });

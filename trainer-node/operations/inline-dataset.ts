@@ -8,11 +8,14 @@ import { parseWith } from "./schemas.ts";
 
 export const LABEL_KEYS = ["label", "y", "target"] as const;
 
-const tensorField = z.object({
-  dtype: z.enum(DTYPES, `must be one of: ${DTYPES.join(", ")}`),
-  shape: z.array(z.int().min(0)).max(2),
-  data: z.string("must be base64 text"),
-});
+const tensorField = z.object(
+  {
+    dtype: z.enum(DTYPES, `must be one of: ${DTYPES.join(", ")}`),
+    shape: z.array(z.int().min(0)).max(2),
+    data: z.string("must be base64 text"),
+  },
+  "must be a list of numbers, or a tensor {dtype, shape, data} with its data in base64",
+);
 
 /** Rows as they were sent, before a task says what the value of each means. */
 export interface RawRows {
