@@ -21,6 +21,9 @@ import { replayOf, write } from "./write.ts";
 const PASSWORD_MIN = 8;
 const PASSWORD_MAX = 256;
 const RESET_LIFE_MS = 3_600_000;
+/** The same for a name that nobody has: who asks is not to learn which it was. */
+const LOG_IN_WRONG = "E-mail or password is wrong.";
+const CURRENT_PASSWORD_WRONG = "The current password is wrong.";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
@@ -78,7 +81,7 @@ const createToken =
     return write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async ({ tx, now, audit }) => {
       // Read again: what was checked may be some time old, and a password that was changed meanwhile must not come back.
       const current = await tx.get("users", user.id);
-      if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+      if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
       await tx.put("users", { ...current, lastLoginAt: now });
       const session = await openSession(tx, deps, user);
       await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
@@ -131,11 +134,12 @@ const changePassword =
     const before = await replayOf(deps, context, { actor, codec: ChangePasswordResponse });
     if (before) return before;
     checkPassword(request.newPassword);
-    await checkThrottled(deps, context, actor.user.email, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
+    const check = { email: actor.user.email, wrong: CURRENT_PASSWORD_WRONG };
+    await checkThrottled(deps, context, check, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
     const passwordHash = await deps.passwords.hash(request.newPassword);
     return write(deps, context, { actor, codec: ChangePasswordResponse }, async ({ tx, now, audit }) => {
       const user = await tx.get("users", actor.user.id);
-      if (user?.passwordHash !== actor.user.passwordHash) throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+      if (user?.passwordHash !== actor.user.passwordHash) throw new AppError("UNAUTHORIZED", CURRENT_PASSWORD_WRONG);
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, actor.user.id, now, actor.session.id);
       await audit({ action: "user.password.change", target: String(actor.user.id) });
@@ -194,13 +198,19 @@ function checkPassword(password: string): void {
 async function checkLogin(deps: ControlDeps, context: CallContext, given: { email: string; password: string }): Promise<User> {
   const email = given.email.toLowerCase();
   const user = await deps.store.find("users", "byEmail", [email]);
-  await checkThrottled(deps, context, email, () => deps.passwords.verify(given.password, user?.passwordHash));
-  if (!user) throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+  const check = { email, wrong: LOG_IN_WRONG };
+  await checkThrottled(deps, context, check, () => deps.passwords.verify(given.password, user?.passwordHash));
+  if (!user) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
   return user;
 }
 
 /** Checks a password, and counts failures per account and address and per address: guessing is slow, a lock-out from afar is not had. */
-async function checkThrottled(deps: ControlDeps, context: CallContext, email: string, verify: () => Promise<boolean>): Promise<void> {
+async function checkThrottled(
+  deps: ControlDeps,
+  context: CallContext,
+  { email, wrong }: { email: string; wrong: string },
+  verify: () => Promise<boolean>,
+): Promise<void> {
   const { byAccount, byAddress } = deps.loginThrottle;
   const address = context.metadata["x-client-ip"] ?? "unknown";
   const name = `${email} ${address}`;
@@ -217,7 +227,7 @@ async function checkThrottled(deps: ControlDeps, context: CallContext, email: st
   }
   byAccount.fail(name, now);
   byAddress.fail(address, now);
-  throw new AppError("UNAUTHORIZED", "E-mail or password is wrong.");
+  throw new AppError("UNAUTHORIZED", wrong);
 }
 
 async function sendResetMail(deps: ControlDeps, user: User, token: string): Promise<void> {

@@ -188,7 +188,9 @@ describe("passwords", () => {
   test("a change needs the current password and a good new one", async () => {
     const change = (currentPassword: string, newPassword: string) =>
       ask("POST", "/api/auth/password", { token: tenant.token, body: { currentPassword, newPassword } });
-    expectError(await change("wrong", "a brand new password"), 401, "UNAUTHORIZED");
+    const wrong = await change("wrong", "a brand new password");
+    expectError(wrong, 401, "UNAUTHORIZED");
+    expect(wrong.body.error).toBe("The current password is wrong.");
     expectError(await change(tenant.password, "short"), 400, "VALIDATION_ERROR", "newPassword");
     expect((await logIn(tenant.email, tenant.password)).status).toBe(200);
   });
