@@ -39,9 +39,14 @@ def main(grid: Grid, context):
             took.append(time.perf_counter())
             return super().configure_train(*args, **kwargs)
 
-        def aggregate_train(self, *args, **kwargs):
-            result = super().aggregate_train(*args, **kwargs)
+        def aggregate_train(self, server_round, replies):
+            replies = list(replies)
+            result = super().aggregate_train(server_round, replies)
             took.append(time.perf_counter())
+            # Without Ray's actors every reply is an error, and the round is over soon.
+            failed = [reply for reply in replies if reply.has_error()]
+            if failed or len(replies) < clients:
+                sys.exit(f"{clients - len(replies) + len(failed)} of {clients} clients did not answer: {failed[0].error if failed else 'no reply'}")
             return result
 
     strategy = Timed(fraction_train=1.0, fraction_evaluate=0.0, min_available_nodes=clients)
