@@ -1,5 +1,10 @@
-import { addLatencyCounts, LATENCY_BOUNDS_MS, latencyCountsOf, latencyPercentile } from "./latency.ts";
+import { addLatencyCounts, countLatency, LATENCY_BOUNDS_MS, latencyPercentile, noLatencies } from "./latency.ts";
 
+const latencyCountsOf = (latencyMs: number) => {
+  const counts = noLatencies();
+  countLatency(counts, latencyMs);
+  return counts;
+};
 const countsOf = (latencies: readonly number[]) => latencies.map(latencyCountsOf).reduce(addLatencyCounts);
 
 test("a latency is counted once, in the first class that reaches it", () => {

@@ -5,14 +5,12 @@ export const LATENCY_BOUNDS_MS: readonly number[] = [
   5, 10, 20, 35, 50, 75, 100, 150, 250, 400, 650, 1000, 1500, 2500, 4000, 6500, 10_000, 20_000, 60_000,
 ];
 
-/** One call, in its class. */
-export function latencyCountsOf(latencyMs: number): number[] {
-  const counts = new Array<number>(LATENCY_BOUNDS_MS.length + 1).fill(0);
-  countLatency(counts, latencyMs);
-  return counts;
+/** The counts of no call. */
+export function noLatencies(): number[] {
+  return new Array<number>(LATENCY_BOUNDS_MS.length + 1).fill(0);
 }
 
-/** One call more, in place. */
+/** One call more, in its class and in place. */
 export function countLatency(counts: number[], latencyMs: number): void {
   let place = 0;
   while (latencyMs > (LATENCY_BOUNDS_MS[place] ?? Number.POSITIVE_INFINITY)) place++;

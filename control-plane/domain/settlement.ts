@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { addLatencyCounts, countLatency, latencyCountsOf } from "./latency.ts";
+import { addLatencyCounts, countLatency, noLatencies } from "./latency.ts";
 import type { Rollup, UsageRow } from "./records.ts";
 
 /** Every zone's offset is a multiple of this, so hours and days of any zone are whole numbers of buckets. */
@@ -44,7 +44,7 @@ export function isSameRollup(left: UsageRow, right: UsageRow): boolean {
 
 /** The roll-up of one call. */
 export function rollupOf(row: UsageRow): Rollup {
-  return {
+  const sum: Rollup = {
     id: hash("sha256", rollupKey(row), "base64url"),
     organizationId: row.organizationId,
     bucketAt: bucketOf(row),
@@ -54,8 +54,18 @@ export function rollupOf(row: UsageRow): Rollup {
     model: row.model,
     provider: row.provider,
     status: row.status,
-    ...countsOf(row),
+    requests: 0,
+    errors: 0,
+    input: 0,
+    cachedInput: 0,
+    output: 0,
+    total: 0,
+    cost: 0n,
+    latencyMsSum: 0,
+    latencyCounts: noLatencies(),
   };
+  addCall(sum, row);
+  return sum;
 }
 
 /** Adds a call to a sum that is the caller's own: it changes in place, because a batch adds hundreds of calls to one roll-up. */
@@ -71,21 +81,6 @@ export function addCall(sum: Rollup, row: UsageRow): void {
   if (sum.latencyMsSum === undefined || sum.latencyCounts === undefined) return;
   sum.latencyMsSum += row.latencyMs;
   countLatency(sum.latencyCounts, row.latencyMs);
-}
-
-function countsOf(row: UsageRow): Counts {
-  const { input, cachedInput, output, total } = row.usage;
-  return {
-    requests: 1,
-    errors: row.status === "error" ? 1 : 0,
-    input,
-    cachedInput,
-    output,
-    total,
-    cost: row.cost,
-    latencyMsSum: row.latencyMs,
-    latencyCounts: latencyCountsOf(row.latencyMs),
-  };
 }
 
 export function addRollups(left: Rollup, right: Counts): Rollup {
