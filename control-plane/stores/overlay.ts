@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { type CollectionName, type IndexName, type IndexValue, indexesOf, indexValues, type Records } from "./collections.ts";
-import type { Bounds, Range, Reader, Transaction } from "./store.ts";
+import { compareTuples, inRange } from "./order.ts";
+import type { Range, Reader, Transaction } from "./store.ts";
 
 type AnyRecord = { id: IndexValue };
 
@@ -166,34 +167,6 @@ export class Overlay implements Transaction {
     found.sort((left, right) => direction * compareTuples(left.position, right.position));
     return found.map(({ record }) => record);
   }
-}
-
-function inRange(position: readonly IndexValue[], range: Bounds): boolean {
-  const prefix = range.equals ?? [];
-  if (compareTuples(position.slice(0, prefix.length), prefix) !== 0) return false;
-  const next = position[prefix.length];
-  if (range.from !== undefined && (next === undefined || compareValues(next, range.from) < 0)) return false;
-  if (range.before !== undefined && (next === undefined || compareValues(next, range.before) >= 0)) return false;
-  if (!range.after) return true;
-  const order = compareTuples(position, range.after);
-  return range.reverse ? order < 0 : order > 0;
-}
-
-function compareTuples(left: readonly IndexValue[], right: readonly IndexValue[]): number {
-  for (let index = 0; index < Math.max(left.length, right.length); index++) {
-    const [a, b] = [left[index], right[index]];
-    if (a === undefined || b === undefined) return a === undefined ? (b === undefined ? 0 : -1) : 1;
-    const order = compareValues(a, b);
-    if (order !== 0) return order;
-  }
-  return 0;
-}
-
-// Numbers before strings and strings by code unit bytes, as both stores order them.
-function compareValues(left: IndexValue, right: IndexValue): number {
-  if (typeof left === "number" && typeof right === "number") return left - right;
-  if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1;
-  return Buffer.compare(Buffer.from(left as string), Buffer.from(right as string));
 }
 
 function taken(collection: string, index: string): AppError {

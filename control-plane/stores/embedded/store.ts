@@ -2,20 +2,22 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
-import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf, indexValues } from "../collections.ts";
+import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf } from "../collections.ts";
 import { Overlay, type Write } from "../overlay.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { folderBlobs } from "./blobs.ts";
-import { EmbeddedReader, indexKey, type Tables } from "./reader.ts";
+import type { IndexDatabase, IndexTable } from "./index-table.ts";
+import { PackedIndex } from "./packed-index.ts";
+import { PlainIndex } from "./plain-index.ts";
+import { EmbeddedReader, type Tables } from "./reader.ts";
 import { encode } from "./record-format.ts";
 
-const EMPTY = Buffer.alloc(0);
 const ONLY_NEW = { noOverwrite: true };
 
 interface Places {
   readonly records: Database<Buffer, IndexValue>;
-  readonly indexes: readonly { readonly index: Database<Buffer, IndexValue[]>; readonly definition: IndexDefinition }[];
+  readonly indexes: readonly IndexTable[];
 }
 
 /** The default store: LMDB in a folder, for one control plane. */
@@ -76,7 +78,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     for (const [collection, group] of Map.groupBy(writes, (write) => write.collection)) {
       const { records, indexes } = this.#places(collection);
       for (const write of group) applyRecord(records, write);
-      for (const { index, definition } of indexes) for (const write of group) applyIndex(index, definition, write);
+      for (const index of indexes) index.apply(group);
     }
   }
 
@@ -86,10 +88,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     if (known) return known;
     const places: Places = {
       records: this.tables.records(collection),
-      indexes: Object.entries(indexesOf(collection)).map(([name, definition]) => ({
-        index: this.tables.index(collection, name),
-        definition,
-      })),
+      indexes: Object.keys(indexesOf(collection)).map((name) => this.tables.index(collection, name)),
     };
     this.#placesOf.set(collection, places);
     return places;
@@ -110,34 +109,24 @@ function putNew(records: Places["records"], id: IndexValue, bytes: Buffer): bool
   return records.putSync(id, bytes, ONLY_NEW) as unknown as boolean;
 }
 
-function applyIndex(index: Database<Buffer, IndexValue[]>, definition: IndexDefinition, { id, before, after }: Write): void {
-  if (!before && after) {
-    // Nearly all of what is written is new.
-    const values = indexValues(after, definition);
-    values?.push(id);
-    if (values) index.putSync(values, EMPTY);
-    return;
-  }
-  const [oldValues, newValues] = [before && indexValues(before, definition), after && indexValues(after, definition)];
-  const moved = !oldValues || !newValues || oldValues.some((value, position) => value !== newValues[position]);
-  if (oldValues && moved) index.removeSync(indexKey(oldValues, id));
-  if (newValues && moved) index.putSync(indexKey(newValues, id), EMPTY);
-}
-
 function openTables(root: RootDatabase): Tables {
   const records = new Map<CollectionName, Database<Buffer, IndexValue>>();
-  const indexes = new Map<string, Database<Buffer, IndexValue[]>>();
+  const indexes = new Map<string, IndexTable>();
   for (const collection of COLLECTION_NAMES) {
     records.set(collection, root.openDB<Buffer, IndexValue>(collection, { encoding: "binary" }));
-    for (const name of Object.keys(indexesOf(collection))) {
+    for (const [name, definition] of Object.entries(indexesOf(collection))) {
       const key = `${collection}.${name}`;
-      indexes.set(key, root.openDB<Buffer, IndexValue[]>(key, { encoding: "binary" }));
+      indexes.set(key, openIndex(root.openDB<Buffer, IndexValue[]>(key, { encoding: "binary" }), definition));
     }
   }
   return {
     records: (collection) => known(records.get(collection), collection),
     index: (collection, index) => known(indexes.get(`${collection}.${index}`), `${collection}.${index}`),
   };
+}
+
+function openIndex(database: IndexDatabase, definition: IndexDefinition): IndexTable {
+  return definition.span === undefined ? new PlainIndex(database, definition) : new PackedIndex(database, definition, definition.span);
 }
 
 function known<T>(table: T | undefined, name: string): T {

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { open } from "lmdb";
+import type { IndexDefinition, IndexValue } from "../collections.ts";
+import { compareTuples, inRange } from "../order.ts";
+import type { Bounds } from "../store.ts";
+import type { IndexDatabase } from "./index-table.ts";
+import { PackedIndex } from "./packed-index.ts";
+import { PlainIndex } from "./plain-index.ts";
+
+interface Row {
+  id: string;
+  team: string;
+  at: number;
+}
+
+const SPAN = 10;
+const DEFINITION: IndexDefinition = { fields: ["team", "at"], span: SPAN };
+
+const folder = mkdtempSync(join(tmpdir(), "tributary-packed-"));
+const root = open({ path: join(folder, "index.lmdb"), noSubdir: true, maxDbs: 400, encoding: "binary" });
+afterAll(async () => {
+  await root.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let opened = 0;
+function openDatabase(): IndexDatabase {
+  return root.openDB<Buffer, IndexValue[]>(`index ${opened++}`, { encoding: "binary" });
+}
+
+const row = fc.record({
+  id: fc.integer({ min: 0, max: 30 }).map((id) => `call_${id}`),
+  team: fc.constantFrom("a", "a b", "b"),
+  at: fc.integer({ min: 0, max: 45 }),
+});
+/** What a transaction does to some ids: they come, move, stay or go. */
+const change = fc.oneof({ arbitrary: row, weight: 4 }, { arbitrary: row.map(({ id }) => ({ id })), weight: 1 });
+const history = fc.array(fc.uniqueArray(change, { selector: ({ id }) => id, maxLength: 20 }), { maxLength: 6 });
+const at = fc.option(fc.integer({ min: -1, max: 50 }), { nil: undefined });
+const range = fc.record({
+  equals: fc.constantFrom<IndexValue[]>([], ["a"], ["a b"], ["b"], ["a", 7], ["c"]),
+  from: at,
+  before: at,
+  after: fc.option(row, { nil: undefined }),
+  reverse: fc.boolean(),
+  skip: fc.option(fc.nat(4), { nil: undefined }),
+  limit: fc.option(fc.nat(6), { nil: undefined }),
+});
+
+test("whatever came, moved and went, in batches of any size, every range is read as sorting in memory would", () => {
+  fc.assert(
+    fc.property(history, fc.nat(6), fc.array(range, { minLength: 1, maxLength: 8 }), (transactions, plainUntil, ranges) => {
+      const database = openDatabase();
+      // The first of them were written before there were blocks.
+      const [plain, packed] = [new PlainIndex(database, DEFINITION), new PackedIndex(database, DEFINITION, SPAN)];
+      const rows = new Map<string, Row>();
+      for (const [number, changes] of transactions.entries()) {
+        const writes = changes.map((next) => ({
+          collection: "usage" as const,
+          id: next.id,
+          before: rows.get(next.id),
+          after: "at" in next ? next : undefined,
+        }));
+        root.transactionSync(() => (number < plainUntil && isNew(writes) ? plain : packed).apply(writes));
+        for (const { id, after } of writes) {
+          if (after) rows.set(id, after);
+          else rows.delete(id);
+        }
+      }
+      for (const bounds of ranges.map(asBounds)) {
+        expect([...packed.ids(bounds)]).toEqual(expected([...rows.values()], bounds));
+        expect(packed.count(bounds)).toBe(expected([...rows.values()], bounds).length);
+      }
+      database.dropSync();
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a batch of one team and one moment is one key", () => {
+  const database = openDatabase();
+  const packed = new PackedIndex(database, DEFINITION, SPAN);
+  const writes = Array.from({ length: 200 }, (_, number) => {
+    const after: Row = { id: `call_${number}`, team: "a", at: 40 + (number % SPAN) };
+    return { collection: "usage" as const, id: after.id, before: undefined, after };
+  });
+  root.transactionSync(() => packed.apply(writes));
+  expect(database.getCount()).toBe(1);
+  expect(packed.count({ equals: ["a"] })).toBe(200);
+});
+
+/** A plain index could not take a row out of a block. */
+function isNew(writes: readonly { before: Row | undefined }[]): boolean {
+  return writes.every(({ before }) => before === undefined);
+}
+
+function asBounds({ after, ...rest }: typeof range extends fc.Arbitrary<infer Value> ? Value : never): Bounds {
+  const given = Object.entries({ ...rest, after: after && [after.team, after.at, after.id] }).filter(([, value]) => value !== undefined);
+  // Bounds of the field after `equals`: here the second, a number.
+  return Object.fromEntries(given.filter(([name]) => (name !== "from" && name !== "before") || rest.equals.length === 1)) as Bounds;
+}
+
+function expected(rows: readonly Row[], { skip = 0, limit = Number.POSITIVE_INFINITY, ...window }: Bounds): string[] {
+  return rows
+    .map(({ id, team, at }) => ({ id, position: [team, at, id] }))
+    .filter(({ position }) => inRange(position, window))
+    .sort((left, right) => compareTuples(left.position, right.position) * (window.reverse ? -1 : 1))
+    .slice(skip, skip + limit)
+    .map(({ id }) => id);
+}
