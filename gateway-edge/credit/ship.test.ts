@@ -2,22 +2,11 @@ import { AppError } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { settleWork } from "../access/clock-fixture.ts";
 import { finalOf, openOn } from "./journal/journal-fixture.ts";
-import { Shipper } from "./ship.ts";
+import { Shipper, type ShipperDeps } from "./ship.ts";
 
 test("a shipper that is stopped while the control plane is away leaves what it could not bring to the next process", async () => {
-  const { journal, clock } = await openOn(undefined, { sync: "process" });
   const settled: string[] = [];
-  const shipper = new Shipper({
-    journal,
-    access: { settle: () => Promise.reject(new AppError("UNAVAILABLE", "away")) },
-    clock,
-    logger: silentLogger,
-    edgeId: "e",
-    generationOf: () => 0n,
-    returns: () => [],
-    settled: (callId) => void settled.push(callId),
-    endedEdges: [],
-  });
+  const { journal, clock, shipper } = await openShipper(() => Promise.reject(new AppError("UNAVAILABLE", "away")), settled);
   await journal.final(finalOf(1));
   shipper.wake();
   shipper.stop();
@@ -28,32 +17,11 @@ test("a shipper that is stopped while the control plane is away leaves what it c
 });
 
 test("calls that follow each other go together: after a quarter of a second, when a batch is full, or when somebody waits", async () => {
-  const { journal, clock } = await openOn(undefined, { sync: "process" });
   const batches: number[] = [];
-  const shipper = new Shipper({
-    journal,
-    access: {
-      settle: async ({ settlements }) => {
-        batches.push(settlements.length);
-        return { settled: BigInt(settlements.length), repeatedBefore: 0n };
-      },
-    },
-    clock,
-    logger: silentLogger,
-    edgeId: "e",
-    generationOf: () => 0n,
-    returns: () => [],
-    settled: () => {},
-    endedEdges: [],
+  const { clock, shipper, end } = await openShipper(async ({ settlements }) => {
+    batches.push(settlements.length);
+    return { settled: BigInt(settlements.length), repeatedBefore: 0n };
   });
-  let calls = 0;
-  const end = async (count: number) => {
-    for (let each = 0; each < count; each++) {
-      await journal.final(finalOf(++calls));
-      shipper.wake();
-    }
-    await settleWork();
-  };
   await end(1);
   expect(batches).toEqual([1]);
   await end(3);
@@ -69,3 +37,60 @@ test("calls that follow each other go together: after a quarter of a second, whe
   await shipper.idle();
   expect(batches).toEqual([1, 3, 400, 2]);
 });
+
+test("under a steady load what ends while a batch is on its way waits for company too", async () => {
+  const batches: number[] = [];
+  let answer = () => {};
+  const { journal, clock, shipper, end } = await openShipper(async ({ settlements }) => {
+    batches.push(settlements.length);
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return { settled: BigInt(settlements.length), repeatedBefore: 0n };
+  });
+  const arrive = async () => {
+    answer();
+    await settleWork();
+  };
+  await end(1);
+  await end(40);
+  await arrive();
+  await end(40);
+  expect(batches).toEqual([1]);
+  await clock.advance(260);
+  expect(batches).toEqual([1, 80]);
+  await end(900);
+  await arrive();
+  await arrive();
+  await arrive();
+  expect(batches).toEqual([1, 80, 400, 400]);
+  await clock.advance(260);
+  expect(batches).toEqual([1, 80, 400, 400, 100]);
+  await arrive();
+  await shipper.idle();
+  expect(journal.pending()).toBe(0);
+});
+
+async function openShipper(settle: ShipperDeps["access"]["settle"], settled: string[] = []) {
+  const { journal, clock } = await openOn(undefined, { sync: "process" });
+  const shipper = new Shipper({
+    journal,
+    access: { settle },
+    clock,
+    logger: silentLogger,
+    edgeId: "e",
+    generationOf: () => 0n,
+    returns: () => [],
+    settled: (callId) => void settled.push(callId),
+    endedEdges: [],
+  });
+  let calls = 0;
+  const end = async (count: number) => {
+    for (let each = 0; each < count; each++) {
+      await journal.final(finalOf(++calls));
+      shipper.wake();
+    }
+    await settleWork();
+  };
+  return { journal, clock, shipper, end };
+}

@@ -79,25 +79,28 @@ export class Shipper {
     while (this.#woken && !this.#stopped) {
       this.#woken = false;
       await this.#gather();
-      await this.#shipAll();
+      await this.#ship();
     }
     this.#running = false;
     for (const wake of this.#idleWaiters.splice(0)) wake();
   }
 
-  async #shipAll(): Promise<void> {
-    for (let batch = this.#take(); batch.length > 0 || this.#tellReturns; batch = this.#take()) {
+  /** Full batches one after the other. What came meanwhile and does not fill one waits for company, as every batch does. */
+  async #ship(): Promise<void> {
+    do {
+      const batch = this.#take();
+      if (batch.length === 0 && !this.#tellReturns) return;
       this.#tellReturns = false;
       // What the ledger did not take stays unacknowledged: the next process brings it.
-      if (!(await this.#ship(batch))) return;
+      if (!(await this.#bring(batch))) return;
       const last = batch.at(-1);
       if (last) this.#deps.journal.acknowledge(last.sequence);
       for (const { log } of batch) this.#deps.settled(log.callId);
       this.#lastShippedMs = this.#deps.clock.monotonicMs();
       // The journal had no more: what dead processes left was in it.
       if (batch.length < BATCH_MAX && this.#endedEdges.length > 0) await this.#tellEnded();
-      if (this.#stopped) return;
-    }
+    } while (!this.#stopped && (this.#tellReturns || this.#deps.journal.pending() >= BATCH_MAX));
+    this.#woken ||= this.#deps.journal.pending() > 0;
   }
 
   /** Tried again with the next batch where it failed; until then their leases run out by themselves. */
@@ -129,7 +132,7 @@ export class Shipper {
   }
 
   /** Whether the ledger has all of it, or refused it for good; false: it was stopped before. */
-  async #ship(batch: readonly Settlement[]): Promise<boolean> {
+  async #bring(batch: readonly Settlement[]): Promise<boolean> {
     for (let delayMs = BACK_OFF_MS; ; delayMs = Math.min(delayMs * 2, BACK_OFF_MS_MAX)) {
       const failure = await this.#settle(batch);
       if (failure === undefined) return true;
@@ -148,7 +151,7 @@ export class Shipper {
       this.#deps.logger.error({ callId, code: failure.code, cost: cost.toString(), reason: failure.message }, "a settlement was refused");
       return true;
     }
-    for (const settlement of batch) if (!(await this.#ship([settlement]))) return false;
+    for (const settlement of batch) if (!(await this.#bring([settlement]))) return false;
     return true;
   }
 
