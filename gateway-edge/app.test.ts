@@ -59,7 +59,7 @@ async function start(
       gateway: gatewayState(),
     },
   );
-  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe });
+  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe, exact: () => false });
   opened.push(listener);
   const call = async (
     method: string,

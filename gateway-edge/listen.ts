@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Express } from "express";
+import type { ExactRoutes } from "./http/exact-routes.ts";
 import { ownObjects } from "./own-objects.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -17,6 +18,8 @@ export interface ListenOptions {
   reusePort: boolean;
   /** Sees every request before the app does. */
   observe(request: IncomingMessage, response: ServerResponse): void;
+  /** Answered before the app, and without it. */
+  exact: ExactRoutes;
 }
 
 export interface Listener {
@@ -40,7 +43,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       options.observe(request, response);
       // An absolute address names a host that is not ours to speak for; a proxy we are not.
       if (!request.url?.startsWith("/")) return refuseTarget(response);
-      app(request, response);
+      if (!options.exact(request, response)) app(request, response);
     },
   );
   server.maxHeadersCount = HEADERS_MAX;

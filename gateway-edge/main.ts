@@ -9,7 +9,7 @@ import { createEdgeRuns } from "./assistants/edge-runs.ts";
 import { connectControlPlane } from "./clients/control-plane.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
-import { inferenceOperations, inferenceRoutes, platformMessagesHandler } from "./http/routes.ts";
+import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./http/routes.ts";
 import { createInference } from "./inference/create.ts";
 import { listen } from "./listen.ts";
 import { addCallFigures, createMetrics } from "./platform/metrics.ts";
@@ -33,8 +33,9 @@ await runMain("tributary edge", async () => {
   let stopping = false;
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
+    const parts = { inference, worker, runs, authProfile };
     const app = createApp(deps, {
-      inferenceRoutes: inferenceRoutes(deps, { inference, worker, runs, authProfile }),
+      inferenceRoutes: inferenceRouter(deps, parts),
       inferenceOperations,
       gateway: inference,
       messagesHandler: platformMessagesHandler(deps, { inference }),
@@ -42,7 +43,8 @@ await runMain("tributary edge", async () => {
       ready: () => !stopping && inference.ready(),
       metrics,
     });
-    return listen(app, { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe });
+    const exact = exactInferenceRoutes(deps, parts);
+    return listen(app, { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe, exact });
   };
   const listeners = [await open(config.authProfile, config.port)];
   if (config.hostedPort !== undefined) listeners.push(await open("hosted", config.hostedPort));

@@ -39,10 +39,12 @@ import { createInference, type Inference, type InferenceParts } from "../inferen
 import { platformErrorHandler } from "../middleware/error-response.ts";
 import { gatewayErrorHandler, gatewayNotFound } from "../middleware/gateway-error.ts";
 import { requestId } from "../middleware/request-id.ts";
+import { crossOrigin } from "../middleware/security-headers.ts";
+import { ownObjects } from "../own-objects.ts";
 import { createMemoryRecords } from "../records/memory-records.ts";
 import type { Worker } from "../records/worker.ts";
 import { startWork } from "../work.ts";
-import { inferenceRoutes, platformMessagesHandler } from "./routes.ts";
+import { exactInferenceRoutes, inferenceRouter, platformMessagesHandler } from "./routes.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
 export const USER_TOKEN = "user.token.x";
@@ -305,9 +307,13 @@ function settledAtOnce(credit: Credit, control: FakeControl): Credit {
 }
 
 /** An edge's inference half on two loopback ports, one for each profile. */
-export async function startEdge(control = new FakeControl(), parts: InferenceParts = {}): Promise<TestEdge> {
+export async function startEdge(
+  control = new FakeControl(),
+  parts: InferenceParts = {},
+  env: Record<string, string> = {},
+): Promise<TestEdge> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-edge-"));
-  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000", DATA_DIR: folder });
+  const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000", DATA_DIR: folder, ...env });
   const { records } = control;
   const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
   const deps: EdgeDeps = { config, control: control.asControlPlane(), records, ...ports };
@@ -318,12 +324,17 @@ export async function startEdge(control = new FakeControl(), parts: InferencePar
   const servers: Server[] = [];
   const open = async (authProfile: "gateway" | "hosted") => {
     const app = express();
-    app.use(inferenceRoutes(deps, { inference, worker, runs, authProfile }));
+    app.disable("x-powered-by");
+    app.disable("etag");
+    if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins));
+    const routeParts = { inference, worker, runs, authProfile };
+    app.use(inferenceRouter(deps, routeParts));
     app.use(requestId(deps));
     app.post("/api/gw/messages", platformMessagesHandler(deps, { inference }));
     app.use("/api", platformErrorHandler(silentLogger));
     app.use(gatewayNotFound, gatewayErrorHandler);
-    const server = createServer(app);
+    const exact = exactInferenceRoutes(deps, routeParts);
+    const server = createServer(ownObjects(app), (request, response) => void (exact(request, response) || app(request, response)));
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

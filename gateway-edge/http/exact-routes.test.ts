@@ -43,6 +43,23 @@ test("a path to the letter and one that needs the router are answered alike, als
   expect(statuses).toEqual([200, 400, 422, 415, 401, 401, 405, 204]);
 });
 
+test("a page of a listed origin may read the answer to a path to the letter too", async () => {
+  await edge.close();
+  edge = await startEdge(control, {}, { CORS_ORIGINS: "https://a.example" });
+  const headers = { "content-type": "application/json", "x-api-key": control.addKey().secret };
+  for (const [origin, allowed] of [
+    ["https://a.example", "https://a.example"],
+    ["https://b.example", null],
+  ] as const) {
+    for (const path of [EXACT, OTHERWISE]) {
+      const answer = await fetch(edge.url + path, { method: "POST", headers: { ...headers, origin }, body });
+      expect([path, answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([path, 200, allowed]);
+      expect(answer.headers.get("vary")).toBe("origin");
+      await answer.text();
+    }
+  }
+});
+
 test("one connection may bring one key after another: each call is its own key's", async () => {
   const [first, second] = [control.addKey({ keyName: "first" }), control.addKey({ keyName: "second" })];
   const pool = new Pool(edge.url, { connections: 1, pipelining: 1 });

@@ -14,7 +14,7 @@ import { audioFormHandler, speechHandler } from "./audio.ts";
 import { chatCompletionsHandler } from "./chat-completions.ts";
 import { completionsHandler } from "./completions.ts";
 import { embeddingsHandler } from "./embeddings.ts";
-import { exactRoutes } from "./exact-routes.ts";
+import { type ExactRoutes, exactRoutes } from "./exact-routes.ts";
 import { describeFilesAndBatches, filesAndBatches } from "./files-and-batches.ts";
 import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
 import { imageEditsHandler, imagesHandler } from "./images.ts";
@@ -65,13 +65,12 @@ export interface RouteParts {
   readonly authProfile: AuthProfile;
 }
 
-/** Every inference path; what is called all day is found without the router. */
-export function inferenceRoutes(deps: EdgeDeps, parts: RouteParts): RequestHandler {
-  const routes = hotRoutes(callDeps(deps, parts.inference));
-  return exactRoutes(deps, { routes, gate: gateOf(parts), others: inferenceRouter(deps, parts) });
+/** What is called all day, found without the router. */
+export function exactInferenceRoutes(deps: EdgeDeps, parts: RouteParts): ExactRoutes {
+  return exactRoutes(deps, { routes: hotRoutes(callDeps(deps, parts.inference)), gate: gateOf(parts) });
 }
 
-/** In tables: those that are called all day pay for no other path. */
+/** Every inference path. */
 export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const { inference } = parts;
   const calls = callDeps(deps, inference);
