@@ -171,7 +171,7 @@ async function tellFlushed(
 
 /** The built-in upstream, and the network for all others. */
 function networkSend(clock: Clock): Send {
-  const http = createHttpSend({ signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) } });
+  const http = createHttpSend({ clock, signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) } });
   return createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
 }
 

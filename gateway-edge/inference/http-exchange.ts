@@ -1,9 +1,8 @@
 import { type Readable, Stream } from "node:stream";
-import type { Dispatcher } from "undici";
 import type { Deadline, Deadlines } from "../../common/deadlines.ts";
 import type { UpstreamResponse } from "../providers/provider.ts";
+import type { CallControl, CallHandler } from "./http1/connection.ts";
 
-type Controller = Dispatcher.DispatchController;
 type Next = IteratorResult<Uint8Array, undefined>;
 
 /** Bytes that wait for a reader; above it the upstream is not read on. */
@@ -18,17 +17,18 @@ const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
 const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError" });
 
 /**
- * One call on undici's dispatcher, from its start to its last byte, and its body as it is pulled. In place of undici's `request`, which
- * makes a stream of Node of every answer: that costs more than all the rest we do with it.
+ * One call, from its start to its last byte, and its body as it is pulled: no stream of Node, which costs more than all the rest we do
+ * with an answer. Carried by us, or by undici, whose handler it is too.
  */
-export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<Uint8Array, undefined> {
+export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #client: AbortSignal;
   readonly #upload: Readable | undefined;
   readonly #deadlines: Deadlines<HttpExchange>;
   readonly #deadline: Deadline;
   #restTimer: NodeJS.Timeout | undefined;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
-  #controller: Controller | undefined;
+  /** While it runs: the connection is another call's afterwards. */
+  #control: CallControl | undefined;
   #chunks: Uint8Array[] = [];
   #waitingBytes = 0;
   #reader: { resolve(next: Next): void; reject(error: unknown): void } | undefined;
@@ -58,19 +58,19 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     this.#abort(new CallTooLong(totalMs));
   }
 
-  onRequestStart(controller: Controller): void {
-    this.#controller = controller;
+  onRequestStart(control: CallControl): void {
     // It waited for a connection, and nobody waits for it any more.
-    if (this.#state === "failed") controller.abort(this.#error as Error);
+    if (this.#state === "failed") control.abort(this.#error);
+    else this.#control = control;
   }
 
-  onResponseStart(_controller: Controller, status: number, headers: Record<string, string | string[] | undefined>): void {
+  onResponseStart(_control: CallControl, status: number, headers: Record<string, string | string[] | undefined>): void {
     // Early hints and the like: the answer follows.
     if (status < 200) return;
     this.#response.resolve({ status, headers: flatten(headers), body: this });
   }
 
-  onResponseData(controller: Controller, chunk: Uint8Array): void {
+  onResponseData(control: CallControl, chunk: Uint8Array): void {
     const reader = this.#reader;
     if (reader) {
       this.#reader = undefined;
@@ -83,7 +83,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
       return;
     }
     this.#chunks.push(chunk);
-    if (this.#waitingBytes > WAITING_BYTES_MAX) controller.pause();
+    if (this.#waitingBytes > WAITING_BYTES_MAX) control.pause();
   }
 
   onResponseEnd(): void {
@@ -91,7 +91,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     this.#reader?.resolve({ done: true, value: undefined });
   }
 
-  onResponseError(_controller: Controller | null, error: Error): void {
+  onResponseError(_control: CallControl | null, error: Error): void {
     this.#fail(error);
   }
 
@@ -124,14 +124,15 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     const taken = first && others.length === 0 ? first : Buffer.concat(this.#chunks);
     this.#chunks = [];
     this.#waitingBytes = 0;
-    if (this.#controller?.paused) this.#controller.resume();
+    if (this.#control?.paused) this.#control.resume();
     return taken;
   }
 
   #abort(reason: unknown): void {
     if (this.#state === "ended" || this.#state === "failed") return;
+    const control = this.#control;
     this.#fail(reason);
-    this.#controller?.abort(reason as Error);
+    control?.abort(reason);
   }
 
   #fail(error: unknown): void {
@@ -145,9 +146,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, AsyncIterableIt
     this.#reader?.reject(error);
   }
 
-  /** Lets go of the client's signal and of the timers. */
+  /** Lets go of the client's signal, the connection and the timers. */
   #end(state: "ended" | "failed"): void {
     this.#state = state;
+    this.#control = undefined;
     this.#deadlines.delete(this.#deadline);
     if (this.#restTimer) clearTimeout(this.#restTimer);
     this.#client.removeEventListener("abort", this.#onClientAbort);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../common/clock.ts";
 import type { UpstreamRequest } from "../providers/provider.ts";
 import { createHttpSend, type HttpSendOptions } from "./send-http.ts";
 
@@ -12,7 +13,7 @@ const signers: HttpSendOptions["signers"] = {
   }),
   google: async ({ signing: _signing, ...request }) => ({ ...request, headers: { ...request.headers, authorization: "Bearer g" } }),
 };
-const send = createHttpSend({ signers });
+const send = createHttpSend({ clock: systemClock, signers });
 const open = () => new AbortController().signal;
 const servers: Server[] = [];
 
@@ -128,7 +129,7 @@ test("a reader that stops at the last event leaves the connection to the next ca
 
 test("a call that waits for a connection ends with its client", async () => {
   const { url } = await serve((_request, response) => void response.write("a"));
-  const single = createHttpSend({ signers, connectionsMax: 1 });
+  const single = createHttpSend({ clock: systemClock, signers, connectionsMax: 1 });
   const first = new AbortController();
   await single(post(url), first.signal);
   const second = new AbortController();
@@ -160,7 +161,7 @@ test("slow headers are waited for, but no call is longer than the cap", async ()
     response.end("late");
   });
   expect(await text((await send(post(url), open())).body)).toBe("late");
-  const capped = createHttpSend({ signers, totalMs: 100 });
+  const capped = createHttpSend({ clock: systemClock, signers, totalMs: 100 });
   await expect(capped(post(url, { headers: { "x-own": "never" } }), open())).rejects.toMatchObject({ code: "ETIMEDOUT" });
 });
 
@@ -216,7 +217,7 @@ test("upstreams and connections are bounded", async () => {
     response.end("x");
   });
   const { url: second } = await serve((_request, response) => response.end("y"));
-  const bounded = createHttpSend({ signers, connectionsMax: 2, originsMax: 1 });
+  const bounded = createHttpSend({ clock: systemClock, signers, connectionsMax: 2, originsMax: 1 });
   await Promise.all(Array.from({ length: 10 }, async () => text((await bounded(post(url), open())).body)));
   expect(most).toBe(2);
   await expect(bounded(post(second), open())).rejects.toMatchObject({ code: expect.stringContaining("ORIGINS") });

@@ -1,0 +1,126 @@
+import type { Clock } from "../../../common/clock.ts";
+import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
+import type { Address } from "./request.ts";
+
+export interface CarrierOptions {
+  readonly clock: Clock;
+  readonly connectMs: number;
+  /** Connections to one upstream; calls above it wait for one. */
+  readonly connectionsMax: number;
+  /** Upstreams at one time. */
+  readonly originsMax: number;
+}
+
+/** How long a connection is kept that nothing happens on, where the upstream does not say how long it keeps it. */
+const IDLE_MS = 10_000;
+const IDLE_MS_MAX = 600_000;
+/** So much before the upstream would close it: a call that is on its way then is lost. */
+const IDLE_MARGIN_MS = 2000;
+const SWEEP_MS = 1000;
+
+class TooManyOrigins extends Error {
+  readonly code = "TOO_MANY_ORIGINS";
+
+  constructor(max: number) {
+    super(`calls to ${max} upstreams are open already`);
+  }
+}
+
+/** Carries calls over HTTP/1.1: pooled connections, one call on each at a time, the one that was used last first. */
+export class Carrier {
+  readonly #options: CarrierOptions;
+  readonly #origins = new Map<string, Origin>();
+
+  constructor(options: CarrierOptions) {
+    this.#options = options;
+    setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  carry(address: Address, call: Call): void {
+    const { originsMax } = this.#options;
+    const known = this.#origins.get(address.origin);
+    if (known) known.carry(call);
+    else if (this.#origins.size < originsMax) this.#open(address).carry(call);
+    else call.handler.onResponseError(null, new TooManyOrigins(originsMax));
+  }
+
+  #open(address: Address): Origin {
+    const origin = new Origin(address, this.#options, () => this.#origins.delete(address.origin));
+    this.#origins.set(address.origin, origin);
+    return origin;
+  }
+
+  #sweep(): void {
+    for (const origin of this.#origins.values()) origin.closeExpired();
+  }
+}
+
+/** The connections to one upstream. */
+class Origin implements ConnectionOwner {
+  readonly address: Address;
+  session: Buffer | undefined;
+  readonly #options: CarrierOptions;
+  readonly #onEmpty: () => void;
+  /** The one that was freed last at the end. */
+  readonly #idle: Connection[] = [];
+  readonly #waiting: Call[] = [];
+  #connections = 0;
+
+  constructor(address: Address, options: CarrierOptions, onEmpty: () => void) {
+    this.address = address;
+    this.#options = options;
+    this.#onEmpty = onEmpty;
+  }
+
+  get connectMs(): number {
+    return this.#options.connectMs;
+  }
+
+  carry(call: Call): void {
+    const connection = this.#takeIdle();
+    if (connection) this.#use(connection, call);
+    else if (this.#connections < this.#options.connectionsMax) this.#connect().start(call);
+    else this.#waiting.push(call);
+  }
+
+  freed(connection: Connection, keptMs: number | undefined): void {
+    const idleMs = keptMs === undefined ? IDLE_MS : Math.min(keptMs - IDLE_MARGIN_MS, IDLE_MS_MAX);
+    connection.idleUntilMs = this.#options.clock.monotonicMs() + idleMs;
+    if (idleMs > 0) this.#use(connection, this.#waiting.shift());
+    else connection.close();
+  }
+
+  gone(connection: Connection): void {
+    this.#connections--;
+    const place = this.#idle.indexOf(connection);
+    if (place >= 0) this.#idle.splice(place, 1);
+    const next = this.#waiting.shift();
+    if (next) this.#connect().start(next);
+    else if (this.#connections === 0) this.#onEmpty();
+  }
+
+  closeExpired(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const connection of this.#idle) if (connection.idleUntilMs <= nowMs) connection.close();
+  }
+
+  /** A call whose client has left meanwhile leaves the connection to the next. */
+  #use(connection: Connection, first: Call | undefined): void {
+    for (let call = first; call; call = this.#waiting.shift()) if (connection.start(call)) return;
+    this.#idle.push(connection);
+  }
+
+  #takeIdle(): Connection | undefined {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
+      if (connection.isAlive && connection.idleUntilMs > nowMs) return connection;
+      connection.close();
+    }
+    return undefined;
+  }
+
+  #connect(): Connection {
+    this.#connections++;
+    return new Connection(this);
+  }
+}

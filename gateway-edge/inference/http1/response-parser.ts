@@ -1,0 +1,248 @@
+/** What a connection learns of an answer, in this order; `data` and `end` come once the head has. */
+export interface ResponseEvents {
+  head(status: number, headers: Record<string, string>): void;
+  /** Bytes that nobody else holds. */
+  data(bytes: Buffer): void;
+  end(): void;
+}
+
+/** The upstream does not speak HTTP/1.1 as it should: where its answer ends cannot be known any more. */
+export class ProtocolError extends Error {
+  readonly code = "EPROTO";
+}
+
+type State = "head" | "fixed" | "size" | "chunk" | "chunk end" | "trailers" | "until close" | "done";
+
+const HEAD_BYTES_MAX = 64 * 1024;
+const LINE_BYTES_MAX = 4096;
+
+const HEAD_END = Buffer.from("\r\n\r\n");
+const LINE_END = Buffer.from("\r\n");
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/;
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** What no head may hold: control characters, and half a line end. */
+const UNSAFE = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
+const LENGTH = /^\d{1,15}$/;
+const CHUNK_SIZE = /^([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
+
+const NAMES_MAX = 256;
+/** Headers have few names, and each answer would check and fold them again. */
+const names = new Map<string, string>();
+
+/**
+ * Reads HTTP/1.1 answers from one connection, however they are cut into pieces. Strict where two readings are possible: a length said
+ * twice, a length beside chunks, a coding we did not ask for, half a line end are errors, and the connection with them.
+ */
+export class ResponseParser {
+  readonly #events: ResponseEvents;
+  #state: State = "head";
+  /** The begun line or head. */
+  #begun: Buffer | undefined;
+  /** Of the body, or of its chunk. */
+  #left = 0;
+  #trailerBytes = 0;
+  #reusable = false;
+  #idleMs: number | undefined;
+
+  constructor(events: ResponseEvents) {
+    this.#events = events;
+  }
+
+  /** For the next answer on the same connection. */
+  begin(): void {
+    this.#state = "head";
+    this.#trailerBytes = 0;
+  }
+
+  /** Whether another answer may follow, once this one has ended. */
+  get reusable(): boolean {
+    return this.#reusable && this.#begun === undefined;
+  }
+
+  /** How long the upstream keeps a connection that nothing happens on, where it said so. */
+  get idleMs(): number | undefined {
+    return this.#idleMs;
+  }
+
+  /** `isShared`: the memory is used again for the next piece, so what is passed on is copied. */
+  feed(bytes: Buffer, isShared: boolean): void {
+    let [piece, copies] = [bytes, isShared];
+    if (this.#begun) {
+      [piece, copies] = [Buffer.concat([this.#begun, bytes]), false];
+      this.#begun = undefined;
+    }
+    let at = 0;
+    while (at < piece.length) {
+      const next = this.#step(piece, at, copies);
+      if (next === undefined) {
+        // A line is not complete yet. What is left of a shared piece is copied.
+        const rest = piece.subarray(at);
+        this.#begun = copies ? Buffer.from(rest) : rest;
+        return;
+      }
+      at = next;
+    }
+  }
+
+  /** The upstream closed; whether its answer is complete by that. */
+  closed(): boolean {
+    if (this.#state !== "until close") return this.#state === "done";
+    this.#reusable = false;
+    this.#finish();
+    return true;
+  }
+
+  /** Where to read on; undefined: more is needed. */
+  #step(piece: Buffer, at: number, copies: boolean): number | undefined {
+    switch (this.#state) {
+      case "head":
+        return this.#readHead(piece, at);
+      case "fixed":
+      case "chunk":
+      case "until close":
+        return this.#readBody(piece, at, copies);
+      case "size":
+        return this.#readSize(piece, at);
+      case "chunk end":
+        return this.#readChunkEnd(piece, at);
+      case "trailers":
+        return this.#readTrailer(piece, at);
+      case "done":
+        // More than was asked for: kept, so that the connection is not used again.
+        return undefined;
+    }
+  }
+
+  #readHead(piece: Buffer, at: number): number | undefined {
+    const end = piece.indexOf(HEAD_END, at);
+    if ((end < 0 ? piece.length : end) - at > HEAD_BYTES_MAX) throw new ProtocolError("the head of the answer is too long");
+    if (end < 0) return undefined;
+    const head = readHead(piece.toString("latin1", at, end));
+    // Early hints and the like: the answer follows.
+    if (head.status >= 200) this.#begin(head);
+    else if (head.status === 101) throw new ProtocolError("the upstream changed to a protocol that nobody asked for");
+    return end + HEAD_END.length;
+  }
+
+  #begin({ status, headers, isOld }: Head): void {
+    const codings = headers["transfer-encoding"];
+    const length = headers["content-length"];
+    if (codings !== undefined && length !== undefined) throw new ProtocolError("the answer has a length and comes in chunks");
+    const options = headers["connection"]?.toLowerCase() ?? "";
+    this.#reusable = isOld ? options.includes("keep-alive") : !options.includes("close");
+    this.#idleMs = idleMsOf(headers["keep-alive"]);
+    this.#state = this.#bodyState(status, codings, length);
+    if (this.#state === "until close") this.#reusable = false;
+    this.#events.head(status, headers);
+    if (this.#state === "done") this.#events.end();
+  }
+
+  #bodyState(status: number, codings: string | undefined, length: string | undefined): State {
+    if (status === 204 || status === 304) return "done";
+    if (codings !== undefined) {
+      if (codings.toLowerCase() !== "chunked") throw new ProtocolError(`the answer is coded as ${codings}`);
+      return "size";
+    }
+    if (length === undefined) return "until close";
+    if (!LENGTH.test(length)) throw new ProtocolError(`the answer's length is ${length}`);
+    this.#left = Number(length);
+    return this.#left === 0 ? "done" : "fixed";
+  }
+
+  #readBody(piece: Buffer, at: number, copies: boolean): number {
+    const end = this.#state === "until close" ? piece.length : Math.min(piece.length, at + this.#left);
+    const part = piece.subarray(at, end);
+    this.#left -= part.length;
+    this.#events.data(copies ? Buffer.from(part) : part);
+    if (this.#left === 0 && this.#state === "chunk") this.#state = "chunk end";
+    else if (this.#left === 0 && this.#state === "fixed") this.#finish();
+    return end;
+  }
+
+  #readSize(piece: Buffer, at: number): number | undefined {
+    const end = lineEnd(piece, at);
+    if (end === undefined) return undefined;
+    const line = piece.toString("latin1", at, end);
+    const digits = CHUNK_SIZE.exec(line)?.[1];
+    if (digits === undefined) throw new ProtocolError(`a chunk's size is ${JSON.stringify(line.slice(0, 40))}`);
+    this.#left = Number.parseInt(digits, 16);
+    this.#state = this.#left === 0 ? "trailers" : "chunk";
+    return end + LINE_END.length;
+  }
+
+  #readChunkEnd(piece: Buffer, at: number): number | undefined {
+    if (piece.length - at < LINE_END.length) return undefined;
+    if (piece[at] !== 13 || piece[at + 1] !== 10) throw new ProtocolError("a chunk is longer than its size");
+    this.#state = "size";
+    return at + LINE_END.length;
+  }
+
+  /** What comes behind the last chunk is of no use to anybody. */
+  #readTrailer(piece: Buffer, at: number): number | undefined {
+    const end = lineEnd(piece, at);
+    if (end === undefined) return undefined;
+    this.#trailerBytes += end - at;
+    if (this.#trailerBytes > LINE_BYTES_MAX) throw new ProtocolError("the answer's trailers are too long");
+    if (end === at) this.#finish();
+    return end + LINE_END.length;
+  }
+
+  #finish(): void {
+    this.#state = "done";
+    this.#events.end();
+  }
+}
+
+interface Head {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  /** HTTP/1.0. */
+  readonly isOld: boolean;
+}
+
+function readHead(text: string): Head {
+  if (UNSAFE.test(text)) throw new ProtocolError("the head of the answer holds control characters");
+  const first = text.indexOf("\r\n");
+  const statusLine = first < 0 ? text : text.slice(0, first);
+  const [, minor, status] = STATUS_LINE.exec(statusLine) ?? [];
+  if (status === undefined) throw new ProtocolError(`the answer begins with ${JSON.stringify(statusLine.slice(0, 60))}`);
+  const headers: Record<string, string> = {};
+  for (let start = first < 0 ? text.length : first + 2; start < text.length; ) {
+    const next = text.indexOf("\r\n", start);
+    const end = next < 0 ? text.length : next;
+    const colon = text.indexOf(":", start);
+    if (colon <= start || colon > end) throw new ProtocolError("a header of the answer is none");
+    addHeader(headers, nameOf(text.slice(start, colon)), text.slice(colon + 1, end).trim());
+    start = end + 2;
+  }
+  return { status: Number(status), headers, isOld: minor === "0" };
+}
+
+function addHeader(headers: Record<string, string>, name: string, value: string): void {
+  const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  if (before === undefined) headers[name] = value;
+  else if (name !== "content-length") headers[name] = `${before}, ${value}`;
+  else if (before !== value) throw new ProtocolError("the answer has two lengths");
+}
+
+/** A name in small letters. A line that goes on from the one before has none, and is refused. */
+function nameOf(written: string): string {
+  const known = names.get(written);
+  if (known !== undefined) return known;
+  if (!NAME.test(written)) throw new ProtocolError("the name of a header of the answer is none");
+  const name = written.toLowerCase();
+  if (names.size >= NAMES_MAX) names.clear();
+  names.set(written, name);
+  return name;
+}
+
+function lineEnd(piece: Buffer, at: number): number | undefined {
+  const end = piece.indexOf(LINE_END, at);
+  if ((end < 0 ? piece.length : end) - at > LINE_BYTES_MAX) throw new ProtocolError("a line of the answer is too long");
+  return end < 0 ? undefined : end;
+}
+
+function idleMsOf(keepAlive: string | undefined): number | undefined {
+  const seconds = keepAlive === undefined ? undefined : /(?:^|[,;\s])timeout=(\d{1,6})/i.exec(keepAlive)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
+}
