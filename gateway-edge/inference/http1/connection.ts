@@ -199,6 +199,8 @@ export class Connection implements CallControl, ResponseEvents {
   #closed(): void {
     clearTimeout(this.#connectTimer);
     const wasOpen = this.#isOpen;
+    // The ticket may be what the upstream could not take: the next connection greets in full.
+    if (!wasOpen && this.#error) this.#owner.session = undefined;
     this.#isOpen = false;
     // An answer without a length ends with its connection.
     if (this.#call && !this.#isUnsent && !this.#error) this.#parser.closed();

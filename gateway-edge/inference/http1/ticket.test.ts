@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from "node:tls";
+import { systemClock } from "../../../common/clock.ts";
+import { createHttpSend } from "../send-http.ts";
+
+const fixture = (name: string) => readFileSync(new URL(`../../../trainer-node/operations/__fixtures__/${name}`, import.meta.url), "utf8");
+const certificate = fixture("loopback-certificate.pem");
+const trusted = getCACertificates("default");
+const servers: Server[] = [];
+const sockets = new Set<Socket>();
+
+beforeEach(() => setDefaultCACertificates([...trusted, certificate]));
+
+afterEach(async () => {
+  setDefaultCACertificates(trusted);
+  for (const socket of sockets) socket.destroy();
+  for (const server of servers.splice(0)) await new Promise((closed) => server.close(closed));
+});
+
+async function listen(server: Server): Promise<number> {
+  servers.push(server.listen(0, "127.0.0.1"));
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+function keep(socket: Socket): Socket {
+  sockets.add(socket);
+  return socket.on("error", () => {});
+}
+
+/** Whether a greeting of TLS 1.3 goes on from an earlier connection. */
+function hasTicket(greeting: Buffer): boolean {
+  let at = 43;
+  at += 1 + greeting.readUInt8(at);
+  at += 2 + greeting.readUInt16BE(at);
+  at += 1 + greeting.readUInt8(at);
+  const end = at + 2 + greeting.readUInt16BE(at);
+  for (at += 2; at < end; at += 4 + greeting.readUInt16BE(at + 2)) if (greeting.readUInt16BE(at) === 41) return true;
+  return false;
+}
+
+test("a ticket that the upstream cannot take costs one call, not all that follow", async () => {
+  const asked: Socket[] = [];
+  const behind = createTlsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (socket) => {
+    keep(socket).on("data", () => {
+      // The second answer is held back: an upstream without a connection is forgotten, and its ticket with it.
+      const body = asked.push(socket) === 2 ? "o" : "ok";
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n${body}`);
+    });
+  });
+  const port = await listen(behind);
+  const tickets: boolean[] = [];
+  const upstream = createServer((socket) => {
+    keep(socket).once("data", (greeting: Buffer) => {
+      tickets.push(hasTicket(greeting));
+      if (tickets.at(-1)) return void socket.destroy();
+      const through = keep(connect(port, "127.0.0.1"));
+      through.write(greeting);
+      socket.pipe(through).pipe(socket);
+    });
+  });
+  const url = `https://127.0.0.1:${await listen(upstream)}/`;
+  const unsigned = () => Promise.reject(new Error("nothing is signed here"));
+  const send = createHttpSend({ clock: systemClock, signers: { aws: unsigned, google: unsigned } });
+  const call = async () => {
+    const parts: Uint8Array[] = [];
+    for await (const part of (await send({ url, headers: {}, body: "{}" }, new AbortController().signal)).body) parts.push(part);
+    return Buffer.concat(parts).toString();
+  };
+
+  expect(await call()).toBe("ok");
+  const busy = call();
+  while (asked.length < 2) await sleep(5);
+  await expect(call()).rejects.toMatchObject({ code: "ECONNRESET" });
+  expect(await call()).toBe("ok");
+  asked[1]?.write("k");
+  expect(await busy).toBe("ok");
+  expect(tickets).toEqual([false, true, false]);
+});
