@@ -130,6 +130,23 @@ test("a connection is kept for ten seconds of silence, and then no more", async 
   expect(upstream.connections()).toBe(2);
 });
 
+test("a call that was not sent does not make the silence any shorter", async () => {
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  const upstream = await serveRaw((socket) => socket.write(OK));
+  const send = sendWith({ clock });
+  await text((await send(post(upstream.url), open())).body);
+  nowMs += 9_900;
+  const left = new AbortController();
+  const call = send(post(upstream.url), left.signal);
+  left.abort(new Error("the client left"));
+  await expect(call).rejects.toThrow("the client left");
+  await sleep(10);
+  nowMs += 200;
+  expect(await text((await send(post(upstream.url), open())).body)).toBe("ok");
+  expect(upstream.connections()).toBe(2);
+});
+
 test("an answer without a length ends with its connection; one that is cut short is an error", async () => {
   const upstream = await serveRaw((socket, request) => {
     if (request.includes("x-cut")) socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf");

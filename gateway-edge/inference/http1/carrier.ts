@@ -86,8 +86,12 @@ class Origin implements ConnectionOwner {
   freed(connection: Connection, keptMs: number | undefined): void {
     const idleMs = keptMs === undefined ? IDLE_MS : Math.min(keptMs - IDLE_MARGIN_MS, IDLE_MS_MAX);
     connection.idleUntilMs = this.#options.clock.monotonicMs() + idleMs;
-    if (idleMs > 0) this.#use(connection, this.#waiting.shift());
+    if (idleMs > 0) this.unused(connection);
     else connection.close();
+  }
+
+  unused(connection: Connection): void {
+    this.#use(connection, this.#waiting.shift());
   }
 
   gone(connection: Connection): void {

@@ -36,6 +36,8 @@ export interface ConnectionOwner {
   session: Buffer | undefined;
   /** Its call has ended, and it can carry another; for how long the upstream keeps it open, where that was said. */
   freed(connection: Connection, idleMs: number | undefined): void;
+  /** It did not come to its call: it can carry another, for as long as before. */
+  unused(connection: Connection): void;
   gone(connection: Connection): void;
   carry(call: Call): void;
 }
@@ -108,7 +110,7 @@ export class Connection implements CallControl, ResponseEvents {
     if (this.#socket.destroyed) return;
     const call = this.#call;
     // Its client has left meanwhile: the connection is as free as before.
-    if (!call) return void this.#owner.freed(this, this.#parser.idleMs);
+    if (!call) return void this.#owner.unused(this);
     this.#isUnsent = false;
     this.#parser.begin();
     this.#socket.write(call.message);
