@@ -125,6 +125,13 @@ test("an answer without a length ends with its connection, and only that", () =>
   }
 });
 
+test("a chunk's size may have zeros in front, and is still no larger than can be counted", () => {
+  const sized = (size: string, last: string) => `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n${last}\r\n\r\n`;
+  const { heard } = whole(sized("0000000000000003", "0000000000000000"));
+  expect([heard.body, heard.ended]).toEqual(["abc", true]);
+  expect(() => whole(sized("10000000000003", "0"))).toThrow(ProtocolError);
+});
+
 test("headers of one name are joined, whatever the name", () => {
   const { heard } = whole("HTTP/1.1 204 x\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\nconstructor: c\r\n\r\n");
   expect(Object.entries(heard.headers)).toEqual([

@@ -23,7 +23,8 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** What no head may hold: control characters, and half a line end. */
 const UNSAFE = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
 const LENGTH = /^\d{1,15}$/;
-const CHUNK_SIZE = /^([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
+/** Some write it at a fixed width, with zeros in front. */
+const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
 
 const NAMES_MAX = 256;
 /** Headers have few names, and each answer would check and fold them again. */
