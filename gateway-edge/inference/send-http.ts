@@ -5,7 +5,7 @@ import { Deadlines } from "../../common/deadlines.ts";
 import type { Send, Signing, UpstreamRequest } from "../providers/provider.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import { Carrier } from "./http1/carrier.ts";
-import { type Address, addressOf, PLAINLY, wordRequest } from "./http1/request.ts";
+import { type Address, addressOf, isCoding, PLAINLY, wordRequest } from "./http1/request.ts";
 
 type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;
 
@@ -82,5 +82,6 @@ async function signed(request: UpstreamRequest, signing: Signing, signers: HttpS
 /** The method, address, headers and body that the adapter built, and nothing of the client's own request. */
 function dispatchOf({ origin, path }: Address, { method = "POST", headers, body }: UpstreamRequest): Dispatcher.DispatchOptions {
   const content = method === "GET" ? null : typeof body === "string" ? body : Readable.from(body, { objectMode: false });
-  return { origin, path, method, headers: { ...headers, ...PLAINLY }, body: content };
+  const others = Object.fromEntries(Object.entries(headers).filter(([name]) => !isCoding(name)));
+  return { origin, path, method, headers: { ...others, ...PLAINLY }, body: content };
 }

@@ -81,6 +81,19 @@ test("a request is worded to the letter, its length in bytes", async () => {
   ]);
 });
 
+test("answers are asked for plainly, whatever a deployment's headers say and however they write it", async () => {
+  const upstream = await serveRaw((socket) => socket.write(OK));
+  const send = sendWith();
+  for (const more of [{}, { "x-name": "Jürgen" }]) {
+    const headers = { "Accept-Encoding": "gzip", "accept-encoding": "br", ...more };
+    await text((await send(post(upstream.url, { headers }), open())).body);
+  }
+  expect(upstream.seen.map((request) => request.text.match(/accept-encoding: .*/gi))).toEqual([
+    ["accept-encoding: identity"],
+    ["accept-encoding: identity"],
+  ]);
+});
+
 test("calls one after the other take one connection; calls at once take one each", async () => {
   const upstream = await serveRaw((socket) => setTimeout(() => socket.write(OK), 20));
   const send = sendWith();

@@ -31,11 +31,16 @@ export function wordRequest({ path, authority }: Address, { method = "POST", hea
   for (const name of Object.keys(headers)) {
     const value = headers[name] ?? "";
     if (!isPlain(name) || !VALUE.test(value)) return undefined;
-    if (name !== "accept-encoding") head += `${name}: ${value}\r\n`;
+    if (!isCoding(name)) head += `${name}: ${value}\r\n`;
   }
   if (method === "GET") return `${head}\r\n`;
   const content = body as string;
   return `${head}content-length: ${Buffer.byteLength(content)}\r\n\r\n${content}`;
+}
+
+/** What only we may ask for, however it is written. */
+export function isCoding(name: string): boolean {
+  return name.length === 15 && name.toLowerCase() === "accept-encoding";
 }
 
 function isPlain(name: string): boolean {
