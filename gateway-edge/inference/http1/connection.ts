@@ -165,7 +165,9 @@ export class Connection implements CallControl, ResponseEvents {
     const { host, port } = this.#owner.address;
     const { session } = this.#owner;
     const names = isIP(host) === 0 ? { servername: host } : {};
-    const socket = connectTls({ host, port, ...names, ALPNProtocols: ["http/1.1"], ...(session ? { session } : {}) });
+    // Said here, so that nothing in the environment can unsay it.
+    const verified = { ...names, rejectUnauthorized: true };
+    const socket = connectTls({ host, port, ...verified, ALPNProtocols: ["http/1.1"], ...(session ? { session } : {}) });
     socket.on("session", (ticket) => {
       this.#owner.session = ticket;
     });

@@ -1,8 +1,10 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from "node:tls";
+import { promisify } from "node:util";
 import { systemClock } from "../../../common/clock.ts";
 import { createHttpSend } from "../send-http.ts";
 
@@ -79,4 +81,22 @@ test("a ticket that the upstream cannot take costs one call, not all that follow
   asked[1]?.write("k");
   expect(await busy).toBe("ok");
   expect(tickets).toEqual([false, true, false]);
+});
+
+test("a certificate that nobody vouches for is refused, whatever the environment says", async () => {
+  const behind = createTlsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (socket) => {
+    keep(socket).on("data", () => socket.write("HTTP/1.1 204 No Content\r\n\r\n"));
+  });
+  const url = `https://127.0.0.1:${await listen(behind)}/`;
+  // A process of its own: the environment is read where no test can change it.
+  const script = `
+    import { createHttpSend } from ${JSON.stringify(new URL("../send-http.ts", import.meta.url).href)};
+    import { systemClock } from ${JSON.stringify(new URL("../../../common/clock.ts", import.meta.url).href)};
+    const call = createHttpSend({ clock: systemClock, signers: {} })({ url: ${JSON.stringify(url)}, headers: {}, body: "{}" }, new AbortController().signal);
+    process.stdout.write(await call.then(({ status }) => String(status), ({ code }) => code));
+    process.exit();
+  `;
+  const env = { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { env });
+  expect(stdout).toMatch(/SELF_SIGNED|UNABLE_TO_VERIFY/);
 });
