@@ -79,7 +79,7 @@ class Origin implements ConnectionOwner {
   carry(call: Call): void {
     const connection = this.#takeIdle();
     if (connection) this.#use(connection, call);
-    else if (this.#connections < this.#options.connectionsMax) this.#connect().start(call);
+    else if (this.#connections < this.#options.connectionsMax) this.#connectFor(call);
     else this.#waiting.push(call);
   }
 
@@ -98,9 +98,7 @@ class Origin implements ConnectionOwner {
     this.#connections--;
     const place = this.#idle.indexOf(connection);
     if (place >= 0) this.#idle.splice(place, 1);
-    const next = this.#waiting.shift();
-    if (next) this.#connect().start(next);
-    else if (this.#connections === 0) this.#onEmpty();
+    this.#connectFor(this.#waiting.shift());
   }
 
   closeExpired(): void {
@@ -123,8 +121,24 @@ class Origin implements ConnectionOwner {
     return undefined;
   }
 
-  #connect(): Connection {
-    this.#connections++;
-    return new Connection(this);
+  /** A connection that cannot even be begun costs its call, and neither the calls behind it nor whoever freed the place. */
+  #connectFor(first: Call | undefined): void {
+    for (let call = first; call; call = this.#waiting.shift()) {
+      const connection = this.#connect(call);
+      if (!connection) continue;
+      this.#connections++;
+      connection.start(call);
+      return;
+    }
+    if (this.#connections === 0) this.#onEmpty();
+  }
+
+  #connect(call: Call): Connection | undefined {
+    try {
+      return new Connection(this);
+    } catch (error) {
+      call.handler.onResponseError(null, error as Error);
+      return undefined;
+    }
   }
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from "node:tls";
+import tls, { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { systemClock } from "../../../common/clock.ts";
 import { createHttpSend } from "../send-http.ts";
@@ -99,4 +99,36 @@ test("a certificate that nobody vouches for is refused, whatever the environment
   const env = { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0" };
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { env });
   expect(stdout).toMatch(/SELF_SIGNED|UNABLE_TO_VERIFY/);
+});
+
+test("a connection that cannot even be begun costs its call, and nothing is left of it", async () => {
+  const asked: Socket[] = [];
+  const behind = createTlsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (socket) => {
+    keep(socket).on("data", () => asked.push(socket));
+  });
+  const url = `https://127.0.0.1:${await listen(behind)}/`;
+  const unsigned = () => Promise.reject(new Error("nothing is signed here"));
+  const send = createHttpSend({ clock: systemClock, signers: { aws: unsigned, google: unsigned }, connectionsMax: 1, originsMax: 1 });
+  const client = new AbortController();
+  const call = () => send({ url, headers: {}, body: "{}" }, client.signal);
+  const first = call();
+  const waiting = [call(), call()].map((each) => expect(each).rejects.toMatchObject({ code: "ERR_TLS_INVALID_PROTOCOL_VERSION" }));
+  while (asked.length < 1) await sleep(5);
+  const before = tls.DEFAULT_MAX_VERSION;
+  tls.DEFAULT_MAX_VERSION = "none" as typeof before;
+  try {
+    asked[0]?.end("HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    expect((await first).status).toBe(204);
+    await Promise.all(waiting);
+    const listening = jest.spyOn(client.signal, "addEventListener");
+    const left = jest.spyOn(client.signal, "removeEventListener");
+    await expect(call()).rejects.toMatchObject({ code: "ERR_TLS_INVALID_PROTOCOL_VERSION" });
+    expect(left).toHaveBeenCalledTimes(listening.mock.calls.length);
+  } finally {
+    tls.DEFAULT_MAX_VERSION = before;
+  }
+  const again = call();
+  while (asked.length < 2) await sleep(5);
+  asked[1]?.write("HTTP/1.1 204 No Content\r\n\r\n");
+  expect((await again).status).toBe(204);
 });
