@@ -10,13 +10,12 @@ import { type ServiceProcess, startProcess } from "../test/helpers/processes.ts"
 import { MASTER_KEY, startSystem } from "../test/helpers/system.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 
-const AIM = 3.0;
-/** Above what a busy machine shows; lowered with what a call costs, until it is the aim. */
-const GUARD = 5.0;
-const ROUNDS = Number(process.env["ROUNDS"] ?? 7);
+/** The aim. CI, whose machine does other things besides, sets a wider one. */
+const GUARD = Number(process.env["GUARD"] ?? 3.0);
+const ROUNDS = Number(process.env["ROUNDS"] ?? 15);
 /** The compiler works for thousands of calls, and longer for us, who have more code: what is measured is the price of a day's calls. */
 const WARM_CALLS = 20_000;
-const CALLS = 2000;
+const CALLS = 1500;
 const AT_ONCE = 32;
 /** The last calls come to the ledger a little after their answers: that is part of what they cost. */
 const SETTLE_MS = 400;
@@ -68,9 +67,7 @@ function report(stream: boolean, rounds: readonly Round[]): void {
   );
   const kind = stream ? "streamed" : "whole";
   const figures = `edge ${edge} + control plane ${control} against ${floor} CPU-seconds per 1,000 calls`;
-  console.log(
-    `bench-smoke ${kind.padEnd(9)} ${ratio.toFixed(2)} × bare Node + undici (${figures}; aim ${AIM.toFixed(1)}, guard ${GUARD.toFixed(1)})`,
-  );
+  console.log(`bench-smoke ${kind.padEnd(9)} ${ratio.toFixed(2)} × bare Node + undici (${figures}; guard ${GUARD.toFixed(1)})`);
   if (ratio > GUARD) process.exitCode = 1;
 }
 

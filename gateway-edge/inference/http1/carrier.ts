@@ -13,7 +13,7 @@ export interface CarrierOptions {
 
 /** How long a connection is kept that nothing happens on, where the upstream does not say how long it keeps it. */
 const IDLE_MS = 10_000;
-const IDLE_MS_MAX = 600_000;
+const IDLE_MS_MAX = 60_000;
 /** So much before the upstream would close it: a call that is on its way then is lost. */
 const IDLE_MARGIN_MS = 2000;
 const SWEEP_MS = 1000;

@@ -101,6 +101,7 @@ test.each([
   ["HTTP/1.1 304 Not Modified\r\ncontent-length: 9\r\n\r\n", true],
   ["HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n", true],
   ["HTTP/1.1 200 OK\r\ncontent-length: 0\r\ncontent-length: 0\r\n\r\n", true],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", true],
   ["HTTP/1.1 200 OK\r\ncontent-length: 0\r\nConnection: Close\r\n\r\n", false],
   ["HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", false],
   ["HTTP/1.0 200 OK\r\ncontent-length: 0\r\nconnection: keep-alive\r\n\r\n", true],

@@ -24,6 +24,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const UNSAFE = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
 const LENGTH = /^\d{1,15}$/;
 /** Some write it at a fixed width, with zeros in front. */
+const FRAMING: ReadonlySet<string> = new Set(["content-length", "transfer-encoding"]);
 const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
 
 const NAMES_MAX = 256;
@@ -222,8 +223,10 @@ function readHead(text: string): Head {
 function addHeader(headers: Record<string, string>, name: string, value: string): void {
   const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
   if (before === undefined) headers[name] = value;
-  else if (name !== "content-length") headers[name] = `${before}, ${value}`;
-  else if (before !== value) throw new ProtocolError("the answer has two lengths");
+  // Said twice, by the upstream and by a proxy before it.
+  else if (FRAMING.has(name) && before === value) return;
+  else if (name === "content-length") throw new ProtocolError("the answer has two lengths");
+  else headers[name] = `${before}, ${value}`;
 }
 
 /** A name in small letters. A line that goes on from the one before has none, and is refused. */
