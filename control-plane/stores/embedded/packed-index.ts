@@ -18,6 +18,8 @@ interface Block {
   readonly prefix: readonly IndexValue[];
   readonly start: number;
   readonly entries: Entry[];
+  /** Another of the same first fields. */
+  readonly earlier?: Block | undefined;
 }
 
 const packr = new Packr({ useRecords: false });
@@ -63,8 +65,7 @@ export class PackedIndex implements IndexTable {
   }
 
   apply(writes: readonly Write[]): void {
-    const blocks = new Map<string, Block>();
-    let last: Block | undefined;
+    const blocks = new Blocks();
     for (const { id, before, after } of writes) {
       const { old, fresh } = before
         ? movedValues(this.#definition, before, after)
@@ -72,16 +73,9 @@ export class PackedIndex implements IndexTable {
       if (old) this.#remove(old, id);
       if (!fresh) continue;
       const value = fresh.pop() as number;
-      const start = this.#startOf(value);
-      // Most of a batch are of one block.
-      if (!last || !isOf(last, fresh, start)) {
-        const name = JSON.stringify([start, ...fresh]);
-        last = blocks.get(name) ?? { prefix: fresh, start, entries: [] };
-        blocks.set(name, last);
-      }
-      last.entries.push({ value, id });
+      blocks.of(fresh, this.#startOf(value)).entries.push({ value, id });
     }
-    for (const block of blocks.values()) this.#put(block);
+    for (const block of blocks.all) this.#put(block);
   }
 
   #put({ prefix, start, entries }: Block): void {
@@ -146,6 +140,26 @@ export class PackedIndex implements IndexTable {
 
   #startOf(value: number): number {
     return Math.floor(value / this.#span) * this.#span;
+  }
+}
+
+/** What a transaction adds. */
+class Blocks {
+  readonly all: Block[] = [];
+  /** The newest of each of the first fields' values; a batch holds few spans of them. */
+  readonly #newest = new Map<IndexValue, Block>();
+
+  of(prefix: readonly IndexValue[], start: number): Block {
+    const [only] = prefix;
+    const name = only !== undefined && prefix.length === 1 ? only : JSON.stringify(prefix);
+    const newest = this.#newest.get(name);
+    let block = newest;
+    while (block && block.start !== start) block = block.earlier;
+    if (block) return block;
+    const made: Block = { prefix, start, entries: [], earlier: newest };
+    this.#newest.set(name, made);
+    this.all.push(made);
+    return made;
   }
 }
 
