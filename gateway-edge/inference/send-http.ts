@@ -26,8 +26,8 @@ export interface HttpSendOptions {
 
 /**
  * The network, once: pooled connections, verified TLS, no redirects, pulled bodies. Errors of the network are thrown with their `code`.
- * Calls go over connections of our own, which cost a third of undici's; undici carries forms that are written while they are read, and
- * requests with headers out of the ordinary.
+ * Calls go over connections of our own, which cost less than undici's (decision 19); undici carries forms that are written while they are
+ * read, and requests with headers out of the ordinary.
  */
 export function createHttpSend(options: HttpSendOptions): Send {
   const { signers, clock, connectMs = 5_000, connectionsMax = 256, originsMax = 512, totalMs = 600_000 } = options;
