@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../common/clock.ts";
-import type { UpstreamRequest } from "../providers/provider.ts";
 import { createHttpSend, type HttpSendOptions } from "./send-http.ts";
+import { open, post } from "./send-http-fixture.ts";
 
 const signers: HttpSendOptions["signers"] = {
   aws: async ({ signing: _signing, ...request }, { region }) => ({
@@ -14,7 +15,6 @@ const signers: HttpSendOptions["signers"] = {
   google: async ({ signing: _signing, ...request }) => ({ ...request, headers: { ...request.headers, authorization: "Bearer g" } }),
 };
 const send = createHttpSend({ clock: systemClock, signers });
-const open = () => new AbortController().signal;
 const servers: Server[] = [];
 
 afterEach(async () => {
@@ -29,19 +29,6 @@ async function serve(listener: RequestListener): Promise<{ url: string; server: 
   servers.push(server);
   await once(server, "listening");
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x?y=1`, server };
-}
-
-const post = (url: string, more: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
-  url,
-  headers: { "x-own": "1" },
-  body: "{}",
-  ...more,
-});
-
-async function text(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }
 
 test("only what the adapter built is sent; status, headers and bytes come back", async () => {

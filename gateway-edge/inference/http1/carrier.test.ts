@@ -1,14 +1,10 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { systemClock } from "../../../common/clock.ts";
-import type { UpstreamRequest } from "../../providers/provider.ts";
-import { createHttpSend, type HttpSendOptions } from "../send-http.ts";
+import { open, post, sendWith } from "../send-http-fixture.ts";
 
-const open = () => new AbortController().signal;
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
 
@@ -16,11 +12,6 @@ afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   for (const server of servers.splice(0)) await new Promise((closed) => server.close(closed));
 });
-
-function sendWith(options: Partial<HttpSendOptions> = {}) {
-  const unsigned = () => Promise.reject(new Error("nothing is signed here"));
-  return createHttpSend({ clock: systemClock, signers: { aws: unsigned, google: unsigned }, ...options });
-}
 
 interface Raw {
   url: string;
@@ -51,19 +42,6 @@ async function serveRaw(answer: (socket: Socket, request: string, connection: nu
   servers.push(server);
   await once(server, "listening");
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x`, seen, connections: () => connections };
-}
-
-const post = (url: string, more: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
-  url,
-  headers: { "x-own": "1" },
-  body: "{}",
-  ...more,
-});
-
-async function text(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of body) parts.push(part);
-  return Buffer.concat(parts).toString();
 }
 
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -224,39 +202,4 @@ test("headers out of the ordinary are undici's: sent as they are, or refused", a
     await expect(send(post(upstream.url, { headers }), open())).rejects.toThrow();
   }
   expect(upstream.seen).toHaveLength(1);
-});
-
-describe("over TLS", () => {
-  const fixture = (name: string) => readFileSync(new URL(`../../../trainer-node/operations/__fixtures__/${name}`, import.meta.url), "utf8");
-  const certificate = fixture("loopback-certificate.pem");
-  const trusted = getCACertificates("default");
-  afterEach(() => setDefaultCACertificates(trusted));
-
-  async function serveTls() {
-    let connections = 0;
-    const server = createHttpsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (request, response) => {
-      response.write(`${request.url} `);
-      request.on("data", () => {}).on("end", () => response.end("a".repeat(100_000)));
-    }).listen(0, "127.0.0.1");
-    server.on("secureConnection", (socket) => {
-      connections++;
-      sockets.add(socket);
-    });
-    servers.push(server);
-    await once(server, "listening");
-    return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x`, connections: () => connections };
-  }
-
-  test("calls are answered over one verified connection", async () => {
-    setDefaultCACertificates([...trusted, certificate]);
-    const { url, connections } = await serveTls();
-    const send = sendWith();
-    for (let each = 0; each < 3; each++) expect(await text((await send(post(url), open())).body)).toBe(`/v1/x ${"a".repeat(100_000)}`);
-    expect(connections()).toBe(1);
-  });
-
-  test("a certificate that nobody vouches for is refused, and nothing is sent", async () => {
-    const { url } = await serveTls();
-    await expect(sendWith()(post(url), open())).rejects.toMatchObject({ code: expect.stringMatching(/SELF_SIGNED|UNABLE_TO_VERIFY/) });
-  });
 });

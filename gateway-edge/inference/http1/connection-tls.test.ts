@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import tls, { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
-import { systemClock } from "../../../common/clock.ts";
-import { createHttpSend } from "../send-http.ts";
+import { open, post, sendWith } from "../send-http-fixture.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`../../../trainer-node/operations/__fixtures__/${name}`, import.meta.url), "utf8");
 const certificate = fixture("loopback-certificate.pem");
@@ -44,6 +45,32 @@ function hasTicket(greeting: Buffer): boolean {
   return false;
 }
 
+async function serveHttps() {
+  let connections = 0;
+  const server = createHttpsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (request, response) => {
+    response.write(`${request.url} `);
+    request.on("data", () => {}).on("end", () => response.end("a".repeat(100_000)));
+  });
+  server.on("secureConnection", (socket) => {
+    connections++;
+    keep(socket);
+  });
+  return { url: `https://127.0.0.1:${await listen(server)}/v1/x`, connections: () => connections };
+}
+
+test("calls are answered over one verified connection", async () => {
+  const { url, connections } = await serveHttps();
+  const send = sendWith();
+  for (let each = 0; each < 3; each++) expect(await text((await send(post(url), open())).body)).toBe(`/v1/x ${"a".repeat(100_000)}`);
+  expect(connections()).toBe(1);
+});
+
+test("a certificate that nobody vouches for is refused", async () => {
+  setDefaultCACertificates(trusted);
+  const { url } = await serveHttps();
+  await expect(sendWith()(post(url), open())).rejects.toMatchObject({ code: expect.stringMatching(/SELF_SIGNED|UNABLE_TO_VERIFY/) });
+});
+
 test("a ticket that the upstream cannot take costs one call, not all that follow", async () => {
   const asked: Socket[] = [];
   const behind = createTlsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (socket) => {
@@ -65,13 +92,8 @@ test("a ticket that the upstream cannot take costs one call, not all that follow
     });
   });
   const url = `https://127.0.0.1:${await listen(upstream)}/`;
-  const unsigned = () => Promise.reject(new Error("nothing is signed here"));
-  const send = createHttpSend({ clock: systemClock, signers: { aws: unsigned, google: unsigned } });
-  const call = async () => {
-    const parts: Uint8Array[] = [];
-    for await (const part of (await send({ url, headers: {}, body: "{}" }, new AbortController().signal)).body) parts.push(part);
-    return Buffer.concat(parts).toString();
-  };
+  const send = sendWith();
+  const call = async () => text((await send(post(url), open())).body);
 
   expect(await call()).toBe("ok");
   const busy = call();
@@ -107,10 +129,9 @@ test("a connection that cannot even be begun costs its call, and nothing is left
     keep(socket).on("data", () => asked.push(socket));
   });
   const url = `https://127.0.0.1:${await listen(behind)}/`;
-  const unsigned = () => Promise.reject(new Error("nothing is signed here"));
-  const send = createHttpSend({ clock: systemClock, signers: { aws: unsigned, google: unsigned }, connectionsMax: 1, originsMax: 1 });
+  const send = sendWith({ connectionsMax: 1, originsMax: 1 });
   const client = new AbortController();
-  const call = () => send({ url, headers: {}, body: "{}" }, client.signal);
+  const call = () => send(post(url), client.signal);
   const first = call();
   const waiting = [call(), call()].map((each) => expect(each).rejects.toMatchObject({ code: "ERR_TLS_INVALID_PROTOCOL_VERSION" }));
   while (asked.length < 1) await sleep(5);
