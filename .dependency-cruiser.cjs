@@ -73,8 +73,8 @@ module.exports = {
     ),
     forbid(
       "scripts-start-rooms-not-import-them",
-      "scripts run services as processes; benchmarks of a store are the exception.",
-      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote)[^/]*(\\.ts|/)"] },
+      "scripts run services as processes; benchmarks of a store and the build of kernels are the exceptions.",
+      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote|build-kernels)[^/]*(\\.ts|/)"] },
       { path: `^(${rooms.join("|")})/` },
     ),
     forbid(

@@ -24,11 +24,16 @@ node_modules/.installed: package.json package-lock.json .npmrc | node
 	npm install --no-save --no-progress --loglevel=error
 	@touch $@
 
-generate: proto/gen/.generated ## TypeScript from proto/
+KERNELS := trainer-node/compute/kernels
+
+generate: proto/gen/.generated $(KERNELS)/gen/kernels-wasm.ts ## TypeScript from proto/, the trainer's kernels from their text
 
 proto/gen/.generated: node_modules/.installed buf.yaml buf.gen.yaml $(shell find proto -name '*.proto' 2>/dev/null)
 	buf generate
 	@touch $@
+
+$(KERNELS)/gen/kernels-wasm.ts: node_modules/.installed scripts/build-kernels.ts $(KERNELS)/wat.ts $(wildcard $(KERNELS)/wasm-*source.ts)
+	node scripts/build-kernels.ts
 
 console: console/dist/index.html ## build the console that the edge serves at /ui
 
@@ -94,4 +99,4 @@ verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KE
 	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
 
 clean: ## remove what make built (never data/)
-	rm -rf node_modules proto/gen .cache console/dist
+	rm -rf node_modules proto/gen $(KERNELS)/gen .cache console/dist

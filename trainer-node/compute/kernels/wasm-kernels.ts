@@ -1,18 +1,17 @@
 import { createAllocator, withSlack } from "./allocator.ts";
-import { assemble } from "./assembler.ts";
+import { KERNELS_WASM_BASE64 } from "./gen/kernels-wasm.ts";
 import { createKernelMemory, type KernelMemory } from "./kernel-memory.ts";
 import { type CombineTarget, type Kernels, padded } from "./kernels.ts";
 import { passName, ROWS_AT_A_TIME } from "./wasm-rows-source.ts";
-import { KERNEL_SOURCE } from "./wasm-source.ts";
 
 type Exports = Readonly<Record<string, (...values: number[]) => number>>;
 
 let compiled: WebAssembly.Module | "none" | undefined;
 
-/** Assembled and compiled once a thread; "none" where the engine has no SIMD. */
+/** Compiled once a thread; "none" where the engine has no SIMD. */
 function compiledModule(): WebAssembly.Module | "none" {
   if (compiled === undefined) {
-    const bytes = assemble(KERNEL_SOURCE);
+    const bytes = Buffer.from(KERNELS_WASM_BASE64, "base64");
     compiled = WebAssembly.validate(bytes) ? new WebAssembly.Module(bytes) : "none";
   }
   return compiled;

@@ -1,4 +1,4 @@
-import { type Code, defineFunction, type FunctionSource, f32x4, f64x2, i32, type Local, loopWhile, v128 } from "./assembler.ts";
+import { type Code, defineFunction, type FunctionSource, f32x4, f64x2, i32, type Local, loopWhile, v128 } from "./wat.ts";
 
 const VECTOR_BYTES = 16;
 /**

@@ -1,9 +1,10 @@
-import { type Code, defineFunction, type FunctionSource, f32, f32x4, f64, f64x2, i32, type Local, loopWhile, v128 } from "./assembler.ts";
 import { ROWS_SOURCE } from "./wasm-rows-source.ts";
 import { WIDE_SOURCE } from "./wasm-wide-source.ts";
+import { type Code, defineFunction, type FunctionSource, f32, f32x4, f64, f64x2, i32, type Local, loopWhile, v128 } from "./wat.ts";
 
 const VECTOR_BYTES = 16;
 const FLOAT_BYTES = 4;
+const NOTHING: Code = "";
 
 /** A pass over `count` elements of one size, a vector at a time; the callback sees the offset in bytes. */
 function eachVector(
@@ -14,10 +15,10 @@ function eachVector(
   ...body: readonly Code[]
 ): Code {
   return [
-    ...at.set(i32.constant(0)),
-    ...end.set(i32.shl(count.get, i32.constant(options.elementBytesLog2))),
-    ...loopWhile(i32.less(at.get, end.get), ...body, at.set(i32.add(at.get, i32.constant(options.step)))),
-  ];
+    at.set(i32.constant(0)),
+    end.set(i32.shl(count.get, i32.constant(options.elementBytesLog2))),
+    loopWhile(i32.less(at.get, end.get), ...body, at.set(i32.add(at.get, i32.constant(options.step)))),
+  ].join("\n");
 }
 
 const FLOATS = { elementBytesLog2: 2, step: VECTOR_BYTES } as const;
@@ -182,7 +183,7 @@ function mapKernel(
     (variables) => {
       const variable = (key: string): Local => variables[key] as Local;
       const addresses = names.map((array) => i32.add(variable(array).get, variable("at").get));
-      const store = (array: number, value: Code) => v128.store(addresses[array] ?? [], value);
+      const store = (array: number, value: Code) => v128.store(addresses[array] ?? NOTHING, value);
       return [
         ...scalars.map((scalar) => variable(`${scalar}x4`).set(f32x4.splat(variable(scalar).get))),
         eachVector(
@@ -201,7 +202,6 @@ function mapKernel(
   );
 }
 
-const NOTHING: Code = [];
 const elementwise = [
   mapKernel("axpy", 2, 1, ([y = NOTHING, x = NOTHING], [weight = NOTHING], store) => [store(0, f32x4.add(y, f32x4.mul(weight, x)))]),
   mapKernel("scale", 1, 1, ([x = NOTHING], [factor = NOTHING], store) => [store(0, f32x4.mul(x, factor))]),
@@ -288,11 +288,11 @@ const gemm = defineFunction(
           left.set(v128.load(bAt.get)),
           ...(vectors === 2 ? [right.set(v128.load(bAt.get, VECTOR_BYTES))] : []),
           ...Array.from({ length: height }, (_, row) => [
-            ...value.set(v128.loadSplat(aCell(row))),
+            value.set(v128.loadSplat(aCell(row))),
             ...cells
               .filter((cell) => cell.row === row)
-              .flatMap(({ vector, tile }) => tile.set(f32x4.add(tile.get, f32x4.mul(value.get, (vector === 0 ? left : right).get)))),
-          ]),
+              .map(({ vector, tile }) => tile.set(f32x4.add(tile.get, f32x4.mul(value.get, (vector === 0 ? left : right).get)))),
+          ]).flat(),
           ...nextK,
         ),
         ...cells.map(({ row, vector, tile }) => v128.store(cRow(row), tile.get, vector * VECTOR_BYTES)),

@@ -13,7 +13,7 @@ import {
   type Local,
   loopWhile,
   v128,
-} from "./assembler.ts";
+} from "./wat.ts";
 
 /** Kernels over whole models where they lie in memory: wide loops that keep up with it. */
 const VECTOR_BYTES = 16;
