@@ -7,6 +7,8 @@ interface Tool {
   readonly name: string;
   readonly command: string;
   readonly options: readonly string[];
+  /** Its output has figures to be seen in a green run too. */
+  readonly alwaysShown?: boolean;
 }
 
 interface Outcome {
@@ -43,7 +45,7 @@ async function chooseTools(): Promise<Tool[]> {
     { name: "dead code", command: bin("knip"), options: ["--no-progress", "--no-config-hints"] },
     { name: "format and lint", command: bin("biome"), options: ["ci", "--colors=off", "--max-diagnostics=50", "--error-on-warnings", "."] },
     { name: "proto", command: bin("buf"), options: ["lint"] },
-    { name: "tidy", command: process.execPath, options: ["scripts/tidy.ts"] },
+    { name: "tidy", command: process.execPath, options: ["scripts/tidy.ts"], alwaysShown: true },
   ];
   // Before the first commit on main there is nothing to be compatible with.
   if (await mainHasProtos())
@@ -86,7 +88,7 @@ function runTool({ command, options }: Tool): Promise<Outcome> {
   return promise;
 }
 
-function print({ name }: Tool, { passed: green, output, tookMs }: Outcome): void {
+function print({ name, alwaysShown }: Tool, { passed: green, output, tookMs }: Outcome): void {
   console.log(`${green ? "ok  " : "FAIL"} ${name} (${(tookMs / 1_000).toFixed(1)} s)`);
-  if (!green) console.log(output.trimEnd().replace(/^/gm, "     "));
+  if (!green || alwaysShown) console.log(output.trimEnd().replace(/^/gm, "     "));
 }

@@ -3,14 +3,23 @@ import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
+import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100 } from "./tidy/language-rules.ts";
 import { type Finding, sourceFindings } from "./tidy/source-rules.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
-const findings = repositoryFiles().flatMap(inspect);
+const files = repositoryFiles();
+const findings = files.flatMap(inspect);
 for (const { file, line, message } of findings) console.log(`${file}:${line}: ${message}`);
-console.log(`tidy: ${findings.length} finding(s)`);
-process.exitCode = findings.length > 0 ? 1 : 0;
+const odd = oddPer100(files.map(languageOf));
+console.log(
+  `tidy: ${findings.length} finding(s); ${odd.toFixed(1)} words outside docs/glossary.md per 100 comment lines (at most ${ODD_PER_100_MAX})`,
+);
+process.exitCode = findings.length > 0 || odd > ODD_PER_100_MAX ? 1 : 0;
+
+function languageOf(path: string): LanguageCount {
+  return countLanguage({ path, text: /\.tsx?$/.test(path) ? (readText(path) ?? "") : "" });
+}
 
 /** Tracked files and those about to be: a finding should show before the commit, not after it. */
 function repositoryFiles(): string[] {

@@ -1,4 +1,5 @@
 import { documentFindings } from "./doc-rules.ts";
+import { countLanguage, oddPer100 } from "./language-rules.ts";
 import { sourceFindings } from "./source-rules.ts";
 
 const messages = (path: string, text: string) => sourceFindings({ path, text }).map(({ line, message }) => `${line} ${message}`);
@@ -57,4 +58,18 @@ test("a document that names a missing file is found, outside code blocks and onl
     [2, "common/gone.ts,"],
     [2, "gateway-edge/gone/,"],
   ]);
+});
+
+test("words outside the glossary are counted by comment line of product code, not in code, strings or tests", () => {
+  const odd = words("no", "body");
+  const text = [`/** For ${odd}. */`, `const ${odd} = "${odd}"; // plain`, "// And a second plain line.", "const x = 1;"].join("\n");
+  expect(countLanguage({ path: "common/a.ts", text })).toEqual({ commentLines: 3, oddLines: 1 });
+  expect(countLanguage({ path: "common/a.test.ts", text })).toEqual({ commentLines: 0, oddLines: 0 });
+  expect(
+    oddPer100([
+      { commentLines: 3, oddLines: 1 },
+      { commentLines: 1, oddLines: 0 },
+    ]),
+  ).toBe(25);
+  expect(oddPer100([])).toBe(0);
 });
