@@ -6,10 +6,12 @@ export type Forward = (request: IncomingMessage, response: ServerResponse) => Pr
 export type ForwardOptions = Pick<Options, "target" | "router" | "agent" | "pathRewrite" | "proxyTimeout"> & {
   /** The last word on the headers that go on. */
   onSend(sent: ClientRequest, request: IncomingMessage): void;
+  /** May change the headers of the answer before they are passed back. */
+  onAnswer?(answer: IncomingMessage, request: IncomingMessage): void;
 };
 
-/** Passes a request on, and the answer back, as they are. Resolves when the answer is over; rejects with what kept the request from there. */
-export function createForward({ onSend, ...options }: ForwardOptions): Forward {
+/** Passes a request on, and the answer back, as they are but for their headers. Resolves when the answer is over; rejects with what kept the request from there. */
+export function createForward({ onSend, onAnswer, ...options }: ForwardOptions): Forward {
   const failures = new WeakMap<IncomingMessage, (error: unknown) => void>();
   let loaded: Promise<RequestHandler> | undefined;
   const load = async () => {
@@ -23,6 +25,7 @@ export function createForward({ onSend, ...options }: ForwardOptions): Forward {
           // Some failures come as this event, some by `next`; one that nobody hears is thrown, as if the fault were ours.
           server.on("error", (error, request) => request && failures.get(request)?.(error));
           server.on("proxyReq", onSend);
+          if (onAnswer) server.on("proxyRes", onAnswer);
         },
       ],
     });

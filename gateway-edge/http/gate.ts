@@ -60,6 +60,7 @@ export function nameCall(deps: EdgeDeps, request: Request, response: Response): 
   response.locals["callId"] = callId;
   response.locals["route"] = "refused";
   response.setHeader("x-gw-call-id", callId);
+  response.setHeader("x-content-type-options", "nosniff");
 }
 
 function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHandler[] {

@@ -4,8 +4,9 @@ import { Router } from "express";
 import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace } from "../../common/checked-lookup.ts";
 import { AppError } from "../../common/errors.ts";
 import type { EdgeDeps } from "../deps.ts";
-import { callMetadata, userOrKeyToken } from "../middleware/authenticate-user.ts";
+import { callMetadata, userOrKeyHeader } from "../middleware/authenticate-user.ts";
 import { createForward, type Forward } from "./forward.ts";
+import { restrictNodeAnswer, sandboxAnswer } from "./node-answer.ts";
 
 const LOOK_MS = 5000;
 /** A round's training may take this long on one connection; longer work is a job of the node. */
@@ -34,7 +35,10 @@ interface Door {
   readonly tenant: string | undefined;
 }
 
-/** `/training/nodes/{id}/...`: a team's trainer node behind the edge, as it is. */
+/**
+ * `/training/nodes/{id}/...`: a team's trainer node behind the edge. The console's session cookie does not authenticate here, and the
+ * node's answer is data to a browser: a team's node must not act in the name of a person who opens a link to it.
+ */
 export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
   const judge = (host: string) => judgePlace(host, { allowPrivate: config.allowPrivateUpstreams });
   const doors = new WeakMap<IncomingMessage, Door>();
@@ -59,6 +63,7 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
         if (tenant !== undefined) sent.setHeader("x-gw-tenant", tenant);
         if (token !== undefined) sent.setHeader("authorization", `Bearer ${token}`);
       },
+      onAnswer: (answer, request) => restrictNodeAnswer(answer, doorOf(request)),
     });
   const agents = (options: AgentOptions) => ({ "http:": through(new HttpAgent(options)), "https:": through(new HttpsAgent(options)) });
   // The name is judged by what it leads to, with every connection; the operator's own nodes are where he put them.
@@ -66,7 +71,8 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
   const own = agents({ keepAlive: true });
   const router = Router({ caseSensitive: true });
   router.all("/training/nodes/:id/*path", async (request, response) => {
-    const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response, userOrKeyToken(request)) };
+    sandboxAnswer(response);
+    const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response, userOrKeyHeader(request)) };
     const { node, tenantId: tenant } = await control.training.getNode({ id: request.params.id, withToken: true }, options);
     if (!node) throw new AppError("NOT_FOUND", "There is no such node.");
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));

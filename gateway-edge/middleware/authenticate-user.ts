@@ -17,10 +17,7 @@ const KEY = /^sk-\S{13,253}$/;
  * control plane decides, in the same call that does the work.
  */
 export function bearerToken(request: IncomingMessage): string {
-  const header = authorizationOf(request);
-  const token = header.length <= TOKEN_BYTES_MAX + 16 ? BEARER.exec(header)?.[1] : undefined;
-  if (token === undefined || token.length > TOKEN_BYTES_MAX) throw unauthorized("The token is not valid; log in again.");
-  return token;
+  return tokenIn(authorizationOf(request) ?? cookieAuthorization(request));
 }
 
 /** The same where nobody needs one: what is no token is as none. */
@@ -31,10 +28,16 @@ export function tokenIfAny(request: IncomingMessage): string | undefined {
 
 /** The same where a key may come in place of a person, in x-gw-api-key or as the bearer: of a secret only its hash leaves the edge. */
 export function userOrKeyToken(request: IncomingMessage): string {
-  const key = request.headers["x-gw-api-key"] ?? BEARER_KEY.exec(authorizationOf(request))?.[1];
-  if (key === undefined) return bearerToken(request);
-  if (typeof key !== "string" || !KEY.test(key)) throw unauthorized("The API key in x-gw-api-key is not valid.");
-  return `key-sha256 ${secretSha256(key).toString("hex")}`;
+  return keyHash(request) ?? bearerToken(request);
+}
+
+/** The same from headers alone: where the console's cookie must not count. */
+export function userOrKeyHeader(request: IncomingMessage): string {
+  const header = authorizationOf(request);
+  const key = keyHash(request);
+  if (key !== undefined) return key;
+  if (header === undefined) throw unauthorized("Send a platform token as Authorization: Bearer <token>, or an API key as x-gw-api-key.");
+  return tokenIn(header);
 }
 
 /** Who and what every call to the control plane is made for. */
@@ -48,15 +51,29 @@ export async function requireAdmin(control: ControlPlane, options: CallOptions):
   if (user?.role !== "admin") throw new AppError("FORBIDDEN", "Only a platform admin may do this.");
 }
 
-function authorizationOf(request: IncomingMessage): string {
+function tokenIn(header: string): string {
+  const token = header.length <= TOKEN_BYTES_MAX + 16 ? BEARER.exec(header)?.[1] : undefined;
+  if (token === undefined || token.length > TOKEN_BYTES_MAX) throw unauthorized("The token is not valid; log in again.");
+  return token;
+}
+
+function keyHash(request: IncomingMessage): string | undefined {
+  const key = request.headers["x-gw-api-key"] ?? BEARER_KEY.exec(authorizationOf(request) ?? "")?.[1];
+  if (key === undefined) return undefined;
+  if (typeof key !== "string" || !KEY.test(key)) throw unauthorized("The API key in x-gw-api-key is not valid.");
+  return `key-sha256 ${secretSha256(key).toString("hex")}`;
+}
+
+function authorizationOf(request: IncomingMessage): string | undefined {
   const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
-  if (carriers.length === 0) {
-    const token = cookieToken(request);
-    if (token === undefined) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
-    return `Bearer ${token}`;
-  }
   if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
-  return request.headers.authorization ?? "";
+  return carriers.length === 0 ? undefined : (request.headers.authorization ?? "");
+}
+
+function cookieAuthorization(request: IncomingMessage): string {
+  const token = cookieToken(request);
+  if (token === undefined) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
+  return `Bearer ${token}`;
 }
 
 function unauthorized(message: string): AppError {

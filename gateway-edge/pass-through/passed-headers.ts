@@ -8,8 +8,11 @@ const OURS = "authorization x-api-key api-key x-goog-api-key cookie host content
   " ",
 );
 const OURS_BY_PREFIX = /^(x-gw-|x-forwarded-|x-real-ip|cf-|sec-|proxy-)/;
-/** Whose account the operator has is none of the client's. */
-const THEIRS = new Set([...HOP_BY_HOP, "set-cookie", "openai-organization", "openai-project", "server", "x-request-id", "content-length"]);
+/** What clients of the providers' APIs read. The rest of a provider's headers (cookies, policies for browsers, its edge) stays behind. */
+const BACK =
+  /^(?:content-(?:type|encoding|disposition|range|language)|accept-ranges|cache-control|etag|last-modified|location|retry-after(?:-ms)?|request-id|x-should-retry|(?:x-)?ratelimit-.+|(?:openai|anthropic|x-goog|x-ms|x-amzn|apim|azure)-.+)$/;
+/** Whose account the operator has is not for the client to see. */
+const OPERATORS: ReadonlySet<string> = new Set(["openai-organization", "openai-project", "anthropic-organization-id"]);
 
 /** The client's headers that go on, our key among them. */
 export function headersTo({ row, apiKey }: Upstream, given: IncomingHttpHeaders): Record<string, string> {
@@ -24,7 +27,7 @@ export function headersTo({ row, apiKey }: Upstream, given: IncomingHttpHeaders)
 
 /** The provider's headers that go back. */
 export function headersBack(given: IncomingHttpHeaders): Record<string, string | string[]> {
-  const entries = Object.entries(given).filter(([name, value]) => value !== undefined && !THEIRS.has(name) && !name.startsWith("x-gw-"));
+  const entries = Object.entries(given).filter(([name, value]) => value !== undefined && BACK.test(name) && !OPERATORS.has(name));
   return Object.fromEntries(entries) as Record<string, string | string[]>;
 }
 

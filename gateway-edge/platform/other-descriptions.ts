@@ -98,11 +98,13 @@ const healthDescriptions: readonly OperationDescription[] = [
 const doorDescriptions: readonly OperationDescription[] = (["get", "post", "put", "patch", "delete"] as const).map((method) => ({
   method,
   path: "/training/nodes/:id/*path",
-  summary: "A team's trainer node behind the edge, as it is: by a token or an API key of the team",
+  summary: "A team's trainer node behind the edge: by a token or an API key of the team, never by the console's cookie",
   tags: ["Training"],
   auth: "user",
   params: z.object({ id: z.string(), path: z.string() }),
-  responses: { 200: { description: "What the node answered." } },
+  responses: {
+    200: { description: "What the node answered, with the headers of the participant API; other types than data are downloads." },
+  },
 }));
 
 const documentDescriptions: readonly OperationDescription[] = [
