@@ -36,21 +36,22 @@ export const flagSetting = (fallback: boolean) =>
   z
     .enum(["true", "false", "1", "0"])
     .default(fallback ? "true" : "false")
-    .transform((value) => value === "true" || value === "1");
+    .transform(isOn);
 
 /** Right on a developer's machine, and to be asked for on a platform with tenants. */
 export const developerFlag = z.enum(["true", "false", "1", "0"]).optional();
 
-export function isAllowed(flag: z.infer<typeof developerFlag>, environment: string | undefined): boolean {
-  return flag === undefined ? environment !== "production" : flag === "true" || flag === "1";
-}
+export const isOn = (flag: string): boolean => flag === "true" || flag === "1";
 
-/** Whether tenants may name addresses of the operator's own network: outside production the upstream is often one's own machine. */
+/** Whether admins may name provider addresses of the operator's own network: outside production the upstream is often one's own machine. */
 export const privateUpstreamSettings = { ALLOW_PRIVATE_UPSTREAMS: developerFlag, NODE_ENV: z.string().optional() };
 
-export function allowsPrivateUpstreams(settings: {
+export function allowsPrivateUpstreams({
+  ALLOW_PRIVATE_UPSTREAMS: flag,
+  NODE_ENV: environment,
+}: {
   ALLOW_PRIVATE_UPSTREAMS?: z.infer<typeof developerFlag>;
   NODE_ENV?: string | undefined;
 }): boolean {
-  return isAllowed(settings.ALLOW_PRIVATE_UPSTREAMS, settings.NODE_ENV);
+  return flag === undefined ? environment !== "production" : isOn(flag);
 }

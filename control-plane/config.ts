@@ -6,14 +6,15 @@ import {
   countSetting,
   developerFlag,
   flagSetting,
-  isAllowed,
   portSetting,
   privateUpstreamSettings,
   readConfig,
 } from "../common/config.ts";
+import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 const shape = {
+  ...exposureSettings,
   CONTROL_PORT: portSetting(4100),
   CONTROL_HOST: z.string().default("127.0.0.1"),
   DATA_DIR: z.string().default("./data"),
@@ -50,7 +51,10 @@ const shape = {
   FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }),
   CONFIG: z.string().optional(),
   ALLOW_UNPRICED_MODELS: flagSetting(false),
-  ALLOW_PRIVATE_WEBHOOKS: flagSetting(false),
+  /** Whether tenants may name trainer nodes and participants at private and loopback addresses. Unset: where the deployment is not exposed. */
+  ALLOW_PRIVATE_NODES: developerFlag,
+  /** The same for organizations' webhooks. */
+  ALLOW_PRIVATE_WEBHOOKS: developerFlag,
   TRAINER_PORT: portSetting(5000),
   /** Models that trainer nodes make by themselves are published at the first start. */
   BUILT_IN_MODELS: flagSetting(true),
@@ -63,7 +67,7 @@ const shape = {
       "must be http or https addresses, separated by commas",
     )
     .optional(),
-  /** Those nodes are for every team to train on, through `/training/nodes`. Unset: outside production. */
+  /** Those nodes are for every team to train on, through `/training/nodes`. Unset: where the deployment is not exposed. */
   SHARED_TRAINERS: developerFlag,
   /** What those nodes want to see with every call. */
   TRAINER_TOKEN: z.string().optional(),
@@ -95,7 +99,9 @@ export interface ControlConfig {
   allowPrivateUpstreams: boolean;
   /** A model without a price is served, and costs nothing. */
   allowUnpricedModels: boolean;
-  /** Organisations may have webhooks on the operator's own network, and without TLS. */
+  /** Tenants may have trainer nodes and participants on the operator's own network. */
+  allowPrivateNodes: boolean;
+  /** Organizations may have webhooks on the operator's own network, and without TLS. */
   allowPrivateWebhooks: boolean;
   /** The models that nodes make by themselves are published. */
   builtInModels: boolean;
@@ -114,6 +120,7 @@ export interface ControlConfig {
 export function readControlConfig(environment: Readonly<Record<string, string | undefined>>): ControlConfig {
   const settings = readConfig(shape, environment);
   const production = settings.NODE_ENV === "production";
+  const exposed = isExposed(settings);
   if (production) refuseMadeUpSecrets(settings);
   return {
     port: settings.CONTROL_PORT,
@@ -132,11 +139,12 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
     allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
-    allowPrivateWebhooks: settings.ALLOW_PRIVATE_WEBHOOKS,
+    allowPrivateNodes: isOpen(settings.ALLOW_PRIVATE_NODES, exposed),
+    allowPrivateWebhooks: isOpen(settings.ALLOW_PRIVATE_WEBHOOKS, exposed),
     builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
     // Computing time that nobody pays for: a platform with tenants must say that it wants this.
-    sharedTrainers: isAllowed(settings.SHARED_TRAINERS, settings.NODE_ENV),
+    sharedTrainers: isOpen(settings.SHARED_TRAINERS, exposed),
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,

@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { allowsPrivateUpstreams, countSetting, flagSetting, portSetting, privateUpstreamSettings, readConfig } from "../common/config.ts";
+import { countSetting, developerFlag, flagSetting, portSetting, readConfig } from "../common/config.ts";
+import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
 
 const shape = {
+  ...exposureSettings,
   PORT: portSetting(4000),
   HOST: z.string().default("127.0.0.1"),
   /** A second listener that takes keys only in x-gw-api-key; unset = none. */
@@ -40,7 +42,8 @@ const shape = {
   /** What an edge writes down of its calls survives a killed process, or a power cut too. */
   JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
-  ...privateUpstreamSettings,
+  /** Whether tenants' trainer nodes may be at private and loopback addresses. Unset: where the deployment is not exposed. */
+  ALLOW_PRIVATE_NODES: developerFlag,
 };
 
 export interface EdgeConfig {
@@ -51,8 +54,8 @@ export interface EdgeConfig {
   controlAddress: string;
   coordinatorUrl: string;
   coordinatorToken: string | undefined;
-  /** Whether trainer nodes may be in the operator's own network. */
-  allowPrivateUpstreams: boolean;
+  /** Whether tenants' trainer nodes may be in the operator's own network. */
+  allowPrivateNodes: boolean;
   edgeIndex: number;
   reusePort: boolean;
   trustProxy: readonly string[];
@@ -81,7 +84,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     controlAddress: settings.CONTROL_ADDRESS,
     coordinatorUrl: settings.COORDINATOR_URL,
     coordinatorToken: settings.COORDINATOR_TOKEN,
-    allowPrivateUpstreams: allowsPrivateUpstreams(settings),
+    allowPrivateNodes: isOpen(settings.ALLOW_PRIVATE_NODES, isExposed(settings)),
     edgeIndex: settings.EDGE_INDEX,
     reusePort: settings.EDGE_REUSE_PORT || settings.EDGES > 1,
     trustProxy: splitList(settings.TRUST_PROXY),

@@ -23,7 +23,7 @@ export async function refusePrivateNames(
     try {
       for (const { address } of addresses) judgePlace(address, { allowPrivate });
     } catch (cause) {
-      const message = "leads to a private address; the operator can allow such addresses with ALLOW_PRIVATE_UPSTREAMS";
+      const message = "leads to a private address; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true";
       throw new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }], cause });
     }
   }

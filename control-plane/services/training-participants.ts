@@ -90,7 +90,7 @@ export async function nodeFor(
   return node;
 }
 
-/** An address that calls may be made to: of this network only where the operator lets upstreams be there. */
+/** An address that calls may be made to: of this network only where the operator lets tenants name such addresses. */
 export function checkNodeUrl(deps: Pick<ControlDeps, "config">, given: string, path: string): string {
   const refuse = (message: string) =>
     new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }] });
@@ -99,8 +99,8 @@ export function checkNodeUrl(deps: Pick<ControlDeps, "config">, given: string, p
   if (url.username !== "" || url.password !== "") throw refuse("must not hold a user name or password; give a token");
   if (url.search !== "" || url.hash !== "") throw refuse("must not have a query or fragment");
   const place = placeOf(url.hostname);
-  if (place === "link-local" || (place === "private" && !deps.config.allowPrivateUpstreams)) {
-    throw refuse("is private; the operator can allow such addresses with ALLOW_PRIVATE_UPSTREAMS");
+  if (place === "link-local" || (place === "private" && !deps.config.allowPrivateNodes)) {
+    throw refuse("is private; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true");
   }
   return url.href.replace(/\/+$/, "");
 }

@@ -53,7 +53,7 @@ const createFederation =
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
-    await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateUpstreams });
+    await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes });
     return write(deps, context, { actor: actor.person, codec: CreateFederationResponse }, async ({ tx, now, audit }) => {
       const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
       const federation: Federation = {

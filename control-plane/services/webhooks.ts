@@ -120,7 +120,8 @@ function checkUrl(given: string, allowPrivate: boolean): string {
   if (url.protocol !== "https:" && !(allowPrivate && url.protocol === "http:")) refuseUrl("must be an https address");
   if (url.username !== "" || url.password !== "") refuseUrl("must not hold a user name or password");
   const place = placeOf(url.hostname);
-  if (place === "link-local" || (place === "private" && !allowPrivate)) refuseUrl("must be a public address");
+  if (place === "link-local" || (place === "private" && !allowPrivate))
+    refuseUrl("must be a public address; the operator can allow private ones with ALLOW_PRIVATE_WEBHOOKS=true");
   url.hash = "";
   return url.href;
 }

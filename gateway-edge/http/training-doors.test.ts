@@ -30,7 +30,7 @@ beforeAll(async () => {
       tenantId: id === "node_shared" ? "org_caller" : undefined,
     };
   };
-  const deps = { control: { training: { getNode } }, config: { allowPrivateUpstreams: true } };
+  const deps = { control: { training: { getNode } }, config: { allowPrivateNodes: true } };
   const app = express().use(trainingDoors(deps as unknown as Pick<EdgeDeps, "control" | "config">));
   app.use(((error: AppError, _request, response, _next) => {
     response.status(error.code === "UNAUTHORIZED" ? 401 : 500).end(error.message);

@@ -40,7 +40,7 @@ interface Door {
  * node's answer is data to a browser: a team's node must not act in the name of a person who opens a link to it.
  */
 export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
-  const judge = (host: string) => judgePlace(host, { allowPrivate: config.allowPrivateUpstreams });
+  const judge = (host: string) => judgePlace(host, { allowPrivate: config.allowPrivateNodes });
   const doors = new WeakMap<IncomingMessage, Door>();
   const doorOf = (request: IncomingMessage): Door => {
     const found = doors.get(request);

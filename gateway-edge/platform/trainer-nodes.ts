@@ -92,8 +92,8 @@ const nodeHealth = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   });
 
 /** Where a private address is not allowed, a name that leads to one is not connected to, but for the operator's own nodes. */
-function healthLook({ allowPrivateUpstreams }: EdgeDeps["config"]): TroubleOf {
-  const judge = (host: string) => judgePlace(host, { allowPrivate: allowPrivateUpstreams });
+function healthLook({ allowPrivateNodes }: EdgeDeps["config"]): TroubleOf {
+  const judge = (host: string) => judgePlace(host, { allowPrivate: allowPrivateNodes });
   const checked = new Agent({ connect: { lookup: checkedLookup(judge) } });
   const own = new Agent();
   return async (node) => {

@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { allowsPrivateUpstreams, countSetting, portSetting, privateUpstreamSettings, readConfig } from "../../common/config.ts";
+import { countSetting, developerFlag, portSetting, readConfig } from "../../common/config.ts";
+import { exposureSettings, isExposed, isOpen } from "../../common/exposed.ts";
 
 const shape = {
+  ...exposureSettings,
   /** Where trained parameters are handed out by their hash; 0: any free port. */
   COORDINATOR_PORT: portSetting(5100),
   HOST: z.string().default("127.0.0.1"),
@@ -26,7 +28,8 @@ const shape = {
   /** How often blobs that nothing refers to are looked for, and how old they have to be. */
   COORDINATOR_SWEEP_MS: countSetting(600_000, { min: 50, max: 86_400_000 }),
   COORDINATOR_BLOB_AGE_MS: countSetting(3_600_000, { min: 1000, max: 31_536_000_000 }),
-  ...privateUpstreamSettings,
+  /** Whether participants may be at private and loopback addresses. Unset: where the deployment is not exposed. */
+  ALLOW_PRIVATE_NODES: developerFlag,
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 };
 
@@ -67,7 +70,7 @@ export function readCoordinatorConfig(environment: Readonly<Record<string, strin
     token: settings.COORDINATOR_TOKEN,
     sweepMs: settings.COORDINATOR_SWEEP_MS,
     blobAgeMs: settings.COORDINATOR_BLOB_AGE_MS,
-    allowPrivate: allowsPrivateUpstreams(settings),
+    allowPrivate: isOpen(settings.ALLOW_PRIVATE_NODES, isExposed(settings)),
     logLevel: settings.LOG_LEVEL,
   };
 }

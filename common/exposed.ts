@@ -1,0 +1,43 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { type developerFlag, isOn } from "./config.ts";
+
+/** What says whether others than the operator can reach this deployment. Every process reads it from its own environment. */
+export const exposureSettings = {
+  HOST: z.string().optional(),
+  PUBLIC_URL: z.string().optional(),
+  TRUST_PROXY: z.string().optional(),
+  NODE_ENV: z.string().optional(),
+};
+
+interface Exposure {
+  readonly HOST?: string | undefined;
+  readonly PUBLIC_URL?: string | undefined;
+  readonly TRUST_PROXY?: string | undefined;
+  readonly NODE_ENV?: string | undefined;
+}
+
+/** Exposed: HOST or PUBLIC_URL is not loopback, a proxy is in front (TRUST_PROXY), or NODE_ENV is production. */
+export function isExposed({ HOST, PUBLIC_URL, TRUST_PROXY, NODE_ENV }: Exposure): boolean {
+  if (NODE_ENV === "production" || (TRUST_PROXY ?? "").trim() !== "") return true;
+  if (HOST !== undefined && HOST !== "" && !isLoopbackHost(HOST)) return true;
+  // An address that cannot be read is not known to be loopback.
+  return PUBLIC_URL !== undefined && PUBLIC_URL !== "" && !isLoopbackHost(URL.parse(PUBLIC_URL)?.hostname ?? "");
+}
+
+/** What is open on a developer's machine and closed on an exposed deployment, unless its variable says otherwise. */
+export function isOpen(flag: z.infer<typeof developerFlag>, exposed: boolean): boolean {
+  return flag === undefined ? !exposed : isOn(flag);
+}
+
+/** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: are every interface, and so are not loopback. */
+export function isLoopbackHost(host: string): boolean {
+  const plain = host
+    .trim()
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "")
+    .toLowerCase();
+  if (plain === "localhost" || plain.endsWith(".localhost")) return true;
+  const canonical = isIP(plain) === 6 ? new URL(`http://[${plain.split("%")[0]}]`).hostname.slice(1, -1) : plain;
+  return canonical === "::1" || /^::ffff:7f[0-9a-f]{2}:/.test(canonical) || (isIP(canonical) === 4 && canonical.startsWith("127."));
+}
