@@ -19,7 +19,9 @@ export function federationMessage(federation: Federation, secrets?: Secrets): Fe
     teamId: federation.teamId,
     createdBy: BigInt(federation.createdBy),
     settings: federation.settings,
-    participants: federation.participants.map((participant) => participantMessage(participant, secrets)),
+    participants: federation.participants.map((participant) =>
+      participantMessage(participant, { secrets, tenantId: federation.organizationId }),
+    ),
     state: federation.state,
     phase: federation.phase,
     round: federation.round,
@@ -38,10 +40,14 @@ export function federationMessage(federation: Federation, secrets?: Secrets): Fe
   };
 }
 
-function participantMessage(participant: FederationParticipant, secrets: Secrets | undefined): FederationMessage["participants"][number] {
+function participantMessage(
+  participant: FederationParticipant,
+  { secrets, tenantId }: { secrets: Secrets | undefined; tenantId: string },
+): FederationMessage["participants"][number] {
   const { id, nodeId, url, organizationId, dataset, joined, sealedSecret, sealedToken } = participant;
   const open = (sealed: string | undefined) => (secrets && sealed !== undefined ? secrets.open(sealed).toString() : "");
-  return { id, nodeId, url, organizationId, dataset, joined, secret: open(sealedSecret), token: open(sealedToken) };
+  const forCoordinator = { secret: open(sealedSecret), token: open(sealedToken), tenantId: secrets ? tenantId : "" };
+  return { id, nodeId, url, organizationId, dataset, joined, ...forCoordinator };
 }
 
 export function roundMessage(round: TrainingRound): RoundMessage {

@@ -11,7 +11,7 @@ import { putFederation } from "../writes/federations.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metaOf, pageOf } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
-import { isOperators, sharedNode, sharedNodes } from "./shared-nodes.ts";
+import { refuseOperatorsNodes, sharedNode, sharedNodes } from "./shared-nodes.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { nodeMessage } from "./training-messages.ts";
 import { checkNodeUrl, nodeFor } from "./training-participants.ts";
@@ -29,6 +29,7 @@ export function trainingNodeHandlers(
       const team = await teamForNew(deps.store, actor, request.teamId);
       const url = checkNodeUrl(deps, request.url, "body.url");
       await refusePrivateNames([{ url, path: "body.url" }], { allowPrivate: deps.config.allowPrivateNodes });
+      await refuseOperatorsNodes([{ url, path: "body.url" }], deps.config);
       return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
         if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {
           throw new AppError("ALREADY_EXISTS", "The team has a node of this address already.", {
@@ -55,15 +56,16 @@ export function trainingNodeHandlers(
 
     async getNode({ id, withToken }, context) {
       const actor = await requireTrainingActor(deps, context);
-      const sharedBy = (url: string) => (isOperators(deps.config, url) ? actor.organizationId : undefined);
+      // To every node, under whatever name: the edge cannot know which of them are one and the same.
+      const tenantId = actor.organizationId;
       const shared = sharedNode(deps.config, id);
       if (shared) {
         const token = withToken ? deps.config.serving.token : undefined;
-        return { node: { ...nodeMessage(shared), token }, tenantId: sharedBy(shared.url) };
+        return { node: { ...nodeMessage(shared), token }, tenantId };
       }
       const found = await deps.store.get("trainerNodes", id);
       const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
-      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), tenantId: sharedBy(node.url) };
+      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), tenantId };
     },
 
     async deleteNode({ id }, context) {

@@ -15,6 +15,7 @@ import { dataSetHandlers } from "./data-sets.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, metaOf, pageOf } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
+import { refuseOperatorsNodes } from "./shared-nodes.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { federationMessage, roundMessage } from "./training-messages.ts";
 import { trainingNodeHandlers } from "./training-nodes.ts";
@@ -54,6 +55,7 @@ const createFederation =
     const team = await teamForNew(deps.store, actor, request.teamId);
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
     await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes });
+    await refuseOperatorsNodes(named, deps.config);
     return write(deps, context, { actor: actor.person, codec: CreateFederationResponse }, async ({ tx, now, audit }) => {
       const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
       const federation: Federation = {

@@ -31,7 +31,7 @@ interface Door {
   readonly rest: string;
   /** The node's address at this edge, so that what it says of its own paths can be followed. */
   readonly prefix: string;
-  /** Whose call it is, for a node that several share: it keeps them apart. */
+  /** The organization that calls: a node that several share keeps them apart by it. */
   readonly tenant: string | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { TrainerError } from "../errors.ts";
 
@@ -8,13 +8,22 @@ export interface BlobStore {
   /** The path of a blob that is there. */
   find(digest: string): Promise<{ path: string; bytes: number } | undefined>;
   /** Takes a blob in; refuses one whose bytes are not what its name says, and leaves nothing of it. */
-  put(digest: string, chunks: AsyncIterable<Buffer>): Promise<"created" | "there">;
+  put(digest: string, chunks: AsyncIterable<Buffer>, tenant?: string): Promise<"created" | "there">;
   remove(digest: string): Promise<void>;
+  /** The one tenant that stored it; undefined when the operator or several tenants did. */
+  tenantOf(digest: string): Promise<string | undefined>;
 }
 
 export function createBlobStore(options: { folder: string; bytesMax: number }): BlobStore {
   const { folder, bytesMax } = options;
   const pathOf = (digest: string): string => join(folder, digest);
+  const tenantPathOf = (digest: string): string => join(folder, `.tenant-${digest}`);
+  const tenantOf: BlobStore["tenantOf"] = (digest) => readFile(tenantPathOf(digest), "utf8").catch(() => undefined);
+  /** Written before the blob is there, so that a blob without a note is never a tenant's alone. */
+  const noteTenant = async (digest: string, tenant: string, there: boolean): Promise<void> => {
+    if (!there && tenant !== "") await writeFile(tenantPathOf(digest), tenant, { mode: 0o600 });
+    else if ((await tenantOf(digest)) !== tenant) await rm(tenantPathOf(digest), { force: true });
+  };
   const find: BlobStore["find"] = async (digest) => {
     const found = await stat(pathOf(digest)).catch(() => undefined);
     return found && { path: pathOf(digest), bytes: found.size };
@@ -23,8 +32,12 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
   let arriving = 0;
   return {
     find,
-    remove: (digest) => rm(pathOf(digest), { force: true }),
-    put: async (digest, chunks) => {
+    tenantOf,
+    remove: async (digest) => {
+      await rm(pathOf(digest), { force: true });
+      await rm(tenantPathOf(digest), { force: true });
+    },
+    put: async (digest, chunks, tenant = "") => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const there = (await find(digest)) !== undefined;
       const held = await heldBytes(folder);
@@ -46,6 +59,7 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
             details: { expected: digest, actual },
           });
         }
+        await noteTenant(digest, tenant, (await find(digest)) !== undefined);
         if (file) {
           await file.sync();
           await rename(partial, pathOf(digest));

@@ -33,7 +33,7 @@ async function start({ workMs, aliveMs }: { workMs: number; aliveMs: number }): 
 }
 
 const work = (url: string, path = "/v1/train") =>
-  call({ url, secret: "s", token: "" }, { method: "POST", path }, AbortSignal.timeout(10_000));
+  call({ url, secret: "s", token: "", tenantId: "" }, { method: "POST", path }, AbortSignal.timeout(10_000));
 
 test("work may take longer than the silence that ends it, as long as the node is heard of", async () => {
   const { url, looks } = await start({ workMs: 4 * IDLE_MS, aliveMs: 60_000 });

@@ -23,7 +23,7 @@ async function ask(host: string, { allowPrivate, addresses }: { allowPrivate: bo
   const resolve = async () => (addresses[asked++] ?? []).map((address) => ({ address, family: 4 }));
   const { call, close } = createNodeCalls({ clock, random, idleMs: 1000, allowPrivate, resolve });
   try {
-    const node = { url: `http://${host}:${port}`, secret: "s", token: "" };
+    const node = { url: `http://${host}:${port}`, secret: "s", token: "", tenantId: "" };
     return (await readAnswer(await call(node, { method: "GET", path: "/" }, signal), 100)).toString();
   } finally {
     await close();

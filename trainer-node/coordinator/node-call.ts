@@ -8,11 +8,13 @@ import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import { createSharedFiles } from "./shared-files.ts";
 
-/** Whom a call goes to, and what opens its door. */
+/** Where a call goes to, and what authenticates it. */
 export interface NodeAddress {
   readonly url: string;
   readonly secret: string;
   readonly token: string;
+  /** The organization that the call is made for: a node that several share keeps them apart. Empty: the caller's own node. */
+  readonly tenantId: string;
 }
 
 export interface CallBody {
@@ -74,6 +76,7 @@ export function createNodeCalls(options: {
         ...headers,
         ...(body ? { "content-type": body.type, "content-length": String(body.bytes) } : {}),
         ...(node.token === "" ? {} : { authorization: `Bearer ${node.token}` }),
+        ...(node.tenantId === "" ? {} : { "x-gw-tenant": node.tenantId }),
         [SIGNATURE_HEADERS.signature]: signatureOf(node.secret, parts),
         [SIGNATURE_HEADERS.nonce]: parts.nonce,
         [SIGNATURE_HEADERS.timestamp]: parts.timestamp,

@@ -16,7 +16,7 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
     const digest = digestOf(request);
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     try {
-      const outcome = await store.put(digest, request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>);
+      const outcome = await store.put(digest, request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>, tenantOf(request));
       const { bytes = 0 } = (await store.find(digest)) ?? {};
       metrics.countBytes("in", bytes);
       response.status(outcome === "created" ? 201 : 200).json({ sha256: digest, ref: `sha256:${digest}`, bytes });
@@ -37,9 +37,11 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
     });
   });
   router.delete(PATH, async (request, response) => {
-    // The same bytes are one blob, whoever sent them, and somebody's model may be served from it.
-    if (tenantOf(request) !== "") throw new TrainerError("FORBIDDEN", "This node is shared: what it holds is its operator's to delete.");
-    await store.remove(digestOf(request));
+    // The same bytes are one blob for all who sent them, and a model of another tenant may be served from it.
+    const [digest, tenant] = [digestOf(request), tenantOf(request)];
+    if (tenant !== "" && (await store.tenantOf(digest)) !== tenant)
+      throw new TrainerError("FORBIDDEN", "Your organization alone did not store this blob; only the node's operator can delete it.");
+    await store.remove(digest);
     response.status(204).end();
   });
   router.all(PATH, onlyMethods("GET", "HEAD", "PUT", "DELETE"));

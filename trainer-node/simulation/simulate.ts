@@ -98,4 +98,5 @@ const virtualParticipant = (id: string): Participant => ({
   joined: false,
   secret: "",
   token: "",
+  tenantId: "",
 });

@@ -4,6 +4,8 @@ import { parseWith } from "../../operations/schemas.ts";
 import { CANNOT_MASK, type SecureParticipants } from "./participants.ts";
 
 const LOOK_MS = 3000;
+/** The federation does not exist yet: the call sees what a tenant without anything on the node would see. */
+const NO_TENANT = "none";
 
 const lookRequest = z.strictObject({
   participants: z.array(z.strictObject({ url: z.string().max(2048), token: z.string().max(256) })).max(255),
@@ -19,7 +21,7 @@ export function lookAtParticipants(participants: SecureParticipants): RequestHan
     const signal = AbortSignal.timeout(LOOK_MS);
     const cannot = await Promise.all(
       asked.map(({ url, token }) =>
-        participants.reach({ url, token, secret: "" }, signal).then(
+        participants.reach({ url, token, secret: "", tenantId: NO_TENANT }, signal).then(
           () => false,
           (thrown: unknown) => Object(thrown).message === CANNOT_MASK,
         ),

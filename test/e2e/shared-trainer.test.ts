@@ -1,0 +1,103 @@
+import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { call, newTenant, type Tenant } from "../helpers/api.ts";
+import { type System, startSystem } from "../helpers/system.ts";
+
+let system: System;
+let ann: Tenant;
+let bob: Tenant;
+beforeAll(async () => {
+  system = await startSystem({ trainer: true, coordinator: true });
+  [ann, bob] = [await newTenant(system), await newTenant(system)];
+});
+let participant: Server | undefined;
+afterAll(async () => {
+  participant?.close();
+  participant?.closeAllConnections();
+  await system.stop();
+});
+
+const ROWS = [
+  { a: 0, label: 0 },
+  { a: 1, label: 1 },
+];
+const portOf = (url: string) => new URL(url).port;
+const at = (node: string, path: string) => `/training/nodes/${node}${path}`;
+
+async function storeBlob(owner: Tenant, node: string): Promise<string> {
+  const bytes = `parameters ${randomUUID()}`;
+  const path = `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`;
+  const stored = await call(system.url, "PUT", at(node, path), { key: owner.key, body: bytes });
+  expect(stored.status).toBe(201);
+  return path;
+}
+
+async function register(url: string, owner: Tenant = ann): Promise<string> {
+  const made = await call(system.url, "POST", "/training/nodes", { token: owner.token, body: { url } });
+  expect([url, made.status]).toEqual([url, 201]);
+  return made.body.node.id;
+}
+
+test.each(["localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1"])(
+  "the operator's trainer under the name %s keeps tenants apart as under its own",
+  async (host) => {
+    const job = await call(system.url, "POST", at("node_local", "/v1/train"), {
+      key: bob.key,
+      body: { dataset: ROWS, config: { epochs: 1 } },
+      headers: { prefer: "respond-async" },
+    });
+    expect(job.status).toBe(202);
+    const blob = await storeBlob(bob, "node_local");
+    const alias = await register(`http://${host}:${portOf(system.trainerUrl)}`);
+    const jobPath = `/v1/jobs/${job.body.id}`;
+    expect((await call(system.url, "GET", at(alias, jobPath), { key: ann.key })).status).toBe(404);
+    expect((await call(system.url, "GET", at(alias, `${jobPath}/result`), { key: ann.key })).status).toBe(404);
+    expect((await call(system.url, "DELETE", at(alias, blob), { key: ann.key })).status).toBe(403);
+    expect((await call(system.url, "GET", at("node_local", blob), { key: bob.key })).status).toBe(200);
+    expect((await call(system.url, "GET", at("node_local", jobPath), { key: bob.key })).status).toBe(200);
+    // Bob's own blob is Bob's to delete.
+    expect((await call(system.url, "DELETE", at("node_local", blob), { key: bob.key })).status).toBe(204);
+    expect((await call(system.url, "GET", at("node_local", blob), { key: bob.key })).status).toBe(404);
+  },
+);
+
+test("a blob that two tenants stored is neither's to delete", async () => {
+  const bytes = "the same parameters";
+  const path = at("node_local", `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`);
+  const statuses: number[] = [];
+  for (const { key } of [ann, bob]) statuses.push((await call(system.url, "PUT", path, { key, body: bytes })).status);
+  for (const { key } of [ann, bob]) statuses.push((await call(system.url, "DELETE", path, { key })).status);
+  expect(statuses).toEqual([201, 200, 403, 403]);
+  expect((await call(system.url, "GET", path, { key: ann.key })).status).toBe(200);
+});
+
+test("every call to a node says whose it is: through the edge and from the coordinator", async () => {
+  const seen: { path: string; tenant: IncomingHttpHeaders[string] }[] = [];
+  participant = createServer((request, response) => {
+    request.resume();
+    seen.push({ path: request.url ?? "", tenant: request.headers["x-gw-tenant"] });
+    response.writeHead(500, { "content-type": "application/json" }).end('{"error":"not today","code":"SERVER_ERROR"}');
+  }).listen(0, "127.0.0.1");
+  await once(participant, "listening");
+  const url = `http://127.0.0.1:${(participant.address() as AddressInfo).port}`;
+  const node = await register(url);
+  await call(system.url, "GET", at(node, "/v1/info"), { key: ann.key, headers: { "x-gw-tenant": bob.organizationId } });
+  expect(seen).toEqual([{ path: "/v1/info", tenant: ann.organizationId }]);
+  const created = await call(system.url, "POST", "/training/federations", {
+    token: ann.token,
+    body: { name: "f", rounds: 1, strategy: { name: "fedavg" }, task: { name: "softmax" }, participants: [{ url }] },
+  });
+  expect(created.status).toBe(201);
+  // The events tell that the coordinator has begun: it looks at its participants before the first round.
+  const events = await fetch(`${system.url}/training/federations/${created.body.federation.id}/events`, {
+    headers: { authorization: `Bearer ${ann.token}` },
+  });
+  const reader = events.body?.getReader();
+  while (seen.length < 2 && !(await reader?.read())?.done);
+  await reader?.cancel();
+  await call(system.url, "POST", `/training/federations/${created.body.federation.id}/stop`, { token: ann.token });
+  expect(seen.length).toBeGreaterThan(1);
+  expect(new Set(seen.map(({ tenant }) => tenant))).toEqual(new Set([ann.organizationId]));
+});
