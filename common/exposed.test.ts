@@ -1,4 +1,4 @@
-import { isExposed, isLoopbackHost, isOpen } from "./exposed.ts";
+import { isExposed, isLoopbackHost, isOpen, openingsOf } from "./exposed.ts";
 
 test.each([
   "127.0.0.1",
@@ -55,4 +55,15 @@ test.each([
 test("what depends on it is open where the deployment is not exposed, and a variable has the last word", () => {
   expect([isOpen(undefined, false), isOpen(undefined, true)]).toEqual([true, false]);
   expect([isOpen("true", true), isOpen("1", true), isOpen("false", false), isOpen("0", false)]).toEqual([true, true, false, false]);
+});
+
+test("test credits are off with card payments and where strangers can buy them, until TEST_CREDITS says otherwise", () => {
+  const stripe = { STRIPE_SECRET_KEY: "sk_test_1" };
+  const exposed = { TRUST_PROXY: "10.0.0.1" };
+  const allowed = [{}, stripe, exposed, { ...stripe, ...exposed }].map((settings) => openingsOf(settings).testCredits);
+  expect(allowed).toEqual([true, false, false, false]);
+  for (const settings of [{}, stripe, exposed]) {
+    expect(openingsOf({ ...settings, TEST_CREDITS: "true" }).testCredits).toBe(true);
+    expect(openingsOf({ ...settings, TEST_CREDITS: "false" }).testCredits).toBe(false);
+  }
 });

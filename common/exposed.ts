@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { type developerFlag, isOn } from "./config.ts";
+import { developerFlag, isOn } from "./config.ts";
 
 /** What says whether others than the operator can reach this deployment. Every process reads it from its own environment. */
 export const exposureSettings = {
@@ -26,8 +26,49 @@ export function isExposed({ HOST, PUBLIC_URL, TRUST_PROXY, NODE_ENV }: Exposure)
 }
 
 /** What is open on a developer's machine and closed on an exposed deployment, unless its variable says otherwise. */
-export function isOpen(flag: z.infer<typeof developerFlag>, exposed: boolean): boolean {
+export function isOpen(flag: Flag, exposed: boolean): boolean {
   return flag === undefined ? !exposed : isOn(flag);
+}
+
+/** What strangers must not find open by accident. Unset: open where the deployment is not exposed. */
+export const openingSettings = {
+  ...exposureSettings,
+  /** Whether tenants may name trainer nodes and participants at private and loopback addresses. */
+  ALLOW_PRIVATE_NODES: developerFlag,
+  /** The same for organizations' webhooks. */
+  ALLOW_PRIVATE_WEBHOOKS: developerFlag,
+  /** The operator's nodes are for every team to train on, through `/training/nodes`. */
+  SHARED_TRAINERS: developerFlag,
+  /** Purchases that nothing is paid for. With card payments they are off wherever this is unset. */
+  TEST_CREDITS: developerFlag,
+  STRIPE_SECRET_KEY: z.string().optional(),
+};
+
+type Flag = z.infer<typeof developerFlag>;
+
+export interface Openings {
+  readonly privateNodes: boolean;
+  readonly privateWebhooks: boolean;
+  readonly sharedTrainers: boolean;
+  readonly testCredits: boolean;
+}
+
+export function openingsOf(
+  settings: Exposure & {
+    readonly ALLOW_PRIVATE_NODES?: Flag;
+    readonly ALLOW_PRIVATE_WEBHOOKS?: Flag;
+    readonly SHARED_TRAINERS?: Flag;
+    readonly TEST_CREDITS?: Flag;
+    readonly STRIPE_SECRET_KEY?: string | undefined;
+  },
+): Openings {
+  const exposed = isExposed(settings);
+  return {
+    privateNodes: isOpen(settings.ALLOW_PRIVATE_NODES, exposed),
+    privateWebhooks: isOpen(settings.ALLOW_PRIVATE_WEBHOOKS, exposed),
+    sharedTrainers: isOpen(settings.SHARED_TRAINERS, exposed),
+    testCredits: isOpen(settings.TEST_CREDITS, exposed || settings.STRIPE_SECRET_KEY !== undefined),
+  };
 }
 
 /** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: are every interface, and so are not loopback. */

@@ -4,17 +4,16 @@ import {
   allowsPrivateUpstreams,
   ConfigError,
   countSetting,
-  developerFlag,
   flagSetting,
   portSetting,
   privateUpstreamSettings,
   readConfig,
 } from "../common/config.ts";
-import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
+import { openingSettings, openingsOf } from "../common/exposed.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 const shape = {
-  ...exposureSettings,
+  ...openingSettings,
   CONTROL_PORT: portSetting(4100),
   CONTROL_HOST: z.string().default("127.0.0.1"),
   DATA_DIR: z.string().default("./data"),
@@ -51,10 +50,6 @@ const shape = {
   FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }),
   CONFIG: z.string().optional(),
   ALLOW_UNPRICED_MODELS: flagSetting(false),
-  /** Whether tenants may name trainer nodes and participants at private and loopback addresses. Unset: where the deployment is not exposed. */
-  ALLOW_PRIVATE_NODES: developerFlag,
-  /** The same for organizations' webhooks. */
-  ALLOW_PRIVATE_WEBHOOKS: developerFlag,
   TRAINER_PORT: portSetting(5000),
   /** Models that trainer nodes make by themselves are published at the first start. */
   BUILT_IN_MODELS: flagSetting(true),
@@ -67,11 +62,8 @@ const shape = {
       "must be http or https addresses, separated by commas",
     )
     .optional(),
-  /** Those nodes are for every team to train on, through `/training/nodes`. Unset: where the deployment is not exposed. */
-  SHARED_TRAINERS: developerFlag,
   /** What those nodes want to see with every call. */
   TRAINER_TOKEN: z.string().optional(),
-  STRIPE_SECRET_KEY: z.string().optional(),
   STRIPE_WEBHOOK_SECRET: z.string().optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
   BUDGET_MODE: z.enum(["enforce", "shadow"]).default("enforce"),
@@ -109,6 +101,8 @@ export interface ControlConfig {
   serving: { urls: readonly string[]; token: string | undefined };
   /** Those nodes are for every team to train on. */
   sharedTrainers: boolean;
+  /** Purchases with `method: "test"`, which nothing is paid for. */
+  testCredits: boolean;
   /** Absent: there are no card payments. */
   stripe: StripeSettings | undefined;
   /** Shadow: a budget that is used up is logged, and nobody is refused. */
@@ -120,7 +114,7 @@ export interface ControlConfig {
 export function readControlConfig(environment: Readonly<Record<string, string | undefined>>): ControlConfig {
   const settings = readConfig(shape, environment);
   const production = settings.NODE_ENV === "production";
-  const exposed = isExposed(settings);
+  const openings = openingsOf(settings);
   if (production) refuseMadeUpSecrets(settings);
   return {
     port: settings.CONTROL_PORT,
@@ -139,12 +133,13 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
     allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
-    allowPrivateNodes: isOpen(settings.ALLOW_PRIVATE_NODES, exposed),
-    allowPrivateWebhooks: isOpen(settings.ALLOW_PRIVATE_WEBHOOKS, exposed),
+    allowPrivateNodes: openings.privateNodes,
+    allowPrivateWebhooks: openings.privateWebhooks,
     builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
     // Computing time that nobody pays for: a platform with tenants must say that it wants this.
-    sharedTrainers: isOpen(settings.SHARED_TRAINERS, exposed),
+    sharedTrainers: openings.sharedTrainers,
+    testCredits: openings.testCredits,
     stripe: stripeSettings(settings),
     budgetMode: settings.BUDGET_MODE,
     logLevel: settings.LOG_LEVEL,

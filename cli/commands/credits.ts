@@ -67,7 +67,7 @@ const entryColumns: readonly Column[] = [
 const operations: readonly OperationSpec[] = [
   {
     name: "buy",
-    summary: "Buy credits: by card, or test credits outside production",
+    summary: "Buy credits: by card, or test credits where the server has them",
     method: "POST",
     path: "/api/credits/purchase",
     auth: "user",

@@ -132,7 +132,7 @@ async function quotaOf(deps: ControlDeps, organizationId: string): Promise<Quota
     estimatedDaysLeft: burnRatePerDay > 0n && books.balance > 0n ? Number((books.balance * 100n) / burnRatePerDay) / 100 : undefined,
     updatedAt: date(books.updatedAt || (organization?.createdAt ?? now)),
     ledgerSeq: BigInt(books.seq),
-    paymentMethods: [...(deps.config.production ? [] : ["test"]), ...(deps.payments ? ["card"] : [])],
+    paymentMethods: [...(deps.config.testCredits ? ["test"] : []), ...(deps.payments ? ["card"] : [])],
   };
 }
 

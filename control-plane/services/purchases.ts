@@ -35,8 +35,9 @@ const createPurchase =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     requireOrganizationManager(actor);
-    if (request.method === "card") return orderByCard(deps, context, { actor, amount: request.amount });
-    const method = checkMethod(deps, request.method, actor.user.role === "admin");
+    const wanted = request.method === "" ? defaultMethod(deps) : request.method;
+    if (wanted === "card") return orderByCard(deps, context, { actor, amount: request.amount });
+    const method = checkMethod(deps, wanted, actor.user.role === "admin");
     return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, now, audit }) => {
       const purchase: Purchase = { ...draft(deps, { actor, amount: request.amount, now }), method, status: "completed", completedAt: now };
       const { id: reference, organizationId, amount } = purchase;
@@ -126,10 +127,19 @@ function draft(deps: ControlDeps, { actor, amount, now }: { actor: Actor; amount
   return { id: newId("pur", deps), organizationId: actor.organizationId, amount, createdBy: actor.user.id, createdAt: now };
 }
 
+/** For a purchase that names no method. */
+function defaultMethod({ config, payments }: ControlDeps): "test" | "card" {
+  if (config.testCredits) return "test";
+  if (payments) return "card";
+  const message =
+    "No method of payment is set up. The operator can set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET for cards, or TEST_CREDITS=true.";
+  throw refuse("method", message);
+}
+
 function checkMethod(deps: ControlDeps, method: string, isAdmin: boolean): "test" | "manual" {
   switch (method) {
     case "test":
-      if (deps.config.production) throw refuse("method", "Test purchases do not exist in production.");
+      if (!deps.config.testCredits) throw refuse("method", testCreditsOff(deps));
       return "test";
     case "manual":
       if (!isAdmin) throw new AppError("FORBIDDEN", "Only a platform administrator may book a manual purchase.");
@@ -137,6 +147,11 @@ function checkMethod(deps: ControlDeps, method: string, isAdmin: boolean): "test
     default:
       throw refuse("method", "A purchase is made by test, manual or card.");
   }
+}
+
+function testCreditsOff({ payments }: ControlDeps): string {
+  const instead = payments ? 'Use method "card"' : "Ask the operator for credits";
+  return `Test credits are off on this server. ${instead}, or have the operator set TEST_CREDITS=true.`;
 }
 
 function requirePayments({ payments }: ControlDeps): Payments {

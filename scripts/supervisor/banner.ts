@@ -1,3 +1,4 @@
+import { isLoopbackHost } from "../../common/exposed.ts";
 import type { RunSettings } from "./settings.ts";
 import type { FirstRun } from "./supervisor.ts";
 
@@ -21,11 +22,30 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
     `  participant API        http://${shownHost(settings.host)}:${settings.trainerPort}`,
     `  control plane (gRPC)   127.0.0.1:${settings.controlPort}`,
     `  data and logs          ${settings.dataFolder}`,
+    ...openingLines(settings),
     ...(firstRun === undefined ? [] : ["", firstRunLines(firstRun)]),
     "",
     ...firstCall(base, firstRun?.masterKey ?? undefined, masterKeySet),
     "",
   ].join("\n");
+}
+
+/** One line for everything that is open to each account that signs up, and a warning where strangers can reach it. */
+function openingLines({ openings, host, port, trainerPort, production }: RunSettings): string[] {
+  const open = [
+    openings.privateNodes && "private addresses    of nodes and participants may be named; ALLOW_PRIVATE_NODES=false refuses them",
+    openings.privateWebhooks && "private webhooks     may be named; ALLOW_PRIVATE_WEBHOOKS=false refuses them",
+    openings.sharedTrainers && `shared trainer       node_local (port ${trainerPort}); SHARED_TRAINERS=false closes it`,
+    openings.testCredits && "test credits         can be bought for no money; TEST_CREDITS=false ends that",
+  ].filter((line) => line !== false);
+  const isReachable = !isLoopbackHost(host) && !production;
+  const warning = `  WARNING: HOST is ${host} and NODE_ENV is not production: all who reach port ${port} can sign up here.`;
+  return [
+    "",
+    open.length === 0 ? "  open to every account: nothing beyond the API" : "  open to every account that signs up:",
+    ...open.map((line) => `    ${line}`),
+    ...(isReachable ? [warning, "  Set NODE_ENV=production, with SECRET_KEY, ADMIN_PASSWORD and MASTER_KEY of your own."] : []),
+  ];
 }
 
 /** Kept apart, for these are printed even when the start fails later: they are made once and never again. */

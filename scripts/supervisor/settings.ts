@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError, countSetting, flagSetting, portSetting, readConfig } from "../../common/config.ts";
+import { type Openings, openingSettings, openingsOf } from "../../common/exposed.ts";
 
 export interface RunSettings {
   readonly port: number;
@@ -15,12 +16,16 @@ export interface RunSettings {
   readonly edges: number;
   readonly config: string | undefined;
   readonly logToTerminal: boolean;
+  /** What every account may use, for the banner. */
+  readonly openings: Openings;
+  readonly production: boolean;
 }
 
 // Several edges share one port, so "any free port" cannot be meant here.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
 
 const shape = {
+  ...openingSettings,
   PORT: fixedPort(4000),
   TRAINER_PORT: fixedPort(5000),
   CONTROL_PORT: fixedPort(4100),
@@ -56,6 +61,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     edges: read.EDGES,
     config: read.CONFIG,
     logToTerminal: read.LOG_TO_TERMINAL,
+    openings: openingsOf(read),
+    production: read.NODE_ENV === "production",
   };
 }
 

@@ -178,7 +178,21 @@ test("the banner shows made secrets once, and a first call that works as it stan
   expect(first).toContain("p4ss");
   expect(first).toContain('curl -s http://127.0.0.1:4000/v1/chat/completions -H "Authorization: Bearer sk-made" -H');
   expect(startBanner({ settings, firstRun: undefined, masterKeySet: false, tookMs: 1 })).toContain("Bearer $TRIBUTARY_KEY");
+  expect(first).toContain("WARNING: HOST is 0.0.0.0 and NODE_ENV is not production");
+  expect(first).toContain("open to every account: nothing beyond the API");
   expect(firstRunLines({ ...firstRun, adminPassword: null, masterKey: null })).not.toContain("shown once");
+});
+
+test("the banner has a line for everything that accounts find open, and for nothing else", () => {
+  const shown = (more: Record<string, string>) =>
+    startBanner({ settings: readSettings({ DATA_DIR: folder, ...more }), firstRun: undefined, masterKeySet: true, tookMs: 1 });
+  const own = shown({});
+  for (const name of ["ALLOW_PRIVATE_NODES", "ALLOW_PRIVATE_WEBHOOKS", "SHARED_TRAINERS", "TEST_CREDITS"]) expect(own).toContain(name);
+  expect(own).not.toContain("WARNING");
+  expect(shown({ STRIPE_SECRET_KEY: "sk_test_1" })).not.toContain("TEST_CREDITS");
+  const exposed = shown({ NODE_ENV: "production", HOST: "0.0.0.0", TEST_CREDITS: "true" });
+  expect(exposed).toContain("test credits         can be bought for no money");
+  expect(exposed).not.toMatch(/WARNING|ALLOW_PRIVATE|SHARED_TRAINERS/);
 });
 
 test("make run refuses a taken port by its number and its variable, with code 78", async () => {

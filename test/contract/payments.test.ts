@@ -77,6 +77,16 @@ const purchaseOf = async ({ tenant, id }: Order) =>
   (await ask("GET", "/api/credits/purchases", { token: tenant.token })).body.data.find((each: { id: string }) => each.id === id);
 const receiptOf = ({ tenant, id }: Order, token = tenant.token) => ask("GET", `/api/credits/purchases/${id}/receipt`, { token });
 
+test("where cards are paid with there are no test credits, and a purchase without a method is by card", async () => {
+  const { token } = await newTenant(system);
+  const buy = (method?: string) => ask("POST", "/api/credits/purchase", { token, body: { amountUsd: "1000.00", method } });
+  const refused = await buy("test");
+  expectError(refused, 400, "VALIDATION_ERROR", "method");
+  expect(refused.text).toContain("TEST_CREDITS=true");
+  expect(await buy()).toMatchObject({ status: 201, body: { purchase: { method: "card", status: "pending" }, balance: 0 } });
+  expect((await ask("GET", "/api/quota", { token })).body.quota.paymentMethods).toEqual(["card"]);
+});
+
 test("by card: the purchase waits with an address to pay at, and credits nothing yet", async () => {
   const tenant = await newTenant(system);
   const answer = await ask("POST", "/api/credits/purchase", { token: tenant.token, body: { amount: 500_000_000, method: "card" } });

@@ -48,3 +48,28 @@ test("exposed, each of them is open again where the operator says so", async () 
   const { system, tenant } = await start({ env: { TRUST_PROXY: "127.0.0.1", ...open } });
   expect(await tryPrivateAddresses(system, tenant)).toMatchObject({ statuses: [201, 201, 201], sharedNodes: 1 });
 });
+
+describe("test credits", () => {
+  const STRIPE = { STRIPE_SECRET_KEY: "sk_test_123", STRIPE_WEBHOOK_SECRET: "whsec_1" };
+  const buy = async (system: System, { token }: Tenant, method?: string) => {
+    const answer = await call(system.url, "POST", "/api/credits/purchase", { token, body: { amountUsd: "1000.00", method } });
+    return { status: answer.status, method: answer.body.purchase?.method, text: answer.text };
+  };
+  const methods = async (system: System, { token }: Tenant) =>
+    (await call(system.url, "GET", "/api/quota", { token })).body.quota.paymentMethods;
+
+  test("exposed there are none, whether they are named or not, and the answer says what to do", async () => {
+    const { system, tenant } = await start({ env: { TRUST_PROXY: "127.0.0.1" } });
+    for (const method of ["test", undefined]) {
+      const refused = await buy(system, tenant, method);
+      expect(refused).toMatchObject({ status: 400, text: expect.stringContaining("TEST_CREDITS=true") });
+    }
+    expect(await methods(system, tenant)).toEqual([]);
+  });
+
+  test("TEST_CREDITS=true has them everywhere", async () => {
+    const { system, tenant } = await start({ env: { ...STRIPE, TRUST_PROXY: "127.0.0.1", TEST_CREDITS: "true" } });
+    expect(await buy(system, tenant)).toMatchObject({ status: 201, method: "test" });
+    expect(await methods(system, tenant)).toEqual(["test", "card"]);
+  });
+});
