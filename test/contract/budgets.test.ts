@@ -1,4 +1,4 @@
-import { adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { adminToken, call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { type Ask, expectError, within } from "./support.ts";
 
@@ -126,10 +126,7 @@ test("a period needs a budget, an amount is whole and above, and a team's budget
   expectError(await patch({ maxBudget: -1 }), 400, "VALIDATION_ERROR", "maxBudget");
   expectError(await patch({ maxBudget: 1, budgetPeriod: "hourly" }), 400, "VALIDATION_ERROR", "budgetPeriod");
   const member = await newTenant(system);
-  await ask("POST", "/api/gw/teams/invite-member", {
-    token: tenant.token,
-    body: { teamId: tenant.teamId, email: member.email, role: "admin" },
-  });
+  await joinTeam(system, { from: tenant, guest: member, teamId: tenant.teamId, role: "admin" });
   expectError(await patch({ maxBudget: 1 }, member.token), 403, "FORBIDDEN");
   expect((await patch({ rpm: 1000 }, member.token)).status).toBe(200);
 });

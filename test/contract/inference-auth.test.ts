@@ -1,4 +1,4 @@
-import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { type Answer, adminToken, call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
 import { expectError, expectGatewayError, type RawAnswer, rawHeader, rawRequest, within } from "./support.ts";
 
@@ -312,8 +312,7 @@ describe("models", () => {
     expectGatewayError(answer, 400, "invalid_request_error", null);
     expect(answer.body.detail).toBeDefined();
     const member = await newTenant(system);
-    const invitation = { teamId: tenant.teamId, email: member.email, role: "member" };
-    await call(system.url, "POST", "/api/gw/teams/invite-member", { token: tenant.token, body: invitation });
+    await joinTeam(system, { from: tenant, guest: member, teamId: tenant.teamId });
     const body = { name: "member's", team_id: tenant.teamId, models: ["echo"] };
     const made = await call(system.url, "POST", "/api/gw/api-keys", { token: member.token, body });
     const names = async (key: string) =>

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Answer, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { type Answer, call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError, expectGatewayError, within } from "./support.ts";
@@ -122,8 +122,7 @@ describe("listing", () => {
   test("a member sees the keys of his teams only, and manages only those he made", async () => {
     const member = await newTenant(system);
     const team = await ask("POST", "/api/gw/teams", { token: tenant.token, body: { name: "with a member" } });
-    const invitation = { teamId: team.body.team.id, email: member.email, role: "member" };
-    await ask("POST", "/api/gw/teams/invite-member", { token: tenant.token, body: invitation });
+    await joinTeam(system, { from: tenant, guest: member, teamId: team.body.team.id });
     await ask("PUT", "/api/gw/organizations", { token: member.token, body: { id: tenant.organizationId, active: true } });
     const hidden = await create({ name: "of another team" });
     const shown = await create({ name: "of the owner", team_id: team.body.team.id });

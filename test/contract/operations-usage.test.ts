@@ -1,4 +1,4 @@
-import { type Answer, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { type Answer, call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError } from "./support.ts";
@@ -188,10 +188,7 @@ describe("logs", () => {
 
   test("a member sees the calls of his teams only", async () => {
     const member = await newTenant(system);
-    await ask("POST", "/api/gw/teams/invite-member", {
-      token: tenant.token,
-      body: { teamId: second.teamId, email: member.email, role: "member" },
-    });
+    await joinTeam(system, { from: tenant, guest: member, teamId: second.teamId });
     await ask("PUT", "/api/gw/organizations", { token: member.token, body: { id: tenant.organizationId, active: true } });
     const seen = await logs("?pageSize=100", member.token);
     expect([ids(seen).length, seen.body.meta.totals.requests]).toEqual([2, 2]);

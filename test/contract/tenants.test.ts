@@ -1,4 +1,4 @@
-import { type Answer, adminToken, call, newTenant, type Tenant } from "../helpers/api.ts";
+import { type Answer, adminToken, call, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { type Example, furnishedTenant, INPUTS, missing, type Things } from "./inputs.ts";
 import { dump, expectError, fieldsOf, nameOf, operations, pathOf } from "./support.ts";
@@ -27,17 +27,14 @@ beforeAll(async () => {
   credentials = b.tenant;
   const joins = async (role: string): Promise<Actor> => {
     const person = await newTenant(system);
-    await ask("POST", "/api/gw/teams/invite-member", {
-      token: b.tenant.token,
-      body: { teamId: b.things.teamId, email: person.email, role },
-    });
+    await joinTeam(system, { from: b.tenant, guest: person, teamId: b.things.teamId, role });
     await ask("PUT", "/api/gw/organizations", { token: person.token, body: { id: b.things.organizationId, active: true } });
     return { token: person.token, own: b.things };
   };
   const outsider = await furnishedTenant(system, { name: "outsider", admin });
   const removed = await furnishedTenant(system, { name: "exmember", admin });
   const inA = { teamId: a.things.teamId };
-  await ask("POST", "/api/gw/teams/invite-member", { token: a.tenant.token, body: { ...inA, email: removed.tenant.email, role: "admin" } });
+  await joinTeam(system, { from: a.tenant, guest: removed.tenant, ...inA, role: "admin" });
   await ask("PUT", "/api/gw/organizations", { token: removed.tenant.token, body: { id: a.things.organizationId, active: true } });
   expect((await ask("GET", `/api/gw/teams/${inA.teamId}`, { token: removed.tenant.token })).status).toBe(200);
   await ask("POST", "/api/gw/teams/remove-member", { token: a.tenant.token, body: { ...inA, memberId: removed.tenant.userId } });
@@ -99,6 +96,7 @@ test("every operation of the table has its inputs here, with every field that ca
 /** Named like ids, and none: a mailed secret, a name at the provider, a provider's own key. */
 const NOT_IDS = new Set([
   "post /api/auth/password/reset token",
+  "post /api/invitations/accept token",
   "post /api/admin/models inferenceModelId",
   "patch /api/admin/models/:id inferenceModelId",
   "put /api/admin/models/:id inferenceModelId",
@@ -194,10 +192,7 @@ test("a session that was ended reaches nothing any more", async () => {
 
 test("whoever was removed cannot make himself a key as a way back in", async () => {
   const person = await newTenant(system);
-  await ask("POST", "/api/gw/teams/invite-member", {
-    token: a.tenant.token,
-    body: { teamId: a.things.teamId, email: person.email, role: "member" },
-  });
+  await joinTeam(system, { from: a.tenant, guest: person, teamId: a.things.teamId });
   await ask("POST", "/api/gw/teams/remove-member", { token: a.tenant.token, body: { teamId: a.things.teamId, memberId: person.userId } });
   const body = { name: "way back", team_id: a.things.teamId };
   expectError(await ask("POST", "/api/gw/api-keys", { token: person.token, body }), 404, "NOT_FOUND");

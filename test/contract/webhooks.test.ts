@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { adminToken, call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { type Ask, expectError, within } from "./support.ts";
 
@@ -149,10 +149,7 @@ test("a deleted webhook hears nothing more", async () => {
 test("members of the organisation may not", async () => {
   const { tenant, id } = await listening();
   const member = await newTenant(system);
-  await ask("POST", "/api/gw/teams/invite-member", {
-    token: tenant.token,
-    body: { teamId: tenant.teamId, email: member.email, role: "admin" },
-  });
+  await joinTeam(system, { from: tenant, guest: member, teamId: tenant.teamId, role: "admin" });
   await ask("PUT", "/api/gw/organizations", { token: member.token, body: { id: tenant.organizationId, active: true } });
   for (const [method, path, body] of [
     ["GET", "/api/gw/webhooks", undefined],

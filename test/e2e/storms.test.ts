@@ -1,4 +1,4 @@
-import { type Answer, buy, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { type Answer, buy, call, chat, inviteToken, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { allPages, type Entry, expectLedgerVerifies, expectSoundBooks, printedSeed, say, seededRandom, sum } from "./books.ts";
 
@@ -116,11 +116,14 @@ test("owners who remove each other and invite at once never leave a team without
   const people: Tenant[] = [owner, ...others];
   const team = await call(system.url, "POST", "/api/gw/teams", { token: owner.token, body: { name: "Shared" } });
   const teamId = team.body.team.id;
-  const invite = (from: Tenant, to: Tenant) =>
-    call(system.url, "POST", "/api/gw/teams/invite-member", {
+  const invite = async (from: Tenant, to: Tenant) => {
+    const invited = await call(system.url, "POST", "/api/gw/teams/invite-member", {
       token: from.token,
       body: { teamId, teamName: "Shared", email: to.email, role: "owner" },
     });
+    if (invited.body.member?.status !== "invited") return invited;
+    return call(system.url, "POST", "/api/invitations/accept", { token: to.token, body: { token: inviteToken(invited) } });
+  };
   const remove = (from: Tenant, to: Tenant) =>
     call(system.url, "POST", "/api/gw/teams/remove-member", { token: from.token, body: { teamId, memberId: to.userId } });
   const counts: Record<string, number> = {};

@@ -68,6 +68,29 @@ export async function newTenant(system: Pick<System, "url">, options: { creditNa
   };
 }
 
+/** Brings a person with an account of their own into a team: the invitation, and its acceptance with the link's token. */
+export async function joinTeam(
+  system: Pick<System, "url">,
+  { from, guest, teamId, role = "member" }: { from: Pick<Tenant, "token">; guest: Tenant; teamId: string; role?: string },
+): Promise<Answer> {
+  const invited = await call(system.url, "POST", "/api/gw/teams/invite-member", {
+    token: from.token,
+    body: { teamId, email: guest.email, role },
+  });
+  if (invited.body.member?.status !== "invited") return invited;
+  const accepted = await call(system.url, "POST", "/api/invitations/accept", {
+    token: guest.token,
+    body: { token: inviteToken(invited) },
+  });
+  if (accepted.status !== 200) throw new Error(`the invitation was not accepted, ${accepted.status}: ${accepted.text}`);
+  return accepted;
+}
+
+/** The token that an invitation's link carries. */
+export function inviteToken(invited: Answer): string {
+  return new URL(invited.body.inviteUrl).searchParams.get("token") ?? "";
+}
+
 export function buy(system: Pick<System, "url">, token: string, amount: number): Promise<Answer> {
   return call(system.url, "POST", "/api/credits/purchase", { token, body: { amount, method: "test" } });
 }
