@@ -11,6 +11,7 @@ import { registerConform } from "./conform.ts";
 import { registerCredits } from "./credits.ts";
 import { registerDoctor } from "./doctor.ts";
 import { registerHelp } from "./help.ts";
+import { registerInvitations } from "./invitations.ts";
 import { registerKeys } from "./keys.ts";
 import { registerLogs } from "./logs.ts";
 import { registerOrganizations } from "./organizations.ts";
@@ -26,6 +27,7 @@ const GROUPS = [
   registerCatalog,
   registerKeys,
   registerTeams,
+  registerInvitations,
   registerOrganizations,
   registerCredits,
   registerLogs,

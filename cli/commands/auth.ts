@@ -52,6 +52,7 @@ const operations: readonly OperationSpec[] = [
       email,
       given("--name <name>", "what you are called", "name"),
       given("--organization <name>", "name of the organisation", "organizationName"),
+      given("--invite-token <token>", "of the link of an invitation to this address: joins its team", "inviteToken"),
       password,
     ],
     view: {

@@ -83,7 +83,7 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "invite",
-    summary: "Invite somebody; a known user joins at once",
+    summary: "Invite an address and print the link; a member of the organization joins at once",
     method: "POST",
     path: "/api/gw/teams/invite-member",
     auth: "user",
@@ -94,7 +94,11 @@ const operations: readonly OperationSpec[] = [
     ],
     view: {
       kind: "record",
-      fields: [...memberColumns.map((column) => ({ ...column, at: `member.${column.at}` })), { title: "link", at: "invitationLink" }],
+      fields: [
+        ...memberColumns.map((column) => ({ ...column, at: `member.${column.at}` })),
+        { title: "link", at: "inviteUrl" },
+        { title: "expires", at: "expiresAt", as: "time" },
+      ],
       id: "member.memberId",
     },
   },

@@ -87,8 +87,11 @@ export interface TeamMember {
   joinedAt: number;
 }
 
+/** A place in a team for an address, until the person who reads its mail accepts. */
 export interface Invitation {
   id: string;
+  /** Of the link's token. One that lacks it, as invitations once did, can only be made again. */
+  tokenHash?: string;
   teamId: string;
   organizationId: string;
   email: string;

@@ -12,6 +12,7 @@ import {
 } from "../../proto/gen/tributary/identity/v1/identity.ts";
 import type { Session, User } from "../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../writes/accounts.ts";
+import { acceptInvitation, requireInvitation } from "../writes/invitations.ts";
 import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date, organizationMessage, teamMessage, userMessage, userWithBudget } from "./messages.ts";
@@ -55,6 +56,8 @@ const signUp =
           details: [{ path: "body.email", message: "is taken" }],
         });
       }
+      const given = { token: request.inviteToken ?? "", email, hashToken: deps.secrets.tokenHash };
+      const invitation = request.inviteToken === undefined ? undefined : await requireInvitation(tx, given, now);
       const { user, organization, team } = await createAccount(tx, deps, {
         email,
         name,
@@ -63,6 +66,7 @@ const signUp =
         role: "user",
         grant: deps.config.signupGrant,
       });
+      if (invitation) await acceptInvitation(tx, invitation, user, now);
       const session = await openSession(tx, deps, user);
       await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id });
       return {

@@ -3,7 +3,6 @@ import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import {
   CreateTeamResponse,
-  InviteMemberResponse,
   RemoveMemberResponse,
   SetTeamBlockResponse,
   type TeamsServiceService,
@@ -22,7 +21,8 @@ import { followBudget } from "../writes/budgets.ts";
 import { appendChange } from "../writes/feed.ts";
 import { type Actor, requireActor, requireAdmin, requireOrganizationManager } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
-import { changeRole, inviteToTeam, removeFromTeam } from "./members.ts";
+import { invitationHandlers } from "./invitations.ts";
+import { changeRole, removeFromTeam } from "./members.ts";
 import { keyMessage, memberMessages, metaOf, pageOf, teamMessage, teamSpends } from "./messages.ts";
 import { requireManagedTeam, requireTeam, visibleTeamIds } from "./standing.ts";
 import { write } from "./write.ts";
@@ -35,10 +35,10 @@ export function teamsHandlers(deps: ControlDeps): Handlers {
     createTeam: createTeam(deps),
     getTeam: getTeam(deps),
     updateTeam: updateTeam(deps),
-    inviteMember: inviteMember(deps),
     updateMember: updateMember(deps),
     removeMember: removeMember(deps),
     setTeamBlock: setTeamBlock(deps),
+    ...invitationHandlers(deps),
   };
 }
 
@@ -112,14 +112,6 @@ const updateTeam =
       });
       return { team: await teamMessage(tx, updated, now) };
     });
-  };
-
-const inviteMember =
-  (deps: ControlDeps): Handlers["inviteMember"] =>
-  async (request, context) => {
-    const actor = await requireActor(deps, context);
-    await requireManagedTeam(deps.store, actor, request.teamId);
-    return write(deps, context, { actor, codec: InviteMemberResponse }, (scope) => inviteToTeam(deps, scope, actor, request));
   };
 
 const updateMember =

@@ -26,7 +26,7 @@ export interface NewAccount {
   grant: bigint;
 }
 
-/** A person with an organisation of his own, its first team, and a place in every team that was waiting for his address. */
+/** A person with an organization of their own and its first team. */
 export async function createAccount(
   tx: Transaction,
   source: Source,
@@ -56,7 +56,6 @@ export async function createAccount(
   await joinOrganization(tx, { organizationId, userId: user.id, role: "owner" }, now);
   const team = await insertTeam(tx, source, { name: "Default", organizationId, ownerId: user.id });
   if (input.grant > 0n) await grant(tx, source, { organizationId, amount: input.grant, note: "sign-up grant" });
-  await acceptInvitations(tx, user, now);
   return { user, organization, team };
 }
 
@@ -137,14 +136,5 @@ export async function openSession(tx: Transaction, source: Source, user: User): 
 export async function endSessions(tx: Transaction, userId: number, now: number, keep?: string): Promise<void> {
   for (const session of await collect(tx.scan("sessions", { index: "byUser", equals: [userId] }))) {
     if (session.id !== keep && session.revokedAt === undefined) await tx.put("sessions", { ...session, revokedAt: now });
-  }
-}
-
-async function acceptInvitations(tx: Transaction, user: User, now: number): Promise<void> {
-  for (const invitation of await collect(tx.scan("invitations", { index: "byEmail", equals: [user.email] }))) {
-    await tx.remove("invitations", invitation.id);
-    if (invitation.expiresAt <= now || !(await tx.get("teams", invitation.teamId))) continue;
-    await joinOrganization(tx, { organizationId: invitation.organizationId, userId: user.id, role: "member" }, now);
-    await joinTeam(tx, { teamId: invitation.teamId, userId: user.id, role: invitation.role, invitedAt: invitation.invitedAt }, now);
   }
 }

@@ -10,6 +10,7 @@ import { adminSystemOperations } from "./admin-system.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
+import { invitationOperations } from "./invitations.ts";
 import { keyOperations } from "./keys.ts";
 import { organizationOperations } from "./organizations.ts";
 import { receiptOperations } from "./receipts.ts";
@@ -23,6 +24,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...authOperations(deps),
     ...organizationOperations(deps),
     ...teamOperations(deps),
+    ...invitationOperations(deps),
     ...keyOperations(deps),
     ...billingOperations(deps),
     ...usageOperations(deps),

@@ -96,17 +96,27 @@ const inviteMember = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams/invite-member",
-    summary: "Invite somebody; a known user joins at once",
+    summary: "Invite an address; a member of the organization joins the team at once",
     tag,
     auth: "user",
     body: schemas.inviteMemberBody,
     status: 201,
     answer: schemas.inviteMemberAnswer,
-    otherResponses: { 200: { description: "Was a member or invited already.", schema: schemas.inviteMemberAnswer } },
+    otherResponses: {
+      200: {
+        description: "Was a member already, or was invited: then with a fresh link, and the one before it has ended.",
+        schema: schemas.inviteMemberAnswer,
+      },
+    },
     handler: async ({ body: { teamId, email, role } }, call) => {
-      const { member, created, invitationLink } = await control.teams.inviteMember({ teamId, email, role }, call.write());
+      const { member, created, invitationLink, expiresAt } = await control.teams.inviteMember({ teamId, email, role }, call.write());
       if (!created) call.setStatus(200);
-      return { member: presentTeamMember(sent(member, "member")), created, invitationLink: invitationLink ?? null };
+      return {
+        member: presentTeamMember(sent(member, "member")),
+        created,
+        inviteUrl: invitationLink ?? null,
+        expiresAt: expiresAt ?? null,
+      };
     },
   });
 

@@ -1,8 +1,15 @@
 import { z } from "zod";
-import { email, givenPassword, loginEmail, name, newPassword } from "./fields.ts";
+import { email, givenPassword, inviteToken, loginEmail, name, newPassword } from "./fields.ts";
 import { organizationRecord, sessionAnswer, teamRecord, userRecord } from "./records.ts";
 
-export const signUpBody = z.object({ email, password: newPassword, name: name.optional(), organizationName: name.optional() });
+export const signUpBody = z.object({
+  email,
+  password: newPassword,
+  name: name.optional(),
+  organizationName: name.optional(),
+  /** Of an invitation to this address: the account joins its team. */
+  inviteToken: inviteToken.optional(),
+});
 export const signUpAnswer = sessionAnswer.extend({ user: userRecord, organization: organizationRecord, team: teamRecord });
 
 export const createTokenBody = z.object({ email: loginEmail, password: givenPassword });

@@ -53,6 +53,9 @@ export const newPassword = z
   .max(256, "must have at most 256 characters")
   .refine(...printable);
 
+/** What the link of an invitation carries as `token`. */
+export const inviteToken = plainText(512);
+
 export const teamRole = z.enum(["member", "admin", "owner"]);
 export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone such as Europe/Berlin");
 

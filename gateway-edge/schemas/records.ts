@@ -89,6 +89,20 @@ export const teamMemberRecord = z
   })
   .meta({ id: "TeamMember" });
 
+export const invitationRecord = z
+  .object({
+    id: z.string(),
+    email: z.string(),
+    role: z.string(),
+    teamId: z.string(),
+    teamName: z.string(),
+    organizationId: z.string(),
+    organizationName: z.string(),
+    invitedAt: timestamp,
+    expiresAt: timestamp,
+  })
+  .meta({ id: "Invitation" });
+
 export const apiKeyRecord = z
   .object({
     id: z.string(),

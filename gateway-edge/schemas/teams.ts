@@ -28,8 +28,9 @@ export const inviteMemberAnswer = z.object({
   member: teamMemberRecord,
   /** False when the person was a member or invited already. */
   created: z.boolean(),
-  /** Only where no mail could be sent. */
-  invitationLink: z.string().nullable(),
+  /** Of an invitation: the link with its single-use token, and when it ends. Null for a member, who needs none. */
+  inviteUrl: z.string().nullable(),
+  expiresAt: z.date().nullable(),
 });
 
 const memberId = z.union([id, z.int().min(1)], "must be a member id").transform(String);

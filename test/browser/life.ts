@@ -70,16 +70,46 @@ export function lifeTests(stage: () => Stage): void {
     await page.goto(`/ui/teams/${tenant.teamId}`);
     await page.getByLabel("Invite by e-mail").fill("guest@example.org");
     await page.getByRole("button", { name: "Invite", exact: true }).click();
-    const link = (await page.locator("pre").filter({ hasText: "/ui/signup" }).textContent()) ?? "";
+    const link = await linkOn(page);
     const guest = await stage().visit();
-    await guest.page.goto(new URL(link).pathname + new URL(link).search);
+    await guest.page.goto(link);
     await guest.page.getByRole("heading", { name: "Join your team" }).waitFor();
+    await guest.page.getByRole("link", { name: "Sign up" }).click();
     await expect(guest.page.getByLabel("E-mail").inputValue()).resolves.toBe("guest@example.org");
     await guest.page.getByLabel("Password", { exact: false }).first().fill("a good password");
     await guest.page.getByRole("button", { name: "Sign up" }).click();
-    await guest.page.waitForURL("**/ui/start");
+    await guest.page.waitForURL("**/ui/teams");
+    // The organization that invited is the active one: its team is the one on the screen.
+    await guest.page.getByRole("link", { name: "Default" }).click();
+    await guest.page.waitForURL(`**/ui/teams/${tenant.teamId}`);
     await page.reload();
     await page.getByRole("row", { name: /guest@example\.org.*active/ }).waitFor();
+  });
+
+  test("an account accepts an invitation after its log-in, and another account sees that it is not for it", async () => {
+    const { system } = stage();
+    const [tenant, invited, other] = [
+      await newTenant(system, { name: "host" }),
+      await newTenant(system, { name: "invited" }),
+      await newTenant(system, { name: "other" }),
+    ];
+    const { page } = await stage().visitAs(tenant);
+    await page.goto(`/ui/teams/${tenant.teamId}`);
+    await page.getByLabel("Invite by e-mail").fill(invited.email);
+    await page.getByRole("button", { name: "Invite", exact: true }).click();
+    const link = await linkOn(page);
+    const guest = await stage().visitAs(other);
+    await guest.page.goto(link);
+    await guest.page.getByText("The invitation is not for this account").waitFor();
+    await guest.page.getByRole("button", { name: "Log in with another account" }).click();
+    await guest.page.getByRole("textbox", { name: "Password" }).fill(invited.password);
+    await expect(guest.page.getByLabel("E-mail").inputValue()).resolves.toBe(invited.email);
+    await guest.page.getByRole("button", { name: "Log in" }).click();
+    await guest.page.getByRole("heading", { name: "Join Default" }).waitFor();
+    await guest.page.getByRole("button", { name: "Accept the invitation" }).click();
+    await guest.page.waitForURL(`**/ui/teams/${tenant.teamId}`);
+    await page.reload();
+    await page.getByRole("row", { name: new RegExp(`${invited.email}.*active`) }).waitFor();
   });
 
   test("a key is removed only after its name is typed; the removed secret is refused", async () => {
@@ -106,6 +136,12 @@ async function emptyBalance(url: string, page: Page): Promise<void> {
     body: { amount: 1 - balance.balance },
   });
   expect(answer.status).toBeLessThan(300);
+}
+
+/** The invitation's link that the screen shows, without the host. */
+async function linkOn(page: Page): Promise<string> {
+  const { pathname, search } = new URL((await page.locator("pre").filter({ hasText: "/ui/invite" }).textContent()) ?? "");
+  return pathname + search;
 }
 
 async function untilRefused(url: string, key: string): Promise<number> {

@@ -19,7 +19,9 @@ const text = (content: string | RegExp) => (page: Page) => page.getByText(conten
 const SCREENS: readonly ScreenCase[] = [
   { name: "login", path: "/ui/login", ready: heading("Log in"), who: "nobody" },
   { name: "signup", path: "/ui/signup", ready: heading("Make an account"), who: "nobody" },
-  { name: "invitation", path: "/ui/signup?email=grace%40example.org", ready: heading("Join your team"), who: "nobody" },
+  { name: "invitation", path: "/ui/invite?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "nobody" },
+  { name: "invited-sign-up", path: "/ui/signup?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "nobody" },
+  { name: "invitation-of-another", path: "/ui/invite?token=inv_none.t", ready: text("is not for this account") },
   { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgotten password"), who: "nobody" },
   { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Set a new password"), who: "nobody" },
   { name: "model-hub", path: "/ui/model_hub_table", ready: (page) => page.getByRole("button", { name: "echo" }).waitFor(), who: "nobody" },

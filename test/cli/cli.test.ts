@@ -87,6 +87,10 @@ test("teams and organisations", async () => {
   expect((await json(`teams update ${id} --rpm none`)).team.rpm).toBeNull();
   const invited = await json(`teams invite --team ${id} --email bob@example.org --role member`);
   expect(invited.member).toMatchObject({ email: "bob@example.org", status: "invited" });
+  expect(invited).toMatchObject({
+    inviteUrl: expect.stringMatching(/\/ui\/invite\?.*token=inv_/),
+    expiresAt: expect.stringMatching(/^20/),
+  });
   const changed = await json(`teams update-member --team ${id} --member ${invited.member.memberId} --role admin`);
   expect(changed.member).toMatchObject({ email: "bob@example.org", role: "admin" });
   const detail = await gw(`teams get ${id}`, { terminal: true });
@@ -102,6 +106,30 @@ test("teams and organisations", async () => {
     lowBalanceThreshold: 250_000_000,
   });
   expect((await json(`orgs use ${organization.id}`)).organization.isActive).toBe(true);
+});
+
+test("an invitation: listed for its address, accepted with the token of the link, by an account or with the sign-up", async () => {
+  const [{ id: team }] = (await json("teams --search Rivers")).data;
+  const tokenOf = async (email: string) => {
+    const { inviteUrl } = await json(`teams invite --team ${team} --email ${email} --role admin`);
+    return new URL(inviteUrl).searchParams.get("token");
+  };
+  const folderOf = (name: string) => ({ env: { XDG_CONFIG_HOME: join(session.env["XDG_CONFIG_HOME"] ?? "", name) } });
+  const guest = folderOf("guest");
+  expect((await gw("auth signup --email erin@example.org --password-stdin", { stdin: `${PASSWORD}\n`, ...guest })).exit).toBe(0);
+  const empty = await gw("invitations", { terminal: true, ...guest });
+  expect(empty.out + empty.err).toContain("No invitation waits for your address.");
+  const token = await tokenOf("erin@example.org");
+  expect((await json("invitations list", guest)).data).toEqual([expect.objectContaining({ teamId: team, role: "admin" })]);
+  expect((await gw(`invitations accept ${token}`)).exit).toBe(5);
+  expect(await json(`invitations accept ${token}`, guest)).toMatchObject({ team: { id: team }, member: { role: "admin" } });
+  expect((await gw(`invitations accept ${token}`, guest)).exit).toBe(6);
+  const invited = ["auth", "signup", "--email", "frank@example.org", "--password-stdin", "--invite-token"];
+  const made = await gw([...invited, (await tokenOf("frank@example.org")) ?? ""], { stdin: `${PASSWORD}\n`, ...folderOf("other") });
+  expect(made.exit).toBe(0);
+  expect((await json(`teams get ${team}`)).team.members.map(({ email }: { email: string }) => email)).toEqual(
+    expect.arrayContaining(["erin@example.org", "frank@example.org"]),
+  );
 });
 
 test("keys: shown once, kept on wish, named by id, and a name of several teams is asked for", async () => {

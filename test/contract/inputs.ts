@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mintSecret } from "../../common/key-shape.ts";
 import { systemRandom } from "../../common/random.ts";
-import { call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import type { System } from "../helpers/system.ts";
 
 /** What one tenant has, by the kind of thing an id can name. */
@@ -10,7 +10,7 @@ export interface Things {
   teamId: string;
   /** Of a person in the team. */
   memberId: string;
-  /** Of somebody who has not signed up yet. */
+  /** Of an address that has not accepted yet. */
   invitationId: string;
   keyId: string;
   keyHash: string;
@@ -108,6 +108,8 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
       { place: "body", field: "memberId", kinds: ["memberId", "invitationId"] },
     ],
   },
+  "get /api/invitations": none(),
+  "post /api/invitations/accept": none(() => ({ token: "inv_none.no-such-token" })),
   "get /api/gw/teams/:id": byId("teamId"),
   "patch /api/gw/teams/:id": byId("teamId", () => ({ name: fresh("renamed") })),
   "get /api/api-keys": {
@@ -216,7 +218,7 @@ export async function furnishedTenant(
   const guest = await newTenant(system, { name: `${options.name}guest` });
   const invite = (email: string) =>
     call(url, "POST", "/api/gw/teams/invite-member", { token: tenant.token, body: { teamId: tenant.teamId, email, role: "member" } });
-  await invite(guest.email);
+  await joinTeam(system, { from: tenant, guest, teamId: tenant.teamId });
   const invited = `${options.name}.invited.${Date.now()}@example.org`;
   const invitation = await invite(invited);
   const spoken = await chat(system, tenant.key, `words of ${options.name}`);

@@ -1,4 +1,4 @@
-import { adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
+import { adminToken, call, chat, inviteToken, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError, expectGatewayError, nameOf, operations, within } from "./support.ts";
@@ -346,6 +346,7 @@ describe("ledger and audit", () => {
     const owner = await newTenant(system, { creditNano: 5, name: "audited" });
     const guest = await newTenant(system);
     const [token, teamId] = [owner.token, owner.teamId];
+    const invited = await ask("POST", "/api/gw/teams/invite-member", { token, body: { teamId, email: guest.email } });
     const provider = await ask("POST", "/api/admin/providers", { body: { name: "Audited", kind: "echo" } });
     const model = await ask("POST", "/api/admin/models", { body: { name: "audited", provider: "Audited", inferenceModelId: "echo" } });
     const hook = { url: "https://hooks.example.org/", events: ["balance.low"] };
@@ -357,7 +358,8 @@ describe("ledger and audit", () => {
       ["organization.update", "PUT", "/api/gw/organizations", { name: "Audited" }, token],
       ["team.create", "POST", "/api/gw/teams", { name: "Audited" }, token],
       ["team.update", "PATCH", `/api/gw/teams/${teamId}`, { rpm: 1000 }, token],
-      ["team.member.invite", "POST", "/api/gw/teams/invite-member", { teamId, email: guest.email }, token],
+      ["team.member.invite", "POST", "/api/gw/teams/invite-member", { teamId, email: "invited@example.org" }, token],
+      ["team.member.join", "POST", "/api/invitations/accept", { token: inviteToken(invited) }, guest.token],
       ["team.member.update", "POST", "/api/gw/teams/update-member", { teamId, memberId: guest.userId, role: "admin" }, token],
       ["team.member.remove", "POST", "/api/gw/teams/remove-member", { teamId, memberId: guest.userId }, token],
       ["key.create", "POST", "/api/gw/api-keys", { name: "Audited", team_id: teamId }, token],
@@ -405,6 +407,6 @@ describe("ledger and audit", () => {
       .filter((name) => !done.has(name));
     expect(left.sort()).toEqual(["post /api/auth/password/reset", "post /api/auth/register"]);
     const secrets = (await ask("GET", "/api/admin/audit?pageSize=100")).text;
-    for (const secret of ["long enough", "another password", owner.password]) expect(secrets).not.toContain(secret);
+    for (const secret of ["long enough", "another password", owner.password, inviteToken(invited)]) expect(secrets).not.toContain(secret);
   });
 });

@@ -1,4 +1,4 @@
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
+import { call, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError } from "./support.ts";
@@ -21,6 +21,7 @@ const newTeam = async (owner: Tenant = tenant): Promise<string> => {
 };
 const invite = (token: string, teamId: string, email: string, role?: string) =>
   ask("POST", "/api/gw/teams/invite-member", { token, body: { teamId, teamName: "as shown", email, ...(role ? { role } : {}) } });
+const join = (teamId: string, guest: Tenant, role?: string) => joinTeam(system, { from: tenant, guest, teamId, ...(role ? { role } : {}) });
 const remove = (token: string, teamId: string, memberId: string | number) =>
   ask("POST", "/api/gw/teams/remove-member", { token, body: { teamId, memberId } });
 const setRole = (token: string, teamId: string, memberId: string | number, role: string) =>
@@ -86,58 +87,11 @@ describe("teams", () => {
 });
 
 describe("invitations", () => {
-  test("a known user joins at once and sees the organisation; asked again it is 200", async () => {
-    const [teamId, guest] = [await newTeam(), await newTenant(system)];
-    const first = await invite(tenant.token, teamId, guest.email.toUpperCase(), "admin");
-    expect(first.status).toBe(201);
-    records.expectShape(records.teamMember, first.body.member);
-    expect(first.body.member).toMatchObject({
-      memberId: guest.userId,
-      userId: guest.userId,
-      email: guest.email,
-      role: "admin",
-      status: "active",
-    });
-    const again = await invite(tenant.token, teamId, guest.email, "admin");
-    expect(again.status).toBe(200);
-    expect(again.body.member).toEqual(first.body.member);
-    expect((await teamOf(tenant.token, teamId)).memberCount).toBe(2);
-    const organizations = await ask("GET", "/api/gw/organizations/list", { token: guest.token });
-    records.expectShape(records.listOf(records.organization), organizations.body);
-    expect(organizations.body.data).toContainEqual(
-      expect.objectContaining({ id: tenant.organizationId, role: "member", isActive: false, memberCount: expect.any(Number) }),
-    );
-  });
-
-  test("an unknown address waits for its sign-up; asked again it is 200", async () => {
-    const teamId = await newTeam();
-    const email = `later-${Date.now()}@example.org`;
-    const first = await invite(tenant.token, teamId, email);
-    expect(first.status).toBe(201);
-    records.expectShape(records.teamMember, first.body.member);
-    expect(first.body.member).toMatchObject({ userId: null, name: null, email, role: "member", status: "invited", joinedAt: null });
-    expect((await invite(tenant.token, teamId, email)).status).toBe(200);
-    const signup = await ask("POST", "/api/auth/signup", { body: { email, password: "long enough" } });
-    const { members } = await teamOf(tenant.token, teamId);
-    expect(members).toHaveLength(2);
-    expect(members).toContainEqual(expect.objectContaining({ memberId: signup.body.user.id, email, role: "member", status: "active" }));
-    expect((await ask("GET", `/api/gw/teams/${teamId}`, { token: signup.body.token })).status).toBe(200);
-  });
-
-  test("a withdrawn invitation is not accepted at sign-up", async () => {
-    const teamId = await newTeam();
-    const email = `withdrawn-${Date.now()}@example.org`;
-    const { member } = (await invite(tenant.token, teamId, email)).body;
-    expect((await remove(tenant.token, teamId, member.memberId)).status).toBe(200);
-    const signup = await ask("POST", "/api/auth/signup", { body: { email, password: "long enough" } });
-    expectError(await ask("GET", `/api/gw/teams/${teamId}`, { token: signup.body.token }), 404, "NOT_FOUND");
-  });
-
   test("nobody hands out more than he has, and a member hands out nothing", async () => {
     const teamId = await newTeam();
     const [teamAdmin, member, other] = [await newTenant(system), await newTenant(system), await newTenant(system)];
-    await invite(tenant.token, teamId, teamAdmin.email, "admin");
-    await invite(tenant.token, teamId, member.email, "member");
+    await join(teamId, teamAdmin, "admin");
+    await join(teamId, member, "member");
     expectError(await invite(member.token, teamId, other.email), 403, "FORBIDDEN");
     expectError(await invite(teamAdmin.token, teamId, other.email, "owner"), 403, "FORBIDDEN");
     expect((await invite(teamAdmin.token, teamId, other.email, "admin")).status).toBe(201);
@@ -164,7 +118,7 @@ describe("invitations", () => {
 describe("roles", () => {
   test("a member's role and an invitation's are changed, and work as the new one", async () => {
     const [teamId, guest, other] = [await newTeam(), await newTenant(system), await newTenant(system)];
-    await invite(tenant.token, teamId, guest.email, "member");
+    await join(teamId, guest, "member");
     expectError(await invite(guest.token, teamId, other.email), 403, "FORBIDDEN");
     const answer = await setRole(tenant.token, teamId, guest.userId, "admin");
     records.expectShape(records.teamMember, answer.body.member);
@@ -176,7 +130,7 @@ describe("roles", () => {
 
   test("nobody gives more than he has, an admin demotes no owner, and the last owner stays one", async () => {
     const [teamId, guest] = [await newTeam(), await newTenant(system)];
-    await invite(tenant.token, teamId, guest.email, "admin");
+    await join(teamId, guest, "admin");
     expectError(await setRole(guest.token, teamId, guest.userId, "owner"), 403, "FORBIDDEN");
     expectError(await setRole(guest.token, teamId, tenant.userId, "member"), 403, "FORBIDDEN");
     expectError(await setRole(tenant.token, teamId, tenant.userId, "admin"), 400, "VALIDATION_ERROR");
@@ -192,7 +146,7 @@ describe("roles", () => {
 describe("leaving", () => {
   test("a removed member loses the team and the organisation at once; repeated it is 404", async () => {
     const [teamId, guest] = [await newTeam(), await newTenant(system)];
-    await invite(tenant.token, teamId, guest.email);
+    await join(teamId, guest);
     await activate(guest.token, tenant.organizationId);
     expect((await ask("GET", `/api/gw/teams/${teamId}`, { token: guest.token })).status).toBe(200);
     const answer = await remove(tenant.token, teamId, guest.userId);
@@ -206,14 +160,14 @@ describe("leaving", () => {
   test("the last owner cannot be removed, not even by himself; with a second one he can", async () => {
     const [teamId, second] = [await newTeam(), await newTenant(system)];
     expectError(await remove(tenant.token, teamId, tenant.userId), 400, "VALIDATION_ERROR");
-    await invite(tenant.token, teamId, second.email, "owner");
+    await join(teamId, second, "owner");
     expect((await remove(second.token, teamId, tenant.userId)).status).toBe(200);
     expectError(await remove(second.token, teamId, second.userId), 400, "VALIDATION_ERROR");
   });
 
   test("two owners who remove each other at once leave one", async () => {
     const [teamId, second] = [await newTeam(), await newTenant(system)];
-    await invite(tenant.token, teamId, second.email, "owner");
+    await join(teamId, second, "owner");
     await Promise.all([remove(tenant.token, teamId, second.userId), remove(second.token, teamId, tenant.userId)]);
     const { members } = await teamOf(tenant.token, teamId);
     expect(members.filter(({ role }: { role: string }) => role === "owner")).toHaveLength(1);
@@ -221,7 +175,7 @@ describe("leaving", () => {
 
   test("a member may leave by himself; the id may be a number or a string", async () => {
     const [teamId, guest] = [await newTeam(), await newTenant(system)];
-    await invite(tenant.token, teamId, guest.email);
+    await join(teamId, guest);
     expect((await remove(guest.token, teamId, String(guest.userId))).status).toBe(200);
   });
 });
@@ -255,7 +209,7 @@ describe("organisations", () => {
   test("the active organisation is the session's: lists and credits follow it, other sessions stay", async () => {
     const guest = await newTenant(system);
     const { body: session } = await ask("POST", "/api/auth/token", { body: { email: guest.email, password: guest.password } });
-    await invite(tenant.token, tenant.teamId, guest.email);
+    await join(tenant.teamId, guest);
     const switched = await activate(guest.token, tenant.organizationId);
     expect(switched.body.organization).toMatchObject({ id: tenant.organizationId, isActive: true, role: "member" });
     expect((await ask("GET", "/api/balance", { token: guest.token })).body.organizationId).toBe(tenant.organizationId);
@@ -269,7 +223,7 @@ describe("organisations", () => {
 
   test("a plain member changes neither the organisation nor its credits nor its teams", async () => {
     const guest = await newTenant(system);
-    await invite(tenant.token, tenant.teamId, guest.email);
+    await join(tenant.teamId, guest);
     await activate(guest.token, tenant.organizationId);
     const { token } = guest;
     expectError(await ask("PUT", "/api/gw/organizations", { token, body: { name: "Taken over" } }), 403, "FORBIDDEN");

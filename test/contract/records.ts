@@ -65,6 +65,17 @@ export const teamMember = z.looseObject({
   invitedAt: time,
   joinedAt: orNull(time),
 });
+export const invitation = z.strictObject({
+  id: idOf("inv"),
+  email: z.string(),
+  role: standing,
+  teamId: idOf("team"),
+  teamName: z.string(),
+  organizationId: idOf("org"),
+  organizationName: z.string(),
+  invitedAt: time,
+  expiresAt: time,
+});
 export const apiKey = z.looseObject({
   id: idOf("key"),
   token: z.string().min(32),

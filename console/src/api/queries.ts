@@ -3,6 +3,7 @@ import { ApiError, get, type Query } from "./client.ts";
 import { readMe } from "./session.ts";
 import type {
   ApiKey,
+  Invitation,
   LedgerEntry,
   List,
   Model,
@@ -58,6 +59,11 @@ export const keysQuery = (query: Query = { pageSize: 100 }) =>
 export const organizationsQuery = queryOptions({
   queryKey: ["organizations"],
   queryFn: ({ signal }) => get<List<Organization>>("/api/gw/organizations/list", { pageSize: 100 }, signal),
+});
+
+export const invitationsQuery = queryOptions({
+  queryKey: ["invitations"],
+  queryFn: ({ signal }) => get<List<Invitation>>("/api/invitations", { pageSize: 100 }, signal),
 });
 
 export const modelsQuery = (query: Query = { pageSize: 100 }) =>

@@ -1,5 +1,5 @@
 import { call, get, post } from "./client.ts";
-import type { Organization, Team, User } from "./types.ts";
+import type { List, Organization, Team, User } from "./types.ts";
 
 export interface Me {
   user: User;
@@ -11,6 +11,7 @@ export interface SignUp {
   password: string;
   name?: string;
   organizationName?: string;
+  inviteToken?: string;
 }
 
 const SESSION = "/api/auth/session";
@@ -19,12 +20,23 @@ export const readMe = (signal?: AbortSignal): Promise<Me> => get<Me>("/api/auth/
 
 export const logIn = (credentials: { email: string; password: string }): Promise<unknown> => post(SESSION, credentials);
 
-/** Makes the account, then puts its token where no script can read it. */
-export async function signUp(account: SignUp): Promise<{ team: Team; organization: Organization }> {
-  const made = await post<{ token: string; team: Team; organization: Organization }>("/api/auth/signup", account);
+/** Makes the account, then puts its token where no script can read it. An invited account begins in the organization that it joined. */
+export async function signUp(account: SignUp): Promise<void> {
+  const made = await post<{ token: string; organization: Organization }>("/api/auth/signup", account);
   await adoptToken(made.token);
-  return made;
+  if (account.inviteToken === undefined) return;
+  const { data } = await get<List<Organization>>("/api/gw/organizations/list");
+  const joined = data.find(({ id }) => id !== made.organization.id);
+  if (joined) await activate(joined.id);
 }
+
+/** Joins the team of an invitation and makes its organization the active one. */
+export async function acceptInvitation(token: string): Promise<void> {
+  const { organization } = await post<{ team: Team; organization: Organization }>("/api/invitations/accept", { token });
+  await activate(organization.id);
+}
+
+const activate = (id: string): Promise<unknown> => call("PUT", "/api/gw/organizations", { body: { id, active: true } });
 
 /** Turns a token in hand, such as a password change gives, into the browser's session. */
 export const adoptToken = (token: string): Promise<unknown> => call("POST", SESSION, { headers: { authorization: `Bearer ${token}` } });

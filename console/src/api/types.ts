@@ -23,6 +23,7 @@ export type Organization = RecordOf<typeof records.organizationRecord>;
 export type Team = RecordOf<typeof records.teamRecord>;
 export type TeamDetail = RecordOf<typeof records.teamDetailRecord>;
 export type TeamMember = RecordOf<typeof records.teamMemberRecord>;
+export type Invitation = RecordOf<typeof records.invitationRecord>;
 export type ApiKey = RecordOf<typeof records.apiKeyRecord>;
 export type Model = RecordOf<typeof records.modelRecord>;
 export type Quota = RecordOf<typeof records.quotaRecord>;

@@ -36,6 +36,7 @@ export interface ScreenEntry {
 export const screens: readonly ScreenEntry[] = [
   { path: "/login", load: () => import("./login.tsx"), isPublic: true },
   { path: "/signup", load: () => import("./signup.tsx"), isPublic: true },
+  { path: "/invite", load: () => import("./invite.tsx"), isPublic: true },
   { path: "/forgot-password", load: () => import("./forgot-password.tsx"), isPublic: true },
   { path: "/reset-password", load: () => import("./reset-password.tsx"), isPublic: true },
   { path: "/", load: () => import("./overview.tsx"), menu: { label: "Overview", icon: IconLayoutDashboard, group: "Start" } },

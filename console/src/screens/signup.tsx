@@ -8,9 +8,9 @@ import { passwordProblem } from "../components/password-rule.ts";
 import { searchOf } from "../components/use-address.ts";
 import { AuthPage } from "../layout/auth-page.tsx";
 
-/** Also where an invitation leads: `?email=` is the invited address, and signing up with it joins the team. */
+/** Also for those who were invited: `?email=` is the invited address, and with the `?token=` of the link the account joins the team. */
 export function Screen() {
-  const { email } = useSearch({ strict: false }) as { email?: string };
+  const { email, token } = useSearch({ strict: false }) as { email?: string; token?: string };
   const navigate = useNavigate();
   const queryClient = useQueryClient();
   const form = useForm({
@@ -19,17 +19,17 @@ export function Screen() {
     validate: { password: passwordProblem },
   });
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (account: SignUp) => signUp(account),
+    mutationFn: (account: SignUp) => signUp(token === undefined ? account : { ...account, inviteToken: String(token) }),
     onSuccess: async () => {
       queryClient.clear();
-      await navigate({ to: "/start" });
+      await navigate({ to: token === undefined ? "/start" : "/teams" });
     },
   });
   return (
     <AuthPage
-      title={email ? "Join your team" : "Make an account"}
+      title={token ? "Join your team" : "Make an account"}
       about={
-        email
+        token
           ? "You were invited. Sign up with this address and the team's models are yours to use."
           : "An organisation and a first team are made with it. No card is needed."
       }
@@ -67,7 +67,7 @@ export function Screen() {
           </Button>
           <Text size="sm" ta="center">
             Have an account?{" "}
-            <Anchor component={Link} to="/login" search={searchOf(email ? { email } : {})} inherit>
+            <Anchor component={Link} to="/login" search={logInSearch({ email, token })} inherit>
               Log in
             </Anchor>
           </Text>
@@ -75,4 +75,10 @@ export function Screen() {
       </form>
     </AuthPage>
   );
+}
+
+/** With an account already, the invitation is accepted after the log-in. */
+function logInSearch({ email, token }: { email: string | undefined; token: string | undefined }) {
+  const address = email ? { email } : {};
+  return searchOf(token ? { ...address, next: `/invite?${new URLSearchParams({ ...address, token: String(token) })}` } : address);
 }

@@ -10,7 +10,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure, notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
-import { ago } from "../../format/words.ts";
+import { ago, formatTime } from "../../format/words.ts";
 
 const ROLES = [
   { value: "member", label: "Member: uses the team's keys and models" },
@@ -88,7 +88,8 @@ function RoleSelect({ team, member }: { team: TeamDetail; member: TeamMember }) 
 interface Invited {
   member: TeamMember;
   created: boolean;
-  invitationLink: string | null;
+  inviteUrl: string | null;
+  expiresAt: string | null;
 }
 
 function Invite({ team }: { team: TeamDetail }) {
@@ -100,11 +101,7 @@ function Invite({ team }: { team: TeamDetail }) {
     onSuccess: async (answer) => {
       await Promise.all([queryClient.invalidateQueries({ queryKey: ["team"] }), queryClient.invalidateQueries({ queryKey: ["teams"] })]);
       form.setFieldValue("email", "");
-      notifyDone(
-        answer.created
-          ? `${answer.member.email} ${answer.member.status === "active" ? "has joined" : "is invited"}.`
-          : `${answer.member.email} was here already.`,
-      );
+      notifyDone(outcomeOf(answer));
     },
   });
   return (
@@ -126,17 +123,23 @@ function Invite({ team }: { team: TeamDetail }) {
           </Button>
         </Group>
         <Failure error={error} />
-        {data?.invitationLink && (
+        {data?.inviteUrl && (
           <div>
             <Text size="sm" mb={4}>
-              This server sends no mail. Give {data.member.email} this link; it works for seven days:
+              Send {data.member.email} this link. It works once, with an account of that address, until{" "}
+              {data.expiresAt && formatTime(data.expiresAt)}:
             </Text>
-            <CodeBlock code={data.invitationLink} label="Copy the link" />
+            <CodeBlock code={data.inviteUrl} label="Copy the link" />
           </div>
         )}
       </Stack>
     </form>
   );
+}
+
+function outcomeOf({ member, created }: Invited): string {
+  if (member.status === "active") return `${member.email} ${created ? "has joined" : "is a member already"}.`;
+  return created ? `${member.email} is invited.` : `${member.email} has a new link; the one before it has ended.`;
 }
 
 function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMember; onClose: () => void }) {

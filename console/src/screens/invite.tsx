@@ -1,0 +1,136 @@
+import { Anchor, Button, Skeleton, Stack, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { ApiError } from "../api/client.ts";
+import { invitationsQuery, meQuery } from "../api/queries.ts";
+import { acceptInvitation, logOut, type Me } from "../api/session.ts";
+import type { Invitation } from "../api/types.ts";
+import { Failure } from "../components/failure.tsx";
+import { forgetSecrets } from "../components/kept-secrets.ts";
+import { searchOf } from "../components/use-address.ts";
+import { formatTime } from "../format/words.ts";
+import { AuthPage } from "../layout/auth-page.tsx";
+import { ScreenWaiting } from "../layout/screen-states.tsx";
+
+interface LinkParts {
+  token: string;
+  email?: string;
+}
+
+/** Where the link of an invitation leads: `?token=` is the invitation's, `?email=` the invited address. */
+export function Screen() {
+  const { token, email } = useSearch({ strict: false }) as { token?: unknown; email?: unknown };
+  const { data: me, error, isPending } = useQuery({ ...meQuery, retry: false });
+  if (token === undefined) {
+    return (
+      <AuthPage title="This link is incomplete">
+        <Text>Open the whole link of the invitation again, or ask for a new one.</Text>
+      </AuthPage>
+    );
+  }
+  const link = { token: String(token), ...(typeof email === "string" ? { email } : {}) };
+  if (isPending) return <ScreenWaiting />;
+  if (me) return <ForAccount link={link} me={me} />;
+  if (error instanceof ApiError && error.status === 401) return <ForVisitor link={link} />;
+  return (
+    <AuthPage title="Join your team">
+      <Failure error={error} />
+    </AuthPage>
+  );
+}
+
+function ForVisitor({ link }: { link: LinkParts }) {
+  const address = link.email === undefined ? "Your e-mail address" : link.email;
+  return (
+    <AuthPage title="Join your team" about={`${address} is invited to a team. The invitation works with an account of that address only.`}>
+      <Stack>
+        <Button component={Link} to="/signup" search={searchOf({ ...link })}>
+          Sign up
+        </Button>
+        <Button component={Link} to="/login" search={logInSearch(link)} variant="default">
+          Log in
+        </Button>
+      </Stack>
+    </AuthPage>
+  );
+}
+
+function ForAccount({ link, me }: { link: LinkParts; me: Me }) {
+  const { data, error } = useQuery(invitationsQuery);
+  // A token begins with the id of its invitation.
+  const invitation = data?.data.find(({ id }) => id === link.token.split(".")[0]);
+  if (invitation) return <Accept link={link} invitation={invitation} />;
+  return (
+    <AuthPage title="Join your team">
+      <Failure error={error} />
+      {!data && !error && <Skeleton height={96} />}
+      {data && <NotForAccount link={link} me={me} />}
+    </AuthPage>
+  );
+}
+
+function Accept({ link, invitation }: { link: LinkParts; invitation: Invitation }) {
+  const navigate = useNavigate();
+  const queryClient = useQueryClient();
+  const { teamId, teamName, organizationName, email, role, expiresAt } = invitation;
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => acceptInvitation(link.token),
+    onSuccess: async () => {
+      // Everything on the screens belonged to the organization that was active before.
+      queryClient.clear();
+      await navigate({ to: `/teams/${teamId}` });
+    },
+  });
+  return (
+    <AuthPage title={`Join ${teamName}`} about={`${organizationName} invites ${email} to its team ${teamName}.`}>
+      <Stack>
+        <Failure error={error} />
+        <Text size="sm">
+          Role: {role}. The invitation expires {formatTime(expiresAt)}. {organizationName} becomes the active organization; your own stays
+          in the account menu.
+        </Text>
+        <Button onClick={() => mutate()} loading={isPending}>
+          Accept the invitation
+        </Button>
+        <Text size="sm" ta="center">
+          <Anchor component={Link} to="/" inherit>
+            Not now
+          </Anchor>
+        </Text>
+      </Stack>
+    </AuthPage>
+  );
+}
+
+function NotForAccount({ link, me }: { link: LinkParts; me: Me }) {
+  const navigate = useNavigate();
+  const queryClient = useQueryClient();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: logOut,
+    onSuccess: async () => {
+      queryClient.clear();
+      forgetSecrets();
+      await navigate({ to: "/login", search: logInSearch(link) });
+    },
+  });
+  return (
+    <Stack>
+      <Failure error={error} />
+      <Text size="sm">
+        You are logged in as {me.user.email}. The invitation is not for this account, or it has been used, replaced by a newer link, or has
+        expired.
+      </Text>
+      <Button onClick={() => mutate()} loading={isPending} variant="default">
+        Log in with another account
+      </Button>
+      <Button component={Link} to="/" variant="subtle">
+        Go to the overview
+      </Button>
+    </Stack>
+  );
+}
+
+function logInSearch(link: LinkParts) {
+  const next = `/invite?${new URLSearchParams({ ...link })}`;
+  return searchOf({ ...(link.email === undefined ? {} : { email: link.email }), next });
+}

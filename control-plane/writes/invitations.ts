@@ -1,0 +1,84 @@
+import { timingSafeEqual } from "node:crypto";
+import { AppError } from "../../common/errors.ts";
+import { newId } from "../../common/ids.ts";
+import type { Invitation, Role, Team, User } from "../domain/records.ts";
+import { collect } from "../stores/page.ts";
+import type { Transaction } from "../stores/store.ts";
+import { joinOrganization, joinTeam, type Source } from "./accounts.ts";
+import { appendChange } from "./feed.ts";
+
+const INVITATION_LIFE_MS = 7 * 24 * 3_600_000;
+const SECRET_BYTES = 32;
+
+/** Turns a token into what is stored of it. */
+export type HashToken = (token: string) => string;
+
+export interface NewInvitation {
+  team: Team;
+  email: string;
+  role: Role;
+  invitedBy: number;
+}
+
+/** Invites an address. A pending invitation gets the new role and a new token, and its old token ends. */
+export async function putInvitation(
+  tx: Transaction,
+  source: Source & { hashToken: HashToken },
+  { team, email, role, invitedBy }: NewInvitation,
+): Promise<{ invitation: Invitation; token: string; isNew: boolean }> {
+  const now = source.clock.now();
+  const known = await tx.find("invitations", "byTeamAndEmail", [team.id, email]);
+  const id = known?.id ?? newId("inv", source);
+  // The id in front finds the invitation without an index over hashes.
+  const token = `${id}.${source.random.bytes(SECRET_BYTES).toString("base64url")}`;
+  const invitation: Invitation = {
+    id,
+    tokenHash: source.hashToken(token),
+    teamId: team.id,
+    organizationId: team.organizationId,
+    email,
+    role,
+    invitedBy,
+    invitedAt: now,
+    expiresAt: now + INVITATION_LIFE_MS,
+  };
+  await tx.put("invitations", invitation);
+  return { invitation, token, isNew: !known || known.expiresAt <= now };
+}
+
+/** The invitation that a token opens for an address. The token decides first: without it, nothing is said about addresses. */
+export async function requireInvitation(
+  tx: Transaction,
+  { token, email, hashToken }: { token: string; email: string; hashToken: HashToken },
+  now: number,
+): Promise<Invitation> {
+  const invitation = await tx.get("invitations", token.split(".")[0] ?? "");
+  if (!invitation || !opens(invitation, hashToken(token), now) || !(await tx.get("teams", invitation.teamId))) {
+    throw new AppError("NOT_FOUND", "The invitation has been used, withdrawn or replaced, or has expired. Ask to be invited again.");
+  }
+  if (invitation.email !== email) {
+    throw new AppError("FORBIDDEN", "The invitation is for another e-mail address. Use the account of the address that was invited.");
+  }
+  return invitation;
+}
+
+/** Makes the account a member of the invitation's team and organization, and uses the invitation up. */
+export async function acceptInvitation(tx: Transaction, invitation: Invitation, user: User, now: number): Promise<void> {
+  const { organizationId, teamId, role, invitedAt } = invitation;
+  await tx.remove("invitations", invitation.id);
+  await joinOrganization(tx, { organizationId, userId: user.id, role: "member" }, now);
+  if (!(await tx.get("teamMembers", `${teamId}/${user.id}`))) await joinTeam(tx, { teamId, userId: user.id, role, invitedAt }, now);
+  await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
+}
+
+/** Ends the links that a person made in a team, when that person leaves it. */
+export async function withdrawInvitationsBy(tx: Transaction, { teamId, userId }: { teamId: string; userId: number }): Promise<void> {
+  for (const invitation of await collect(tx.scan("invitations", { index: "byTeamAndEmail", equals: [teamId] }))) {
+    if (invitation.invitedBy === userId) await tx.remove("invitations", invitation.id);
+  }
+}
+
+function opens({ tokenHash, expiresAt }: Invitation, given: string, now: number): boolean {
+  if (tokenHash === undefined || expiresAt <= now) return false;
+  return tokenHash.length === given.length && timingSafeEqual(Buffer.from(tokenHash), Buffer.from(given));
+}
