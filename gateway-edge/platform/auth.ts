@@ -24,7 +24,7 @@ const signUp = ({ control }: EdgeDeps, path: string) =>
   operation({
     method: "post",
     path,
-    summary: "Sign up: makes the user, an organisation and its first team",
+    summary: "Sign up: makes the user, an organization and its first team; with `inviteToken` the user joins that team too",
     tag,
     auth: "none",
     body: schemas.signUpBody,
