@@ -117,7 +117,7 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "remove-member",
-    summary: "Take somebody out of a team, or an invitation back",
+    summary: "Take a person out of a team, with the keys they made there, or an invitation back",
     method: "POST",
     path: "/api/gw/teams/remove-member",
     auth: "user",
@@ -126,9 +126,15 @@ const operations: readonly OperationSpec[] = [
       given("--member <id>", "whom: the member id that `gw teams get` shows", "memberId", { ...required, question: "Member" }),
     ],
     confirm: "Take this member out of the team?",
-    view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "memberId"))}.`, id: "memberId" },
+    view: { kind: "sentence", text: removedText, id: "memberId" },
   },
 ];
+
+function removedText(body: unknown): string {
+  const removed = `Removed ${String(valueAt(body, "memberId"))}.`;
+  const keys = (valueAt(body, "disabledKeys") as string[] | undefined) ?? [];
+  return keys.length === 0 ? removed : `${removed} Keys that stopped working: ${keys.join(", ")}.`;
+}
 
 export function registerTeams(program: Command, io: Io): void {
   registerGroup(program, io, { name: "teams", summary: "Teams and their members", operations, alone: "list" });

@@ -115,6 +115,8 @@ export interface ApiKey extends RateLimits, Budget {
   models?: readonly string[];
   guardrails?: readonly string[];
   expiresAt?: number;
+  /** Its maker left the team, who knows the secret. A rotation makes the key work again. */
+  disabledAt?: number;
   createdBy: number;
   createdAt: number;
 }

@@ -11,7 +11,7 @@ import { optionalDate } from "./messages.ts";
 
 const MASTER_KEY_ID = "key_master";
 
-/** Whose secret this is; undefined: unknown, removed or expired. */
+/** Whose secret this is; undefined: unknown, removed, disabled or expired. */
 export async function callerOfHash(deps: ControlDeps, hash: string): Promise<Caller | undefined> {
   const now = deps.clock.now();
   const current = await deps.store.find("keys", "byHash", [hash]);
@@ -57,7 +57,7 @@ function standingOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
 }
 
 async function callerOfKey(deps: ControlDeps, key: ApiKey, until: number | undefined): Promise<Caller | undefined> {
-  if (key.expiresAt !== undefined && key.expiresAt <= deps.clock.now()) return undefined;
+  if (key.disabledAt !== undefined || (key.expiresAt !== undefined && key.expiresAt <= deps.clock.now())) return undefined;
   const team = await deps.store.get("teams", key.teamId);
   return team && callerMessage(deps.store, { key, team, until });
 }

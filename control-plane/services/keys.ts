@@ -129,12 +129,14 @@ const rotateKey =
     const graceMs = Math.min(Math.max(request.graceSeconds, 0), GRACE_SECONDS_MAX) * 1000;
     return write(deps, context, { actor, codec: RotateKeyResponse }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
-      const { previousHash: _hash, previousHashUntil: _until, ...kept } = key;
+      const { previousHash: _hash, previousHashUntil: _until, disabledAt, ...rest } = key;
+      // The old secret of a disabled key is known to a person who left: it gets no grace.
+      const hasGrace = graceMs > 0 && disabledAt === undefined;
       const rotated: ApiKey = {
-        ...kept,
+        ...rest,
         hash: deps.secrets.keyHash(secretSha256(secret)),
         maskedKey: maskKey(secret),
-        ...(graceMs > 0 ? { previousHash: key.hash, previousHashUntil: now + graceMs } : {}),
+        ...(hasGrace ? { previousHash: key.hash, previousHashUntil: now + graceMs } : {}),
       };
       await tx.put("keys", rotated);
       await appendChange(tx, { kind: "key", subject: key.id }, now);
@@ -142,7 +144,7 @@ const rotateKey =
         action: "key.rotate",
         target: key.id,
         organizationId: key.organizationId,
-        details: { graceSeconds: graceMs / 1000 },
+        details: { graceSeconds: hasGrace ? graceMs / 1000 : 0 },
       });
       return { apiKey: await keyMessage(tx, rotated, now), key: secret };
     });

@@ -1,11 +1,12 @@
 import { AppError } from "../../common/errors.ts";
-import type { UpdateMemberResponse } from "../../proto/gen/tributary/teams/v1/teams.ts";
+import type { RemoveMemberResponse, UpdateMemberResponse } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import { manages, mayGrant } from "../domain/permissions.ts";
 import type { Role, Team, TeamMember } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { appendChange } from "../writes/feed.ts";
 import { withdrawInvitationsBy } from "../writes/invitations.ts";
+import { disableKeysBy } from "../writes/keys.ts";
 import type { Actor } from "./actor.ts";
 import { memberMessages } from "./messages.ts";
 import { requireManagedTeam, requireTeam } from "./standing.ts";
@@ -35,32 +36,41 @@ export async function changeRole(
   return { member: changed };
 }
 
-/** Takes a person, or an invitation, off a team. The last owner stays: a team without one could never be managed again. */
-export async function removeFromTeam(scope: WriteScope, actor: Actor, request: { teamId: string; memberId: string }): Promise<void> {
+/**
+ * Takes a person, with the keys they made there, or an invitation off a team. The last owner stays: a team without one could never be
+ * managed again.
+ */
+export async function removeFromTeam(
+  scope: WriteScope,
+  actor: Actor,
+  request: { teamId: string; memberId: string },
+): Promise<RemoveMemberResponse> {
   const { tx, now, audit } = scope;
   const { team, role } = await requireTeam(tx, actor, request.teamId);
   const leaving = request.memberId === String(actor.user.id);
   if (!leaving && !manages(role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the team may do this.");
   const invitation = await tx.get("invitations", request.memberId);
-  if (invitation && invitation.teamId === team.id) {
-    await tx.remove("invitations", invitation.id);
-  } else {
-    await removePerson(tx, team, request.memberId, role);
-  }
+  const isInvitation = invitation?.teamId === team.id;
+  if (isInvitation) await tx.remove("invitations", invitation.id);
+  const disabledKeys = isInvitation ? [] : await removePerson(scope, { team, memberId: request.memberId, own: role });
   await appendChange(tx, { kind: "team", subject: team.id }, now);
   await audit({
     action: "team.member.remove",
     target: team.id,
     organizationId: team.organizationId,
-    details: { memberId: request.memberId },
+    details: { memberId: request.memberId, disabledKeys },
   });
+  return { disabledKeys };
 }
 
-async function removePerson(tx: Transaction, team: Team, memberId: string, own: Role): Promise<void> {
+async function removePerson({ tx, now }: WriteScope, leaving: { team: Team; memberId: string; own: Role }): Promise<string[]> {
+  const { team, memberId, own } = leaving;
   const member = await requireChangeable(tx, { team, memberId, own, isLeaving: true });
   await tx.remove("teamMembers", member.id);
   await withdrawInvitationsBy(tx, { teamId: team.id, userId: member.userId });
+  const disabledKeys = await disableKeysBy(tx, { teamId: team.id, userId: member.userId }, now);
   await leaveOrganization(tx, team.organizationId, member.userId);
+  return disabledKeys;
 }
 
 /** `isLeaving`: he is no owner afterwards. */

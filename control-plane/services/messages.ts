@@ -144,7 +144,7 @@ export async function teamSpends(reader: Reader, organizationId: string, now: nu
 
 export function keyStatus(key: ApiKey, team: Team | undefined, now: number): "active" | "blocked" | "expired" {
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
-  return team && teamState(team).status === "blocked" ? "blocked" : "active";
+  return key.disabledAt !== undefined || (team && teamState(team).status === "blocked") ? "blocked" : "active";
 }
 
 export async function keyMessage(reader: Reader, key: ApiKey, now: number): Promise<ApiKeyMessage> {

@@ -125,10 +125,7 @@ const removeMember =
   (deps: ControlDeps): Handlers["removeMember"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: RemoveMemberResponse }, async (scope) => {
-      await removeFromTeam(scope, actor, request);
-      return {};
-    });
+    return write(deps, context, { actor, codec: RemoveMemberResponse }, (scope) => removeFromTeam(scope, actor, request));
   };
 
 const setTeamBlock =

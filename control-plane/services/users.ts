@@ -9,6 +9,7 @@ import type { Reader, Transaction } from "../stores/store.ts";
 import { endSessions } from "../writes/accounts.ts";
 import { followBudget } from "../writes/budgets.ts";
 import { appendChange } from "../writes/feed.ts";
+import { withdrawInvitationsBy } from "../writes/invitations.ts";
 import { deleteKey } from "../writes/keys.ts";
 import { requireAdmin } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
@@ -64,8 +65,10 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         if (user.role === "admin") await refuseLastAdmin(tx);
         await endSessions(tx, user.id, now);
         for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await deleteKey(tx, key, now);
-        for (const member of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] })))
-          await tx.remove("teamMembers", member.id);
+        for (const { id, teamId } of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] }))) {
+          await tx.remove("teamMembers", id);
+          await withdrawInvitationsBy(tx, { teamId, userId: user.id });
+        }
         const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [user.id] }));
         for (const member of memberships) await tx.remove("organizationMembers", member.id);
         // The organisation and its ledger stay: money is never deleted with a person.

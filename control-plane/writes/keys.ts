@@ -1,5 +1,6 @@
 import { budgetName } from "../domain/budgets.ts";
 import type { ApiKey } from "../domain/records.ts";
+import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { appendChange } from "./feed.ts";
 import { notify } from "./notices.ts";
@@ -11,6 +12,21 @@ export async function deleteKey(tx: Transaction, key: ApiKey, now: number): Prom
   await tx.remove("budgetUses", budgetName("key", key.id));
   await appendChange(tx, { kind: "key", subject: key.id }, now);
   await notify(tx, { organizationId: key.organizationId, type: "key.removed", data: { apiKey: keyFacts(key) } }, now);
+}
+
+/** Stops the keys that a person made in a team; every edge is notified. They stay listed, as blocked. */
+export async function disableKeysBy(
+  tx: Transaction,
+  { teamId, userId }: { teamId: string; userId: number },
+  now: number,
+): Promise<string[]> {
+  const made = await collect(tx.scan("keys", { index: "byCreator", equals: [userId] }));
+  const working = made.filter((key) => key.teamId === teamId && key.disabledAt === undefined);
+  for (const key of working) {
+    await tx.put("keys", { ...key, disabledAt: now });
+    await appendChange(tx, { kind: "key", subject: key.id }, now);
+  }
+  return working.map(({ id }) => id);
 }
 
 /** What may be told of a key to whoever listens. */

@@ -82,7 +82,7 @@ const rotateKey = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/api-keys/rotate",
-    summary: "A new secret for a key; the old one works for graceSeconds more",
+    summary: "A new secret for a key; the old one works for graceSeconds more. A key blocked because its maker left works again",
     tag,
     auth: "user",
     body: schemas.rotateKeyBody,

@@ -140,15 +140,15 @@ const removeMember = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams/remove-member",
-    summary: "Remove a member or an invitation; the last owner stays",
+    summary: "Remove a member, whose keys of the team stop working, or an invitation; the last owner stays",
     tag,
     auth: "user",
     body: schemas.removeMemberBody,
     status: 200,
     answer: schemas.removeMemberAnswer,
     handler: async ({ body }, call) => {
-      await control.teams.removeMember(body, call.write());
+      const { disabledKeys } = await control.teams.removeMember(body, call.write());
       const memberId = /^[0-9]{1,18}$/.test(body.memberId) ? BigInt(body.memberId) : body.memberId;
-      return { removed: true as const, teamId: body.teamId, memberId };
+      return { removed: true as const, teamId: body.teamId, memberId, disabledKeys };
     },
   });

@@ -38,7 +38,13 @@ export const updateMemberBody = z.object({ teamId: id, memberId, role: teamRole 
 export const updateMemberAnswer = z.object({ member: teamMemberRecord });
 
 export const removeMemberBody = z.object({ teamId: id, memberId });
-export const removeMemberAnswer = z.object({ removed: z.literal(true), teamId: z.string(), memberId: z.union([z.bigint(), z.string()]) });
+export const removeMemberAnswer = z.object({
+  removed: z.literal(true),
+  teamId: z.string(),
+  memberId: z.union([z.bigint(), z.string()]),
+  /** Ids of the keys that the member made in the team. They are blocked; a rotation makes one work again. */
+  disabledKeys: z.array(z.string()),
+});
 
 export const listOrganizationsAnswer = listOf(organizationRecord);
 export const updateOrganizationBody = z.object({

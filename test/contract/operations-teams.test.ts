@@ -150,7 +150,7 @@ describe("leaving", () => {
     await activate(guest.token, tenant.organizationId);
     expect((await ask("GET", `/api/gw/teams/${teamId}`, { token: guest.token })).status).toBe(200);
     const answer = await remove(tenant.token, teamId, guest.userId);
-    expect([answer.status, answer.body]).toEqual([200, { removed: true, teamId, memberId: guest.userId }]);
+    expect([answer.status, answer.body]).toEqual([200, { removed: true, teamId, memberId: guest.userId, disabledKeys: [] }]);
     expectError(await ask("GET", `/api/gw/teams/${teamId}`, { token: guest.token }), 404, "NOT_FOUND");
     expect((await ask("GET", "/api/auth/me", { token: guest.token })).body.organization.id).toBe(guest.organizationId);
     expect((await ask("GET", "/api/gw/organizations/list", { token: guest.token })).body.meta.total).toBe(1);

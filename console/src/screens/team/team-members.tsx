@@ -10,7 +10,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure, notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
-import { ago, formatTime } from "../../format/words.ts";
+import { ago, count, formatTime } from "../../format/words.ts";
 
 const ROLES = [
   { value: "member", label: "Member: uses the team's keys and models" },
@@ -145,10 +145,11 @@ function outcomeOf({ member, created }: Invited): string {
 function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMember; onClose: () => void }) {
   const queryClient = useQueryClient();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => post("/api/gw/teams/remove-member", { teamId: team.id, memberId: member.memberId }),
-    onSuccess: async () => {
+    mutationFn: () => post<{ disabledKeys: string[] }>("/api/gw/teams/remove-member", { teamId: team.id, memberId: member.memberId }),
+    onSuccess: async ({ disabledKeys }) => {
       await Promise.all([queryClient.invalidateQueries({ queryKey: ["team"] }), queryClient.invalidateQueries({ queryKey: ["teams"] })]);
-      notifyDone(`${member.email} is removed.`);
+      const stopped = disabledKeys.length === 0 ? "" : ` ${count(disabledKeys.length, "key")} of theirs stopped working.`;
+      notifyDone(`${member.email} is removed.${stopped}`);
       onClose();
     },
   });
@@ -162,7 +163,8 @@ function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMembe
       onConfirm={() => mutate()}
       onClose={onClose}
     >
-      They can no longer see the team or manage its keys. Keys they made stay with the team.
+      They can no longer see the team or manage its keys. Keys they made in this team stop working within a second; rotate one to give it a
+      new secret and use it again.
     </TypedConfirm>
   );
 }
