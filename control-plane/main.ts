@@ -14,7 +14,7 @@ import { createReceiptSigner } from "./crypto/receipt-signer.ts";
 import { loadRootSecret } from "./crypto/root-secret.ts";
 import { deriveSecrets } from "./crypto/secrets.ts";
 import { createTokens } from "./crypto/tokens.ts";
-import { Throttle } from "./domain/throttle.ts";
+import { LoginAttempts } from "./domain/login-attempts.ts";
 import { EdgeReports } from "./feed/edge-reports.ts";
 import { Edges } from "./feed/edges.ts";
 import { FeedHub } from "./feed/hub.ts";
@@ -28,8 +28,6 @@ import type { ControlDeps } from "./services/deps.ts";
 import { migrate } from "./stores/migrations/migrate.ts";
 import type { Store } from "./stores/store.ts";
 import { createWebhookSender } from "./webhooks/send-webhook.ts";
-
-const FAILURES_WINDOW_MS = 5 * 60 * 1000;
 
 // The one place where the ports of the control plane meet their adapters.
 await runMain("tributary control-plane", async () => {
@@ -74,10 +72,7 @@ await runMain("tributary control-plane", async () => {
     edges,
     edgeReports: new EdgeReports(),
     gateway,
-    loginThrottle: {
-      byAccount: new Throttle({ limit: 10, windowMs: FAILURES_WINDOW_MS }),
-      byAddress: new Throttle({ limit: 200, windowMs: FAILURES_WINDOW_MS }),
-    },
+    loginAttempts: new LoginAttempts(),
   };
   const firstRun = await bootstrap(deps);
   await publishBuiltInModels(deps);

@@ -26,27 +26,32 @@ test("a rate window never lets more than the limit into any 60 seconds, and lets
   );
 });
 
-test("after too many failures a name waits, others do not, and the wait ends", () => {
+test("after too many attempts a name waits, others do not, and the wait ends", () => {
   const throttle = new Throttle({ limit: 3, windowMs: 1000 });
-  for (let failure = 0; failure < 3; failure++) {
-    expect(throttle.waitMs("a", failure)).toBe(0);
-    throttle.fail("a", failure);
+  for (let attempt = 0; attempt < 3; attempt++) {
+    expect(throttle.waitMs("a", attempt)).toBe(0);
+    throttle.take("a", attempt);
   }
   expect(throttle.waitMs("a", 10)).toBe(990);
   expect(throttle.waitMs("b", 10)).toBe(0);
   expect(throttle.waitMs("a", 1001)).toBe(0);
 });
 
-test("a success forgets the failures before it", () => {
-  const throttle = new Throttle({ limit: 1, windowMs: 1000 });
-  throttle.fail("a", 0);
-  throttle.succeed("a");
-  expect(throttle.waitMs("a", 1)).toBe(0);
+test("an attempt that is given back counts no more, and the others still do", () => {
+  const throttle = new Throttle({ limit: 2, windowMs: 1000 });
+  throttle.take("a", 0);
+  throttle.take("a", 5);
+  expect(throttle.waitMs("a", 5)).toBeGreaterThan(0);
+  throttle.giveBack("a", 5);
+  throttle.giveBack("a", 7);
+  expect(throttle.waitMs("a", 5)).toBe(0);
+  throttle.take("a", 6);
+  expect(throttle.waitMs("a", 6)).toBe(994);
 });
 
 test("a flood of names does not grow the throttle beyond its bound", () => {
   const throttle = new Throttle({ limit: 1, windowMs: 1_000_000, namesMax: 10 });
-  for (let name = 0; name < 1000; name++) throttle.fail(String(name), name);
+  for (let name = 0; name < 1000; name++) throttle.take(String(name), name);
   expect(throttle.waitMs("0", 1000)).toBe(0);
   expect(throttle.waitMs("999", 1000)).toBeGreaterThan(0);
 });

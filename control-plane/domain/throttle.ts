@@ -1,9 +1,9 @@
-/** Counts failures per name in a sliding window and says how long a name that failed too often must wait. Bounded in memory. */
+/** Counts attempts per name in a sliding window and says how long a name must wait that has used its attempts up. Bounded in memory. */
 export class Throttle {
   readonly #limit: number;
   readonly #windowMs: number;
   readonly #namesMax: number;
-  readonly #failures = new Map<string, number[]>();
+  readonly #attempts = new Map<string, number[]>();
 
   constructor(options: { limit: number; windowMs: number; namesMax?: number }) {
     this.#limit = options.limit;
@@ -11,30 +11,35 @@ export class Throttle {
     this.#namesMax = options.namesMax ?? 100_000;
   }
 
-  /** Milliseconds until the next try is allowed; 0 = now. */
+  /** Milliseconds until the next attempt is allowed; 0 = now. */
   waitMs(name: string, now: number): number {
     const recent = this.#recent(name, now);
     const oldest = recent.at(-this.#limit);
     return oldest === undefined ? 0 : oldest + this.#windowMs - now;
   }
 
-  fail(name: string, now: number): void {
+  take(name: string, now: number): void {
     const recent = this.#recent(name, now);
     recent.push(now);
-    // Newest last in the map too, so that the bound drops whoever failed longest ago.
-    this.#failures.delete(name);
-    this.#failures.set(name, recent.slice(-this.#limit));
-    if (this.#failures.size > this.#namesMax) {
-      const [oldest] = this.#failures.keys();
-      if (oldest !== undefined) this.#failures.delete(oldest);
+    // Newest last in the map too, so that the bound drops the name whose last attempt is the oldest.
+    this.#attempts.delete(name);
+    this.#attempts.set(name, recent.slice(-this.#limit));
+    if (this.#attempts.size > this.#namesMax) {
+      const [oldest] = this.#attempts.keys();
+      if (oldest !== undefined) this.#attempts.delete(oldest);
     }
   }
 
-  succeed(name: string): void {
-    this.#failures.delete(name);
+  /** Forgets one attempt that was taken at that time. */
+  giveBack(name: string, takenAt: number): void {
+    const attempts = this.#attempts.get(name);
+    const index = attempts?.indexOf(takenAt) ?? -1;
+    if (!attempts || index === -1) return;
+    if (attempts.length === 1) this.#attempts.delete(name);
+    else attempts.splice(index, 1);
   }
 
   #recent(name: string, now: number): number[] {
-    return (this.#failures.get(name) ?? []).filter((at) => at > now - this.#windowMs);
+    return (this.#attempts.get(name) ?? []).filter((at) => at > now - this.#windowMs);
   }
 }

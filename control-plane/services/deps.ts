@@ -9,7 +9,7 @@ import type { Passwords } from "../crypto/passwords.ts";
 import type { ReceiptSigner } from "../crypto/receipt-signer.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Tokens } from "../crypto/tokens.ts";
-import type { Throttle } from "../domain/throttle.ts";
+import type { LoginAttempts } from "../domain/login-attempts.ts";
 import type { EdgeReports } from "../feed/edge-reports.ts";
 import type { Edges } from "../feed/edges.ts";
 import type { FeedHub } from "../feed/hub.ts";
@@ -42,5 +42,5 @@ export interface ControlDeps {
   readonly edgeReports: EdgeReports;
   /** The configuration file as it is now. */
   readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
-  readonly loginThrottle: { byAccount: Throttle; byAddress: Throttle };
+  readonly loginAttempts: LoginAttempts;
 }

@@ -208,30 +208,26 @@ async function checkLogin(deps: ControlDeps, context: CallContext, given: { emai
   return user;
 }
 
-/** Checks a password, and counts failures per account and address and per address: guessing is slow, a lock-out from afar is not had. */
+/** Checks a password within the allowed attempts. A right one gives its attempt back, and so does one that could not be checked. */
 async function checkThrottled(
   deps: ControlDeps,
   context: CallContext,
   { email, wrong }: { email: string; wrong: string },
   verify: () => Promise<boolean>,
 ): Promise<void> {
-  const { byAccount, byAddress } = deps.loginThrottle;
   const address = context.metadata["x-client-ip"] ?? "unknown";
-  const name = `${email} ${address}`;
-  const now = deps.clock.monotonicMs();
-  const waitMs = Math.max(byAccount.waitMs(name, now), byAddress.waitMs(address, now));
-  if (waitMs > 0) {
-    throw new AppError("LOGIN_THROTTLED", "Too many failed log-ins. Wait before you try again.", {
-      retryAfterSeconds: Math.ceil(waitMs / 1000),
-    });
+  const attempt = deps.loginAttempts.begin({ account: email, address }, deps.clock.monotonicMs());
+  if (!("giveBack" in attempt)) {
+    const seconds = Math.ceil(attempt.waitMs / 1000);
+    throw new AppError("LOGIN_THROTTLED", `Too many log-in attempts. Try again in ${seconds} seconds.`, { retryAfterSeconds: seconds });
   }
-  if (await verify()) {
-    byAccount.succeed(name);
-    return;
+  let isWrong = false;
+  try {
+    isWrong = !(await verify());
+  } finally {
+    if (!isWrong) attempt.giveBack();
   }
-  byAccount.fail(name, now);
-  byAddress.fail(address, now);
-  throw new AppError("UNAUTHORIZED", wrong);
+  if (isWrong) throw new AppError("UNAUTHORIZED", wrong);
 }
 
 async function sendResetMail(deps: ControlDeps, user: User, token: string): Promise<void> {
