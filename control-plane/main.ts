@@ -9,6 +9,7 @@ import { type ControlConfig, readControlConfig, withFileMasterKey } from "./conf
 import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
+import { loadCommonPasswords } from "./crypto/common-passwords.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createReceiptSigner } from "./crypto/receipt-signer.ts";
 import { loadRootSecret } from "./crypto/root-secret.ts";
@@ -60,6 +61,7 @@ await runMain("tributary control-plane", async () => {
     logger,
     secrets,
     passwords: createPasswords(random),
+    isCommonPassword: loadCommonPasswords(),
     tokens: createTokens(secrets.jwtKey, clock),
     receipts: createReceiptSigner(secrets.receiptSeed),
     mailer: createMailer({ ...config.mail, logger }),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { SignJWT, UnsecuredJWT } from "jose";
 import { systemClock } from "../../common/clock.ts";
 import { systemRandom } from "../../common/random.ts";
+import { loadCommonPasswords } from "./common-passwords.ts";
 import { createPasswords } from "./passwords.ts";
 import { loadRootSecret } from "./root-secret.ts";
 import { deriveSecrets } from "./secrets.ts";
@@ -28,6 +29,12 @@ test("a flood of hashes is refused rather than queued without end", async () => 
   expect(refused.length).toBe(300 - 8 - 256);
   expect(refused[0]).toMatchObject({ reason: { code: "LOGIN_THROTTLED" } });
 }, 60_000);
+
+test("the common passwords of eight characters and more are known in any case of letters, and nothing else is", () => {
+  const isCommon = loadCommonPasswords();
+  for (const common of ["password", "12345678", "PassWord1", "qwertyuiop", "iloveyou", "11111111"]) expect(isCommon(common)).toBe(true);
+  for (const other of ["", "#", "# From", "a few words in a row", "12345678 "]) expect(isCommon(other)).toBe(false);
+});
 
 test("what is sealed opens with the same secret only, and not after a change of one byte", () => {
   const sealed = secrets.seal(Buffer.from("provider key"));

@@ -5,6 +5,7 @@ import type { ControlConfig } from "../config.ts";
 import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { Settler } from "../credit/settler.ts";
+import type { IsCommonPassword } from "../crypto/common-passwords.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { ReceiptSigner } from "../crypto/receipt-signer.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -28,6 +29,7 @@ export interface ControlDeps {
   readonly logger: Logger;
   readonly secrets: Secrets;
   readonly passwords: Passwords;
+  readonly isCommonPassword: IsCommonPassword;
   readonly tokens: Tokens;
   readonly receipts: ReceiptSigner;
   readonly mailer: Mailer;

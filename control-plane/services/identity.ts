@@ -10,6 +10,7 @@ import {
   ResetPasswordResponse,
   SignUpResponse,
 } from "../../proto/gen/tributary/identity/v1/identity.ts";
+import { checkNewPassword } from "../domain/password-rule.ts";
 import type { Session, User } from "../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../writes/accounts.ts";
 import { acceptInvitation, requireInvitation } from "../writes/invitations.ts";
@@ -19,8 +20,6 @@ import { date, organizationMessage, teamMessage, userMessage, userWithBudget } f
 import { usersHandlers } from "./users.ts";
 import { replayOf, write } from "./write.ts";
 
-const PASSWORD_MIN = 8;
-const PASSWORD_MAX = 256;
 const RESET_LIFE_MS = 3_600_000;
 /** The same for a name that nobody has: who asks is not to learn which it was. */
 const LOG_IN_WRONG = "E-mail or password is wrong.";
@@ -46,9 +45,9 @@ export function identityHandlers(deps: ControlDeps): Handlers {
 const signUp =
   (deps: ControlDeps): Handlers["signUp"] =>
   async (request, context) => {
-    checkPassword(request.password);
-    const passwordHash = await deps.passwords.hash(request.password);
     const email = request.email.toLowerCase();
+    checkNewPassword({ password: request.password, email, isCommon: deps.isCommonPassword, field: "password" });
+    const passwordHash = await deps.passwords.hash(request.password);
     const name = request.name ?? email.split("@")[0] ?? email;
     return write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
       if (await tx.find("users", "byEmail", [email])) {
@@ -137,7 +136,7 @@ const changePassword =
     const actor = await requireActor(deps, context);
     const before = await replayOf(deps, context, { actor, codec: ChangePasswordResponse });
     if (before) return before;
-    checkPassword(request.newPassword);
+    checkNewPassword({ password: request.newPassword, email: actor.user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
     const check = { email: actor.user.email, wrong: CURRENT_PASSWORD_WRONG };
     await checkThrottled(deps, context, check, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
     const passwordHash = await deps.passwords.hash(request.newPassword);
@@ -173,12 +172,13 @@ const requestPasswordReset =
 const resetPassword =
   (deps: ControlDeps): Handlers["resetPassword"] =>
   async (request, context) => {
-    checkPassword(request.newPassword);
     const passwordHash = await deps.passwords.hash(request.newPassword);
     return write(deps, context, { actor: undefined, codec: ResetPasswordResponse }, async ({ tx, now, audit }) => {
       const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
       const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
       if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Ask for a new one.");
+      // Refused before the token is used up: the person tries again with the same link.
+      checkNewPassword({ password: request.newPassword, email: user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
       await tx.remove("passwordResets", reset.id);
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, user.id, now);
@@ -190,13 +190,6 @@ const resetPassword =
 async function signFor(deps: ControlDeps, session: Session): Promise<{ token: string; expiresAt: Date }> {
   const { token, expiresAt } = await deps.tokens.sign({ sessionId: session.id, userId: session.userId });
   return { token, expiresAt: date(expiresAt) };
-}
-
-function checkPassword(password: string): void {
-  if (password.length >= PASSWORD_MIN && password.length <= PASSWORD_MAX) return;
-  throw new AppError("VALIDATION_ERROR", `A password has ${PASSWORD_MIN} to ${PASSWORD_MAX} characters.`, {
-    details: [{ path: "body.password", message: `must have ${PASSWORD_MIN} to ${PASSWORD_MAX} characters` }],
-  });
 }
 
 async function checkLogin(deps: ControlDeps, context: CallContext, given: { email: string; password: string }): Promise<User> {

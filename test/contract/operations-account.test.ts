@@ -70,6 +70,9 @@ describe("sign-up", () => {
     ["email", { password: "long enough" }],
     ["password", { email: "x@example.org", password: "short" }],
     ["password", { email: "x@example.org", password: "x".repeat(257) }],
+    ["password", { email: "x@example.org", password: "12345678" }],
+    ["password", { email: "x@example.org", password: "PassWord1" }],
+    ["password", { email: "somebody@example.org", password: "Somebody@example.org" }],
     ["name", { email: "x@example.org", password: "long enough", name: "x".repeat(101) }],
   ])("a wrong %s is 400 and named", async (path, body) => {
     expectError(await ask("POST", "/api/auth/signup", { body }), 400, "VALIDATION_ERROR", path);
@@ -191,7 +194,8 @@ describe("passwords", () => {
     const wrong = await change("wrong", "a brand new password");
     expectError(wrong, 401, "UNAUTHORIZED");
     expect(wrong.body.error).toBe("The current password is wrong.");
-    expectError(await change(tenant.password, "short"), 400, "VALIDATION_ERROR", "newPassword");
+    for (const refused of ["short", "iloveyou", tenant.email])
+      expectError(await change(tenant.password, refused), 400, "VALIDATION_ERROR", "newPassword");
     expect((await logIn(tenant.email, tenant.password)).status).toBe(200);
   });
 
@@ -211,7 +215,8 @@ describe("passwords", () => {
     const person = await newTenant(system);
     const token = await resetToken(person.email);
     const reset = (newPassword: string) => ask("POST", "/api/auth/password/reset", { body: { token, newPassword } });
-    expectError(await reset("short"), 400, "VALIDATION_ERROR", "newPassword");
+    // A refused password does not use the link up.
+    for (const refused of ["short", "iloveyou", person.email]) expectError(await reset(refused), 400, "VALIDATION_ERROR", "newPassword");
     expect((await reset("set by the link")).status).toBe(200);
     expectError(await me(person.token), 401, "UNAUTHORIZED");
     expectError(await logIn(person.email, person.password), 401, "UNAUTHORIZED");
