@@ -10,6 +10,13 @@ export function nanoUsd(amount: bigint): NanoUsd {
   return amount as NanoUsd;
 }
 
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** A sum of amounts as a message can carry it: what is above the largest int64 is that. */
+export function withinInt64(amount: bigint): bigint {
+  return amount < INT64_MAX ? amount : INT64_MAX;
+}
+
 /** The exact decimal string of an amount, at least two places: -1500000000n → "-1.50", 1n → "0.000000001". */
 export function toUsdString(amount: bigint): string {
   const sign = amount < 0n ? "-" : "";

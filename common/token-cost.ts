@@ -50,9 +50,16 @@ function product(tokens: number, rate: bigint): bigint {
   return tokens === 0 ? 0n : BigInt(tokens) * rate;
 }
 
+/**
+ * The most that one call costs or may cost, some 9 million USD. Amounts are int64 in messages and in the store, and numbers in JSON: the
+ * price of a call is bounded here, where it is made, so that no number that a caller or an upstream sends can exceed either.
+ */
+const CALL_COST_MAX = BigInt(Number.MAX_SAFE_INTEGER);
+
 /** Rounded up, once, at the end. */
 export function roundedUp(unrounded: bigint): NanoUsd {
-  return nanoUsd((unrounded + PRICE_UNITS - 1n) / PRICE_UNITS);
+  const rounded = (unrounded + PRICE_UNITS - 1n) / PRICE_UNITS;
+  return nanoUsd(rounded < CALL_COST_MAX ? rounded : CALL_COST_MAX);
 }
 
 /** The highest tier that the input exceeds holds for the whole call; its classes are its own. Tiers ascend. */

@@ -5,6 +5,7 @@ import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { chatUsage } from "../http/chat-wire.ts";
 import type { Inference } from "../inference/create.ts";
 import { chatJob } from "../inference/jobs/chat.ts";
+import type { CallRouting } from "../inference/route-request.ts";
 import type { Usage } from "../inference/usage.ts";
 import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import type { RecordWrite } from "../records/records.ts";
@@ -28,7 +29,15 @@ export interface WorkDeps extends PromptDeps {
 /** A model that only ever calls tools would never come to an end. */
 const MODEL_CALLS_MAX = 32;
 /** A run's calls go where the model's name leads, like a chat call that says nothing about it. */
-const ROUTING = { fallbacks: [], contextWindowFallbacks: {}, numRetries: undefined, disableFallbacks: false, dropParams: undefined };
+const ROUTING: CallRouting = {
+  fallbacks: [],
+  contextWindowFallbacks: {},
+  numRetries: undefined,
+  disableFallbacks: false,
+  dropParams: undefined,
+  // max_completion_tokens is a run's, of all its calls together.
+  lowersOutput: true,
+};
 
 const failure = (code: "server_error" | "invalid_prompt", message: string): Ending => ({ status: "failed", error: { code, message } });
 

@@ -71,8 +71,10 @@ export class LeaseAccount {
     return this.#demand.target(nowMs);
   }
 
+  /** A call asks for so much; below zero: it got so much less than it had asked for. */
   wanted(amount: bigint, nowMs: number): void {
-    this.#demand.add(amount, nowMs);
+    if (amount > 0n) this.#demand.add(amount, nowMs);
+    else this.#demand.subtract(-amount, nowMs);
   }
 
   forgetDemand(): void {
@@ -153,6 +155,14 @@ class Demand {
     this.#turn(nowMs);
     this.#now.sum += amount;
     this.#now.calls++;
+  }
+
+  subtract(amount: bigint, nowMs: number): void {
+    this.#turn(nowMs);
+    // What does not fit into this half was asked for in the one before; what fits in neither is forgotten already.
+    const left = amount - this.#now.sum;
+    this.#now.sum = left < 0n ? -left : 0n;
+    if (left > 0n) this.#before.sum = left < this.#before.sum ? this.#before.sum - left : 0n;
   }
 
   target(nowMs: number): bigint {

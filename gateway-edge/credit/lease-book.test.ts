@@ -138,3 +138,17 @@ test("what is recalled is not spent any more, not even by the next call", async 
   book.recall("org");
   expect(await codeOf(book.reserve("org", 10n))).toBe("QUOTA_EXCEEDED");
 });
+
+test("a call that wants more than there is does not make the edge want it ever after: demand counts what calls got", async () => {
+  const { book, clock, state } = open({ available: 1_000_000n });
+  for (let call = 0; call < 8; call++) {
+    book.settle("org", await book.reserve("org", 2n ** 70n), 1n);
+    await clock.advance(2);
+  }
+  for (const { need, want } of state.asked) expect([need < 2n ** 63n, want < 2n ** 63n]).toEqual([true, true]);
+  // More than half of what is free: the edge asks ahead.
+  await book.reserve("org", 600_000n);
+  const { need, want } = state.asked.at(-1) ?? {};
+  // Eight calls that held a million each, twice, and this one, forty seconds ahead.
+  expect([need, (want ?? 0n) <= (2n * 8_000_000n + 600_000n) * 40n]).toEqual([0n, true]);
+});

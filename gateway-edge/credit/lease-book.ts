@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
+import { withinInt64 } from "../../common/money.ts";
 import { teamBlocked } from "../../common/team-blocked.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../clients/control-plane.ts";
@@ -125,8 +126,8 @@ export class LeaseBook {
         {
           edgeId: this.#deps.edgeId,
           organizationId: account.organizationId,
-          need,
-          want: ahead > need ? ahead : need,
+          need: withinInt64(need),
+          want: withinInt64(ahead > need ? ahead : need),
           generation: account.generation,
           released: account.released,
           free: left > 0n ? left : 0n,
@@ -151,8 +152,11 @@ export class LeaseBook {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const { worstCase, resolve, reject } of waiting.splice(0, asked)) {
       const free = account.free(nowMs);
-      if (free >= worstCase) resolve(account.hold(worstCase));
-      else if (free > 0n && !isStrict) resolve(account.hold(free));
+      const isEnough = free >= worstCase;
+      const given = isEnough || !isStrict ? smaller(worstCase, free) : 0n;
+      // Demand is what calls got: one that wants more than there is does not make the edge want that for the calls after it.
+      account.wanted(given - worstCase, nowMs);
+      if (given > 0n || isEnough) resolve(account.hold(given));
       // A blocked team is known here before the change of it has come.
       else reject(isBlocked ? teamBlocked({ reason: "quota" }) : quotaExceeded(isStrict && free > 0n));
     }
@@ -186,7 +190,11 @@ export class LeaseBook {
  */
 function runsLow({ account, mostGiven }: Entry, nowMs: number): boolean {
   const target = account.target(nowMs);
-  return account.free(nowMs) < (mostGiven !== undefined && mostGiven < target ? mostGiven : target) / 2n;
+  return account.free(nowMs) < (mostGiven === undefined ? target : smaller(mostGiven, target)) / 2n;
+}
+
+function smaller(left: bigint, right: bigint): bigint {
+  return left < right ? left : right;
 }
 
 function quotaExceeded(isTooLarge: boolean): AppError {

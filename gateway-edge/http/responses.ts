@@ -205,5 +205,6 @@ function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatA
     // Many clients send their defaults.
     optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
     tags: tagsOf(asked),
+    maxOutputParam: "max_output_tokens",
   });
 }

@@ -6,6 +6,7 @@ import type { Credit } from "../credit/credit.ts";
 import type { StreamPart } from "../providers/provider.ts";
 import { type Bill, identityOf } from "./meter.ts";
 import { type PlanDeps, planCall } from "./plan-call.ts";
+import { alternativesOf } from "./route-request.ts";
 import type { LayeredCall } from "./run.ts";
 import type { CallHead, DeliveredPart, InferenceResult } from "./run-inference.ts";
 import type { Usage } from "./usage.ts";
@@ -37,8 +38,8 @@ export async function answerFromCache<Answer>(
   { key, entry }: { key: string; entry: Entry<Answer> },
 ): Promise<InferenceResult<Answer>> {
   const startedMs = deps.clock.monotonicMs();
-  const { fallbacks, contextWindowFallbacks } = call.routing;
-  planCall(deps, { caller: call.caller, job: call.job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
+  const { caller, job, routing } = call;
+  planCall(deps, { caller, job, alternatives: alternativesOf(routing), routing });
   const hit = new Hit(deps, call, entry);
   const overheadMs = () => deps.clock.monotonicMs() - startedMs;
   const { deploymentId } = entry;

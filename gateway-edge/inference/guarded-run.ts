@@ -6,6 +6,7 @@ import { guardedScreen } from "../guardrails/screen.ts";
 import { Vault } from "../guardrails/vault.ts";
 import type { JobFace, PromptFace } from "./job.ts";
 import { type PlanDeps, planCall } from "./plan-call.ts";
+import { alternativesOf } from "./route-request.ts";
 import type { LayeredCall, Run } from "./run.ts";
 import type { InferenceResult } from "./run-inference.ts";
 
@@ -36,8 +37,8 @@ async function runGuarded<Answer>(
   const prompt = face.prompt ?? job.face?.().prompt;
   if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
   // Who may not call at all is told that, not what the guardrails think.
-  const { fallbacks, contextWindowFallbacks } = call.routing;
-  planCall(deps, { caller: call.caller, job, alternatives: [...fallbacks, ...Object.values(contextWindowFallbacks)] });
+  const { caller, routing } = call;
+  planCall(deps, { caller, job, alternatives: alternativesOf(routing), routing });
   return run(await guarded(deps, { ...call, job }, { chosen, prompt }));
 }
 

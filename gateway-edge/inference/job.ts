@@ -28,6 +28,8 @@ export interface Job<Answer> {
   readonly choiceCount: number;
   /** The most output tokens the caller wants of each choice; undefined: as many as the model gives; 0: there is no output. */
   readonly maxOutputTokens: number | undefined;
+  /** The field of the request that says so; absent: the limit is not the caller's own. */
+  readonly maxOutputParam?: string | undefined;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
   countInput(counter: TokenCounter): number;

@@ -14,11 +14,11 @@ import { roughCounter } from "./tokens.ts";
 /** What a call can cost at the dearest deployment that may serve it, before anything is reserved or sent. */
 export interface CallPlan {
   readonly inputTokens: number;
-  /** For each choice. */
+  /** For each choice, at the dearest deployment. */
   readonly maxOutputTokens: number;
   readonly worstCase: NanoUsd;
-  /** Of the dearest deployment. */
-  readonly prices: Prices;
+  /** What is set aside before the call: its worst case, or less where the length of an answer is the caller's word alone. */
+  readonly reserve: NanoUsd;
   /** The model that is asked for has a limit of its own. */
   readonly isLimited: boolean;
 }
@@ -26,13 +26,35 @@ export interface CallPlan {
 export interface PlanDeps {
   readonly routing: Pick<Router, "candidates" | "fallbacksOf" | "groupOf" | "accessGroups">;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** The operator's word that unsupported parameters may be dropped. */
+  readonly dropParams: () => boolean;
+}
+
+interface PlannedCall {
+  readonly caller: Caller;
+  readonly job: Job<unknown>;
+  readonly alternatives: readonly string[];
+  readonly routing: OutputRouting;
+}
+
+/** What is done about more output than the model gives. */
+export interface OutputRouting {
+  /** The caller's word; undefined: the operator's holds. */
+  readonly dropParams: boolean | undefined;
+  /** The limit on output is for more than this call: it is lowered to what the model gives, never refused. */
+  readonly lowersOutput?: true;
 }
 
 const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
+/**
+ * Credit is set aside for no more output than this where the model's maximum is not known: else a caller could set aside all that its
+ * organization has by writing a large number. A stream gets more as it goes on; a whole answer is not asked to be longer.
+ */
+export const RESERVED_OUTPUT_TOKENS_MAX = 131_072;
 const FREE: Prices = { input: 0n, output: 0n };
 
 /** Admits a call and prices its worst case; throws the reason why it cannot be made. */
-export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknown>; alternatives: readonly string[] }): CallPlan {
+export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   const { caller, job, alternatives } = call;
   admit({
     caller,
@@ -46,6 +68,7 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
   if (!first) {
     throw new AppError("INVALID_REQUEST", `The model ${job.model} does not offer this operation.`, { param: "model" });
   }
+  refuseTooLong(deps, call, able);
   const inputTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
   const plansOf = (deployments: readonly Deployment[]) =>
     deployments.flatMap((candidate) => {
@@ -58,8 +81,19 @@ export function planCall(deps: PlanDeps, call: { caller: Caller; job: Job<unknow
   const configured = deps.routing.fallbacksOf(job.model, "general", caller);
   const others = alternatives.length + configured.length === 0 ? [] : [...alternatives, ...configured];
   const all = others.length === 0 ? own : [...own, ...others.flatMap((model) => plansOf(ableDeployments(deps, call, model)))];
-  const { maxOutputTokens, worstCase, prices } = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
-  return { inputTokens, maxOutputTokens, worstCase, prices, isLimited: able.some(hasLimit) };
+  const { maxOutputTokens, worstCase } = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
+  const { reserve } = all.reduce((most, plan) => (plan.reserve > most.reserve ? plan : most));
+  return { inputTokens, maxOutputTokens, worstCase, reserve, isLimited: able.some(hasLimit) };
+}
+
+/** More than any deployment of the group can give is refused, unless it may be lowered. Where one has no known maximum, it may give that much. */
+function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, able: readonly Deployment[]): void {
+  const { maxOutputTokens: asked, maxOutputParam: param } = job;
+  if (asked === undefined || param === undefined || routing.lowersOutput) return;
+  const most = able.reduce((found, deployment) => Math.max(found, outputLimitOf(deployment) ?? Number.POSITIVE_INFINITY), 0);
+  if (asked <= most || (routing.dropParams ?? dropParams())) return;
+  const message = `${param} is ${asked}, but the model ${job.model} writes at most ${most} tokens. Lower ${param}, or set drop_params.`;
+  throw new AppError("INVALID_REQUEST", message, { param });
 }
 
 /** A limit or a budget of the model itself: its calls have to be asked for, whoever makes them. */
@@ -95,21 +129,36 @@ function isCountedBy(job: Job<unknown>, unit: PriceUnit): boolean {
   return unit === "token" || job.most?.[unit] !== undefined;
 }
 
-/** The output each choice may have for what was reserved: all of it, or what the rest of the credit pays for, at least one token. */
-export function outputWithin(plan: CallPlan, reserved: bigint, choiceCount: number): number {
-  if (reserved >= plan.worstCase || plan.maxOutputTokens === 0) return plan.maxOutputTokens;
-  const tokens = affordableOutput(reserved, plan.inputTokens, plan.prices);
-  if (tokens === undefined) return plan.maxOutputTokens;
-  return Math.max(1, Math.min(plan.maxOutputTokens, Math.floor(tokens / choiceCount)));
+/** The most output tokens that a deployment is asked for, of each choice: what the caller wants, and never more than the model gives. */
+export function outputAt(deployment: Deployment, job: Job<unknown>): number {
+  const limit = outputLimitOf(deployment);
+  const asked = job.maxOutputTokens ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN;
+  return limit === undefined || asked < limit ? asked : limit;
+}
+
+/** The output each choice may have for what was reserved: all of it, or what that credit pays for at this deployment, at least one token. */
+export function outputWithin(
+  plan: CallPlan,
+  { reserved, deployment, job }: { reserved: bigint; deployment: Deployment; job: Job<unknown> },
+): number {
+  const most = outputAt(deployment, job);
+  const prices = reserved >= plan.worstCase || most === 0 ? undefined : pricesOf(deployment, job);
+  const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, plan.inputTokens));
+  return tokens === undefined ? most : Math.max(1, Math.min(most, Math.floor(tokens / job.choiceCount)));
+}
+
+function outputLimitOf(deployment: Deployment): number | undefined {
+  return deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
 }
 
 type DeploymentPlan = Omit<CallPlan, "isLimited">;
 
 function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: number; prices: Prices }): DeploymentPlan {
   const { job, inputTokens, prices } = call;
-  const limit = deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
-  const asked = job.maxOutputTokens ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN;
-  const maxOutputTokens = Math.min(asked, limit ?? Number.POSITIVE_INFINITY);
-  const worstCase = worstCaseCost({ input: inputTokens, output: maxOutputTokens * job.choiceCount, amounts: job.most }, prices);
-  return { inputTokens, maxOutputTokens, worstCase, prices };
+  const maxOutputTokens = outputAt(deployment, job);
+  const costOf = (output: number) => worstCaseCost({ input: inputTokens, output: output * job.choiceCount, amounts: job.most }, prices);
+  const worstCase = costOf(maxOutputTokens);
+  const isOnlyAsked = job.maxOutputParam !== undefined && outputLimitOf(deployment) === undefined;
+  const isCapped = isOnlyAsked && maxOutputTokens > RESERVED_OUTPUT_TOKENS_MAX;
+  return { inputTokens, maxOutputTokens, worstCase, reserve: isCapped ? costOf(RESERVED_OUTPUT_TOKENS_MAX) : worstCase };
 }

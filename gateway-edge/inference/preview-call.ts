@@ -1,7 +1,7 @@
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { UpstreamRequest } from "../providers/provider.ts";
 import type { Job } from "./job.ts";
-import { ableDeployments, type PlanDeps, planCall } from "./plan-call.ts";
+import { ableDeployments, outputAt, type PlanDeps, planCall } from "./plan-call.ts";
 import { targetOf } from "./target.ts";
 
 /** The request that a call would send to the first deployment that may serve it. Admitted like the call; nothing is reserved or sent. */
@@ -9,9 +9,12 @@ export function previewCall(
   deps: PlanDeps,
   { caller, job, dropParams }: { caller: Caller; job: Job<unknown>; dropParams: boolean },
 ): { deployment: Deployment; request: UpstreamRequest } {
-  const { maxOutputTokens } = planCall(deps, { caller, job, alternatives: [] });
+  planCall(deps, { caller, job, alternatives: [], routing: { dropParams } });
   const [deployment] = ableDeployments(deps, { caller, job }, job.model);
   const provider = deployment && deps.providers.get(deployment.providerKind);
   if (!deployment || !provider) throw new Error("a plan without a deployment");
-  return { deployment, request: job.request({ provider, target: targetOf(deployment), maxOutputTokens, dropParams }) };
+  return {
+    deployment,
+    request: job.request({ provider, target: targetOf(deployment), maxOutputTokens: outputAt(deployment, job), dropParams }),
+  };
 }

@@ -132,3 +132,11 @@ test("a price by calls is the same whatever the length, is reserved as it is cha
   expect(cost(NO_USAGE, prices)).toBe(0n);
   expect(affordableOutput(1n, 10, prices)).toBeUndefined();
 });
+
+test("no call costs, or may cost, more than a message can carry, whatever numbers come together", () => {
+  const dear = { input: 10n ** 18n, output: 10n ** 18n };
+  const huge = { input: Number.MAX_SAFE_INTEGER, output: Number.MAX_SAFE_INTEGER };
+  for (const amount of [worstCaseCost(huge, dear), cost({ ...NO_USAGE, ...huge }, dear)]) {
+    expect(amount).toBe(BigInt(Number.MAX_SAFE_INTEGER));
+  }
+});

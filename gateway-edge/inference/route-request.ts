@@ -2,14 +2,13 @@ import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { RouteCall } from "../routing/route.ts";
 import { type Job, providerFor } from "./job.ts";
 import { mayUseModel } from "./model-access.ts";
-import type { CallPlan, PlanDeps } from "./plan-call.ts";
+import type { CallPlan, OutputRouting, PlanDeps } from "./plan-call.ts";
 
-export interface CallRouting {
+export interface CallRouting extends OutputRouting {
   readonly fallbacks: readonly string[];
   readonly contextWindowFallbacks: Readonly<Record<string, string>>;
   readonly numRetries: number | undefined;
   readonly disableFallbacks: boolean;
-  readonly dropParams: boolean | undefined;
 }
 
 interface RoutedCall {

@@ -1,14 +1,14 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError, type RateState } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
-import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit, ReserveInput } from "../credit/credit.ts";
 import type { BytesPart, Send, StreamPart } from "../providers/provider.ts";
 import type { RouteRun, Router } from "../routing/route.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Job, JobAnswer } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
-import { type CallPlan, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { type CallPlan, outputAt, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
 import { alternativesOf, type CallRouting, routeRequest } from "./route-request.ts";
 import { isGrowingStream, ShortCredit } from "./short-credit.ts";
 import { totalTokens } from "./usage.ts";
@@ -21,8 +21,6 @@ export interface InferenceDeps extends PlanDeps {
   readonly send: Send;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The operator's word that unsupported parameters may be dropped. */
-  readonly dropParams: () => boolean;
 }
 
 export interface InferenceCall<Answer> {
@@ -72,7 +70,7 @@ export type DeliveredParts = AsyncIterable<DeliveredPart | BytesPart>;
 export async function runInference<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
   const { job, caller, routing } = call;
   const alternatives = alternativesOf(routing);
-  const plan = planCall(deps, { caller, job, alternatives });
+  const plan = planCall(deps, { caller, job, alternatives, routing });
   const { callId, onceFor, endpoint } = call;
   const meter = createMeter({ callId, onceFor, endpoint, caller, job, inputTokens: plan.inputTokens }, deps.clock);
   const input = reserveInput(deps, { call, plan, meter });
@@ -95,7 +93,7 @@ function reserveInput<Answer>(
   const { job, caller } = call;
   const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
   return {
-    intent: meter.intent(plan.worstCase),
+    intent: meter.intent(plan.reserve),
     model,
     tokens: plan.inputTokens,
     isLimited: caller.isLimited || plan.isLimited,
@@ -134,7 +132,9 @@ class RunningCall<Answer> {
     const { plan, reserved } = this.#parts;
     const { job } = this.#call;
     const isGrowing = isGrowingStream({ ...this.#parts, job });
-    const open = await this.#openFirst(isGrowing ? plan.maxOutputTokens : outputWithin(plan, reserved, job.choiceCount));
+    const open = await this.#openFirst((deployment) =>
+      isGrowing ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job }),
+    );
     this.#open = open;
     this.#meter.servedBy(open, this.#route);
     const head = this.#head(open);
@@ -163,7 +163,7 @@ class RunningCall<Answer> {
   }
 
   /** Tries where the router says until one attempt has something to show. Nothing visible was sent before that. */
-  async #openFirst(maxOutputTokens: number): Promise<OpenAttempt<Answer>> {
+  async #openFirst(mostOutput: (deployment: Deployment) => number): Promise<OpenAttempt<Answer>> {
     const { job, signal, routing } = this.#call;
     for (;;) {
       signal.throwIfAborted();
@@ -171,6 +171,7 @@ class RunningCall<Answer> {
       const attempt = next instanceof Promise ? await this.#meter.outside(next) : next;
       if (!attempt) throw this.#exhausted();
       const dropParams = routing.dropParams ?? this.#deps.dropParams();
+      const maxOutputTokens = mostOutput(attempt.deployment);
       const sinceMs = this.#deps.clock.monotonicMs();
       const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
       this.#waitedSince(sinceMs);

@@ -1,6 +1,7 @@
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import { Deployment as DeploymentMessage } from "../../proto/gen/tributary/access/v1/access.ts";
 import { listedModel } from "../inference/listed-model.ts";
+import { RESERVED_OUTPUT_TOKENS_MAX } from "../inference/plan-call.ts";
 import { type Prices, worstCaseCost } from "../inference/price.ts";
 import { roughCounter } from "../inference/tokens.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -29,8 +30,9 @@ export function priceCall(upstream: Upstream, { path, body, isFree }: { path: st
   const named = own ?? (model === undefined ? undefined : unconfigured(upstream.row.kind, model));
   const prices = named && tokenPrices(named);
   const inputTokens = roughCounter.countText(body.toString("latin1"));
-  const output =
-    outputOf(fields) ?? named?.model?.maxOutputTokens ?? (named && listedModel(named)?.maxOutputTokens) ?? MAX_OUTPUT_TOKENS_UNKNOWN;
+  const limit = named?.model?.maxOutputTokens ?? (named && listedModel(named)?.maxOutputTokens);
+  // The provider judges what the caller wrote; what is set aside for it has a bound all the same.
+  const output = Math.min(outputOf(fields) ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN, limit ?? RESERVED_OUTPUT_TOKENS_MAX);
   const choices = typeof fields["n"] === "number" ? Math.max(1, Math.min(128, fields["n"])) : 1;
   const worstCase = isFree || !prices ? 0n : worstCaseCost({ input: inputTokens, output: output * choices }, prices);
   return { model, deployment: own, prices: isFree ? undefined : prices, inputTokens, worstCase, stream: fields["stream"] === true };

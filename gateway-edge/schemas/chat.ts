@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { INT32_MAX } from "./fields.ts";
 import { isPlainChat } from "./plain-chat.ts";
 import { parseRequest, type WithoutNulls } from "./request-body.ts";
 
@@ -9,6 +10,8 @@ const text = z.string();
 const flag = z.boolean().nullish();
 const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>
   z.number().refine(Number.isInteger, "must be a whole number").min(min).max(max).nullish();
+/** How many tokens an answer may have. What a model really takes is known later; above this no call can be priced. */
+const outputLimit = wholeNumber(1, INT32_MAX);
 const numberWithin = (min: number, max: number) => z.number().min(min).max(max).nullish();
 const anyObject = z.looseObject({});
 const either = (expectation: string) => ({ error: () => expectation });
@@ -57,8 +60,8 @@ export const chatRequest = z.looseObject({
   logit_bias: z.record(text, z.number().min(-100).max(100)).nullish(),
   logprobs: flag,
   top_logprobs: wholeNumber(0, 20),
-  max_tokens: wholeNumber(1),
-  max_completion_tokens: wholeNumber(1),
+  max_tokens: outputLimit,
+  max_completion_tokens: outputLimit,
   n: wholeNumber(1, 8),
   response_format: z.looseObject({ type: text }).nullish(),
   seed: wholeNumber(Number.MIN_SAFE_INTEGER),

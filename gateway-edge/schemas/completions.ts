@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { INT32_MAX } from "./fields.ts";
 import { parseRequest, type WithoutNulls } from "./request-body.ts";
 
 const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>
@@ -15,7 +16,7 @@ export const completionsRequest = z.looseObject({
     error: () => "must be a string, strings, tokens or lists of tokens",
   }),
   suffix: z.string().nullish(),
-  max_tokens: wholeNumber(0),
+  max_tokens: wholeNumber(0, INT32_MAX),
   temperature: numberWithin(0, 2),
   top_p: numberWithin(0, 1),
   n: wholeNumber(1, 8),

@@ -9,7 +9,7 @@ const ID_LENGTH_MAX = 128;
 const SEARCH_LENGTH_MAX = 200;
 const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
 const PURCHASE_TOO_BIG = "must be at most 1,000,000 USD";
-const INT32_MAX = 2_147_483_647;
+export const INT32_MAX = 2_147_483_647;
 
 /** No control characters, and no halves of a surrogate pair: these have no bytes of their own, so two texts would become one. */
 // A check, not a pattern: /openapi.json must hold only patterns that every language can read, and this one needs Unicode classes.

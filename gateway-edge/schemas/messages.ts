@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { chatRequest } from "./chat.ts";
+import { INT32_MAX } from "./fields.ts";
 import { parseRequest, type WithoutNulls } from "./request-body.ts";
 
 const MESSAGES_MAX = 10_000;
@@ -31,7 +32,7 @@ export const countMessagesRequest = z.looseObject({
 
 /** A request to Anthropic's Messages API. Fields that are not listed go on to upstreams that speak it themselves, and to no other. */
 export const messagesRequest = countMessagesRequest.extend({
-  max_tokens: wholeNumber(1),
+  max_tokens: wholeNumber(1).max(INT32_MAX),
   metadata: z.looseObject({ user_id: text.nullish() }).nullish(),
   stop_sequences: z.array(text).nullish(),
   stream: flag,

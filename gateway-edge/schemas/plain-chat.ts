@@ -1,3 +1,5 @@
+import { INT32_MAX } from "./fields.ts";
+
 const MODEL_LENGTH_MAX = 256;
 const MESSAGES_MAX = 2048;
 const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant"]);
@@ -18,7 +20,7 @@ export function isPlainChat(body: unknown): boolean {
 }
 
 const isFlag = (value: unknown) => typeof value === "boolean";
-const isLimit = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 1;
+const isLimit = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= INT32_MAX;
 const isWithin = (min: number, max: number) => (value: unknown) => typeof value === "number" && value >= min && value <= max;
 
 const CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([

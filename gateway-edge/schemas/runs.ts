@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { atMost, INSTRUCTIONS_LENGTH_MAX, metadata, modelName, sampling, toolResources, tools } from "./assistants.ts";
+import { INT32_MAX } from "./fields.ts";
 import { newMessages, newThread } from "./threads.ts";
 
 const TOKENS_MIN = 256;
 const OUTPUTS_MAX = 128;
 
 const text = z.string();
-const tokenLimit = z.int().min(TOKENS_MIN, `must be at least ${TOKENS_MIN}`).nullish();
+const tokenLimit = z.int().min(TOKENS_MIN, `must be at least ${TOKENS_MIN}`).max(INT32_MAX).nullish();
 
 const truncation = z
   .object({ type: z.enum(["auto", "last_messages"]), last_messages: z.int().min(1).nullish() })

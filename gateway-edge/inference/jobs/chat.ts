@@ -17,6 +17,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     stream,
     choiceCount: request.n ?? 1,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    maxOutputParam: request.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens",
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
     countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),

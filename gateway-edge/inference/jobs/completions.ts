@@ -17,6 +17,7 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     stream,
     choiceCount: (request.n ?? 1) * promptCount(request),
     maxOutputTokens: request.max_tokens ?? undefined,
+    maxOutputParam: "max_tokens",
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
     countInput: (counter) => countPrompt(request, counter),

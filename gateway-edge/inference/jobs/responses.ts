@@ -35,6 +35,7 @@ export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
     stream,
     choiceCount: 1,
     maxOutputTokens,
+    maxOutputParam: "max_output_tokens",
     endUser,
     tags,
     countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(work, counter)),

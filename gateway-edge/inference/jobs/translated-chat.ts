@@ -15,6 +15,8 @@ export interface TranslatedChat {
   /** Betas of Anthropic's that the caller switched on. */
   readonly betas?: readonly string[];
   readonly tags?: readonly string[];
+  /** The limit on output as the caller's API names it; absent: as chat does. */
+  readonly maxOutputParam?: string;
 }
 
 /** Told to each provider in the words it takes; read back as any chat is. */
@@ -23,6 +25,7 @@ export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
   return {
     ...job,
     tags: chat.tags ?? job.tags,
+    maxOutputParam: chat.maxOutputParam ?? job.maxOutputParam,
     face: () => faceOf(chat),
     request: (work) => {
       const { provider, target } = work;
