@@ -38,6 +38,8 @@ const shape = {
   CACHE: z.enum(["memory", "redis"]).optional(),
   REDIS_URL: z.string().optional(),
   CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }),
+  /** Calls that one upstream has at the same time; more wait for one of them to end. Never more than the open-file limit allows. */
+  UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }),
   DATA_DIR: z.string().default("./data"),
   /** What an edge writes down of its calls survives a killed process, or a power cut too. */
   JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
@@ -68,6 +70,7 @@ export interface EdgeConfig {
   cache: "memory" | "redis" | undefined;
   redisUrl: string | undefined;
   cacheBytesMax: number;
+  upstreamConnectionsMax: number;
   /** Of this edge alone: two edges on one folder would take each other's running calls for dead. */
   journalFolder: string;
   journalSync: "process" | "disk";
@@ -97,6 +100,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     cache: settings.CACHE,
     redisUrl: settings.REDIS_URL,
     cacheBytesMax: settings.CACHE_BYTES_MAX,
+    upstreamConnectionsMax: settings.UPSTREAM_CONNECTIONS_MAX,
     journalFolder: resolve(settings.DATA_DIR, "journal", `edge-${settings.EDGE_INDEX}`),
     journalSync: settings.JOURNAL_SYNC,
     logLevel: settings.LOG_LEVEL,

@@ -1,7 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
-import type { BytesPart, Provider, Send, StreamPart } from "../providers/provider.ts";
+import type { BytesPart, ConnectionWait, Provider, Send, StreamPart } from "../providers/provider.ts";
 import type { Attempt } from "../routing/route.ts";
+import { connectionLimitReached } from "./connection-wait.ts";
 import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { targetOf } from "./target.ts";
 import { parseAnswer, readFailure, wholeBody } from "./upstream.ts";
@@ -28,6 +29,8 @@ interface Open {
   asError(thrown: unknown): AppError;
   /** Frees the connection; what has not arrived is not wanted any more. */
   close(): void;
+  /** How long it waited for a connection of ours. */
+  readonly queuedMs: number;
 }
 
 /** An attempt with something to show: a whole answer, or the first part of a stream. */
@@ -48,6 +51,7 @@ export interface FailedOpening {
   readonly type: "failed";
   readonly error: AppError;
   readonly upstreamStatus: number | undefined;
+  readonly queuedMs: number;
 }
 
 /** Asks one deployment once. What goes wrong is an outcome, not an exception. */
@@ -59,23 +63,24 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     const provider = providerOf(deps, input);
     const target = targetOf(attempt.deployment);
     const request = job.request({ provider, target, maxOutputTokens, dropParams });
-    const response = await deps.send(request, line.signal);
+    const response = await deps.send(request, line.signal, line);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
     const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
+    const queuedMs = line.queuedMs();
     if (!job.stream && !job.passesBytes) {
       const body = wholeBody(response);
       const bytes = body instanceof Promise ? await body : body;
       const answer = job.readAnswer(provider, parseAnswer(bytes, job.answerAs), target);
       line.done();
-      return { type: "answer", attempt, provider, asError, close, answer };
+      return { type: "answer", attempt, provider, asError, close, queuedMs, answer };
     }
-    const opened = { attempt, provider, asError, close, contentType: response.headers["content-type"] };
+    const opened = { attempt, provider, asError, close, queuedMs, contentType: response.headers["content-type"] };
     return await openStream(opened, job.readStream(provider, response.body, target), line);
   } catch (thrown) {
     const error = line.asError(thrown);
     line.close();
-    return { type: "failed", error, upstreamStatus };
+    return { type: "failed", error, upstreamStatus, queuedMs: line.queuedMs() };
   }
 }
 
@@ -112,17 +117,25 @@ async function openStream<Answer>(
 const CLOSED = Object.assign(new Error("the line was closed"), { name: "AbortError" });
 
 /** The connection of one attempt: aborted when the client left, when it takes too long, or when nobody wants the rest. */
-class Line {
+class Line implements ConnectionWait {
+  readonly #clock: Clock;
+  readonly #waitMsMax: number;
   readonly #abort = new AbortController();
   readonly #watchdog: Watchdog;
   readonly #client: AbortSignal;
   #finished = false;
+  #queuedSinceMs: number | undefined;
+  #queuedMs = 0;
+  #isQueueTooLong = false;
+  #cancelQueue: () => void = () => {};
   readonly #onClientLeft = () => this.#abort.abort(CLOSED);
 
   constructor(
     { clock }: AttemptDeps,
     { attempt, signal, uploaded }: { attempt: Attempt; signal: AbortSignal; uploaded: Promise<void> | undefined },
   ) {
+    this.#clock = clock;
+    this.#waitMsMax = attempt.timeouts.totalMs;
     this.#client = signal;
     if (signal.aborted) this.#abort.abort(CLOSED);
     signal.addEventListener("abort", this.#onClientLeft, { once: true });
@@ -138,6 +151,27 @@ class Line {
     return this.#abort.signal;
   }
 
+  /** As long as the gateway has no connection for it, the upstream is not asked, and its time does not count. The wait has as long as the whole. */
+  queued(): void {
+    this.#queuedSinceMs = this.#clock.monotonicMs();
+    this.#watchdog.hold();
+    this.#cancelQueue = this.#clock.after(this.#waitMsMax, () => {
+      this.#isQueueTooLong = true;
+      this.#abort.abort(CLOSED);
+    });
+  }
+
+  started(): void {
+    this.#queuedMs = this.queuedMs();
+    this.#queuedSinceMs = undefined;
+    this.#cancelQueue();
+    this.#watchdog.release();
+  }
+
+  queuedMs(): number {
+    return this.#queuedMs + (this.#queuedSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#queuedSinceMs);
+  }
+
   heard(): void {
     this.#watchdog.heard();
   }
@@ -146,6 +180,7 @@ class Line {
   done(): void {
     this.#finished = true;
     this.#watchdog.stop();
+    this.#cancelQueue();
     this.#client.removeEventListener("abort", this.#onClientLeft);
   }
 
@@ -157,6 +192,7 @@ class Line {
   }
 
   asError(thrown: unknown): AppError {
+    if (this.#isQueueTooLong) return connectionLimitReached(thrown);
     if (this.#watchdog.timedOut) return new AppError("UPSTREAM_TIMEOUT", "The provider did not answer in time.", { cause: thrown });
     if (thrown instanceof AppError) return thrown;
     const { name, code } = thrown as { name?: unknown; code?: unknown };

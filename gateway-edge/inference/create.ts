@@ -1,4 +1,3 @@
-import type { Clock } from "../../common/clock.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 import { createCatalog } from "../access/catalog.ts";
@@ -12,11 +11,13 @@ import { echoUpstream } from "../providers/echo/upstream.ts";
 import type { Provider, Send } from "../providers/provider.ts";
 import { providers as allProviders } from "../providers/registry.ts";
 import { createRouter, type Router } from "../routing/route.ts";
+import type { ConnectionWaits } from "./connection-wait.ts";
 import { createGoogleTokens } from "./google-token.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers.ts";
+import { connectionsWithin, readOpenFilesMax } from "./open-files.ts";
 import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./remote-count.ts";
 import type { InferenceCall, InferenceResult } from "./run-inference.ts";
-import { createHttpSend } from "./send-http.ts";
+import { createHttpSend, type HttpSend } from "./send-http.ts";
 import { createAwsSigner } from "./sign-aws.ts";
 import { createSend } from "./upstream.ts";
 
@@ -46,6 +47,7 @@ export interface InferenceFigures extends LayerFigures {
   readonly settledByStatus: Readonly<Record<string, number>>;
   readonly settlementsPending: number;
   readonly callersCached: number;
+  readonly connectionWaits: ConnectionWaits;
 }
 
 /** What a test may put in place of the real thing. */
@@ -66,16 +68,9 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const credit = counted(parts.credit ?? (await openCredit(deps, edgeId)));
   const routing = createRouter({ clock, random });
   const providers = parts.providers ?? allProviders;
-  const send = parts.send ?? networkSend(clock);
-  const runDeps = {
-    routing,
-    credit,
-    providers,
-    send,
-    clock,
-    logger,
-    dropParams: () => routing.settings().dropParams,
-  };
+  const http = networkHttp(deps);
+  const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
+  const runDeps = { routing, credit, providers, send, clock, logger, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config });
   const { guardrails } = layers;
   const passThrough = createPassThrough({ credit, guardrails, clock, bodyBytesMax: config.jsonBodyBytesMax });
@@ -130,6 +125,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       settledByStatus: { ...credit.settledByStatus },
       settlementsPending: credit.pending(),
       callersCached: mirror.size(),
+      connectionWaits: http.waits(),
       ...layers.figures(),
     }),
     report: () => reportOf(credit, { edgeId, isReady }),
@@ -169,10 +165,13 @@ async function tellFlushed(
   });
 }
 
-/** The built-in upstream, and the network for all others. */
-function networkSend(clock: Clock): Send {
-  const http = createHttpSend({ clock, signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) } });
-  return createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
+/** The network, for all upstreams but the built-in one. */
+function networkHttp({ clock, config }: EdgeDeps): HttpSend {
+  return createHttpSend({
+    clock,
+    signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) },
+    connectionsMax: connectionsWithin(config.upstreamConnectionsMax, readOpenFilesMax()),
+  });
 }
 
 function counted(credit: Credit): Credit & { readonly settledByStatus: Record<string, number> } {

@@ -1,6 +1,7 @@
 import { type Readable, Stream } from "node:stream";
 import type { Deadline, Deadlines } from "../../common/deadlines.ts";
-import type { UpstreamResponse } from "../providers/provider.ts";
+import type { ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
+import { connectionLimitReached } from "./connection-wait.ts";
 import type { CallControl, CallHandler } from "./http1/connection.ts";
 
 type Next = IteratorResult<Uint8Array, undefined>;
@@ -16,6 +17,12 @@ const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
 /** Made once: a stack trace for each would cost more than the rest of it. */
 const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError" });
 
+interface ExchangeOptions {
+  readonly deadlines: Deadlines<HttpExchange>;
+  readonly upload: unknown;
+  readonly wait: ConnectionWait | undefined;
+}
+
 /**
  * One call, from its start to its last byte, and its body as it is pulled: no stream of Node, which costs more than all the rest we do
  * with an answer. Carried by us, or by undici, whose handler it is too.
@@ -24,7 +31,9 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   readonly #client: AbortSignal;
   readonly #upload: Readable | undefined;
   readonly #deadlines: Deadlines<HttpExchange>;
-  readonly #deadline: Deadline;
+  readonly #wait: ConnectionWait | undefined;
+  #deadline: Deadline;
+  #isQueued = false;
   #restTimer: NodeJS.Timeout | undefined;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
   /** While it runs: the connection is another call's afterwards. */
@@ -36,8 +45,9 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   #error: unknown;
   readonly #onClientAbort = () => this.#abort(this.#client.reason);
 
-  constructor(client: AbortSignal, { deadlines, upload }: { deadlines: Deadlines<HttpExchange>; upload: unknown }) {
+  constructor(client: AbortSignal, { deadlines, upload, wait }: ExchangeOptions) {
     this.#client = client;
+    this.#wait = wait;
     this.#upload = upload instanceof Stream ? (upload as Readable) : undefined;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.add(this);
@@ -55,10 +65,17 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   }
 
   tookTooLong(totalMs: number): void {
-    this.#abort(new CallTooLong(totalMs));
+    this.#abort(this.#isQueued ? connectionLimitReached() : new CallTooLong(totalMs));
+  }
+
+  onQueued(): void {
+    if (this.#state !== "open" || this.#isQueued) return;
+    this.#isQueued = true;
+    this.#wait?.queued();
   }
 
   onRequestStart(control: CallControl): void {
+    if (this.#isQueued && this.#state === "open") this.#dequeued();
     // It waited for a connection, and nobody waits for it any more.
     if (this.#state === "failed") control.abort(this.#error);
     else this.#control = control;
@@ -126,6 +143,14 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     this.#waitingBytes = 0;
     if (this.#control?.paused) this.#control.resume();
     return taken;
+  }
+
+  /** The upstream has all the time it would have had without the wait. */
+  #dequeued(): void {
+    this.#isQueued = false;
+    this.#deadlines.delete(this.#deadline);
+    this.#deadline = this.#deadlines.add(this);
+    this.#wait?.started();
   }
 
   #abort(reason: unknown): void {

@@ -174,7 +174,8 @@ class RunningCall<Answer> {
       const maxOutputTokens = mostOutput(attempt.deployment);
       const sinceMs = this.#deps.clock.monotonicMs();
       const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
-      this.#waitedSince(sinceMs);
+      // A wait for one of our own connections is ours.
+      this.#waitedSince(sinceMs + opened.queuedMs);
       if (opened.type !== "failed") return opened;
       if (signal.aborted) this.#route.cancelled(attempt);
       else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
@@ -257,8 +258,10 @@ class RunningCall<Answer> {
     open.close();
     if (outcome.status === "cancelled") this.#route.cancelled(open.attempt);
     if (outcome.status !== "success") return;
-    const [latencyMs, firstTokenMs] = [this.#meter.elapsedMs(), this.#meter.firstTokenMs()];
-    this.#route.succeeded(open.attempt, { latencyMs, firstTokenMs, tokens: totalTokens(usage) });
+    const { queuedMs } = open;
+    const [elapsedMs, firstMs] = [this.#meter.elapsedMs(), this.#meter.firstTokenMs()];
+    const firstTokenMs = firstMs === undefined ? undefined : firstMs - queuedMs;
+    this.#route.succeeded(open.attempt, { latencyMs: elapsedMs - queuedMs, firstTokenMs, tokens: totalTokens(usage) });
   }
 
   #head(open: OpenAttempt<Answer>): CallHead {

@@ -6,11 +6,11 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** One way out for every call: the scheme of the address picks who carries it. */
 export function createSend(senders: Readonly<Record<string, Send>>): Send {
-  return (request, signal) => {
+  return (request, signal, wait) => {
     const { url } = request;
     // Written plainly it needs no parser; whatever is unusual goes through one.
     const sender = senders[url.slice(0, url.indexOf(":") + 1)] ?? senders[URL.parse(url)?.protocol ?? ""];
-    if (sender) return sender(request, signal);
+    if (sender) return sender(request, signal, wait);
     const internal = `no sender for ${URL.parse(url)?.protocol ?? "an address that is none"}`;
     return Promise.reject(new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal }));
   };

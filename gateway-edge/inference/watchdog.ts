@@ -19,7 +19,7 @@ export class Watchdog {
   #heardMs: number | undefined;
   #cancel: () => void;
   #barked = false;
-  #held = false;
+  #holds = 0;
 
   constructor(clock: Clock, limits: WatchdogLimits, abort: () => void) {
     this.#clock = clock;
@@ -33,13 +33,13 @@ export class Watchdog {
     return this.#barked;
   }
 
-  /** Time does not count until `release`: the caller is not done with its own part. */
+  /** Time does not count until `release`, as often as it is held: the caller or the gateway is not done with its own part. */
   hold(): void {
-    this.#held = true;
+    this.#holds++;
   }
 
   release(): void {
-    this.#held = false;
+    this.#holds--;
     this.#startedMs = this.#clock.monotonicMs();
   }
 
@@ -54,7 +54,7 @@ export class Watchdog {
 
   #look(): void {
     const { firstTokenMs, totalMs } = this.#limits;
-    const leftMs = this.#held ? Math.min(firstTokenMs, totalMs) : this.#deadlineMs() - this.#clock.monotonicMs();
+    const leftMs = this.#holds > 0 ? Math.min(firstTokenMs, totalMs) : this.#deadlineMs() - this.#clock.monotonicMs();
     if (leftMs > 0) {
       this.#cancel = this.#clock.after(leftMs, () => this.#look());
       return;

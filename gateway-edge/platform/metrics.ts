@@ -48,6 +48,7 @@ export interface CallFigures {
   readonly settledByStatus: Readonly<Record<string, number>>;
   readonly settlementsPending: number;
   readonly callersCached: number;
+  readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
   readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
   readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
@@ -73,6 +74,17 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
     });
   gauge("tributary_settlements_pending", "Settlements the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
   gauge("tributary_callers_cached", "Keys in the access mirror.", (figures) => figures.callersCached);
+  gauge(
+    "tributary_upstream_calls_waiting",
+    "Calls that wait for a connection to their upstream.",
+    (figures) => figures.connectionWaits.waiting,
+  );
+  gauge("tributary_upstream_waits", "Calls that waited for a connection, since the start.", (figures) => figures.connectionWaits.waits);
+  gauge(
+    "tributary_upstream_wait_seconds",
+    "How long calls waited for a connection, all together, since the start.",
+    (figures) => figures.connectionWaits.waitedMs / 1000,
+  );
   gauge("tributary_cache_hits", "Answers given from the response cache, since the start.", ({ cache }) => cache.hits);
   gauge("tributary_cache_misses", "Questions that the response cache had no answer to, since the start.", ({ cache }) => cache.misses);
   gauge("tributary_cache_failures", "Commands that the response cache failed, since the start.", ({ cache }) => cache.failures);

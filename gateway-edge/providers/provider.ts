@@ -267,8 +267,15 @@ export interface UpstreamFailure {
   readonly body: unknown;
 }
 
+/** Hears that a call waits until one of the gateway's connections to its upstream is free. That time is ours, not the upstream's. */
+export interface ConnectionWait {
+  queued(): void;
+  /** It has its connection: from here on the upstream is asked. */
+  started(): void;
+}
+
 /** One network call, or one call in this process; faked in tests. Rejects when no answer came. */
-export type Send = (request: UpstreamRequest, signal: AbortSignal) => Promise<UpstreamResponse>;
+export type Send = (request: UpstreamRequest, signal: AbortSignal, wait?: ConnectionWait) => Promise<UpstreamResponse>;
 
 export interface UpstreamEvent {
   readonly event: string | undefined;

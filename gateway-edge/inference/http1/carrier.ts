@@ -1,4 +1,5 @@
 import type { Clock } from "../../../common/clock.ts";
+import type { ConnectionWaits } from "../connection-wait.ts";
 import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
 import type { Address } from "./request.ts";
 
@@ -30,10 +31,17 @@ class TooManyOrigins extends Error {
 export class Carrier {
   readonly #options: CarrierOptions;
   readonly #origins = new Map<string, Origin>();
+  readonly #waits = { waits: 0, waitedMs: 0 };
 
   constructor(options: CarrierOptions) {
     this.#options = options;
     setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  waits(): ConnectionWaits {
+    let waiting = 0;
+    for (const origin of this.#origins.values()) waiting += origin.waiting;
+    return { ...this.#waits, waiting };
   }
 
   carry(address: Address, call: Call): void {
@@ -45,7 +53,13 @@ export class Carrier {
   }
 
   #open(address: Address): Origin {
-    const origin = new Origin(address, this.#options, () => this.#origins.delete(address.origin));
+    const origin = new Origin(address, this.#options, {
+      onEmpty: () => this.#origins.delete(address.origin),
+      onWaited: (waitedMs) => {
+        this.#waits.waits++;
+        this.#waits.waitedMs += waitedMs;
+      },
+    });
     this.#origins.set(address.origin, origin);
     return origin;
   }
@@ -55,21 +69,30 @@ export class Carrier {
   }
 }
 
+interface OriginEvents {
+  onEmpty(): void;
+  onWaited(waitedMs: number): void;
+}
+
 /** The connections to one upstream. */
 class Origin implements ConnectionOwner {
   readonly address: Address;
   session: Buffer | undefined;
   readonly #options: CarrierOptions;
-  readonly #onEmpty: () => void;
+  readonly #events: OriginEvents;
   /** The one that was freed last at the end. */
   readonly #idle: Connection[] = [];
-  readonly #waiting: Call[] = [];
+  readonly #waiting: { readonly call: Call; readonly sinceMs: number }[] = [];
   #connections = 0;
 
-  constructor(address: Address, options: CarrierOptions, onEmpty: () => void) {
+  constructor(address: Address, options: CarrierOptions, events: OriginEvents) {
     this.address = address;
     this.#options = options;
-    this.#onEmpty = onEmpty;
+    this.#events = events;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   get connectMs(): number {
@@ -80,7 +103,10 @@ class Origin implements ConnectionOwner {
     const connection = this.#takeIdle();
     if (connection) this.#use(connection, call);
     else if (this.#connections < this.#options.connectionsMax) this.#connectFor(call);
-    else this.#waiting.push(call);
+    else {
+      this.#waiting.push({ call, sinceMs: this.#options.clock.monotonicMs() });
+      call.handler.onQueued?.();
+    }
   }
 
   freed(connection: Connection, keptMs: number | undefined): void {
@@ -91,14 +117,14 @@ class Origin implements ConnectionOwner {
   }
 
   unused(connection: Connection): void {
-    this.#use(connection, this.#waiting.shift());
+    this.#use(connection, this.#next());
   }
 
   gone(connection: Connection): void {
     this.#connections--;
     const place = this.#idle.indexOf(connection);
     if (place >= 0) this.#idle.splice(place, 1);
-    this.#connectFor(this.#waiting.shift());
+    this.#connectFor(this.#next());
   }
 
   closeExpired(): void {
@@ -106,9 +132,16 @@ class Origin implements ConnectionOwner {
     for (const connection of this.#idle) if (connection.idleUntilMs <= nowMs) connection.close();
   }
 
+  /** Of the calls that wait the one that came first. */
+  #next(): Call | undefined {
+    const next = this.#waiting.shift();
+    if (next) this.#events.onWaited(this.#options.clock.monotonicMs() - next.sinceMs);
+    return next?.call;
+  }
+
   /** A call whose client has left meanwhile leaves the connection to the next. */
   #use(connection: Connection, first: Call | undefined): void {
-    for (let call = first; call; call = this.#waiting.shift()) if (connection.start(call)) return;
+    for (let call = first; call; call = this.#next()) if (connection.start(call)) return;
     this.#idle.push(connection);
   }
 
@@ -123,14 +156,14 @@ class Origin implements ConnectionOwner {
 
   /** A connection that cannot even be begun costs its call, and neither the calls behind it nor whoever freed the place. */
   #connectFor(first: Call | undefined): void {
-    for (let call = first; call; call = this.#waiting.shift()) {
+    for (let call = first; call; call = this.#next()) {
       const connection = this.#connect(call);
       if (!connection) continue;
       this.#connections++;
       connection.start(call);
       return;
     }
-    if (this.#connections === 0) this.#onEmpty();
+    if (this.#connections === 0) this.#events.onEmpty();
   }
 
   #connect(call: Call): Connection | undefined {

@@ -15,6 +15,8 @@ export interface CallControl {
 
 /** Hears of a call, from its start to its end or its failure, whichever comes. */
 export interface CallHandler {
+  /** All connections are in use: it waits for one. */
+  onQueued?(): void;
   /** It has a connection. May abort at once: then nothing is sent. */
   onRequestStart(control: CallControl): void;
   onResponseStart(control: CallControl, status: number, headers: Record<string, string>): void;
