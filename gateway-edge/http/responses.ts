@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
-import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import { passedBody } from "../dialects/responses/passed.ts";
 import { inputItems, refuseUnsupported, toChatRequest, toPlainChat } from "../dialects/responses/request.ts";
 import { shownItem, shownResponse, suffixOf } from "../dialects/responses/response.ts";
@@ -11,7 +11,7 @@ import { type ResponsesAnswer, responsesJob, speaker } from "../inference/jobs/r
 import { translatedChatJob } from "../inference/jobs/translated-chat.ts";
 import { targetOf } from "../inference/target.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
-import type { ChatAnswer, Fields } from "../providers/provider.ts";
+import type { ChatAnswer, Fields, Provider } from "../providers/provider.ts";
 import { ownerOf } from "../records/own-record.ts";
 import { listAnswer, listQuery, readPage } from "../schemas/object-list.ts";
 import type { OperationDescription } from "../schemas/operation-description.ts";
@@ -180,10 +180,7 @@ async function readTurn(
 /** Where a deployment's server speaks this API, the request goes on as it is; everywhere else it is a chat. */
 function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: Asking): Job<ResponsesAnswer> {
   const asChat = () => chatJobOf(asked, items);
-  const isSpoken = routing.candidates(asked.model, caller).some((deployment) => {
-    const provider = providers.get(deployment.providerKind);
-    return provider && speaker(provider, targetOf(deployment)) !== undefined;
-  });
+  const isSpoken = hasSpeaker(providers, routing.candidates(asked.model, caller));
   // Sound: a chat is only given answers that it read itself.
   if (!isSpoken) return asChat() as unknown as Job<ResponsesAnswer>;
   return responsesJob({
@@ -196,6 +193,20 @@ function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, ca
     bodyFor: (given) => passedBody(asked, items, given),
     asChat,
   });
+}
+
+const spoken = new WeakMap<readonly Deployment[], boolean>();
+
+/** Candidates stay the same list until the next table. */
+function hasSpeaker(providers: ReadonlyMap<string, Provider>, candidates: readonly Deployment[]): boolean {
+  const known = spoken.get(candidates);
+  if (known !== undefined) return known;
+  const found = candidates.some((deployment) => {
+    const provider = providers.get(deployment.providerKind);
+    return provider !== undefined && speaker(provider, targetOf(deployment)) !== undefined;
+  });
+  spoken.set(candidates, found);
+  return found;
 }
 
 function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {

@@ -37,6 +37,8 @@ export interface Job<Answer> {
   readonly most?: Amounts;
   /** What it came to, as far as can be told from what was sent and what came back; stands in where the provider says nothing. */
   estimate?(answered: Answered): Estimate;
+  /** Jobs with the same word here are offered by the same deployments; absent: all of one operation are. */
+  readonly offer?: string;
   /** Whether the provider has the operation at all, or this deployment of it. */
   isOfferedBy(provider: Provider, target: ProviderTarget): boolean;
   /** Throws UNSUPPORTED_PARAMETER for a field that the model does not understand and nobody allowed to drop. */
@@ -68,6 +70,11 @@ export interface JobWork {
   readonly maxOutputTokens: number;
   /** Fields that the model does not understand are left out instead of refused. */
   readonly dropParams: boolean;
+}
+
+/** What decides, beside the deployment, whether a job is offered. */
+export function offerOf({ offer, operation }: Job<unknown>): string {
+  return offer ?? operation;
 }
 
 /** The provider of a deployment, when it has the job's operation. */

@@ -3,9 +3,10 @@ import type { NanoUsd } from "../../common/money.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Router } from "../routing/route.ts";
+import { type AbleGroup, ableGroup, MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } from "./able-group.ts";
 import { admit } from "./admit.ts";
-import { type Job, providerFor } from "./job.ts";
-import { listedModel, listedPrices } from "./listed-model.ts";
+import type { Job } from "./job.ts";
+import { listedPrices } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
 import { affordableOutput, type Prices, type PriceUnit, worstCaseCost } from "./price.ts";
 import { dearestPrices, type TieredPrices } from "./price-tier.ts";
@@ -45,7 +46,6 @@ export interface OutputRouting {
   readonly lowersOutput?: true;
 }
 
-const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
 /**
  * Credit is set aside for no more output than this where the model's maximum is not known: else a caller could set aside all that its
  * organization has by writing a large number. A stream gets more as it goes on; a whole answer is not asked to be longer.
@@ -63,15 +63,15 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
     exists: (model) => deps.routing.groupOf(model, caller) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   });
-  const able = ableDeployments(deps, call, job.model);
-  const [first] = able;
+  const able = ableFor(deps, call, job.model);
+  const [first] = able.deployments;
   if (!first) {
     throw new AppError("INVALID_REQUEST", `The model ${job.model} does not offer this operation.`, { param: "model" });
   }
   refuseTooLong(deps, call, able);
   const inputTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
-  const plansOf = (deployments: readonly Deployment[]) =>
-    deployments.flatMap((candidate) => {
+  const plansOf = ({ kinds }: AbleGroup) =>
+    kinds.flatMap((candidate) => {
       const prices = pricesOf(candidate, job);
       return prices ? [planAt(candidate, { job, inputTokens, prices: dearestPrices(prices, inputTokens) })] : [];
     });
@@ -80,37 +80,28 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   // A fallback may be dearer than what was asked for: what it could cost is set aside too.
   const configured = deps.routing.fallbacksOf(job.model, "general", caller);
   const others = alternatives.length + configured.length === 0 ? [] : [...alternatives, ...configured];
-  const all = others.length === 0 ? own : [...own, ...others.flatMap((model) => plansOf(ableDeployments(deps, call, model)))];
+  const all = others.length === 0 ? own : [...own, ...others.flatMap((model) => plansOf(ableFor(deps, call, model)))];
   const { maxOutputTokens, worstCase } = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
   const { reserve } = all.reduce((most, plan) => (plan.reserve > most.reserve ? plan : most));
-  return { inputTokens, maxOutputTokens, worstCase, reserve, isLimited: able.some(hasLimit) };
+  return { inputTokens, maxOutputTokens, worstCase, reserve, isLimited: able.isLimited };
 }
 
 /** More than any deployment of the group can give is refused, unless it may be lowered. Where one has no known maximum, it may give that much. */
-function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, able: readonly Deployment[]): void {
+function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, { mostOutput: most }: AbleGroup): void {
   const { maxOutputTokens: asked, maxOutputParam: param } = job;
   if (asked === undefined || param === undefined || routing.lowersOutput) return;
-  const most = able.reduce((found, deployment) => Math.max(found, outputLimitOf(deployment) ?? Number.POSITIVE_INFINITY), 0);
   if (asked <= most || (routing.dropParams ?? dropParams())) return;
   const message = `${param} is ${asked}, but the model ${job.model} writes at most ${most} tokens. Lower ${param}, or set drop_params.`;
   throw new AppError("INVALID_REQUEST", message, { param });
 }
 
-/** A limit or a budget of the model itself: its calls have to be asked for, whoever makes them. */
-export function hasLimit({ model }: Deployment): boolean {
-  const { rpm, tpm, maxParallelRequests } = model?.limits ?? {};
-  return (rpm ?? tpm ?? maxParallelRequests ?? model?.budget) !== undefined;
+/** What may serve a name for this caller, by providers that have the operation. */
+export function ableDeployments(deps: PlanDeps, call: { caller: Caller; job: Job<unknown> }, model: string): readonly Deployment[] {
+  return ableFor(deps, call, model).deployments;
 }
 
-/** What may serve a name for this caller, by providers that have the operation. */
-export function ableDeployments(
-  deps: PlanDeps,
-  { caller, job }: { caller: Caller; job: Job<unknown> },
-  model: string,
-): readonly Deployment[] {
-  const isAble = (candidate: Deployment) => providerFor(deps.providers, job, candidate) !== undefined;
-  const candidates = deps.routing.candidates(model, caller);
-  return candidates.every(isAble) ? candidates : candidates.filter(isAble);
+function ableFor(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unknown> }, model: string): AbleGroup {
+  return ableGroup(deps.providers, deps.routing.candidates(model, caller), job);
 }
 
 /**
@@ -145,10 +136,6 @@ export function outputWithin(
   const prices = reserved >= plan.worstCase || most === 0 ? undefined : pricesOf(deployment, job);
   const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, plan.inputTokens));
   return tokens === undefined ? most : Math.max(1, Math.min(most, Math.floor(tokens / job.choiceCount)));
-}
-
-function outputLimitOf(deployment: Deployment): number | undefined {
-  return deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
 }
 
 type DeploymentPlan = Omit<CallPlan, "isLimited">;

@@ -1,6 +1,6 @@
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { RouteCall } from "../routing/route.ts";
-import { type Job, providerFor } from "./job.ts";
+import { type Job, offerOf, providerFor } from "./job.ts";
 import { mayUseModel } from "./model-access.ts";
 import type { CallPlan, OutputRouting, PlanDeps } from "./plan-call.ts";
 
@@ -44,6 +44,7 @@ export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): 
     organizationId: caller.organizationId,
     models: caller.models,
     teamModels: caller.teamModels,
+    offer: offerOf(job),
     isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   };

@@ -5,7 +5,7 @@ import { callerBlocked } from "../../common/team-blocked.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
-import { hasLimit } from "../inference/plan-call.ts";
+import { hasLimit } from "../inference/able-group.ts";
 import { readBody } from "../middleware/read-body.ts";
 import { lenientFields, lenientFlag, readFields } from "../routing/lenient.ts";
 import { locate } from "./locate.ts";

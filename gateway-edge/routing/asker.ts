@@ -37,8 +37,15 @@ export function isListed({ models, teamModels }: Asker, name: string): boolean {
 
 function allowedBy(list: ModelList, names: readonly string[], targets: readonly Target[]): readonly Target[] {
   if (list.names.some((each) => names.some((name) => covers(each, name)))) return targets;
-  return targets.filter(({ settings }) => settings.accessGroups.some((group) => list.names.includes(group)));
+  const known = byAccessGroup.get(targets)?.get(list);
+  if (known) return known;
+  const found = targets.filter(({ settings }) => settings.accessGroups.some((group) => list.names.includes(group)));
+  byAccessGroup.set(targets, (byAccessGroup.get(targets) ?? new WeakMap<ModelList, readonly Target[]>()).set(list, found));
+  return found;
 }
+
+/** A key calls again and again: its list is the same object until something of it changes, and so is the list of targets. */
+const byAccessGroup = new WeakMap<readonly Target[], WeakMap<ModelList, readonly Target[]>>();
 
 function covers(listed: string, name: string): boolean {
   return listed === name || EVERYTHING.has(listed) || (listed.includes("*") && matchPattern(listed, name) !== undefined);

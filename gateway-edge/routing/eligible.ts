@@ -4,6 +4,7 @@ import type { Health, HealthReading } from "./health.ts";
 import type { ModelGroup } from "./model-names.ts";
 import type { RouterSettings, StrategyName } from "./settings.ts";
 import type { Candidate } from "./strategies.ts";
+import { tableOf } from "./target-table.ts";
 
 export interface CallNeeds {
   readonly tags: readonly string[];
@@ -21,7 +22,7 @@ export function suitable(group: ModelGroup, needs: CallNeeds, settings: RouterSe
   if (tagged.length === 0) {
     return refused(new AppError("INVALID_REQUEST", `No deployment of ${group.name} has the tags of this request.`, { param: "tags" }));
   }
-  const roomy = settings.preCallChecks ? tagged.filter((target) => hasRoom(target, needs)) : tagged;
+  const roomy = settings.preCallChecks ? withRoom(tagged, needs) : tagged;
   if (roomy.length > 0) return { type: "targets", targets: roomy };
   const tokens = needs.inputTokens + needs.maxOutputTokens;
   const message = `This request needs ${tokens} tokens of context (${needs.inputTokens} in, ${needs.maxOutputTokens} out); ${group.name} has fewer.`;
@@ -34,7 +35,7 @@ export type Eligible =
 
 /** Of the suitable ones those that may be called now. When there is none: until when, and whether it is load or illness. */
 export function eligible(targets: readonly Target[], { health, settings, strategy, tokens, groupName }: EligibleInput): Eligible {
-  const limited = settings.enforceLimits || (strategy !== "simple-shuffle" && strategy !== "least-busy");
+  const limited = isLimited(settings, strategy);
   const candidates: Candidate[] = [];
   const blocks: Block[] = [];
   for (const target of targets) {
@@ -44,6 +45,16 @@ export function eligible(targets: readonly Target[], { health, settings, strateg
     else candidates.push({ target, health: reading });
   }
   return candidates.length > 0 ? { type: "candidates", candidates } : refused(blockedError(groupName, blocks));
+}
+
+/** Whether one of them may be called now. */
+export function isFree(target: Target, { health, settings, strategy, tokens }: Omit<EligibleInput, "groupName">): boolean {
+  const limited = isLimited(settings, strategy);
+  return blockOf(target, health.read(target.deployment.id), { settings, limited, tokens }) === undefined;
+}
+
+function isLimited({ enforceLimits }: RouterSettings, strategy: StrategyName): boolean {
+  return enforceLimits || (strategy !== "simple-shuffle" && strategy !== "least-busy");
 }
 
 export interface EligibleInput {
@@ -73,6 +84,13 @@ function withTags(targets: readonly Target[], tags: readonly string[], { tagMatc
     return tagMatchAny ? tags.some(has) : tags.every(has);
   });
   return matching.length > 0 ? matching : defaults;
+}
+
+function withRoom(targets: readonly Target[], needs: CallNeeds): readonly Target[] {
+  const { contextWindowMin, inputTokensMin } = tableOf(targets);
+  const { inputTokens, maxOutputTokens } = needs;
+  if (inputTokens <= inputTokensMin && inputTokens + maxOutputTokens <= contextWindowMin) return targets;
+  return targets.filter((target) => hasRoom(target, needs));
 }
 
 function hasRoom({ settings }: Target, { inputTokens, maxOutputTokens }: CallNeeds): boolean {

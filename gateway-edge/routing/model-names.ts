@@ -27,6 +27,8 @@ export interface ModelNames {
   readonly targets: readonly Target[];
 }
 
+const DERIVED_TARGETS_MAX = 20_000;
+
 export function compileModelNames(deployments: readonly Deployment[], aliases: ReadonlyMap<string, Alias>): ModelNames {
   const targets = deployments.filter(({ model }) => model?.status === "active").map(compileTarget);
   const byId = new Map(targets.map((target) => [target.deployment.id, target]));
@@ -41,12 +43,20 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   const openGroups = new Map([...open].map(([name, group]) => [name, { name, configuredName: name, targets: group }]));
   const patterns = [...open.keys()].filter((name) => name.includes("*")).sort(comparePatterns);
 
+  const groupsOfOne = new WeakMap<Target, ModelGroup>();
+  const derived = new Map<string, ModelGroup>();
+  let derivedTargets = 0;
+
   function byExactId(id: string, asker: Asker | undefined): ModelGroup | undefined {
     const target = byId.get(id);
     if (!target || (target.settings.teamId !== undefined && target.settings.teamId !== asker?.teamId)) return undefined;
     if (!mayAsk(target, asker)) return undefined;
+    const known = groupsOfOne.get(target);
+    if (known) return known;
     const name = publicName(target);
-    return { name, configuredName: name, targets: [target] };
+    const group = { name, configuredName: name, targets: [target] };
+    groupsOfOne.set(target, group);
+    return group;
   }
 
   function byName(name: string, asker: Asker | undefined): ModelGroup | undefined {
@@ -58,13 +68,27 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   }
 
   function byPattern(name: string): ModelGroup | undefined {
+    const known = derived.get(name);
+    if (known) return known;
     for (const pattern of patterns) {
       const captures = matchPattern(pattern, name);
       if (captures) {
-        return { name, configuredName: pattern, targets: (open.get(pattern) ?? []).map((target) => derive(target, name, captures)) };
+        const group = { name, configuredName: pattern, targets: (open.get(pattern) ?? []).map((target) => derive(target, name, captures)) };
+        return remembered(group);
       }
     }
     return undefined;
+  }
+
+  /** A caller chooses the names under a wildcard: what is remembered of them has a bound. */
+  function remembered(group: ModelGroup): ModelGroup {
+    if (derivedTargets + group.targets.length > DERIVED_TARGETS_MAX) {
+      derived.clear();
+      derivedTargets = 0;
+    }
+    derivedTargets += group.targets.length;
+    derived.set(group.name, group);
+    return group;
   }
 
   return {

@@ -27,6 +27,8 @@ export interface RouteCall extends Asker {
   mayUse(model: string): boolean;
   /** Whether a deployment can do what the call needs; absent: every one can. */
   isAble?(deployment: Deployment): boolean;
+  /** Calls with the same word here have the same answers of `isAble`: what was found for one holds for all; absent: it is asked each time. */
+  readonly offer?: string | undefined;
   /** Exactly this deployment, cooling or not, and no fallbacks: for health checks and what must stay where it began. */
   readonly pinnedDeploymentId?: string | undefined;
 }

@@ -9,11 +9,13 @@ import { classify, type ErrorClass } from "./error-class.ts";
 import { type FallbackStep, fallbacksAfter, type GroupNames } from "./fallback-plan.ts";
 import type { AnswerFacts, Health, Ticket } from "./health.ts";
 import { distinct, type ModelGroup, type ModelNames } from "./model-names.ts";
+import { quickPick } from "./quick-pick.ts";
 import type { RetryBudget } from "./retry-budget.ts";
 import { backOffMs, needsAnother, retriesAllowed } from "./retry-plan.ts";
 import type { Attempt, FailedAttempt, RouteCall, RouteRun } from "./route-call.ts";
 import type { RouterSettings, StrategyName } from "./settings.ts";
 import { type Candidate, pick } from "./strategies.ts";
+import { ableTargets } from "./target-table.ts";
 import { timeoutsOf } from "./timeouts.ts";
 
 /** What all runs share, and the table a run began with: a new configuration never changes a call half way. */
@@ -162,11 +164,10 @@ export class Run implements RouteRun {
   #resolve(model: string): ModelGroup | undefined {
     const pinned = this.#call.pinnedDeploymentId;
     const group = this.#context.names.resolve(model, this.#call);
-    const fits = ({ deployment }: Target) =>
-      (pinned === undefined || deployment.id === pinned) && this.#call.isAble?.(deployment) !== false;
     if (!group || group.targets.length === 0) return undefined;
-    if (group.targets.every(fits)) return group;
-    const targets = group.targets.filter(fits);
+    const able = ableTargets(group.targets, this.#call);
+    const targets = pinned === undefined ? able : able.filter(({ deployment }) => deployment.id === pinned);
+    if (targets === group.targets) return group;
     return targets.length > 0 ? { ...group, targets } : undefined;
   }
 
@@ -203,6 +204,11 @@ export class Run implements RouteRun {
 
   /** Sets the stage's failure when none of its deployments may be called now. */
   #first(stage: Stage): Target | undefined {
+    const quick = this.#quick(stage);
+    if (quick) {
+      this.#context.budgetOf(stage.group.configuredName).request();
+      return quick;
+    }
     const ready = this.#ready(stage);
     if (ready.type === "refused") {
       this.#lastError = ready.error;
@@ -260,6 +266,18 @@ export class Run implements RouteRun {
     }
     const strategy = this.#strategyOf(stage);
     return eligible(stage.targets, { health, settings, strategy, tokens: this.#tokens(), groupName: stage.group.name });
+  }
+
+  /** Of many one, without a look at each; undefined: each has to be looked at. */
+  #quick(stage: Stage): Target | undefined {
+    const { clock, health, settings, random, affinity } = this.#context;
+    if (this.#call.pinnedDeploymentId !== undefined) return undefined;
+    const strategy = this.#strategyOf(stage);
+    return quickPick(stage.targets, {
+      ...{ health, settings, strategy, random, tokens: this.#tokens(), stream: this.#call.stream },
+      nowMs: () => clock.now(),
+      preferredId: () => affinity.preferred(this.#affinityCall(stage), settings),
+    });
   }
 
   #untried(stage: Stage): readonly Candidate[] {

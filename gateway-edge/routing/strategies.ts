@@ -45,25 +45,30 @@ const PICK: Readonly<Record<StrategyName, (input: PickInput) => Candidate>> = {
   "least-busy": (input) => pickLowest(input, ({ health }) => health.inFlight),
   "latency-based-routing": pickFasterOfTwo,
   "usage-based-routing": pickLeastUsed,
-  "cost-based-routing": (input) => pickLowest(input, price),
+  "cost-based-routing": (input) => pickLowest(input, ({ target }) => priceOf(target)),
 };
 
 /** Weighted by weight, else rpm, else tpm: by the first that any candidate has (without it: 0); else each the same. */
 function pickByWeight({ candidates, random }: PickInput): Candidate {
-  const weights = WEIGHTS.map((read) => candidates.map(({ target }) => read(target) ?? 0)).find((list) =>
-    list.some((weight) => weight > 0),
-  );
-  if (!weights) return pickAny(candidates, random);
+  const weight = weightOf(candidates.map(({ target }) => target));
+  if (!weight) return pickAny(candidates, random);
+  const weights = candidates.map(({ target }) => weight(target));
   let left = chance(random) * weights.reduce((total, weight) => total + weight, 0);
   let last: Candidate | undefined;
   for (const [index, candidate] of candidates.entries()) {
-    const weight = weights[index] ?? 0;
-    if (weight === 0) continue;
+    const own = weights[index] ?? 0;
+    if (own === 0) continue;
     last = candidate;
-    left -= weight;
+    left -= own;
     if (left < 0) break;
   }
   return last ?? pickAny(candidates, random);
+}
+
+/** By what these are weighted; undefined: none of them has anything to go by. */
+export function weightOf(targets: readonly Target[]): ((target: Target) => number) | undefined {
+  const read = WEIGHTS.find((each) => targets.some((target) => (each(target) ?? 0) > 0));
+  return read && ((target) => read(target) ?? 0);
 }
 
 const WEIGHTS: readonly ((target: Target) => number | undefined)[] = [
@@ -81,12 +86,12 @@ function pickFasterOfTwo({ candidates, stream, random }: PickInput): Candidate {
   const step = 1 + Math.floor(chance(random) * (candidates.length - 1));
   const first = at(candidates, firstIndex);
   const second = at(candidates, (firstIndex + step) % candidates.length);
-  return load(second, stream) < load(first, stream) ? second : first;
+  return loadOf(second.health, stream) < loadOf(first.health, stream) ? second : first;
 }
 
 const UNKNOWN_BUT_BUSY = 1e12;
 
-function load({ health }: Candidate, stream: boolean): number {
+export function loadOf(health: HealthReading, stream: boolean): number {
   const latency = stream ? health.streamLatency : health.wholeLatency;
   return latency === 0 && health.inFlight > 0 ? UNKNOWN_BUT_BUSY + health.inFlight : latency * (health.inFlight + 1);
 }
@@ -98,8 +103,8 @@ function pickLeastUsed(input: PickInput): Candidate {
 }
 
 /** What has no price counts as the dearest. Compared, never charged: a float will do. */
-function price({ target }: Candidate): number {
-  const pricing = target.deployment.model?.pricing;
+export function priceOf({ deployment }: Target): number {
+  const pricing = deployment.model?.pricing;
   return pricing ? Number(pricing.input + pricing.output) : Number.POSITIVE_INFINITY;
 }
 

@@ -30,6 +30,7 @@ export function imagesJob(request: ImagesRequest): Job<Fields> {
       partial: request.partial_images ?? 0,
       inputs: 0,
     }),
+    ...(stream ? { offer: "images-streamed" } : {}),
     isOfferedBy: (provider) => provider.images !== undefined && (!stream || provider.images.streams),
     request: ({ provider, target }) => adapterOf(provider).buildRequest({ body: providerFields(request) }, target),
     readAnswer: (provider, body) => {

@@ -39,6 +39,9 @@ export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
     endUser,
     tags,
     countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(work, counter)),
+    get offer() {
+      return "job" in chat() ? "responses" : "responses-untranslated";
+    },
     isOfferedBy: (provider, target) => speaker(provider, target) !== undefined || ("job" in chat() && provider.chat !== undefined),
     request: (given) => {
       const { provider, target, maxOutputTokens: limit } = given;
