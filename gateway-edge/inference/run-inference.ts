@@ -8,9 +8,11 @@ import type { RouteRun, Router } from "../routing/route.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Job, JobAnswer } from "./job.ts";
 import { type Bill, createMeter, type Meter, type Outcome } from "./meter.ts";
+import { OutputLimit } from "./output-limit.ts";
 import { type CallPlan, outputAt, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
 import { alternativesOf, type CallRouting, routeRequest } from "./route-request.ts";
-import { isGrowingStream, ShortCredit } from "./short-credit.ts";
+import { isGrowingStream, isInTokens, ShortCredit } from "./short-credit.ts";
+import { StreamBounds } from "./stream-bounds.ts";
 import { totalTokens } from "./usage.ts";
 
 export type { CallRouting } from "./route-request.ts";
@@ -132,9 +134,9 @@ class RunningCall<Answer> {
     const { plan, reserved } = this.#parts;
     const { job } = this.#call;
     const isGrowing = isGrowingStream({ ...this.#parts, job });
-    const open = await this.#openFirst((deployment) =>
-      isGrowing ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job }),
-    );
+    const mostOutput = (deployment: Deployment) =>
+      isGrowing ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job });
+    const open = await this.#openFirst(mostOutput);
     this.#open = open;
     this.#meter.servedBy(open, this.#route);
     const head = this.#head(open);
@@ -144,7 +146,9 @@ class RunningCall<Answer> {
       this.#deps.credit.served(served);
       const growing = { ...this.#parts, job, credit: this.#deps.credit, counter: open.provider.counter };
       const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
-      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, short) };
+      const { counter } = open.provider;
+      const limit = isInTokens(job) ? new OutputLimit({ job, counter, maxOutputTokens: mostOutput(open.attempt.deployment) }) : undefined;
+      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, new StreamBounds({ limit, short })) };
     }
     const reviewed = this.#reviewed(open.answer);
     const answer = reviewed instanceof Promise ? await reviewed : reviewed;
@@ -198,10 +202,7 @@ class RunningCall<Answer> {
     return review ? review(answer, this.#meter.bill()) : answer;
   }
 
-  async *#deliver(
-    open: Extract<OpenAttempt<Answer>, { type: "stream" }>,
-    short: ShortCredit | undefined,
-  ): AsyncGenerator<DeliveredPart | BytesPart> {
+  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>, bounds: StreamBounds): AsyncGenerator<DeliveredPart | BytesPart> {
     const { clock } = this.#deps;
     let isCutShort = false;
     // From handing a part over to having the next, the time is the client's and the upstream's.
@@ -210,9 +211,10 @@ class RunningCall<Answer> {
     try {
       for (let next = open.first; !next.done; waited()) {
         const part = next.value;
-        if (short && part.type !== "usage" && !(await short.covers(part))) {
-          isCutShort = true;
-          yield* short.ending();
+        const covered = bounds.covers(part);
+        if (covered !== true && !(await covered)) {
+          isCutShort = bounds.isOutOfCredit;
+          yield* bounds.endings();
           break;
         }
         if (part.type === "usage") this.#meter.reported(part.usage);

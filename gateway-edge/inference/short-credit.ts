@@ -1,6 +1,7 @@
 import type { Credit, ReserveInput } from "../credit/credit.ts";
 import type { BytesPart, StreamPart, TokenCounter } from "../providers/provider.ts";
 import type { Job } from "./job.ts";
+import { OpenChoices } from "./open-choices.ts";
 import { cost, type Prices } from "./price.ts";
 import { roughCounter } from "./tokens.ts";
 import { NO_USAGE } from "./usage.ts";
@@ -19,7 +20,12 @@ export interface ShortCreditOptions {
 
 /** What found less than it may cost: a stream in tokens is cut where no more can be had, all else is asked for less in the first place. */
 export function isGrowingStream({ job, plan, reserved }: { job: GrowingJob; plan: { worstCase: bigint }; reserved: bigint }): boolean {
-  return reserved < plan.worstCase && job.stream && !job.passesBytes && !job.estimate;
+  return reserved < plan.worstCase && job.stream && isInTokens(job);
+}
+
+/** Whether its parts are text that counts in tokens, so that it can be ended anywhere. */
+export function isInTokens(job: Pick<GrowingJob, "passesBytes" | "estimate">): boolean {
+  return !job.passesBytes && !job.estimate;
 }
 
 type GrowingJob = Pick<Job<unknown>, "stream" | "passesBytes" | "estimate">;
@@ -33,7 +39,7 @@ const SLICE_TOKENS = 128;
  */
 export class ShortCredit {
   readonly #options: ShortCreditOptions;
-  readonly #finished = new Set<number>();
+  readonly #choices: OpenChoices;
   readonly #texts = new Map<number, string[]>();
   readonly #counter: TokenCounter;
   #reserved: bigint;
@@ -43,11 +49,12 @@ export class ShortCredit {
     this.#options = options;
     this.#reserved = options.reserved;
     this.#counter = options.counter ?? roughCounter;
+    this.#choices = new OpenChoices(options.job.choiceCount);
   }
 
   /** Whether a part may be handed over. The first one always may: what was asked is paid for by then, and a token came of it. */
   covers(part: StreamPart | BytesPart): boolean | Promise<boolean> {
-    if (part.type === "finish") this.#finished.add(part.choice);
+    this.#choices.heard(part);
     if (part.type !== "text-delta" && part.type !== "other-delta") return true;
     const isFirst = this.#texts.size === 0;
     const texts = this.#texts.get(part.choice) ?? [];
@@ -63,11 +70,8 @@ export class ShortCredit {
   }
 
   /** The well-formed end of every choice that has none yet. */
-  ending(): Extract<StreamPart, { type: "finish" }>[] {
-    const choices = Array.from({ length: this.#options.job.choiceCount }, (_, choice) => choice);
-    return choices
-      .filter((choice) => !this.#finished.has(choice))
-      .map((choice) => ({ type: "finish", choice, reason: "length", cause: "credits_used_up" }));
+  endings(): ReturnType<OpenChoices["endings"]> {
+    return this.#choices.endings("credits_used_up");
   }
 
   async #grow(due: bigint): Promise<boolean> {
