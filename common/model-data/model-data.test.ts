@@ -94,17 +94,40 @@ describe("model data", () => {
 
   test("nothing is guessed for a model, a kind or a wildcard that is not known", () => {
     expect(findModelData({ kind: "openai", model: "gpt-nobody-made-it" })).toBeUndefined();
-    expect(findModelData({ kind: "ollama", model: "llama3" })).toBeUndefined();
+    expect(findModelData({ kind: "openai_compatible", model: "llama3" })).toBeUndefined();
+    expect(findModelData({ kind: "ollama", model: "*" })).toBeUndefined();
     expect(findModelData({ kind: "telepathy", model: "gpt-4o" })).toBeUndefined();
     expect(findModelData({ kind: "openai", model: "*" })).toBeUndefined();
     expect(findModelData({ kind: "openai", model: "" })).toBeUndefined();
+  });
+
+  test.each(["ollama", "vllm", "lm_studio", "llamafile"])("what runs on the operator's machines costs nothing: %s", (kind) => {
+    expect(findModelData({ kind, model: "llama3.1" })).toMatchObject({ mode: "chat", pricing: { input: 0n, output: 0n } });
+    expect(findModelData({ kind, model: "nomic-embed-text" })?.mode).toBe("embedding");
+    // How much it may write is the operator's to say.
+    expect(findModelData({ kind, model: "deepseek-r1" })?.maxOutputTokens).toBeUndefined();
+  });
+
+  test.each([
+    ["openai", "whisper-1", { unit: "millisecond", input: 100_000_000n, output: 0n }],
+    ["openai", "tts-1", { unit: "character", input: 15_000_000_000n, output: 0n }],
+    ["openai", "tts-1-hd", { unit: "character", input: 30_000_000_000n, output: 0n }],
+    ["openai", "gpt-4o-transcribe", { input: 2_500_000_000n, output: 10_000_000_000n, audioInput: 6_000_000_000n }],
+    ["groq", "whisper-large-v3", { unit: "millisecond", input: 30_833_334n, output: 0n }],
+    ["cohere", "embed-english-v3.0", { input: 100_000_000n, output: 0n }],
+    ["cohere", "embed-multilingual-light-v3.0", { input: 100_000_000n, output: 0n }],
+    ["cohere", "rerank-v3.5", { unit: "search", input: 2_000_000_000_000n, output: 0n }],
+    ["cohere", "rerank-multilingual-v3.0", { unit: "search", input: 2_000_000_000_000n, output: 0n }],
+  ])("%s %s has its list price in the unit that it is sold by", (kind, model, pricing) => {
+    expect(findModelData({ kind, model, at: NOVEMBER })?.pricing).toEqual(pricing);
   });
 
   test("every model of every kind can be asked for, and none has a negative price", () => {
     for (const kind of Object.keys(PROVIDER_KINDS)) {
       for (const model of modelsOf(kind)) {
         const pricing = findModelData({ kind, model, at: NOVEMBER })?.pricing;
-        for (const price of Object.values(pricing ?? {})) expect(price).toBeGreaterThanOrEqual(0n);
+        const { unit: _unit, ...amounts } = pricing ?? {};
+        for (const price of Object.values(amounts)) expect(price).toBeGreaterThanOrEqual(0n);
       }
     }
     expect(modelsOf("openai")).toContain("gpt-4o");

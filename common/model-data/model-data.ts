@@ -1,21 +1,16 @@
 import { createRequire } from "node:module";
 import type { ConditionalPrice, ModelInfo, ModelPrice, TieredPrices } from "@pydantic/genai-prices";
-import { nanoPerMillionFromMillion } from "./decimal.ts";
+import { defined } from "../defined.ts";
+import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
+import { furtherPrice } from "./further-prices.ts";
+import type { ListPrices, TokenPrices } from "./list-prices.ts";
 import { type Capability, familyOf, type Mode } from "./model-families.ts";
 import { isProviderKind, PROVIDER_KINDS } from "./provider-kinds.ts";
 
-/** Nano-USD per 1,000,000 tokens. */
-export interface TokenPrices {
-  readonly input: bigint;
-  readonly output: bigint;
-  readonly cachedInput?: bigint;
-  readonly cacheWrite?: bigint;
-}
-
 export interface ModelData {
   readonly mode: Mode;
-  /** Absent: known to exist, but not sold by the token. */
-  readonly pricing?: TokenPrices;
+  /** Absent: known to exist, but at no price that is known here. */
+  readonly pricing?: ListPrices;
   /** Prices of a whole call whose input has more than `aboveInputTokens`; ascending. */
   readonly tiers?: readonly { readonly aboveInputTokens: number; readonly pricing: TokenPrices }[];
   readonly contextWindow?: number;
@@ -44,15 +39,18 @@ const ECHO: ModelData = {
 
 /**
  * What is publicly known of a model under its provider's own name: its list price on that day, its limits, what it can do. Undefined
- * where the data has no such model: then nothing is guessed, least of all a price.
+ * where the data has no such model: then nothing is guessed, least of all a price. Models on the operator's own machines cost nothing.
  */
 export function findModelData({ kind, model, at = new Date() }: { kind: string; model: string; at?: Date }): ModelData | undefined {
   if (kind === "echo") return ECHO;
+  if (model === "" || model.includes("*")) return undefined;
+  if (isProviderKind(kind) && PROVIDER_KINDS[kind].isFree) return freeModel(model);
   const info = findInfo(kind, model);
-  if (!info) return undefined;
+  const further = furtherPrice(kind, model);
+  if (!info) return further && { mode: familyOf(model).mode, pricing: further, capabilities: familyOf(model).capabilities };
   const family = familyOf(model);
   const list = priceList(info, at);
-  const pricing = tokenPrices(list, (price) => baseOf(price));
+  const pricing = listPrices(list) ?? further;
   const tiers = pricing && tiersOf(list);
   return {
     mode: family.mode,
@@ -62,6 +60,12 @@ export function findModelData({ kind, model, at = new Date() }: { kind: string; 
     ...(family.maxOutputTokens !== undefined && { maxOutputTokens: family.maxOutputTokens }),
     capabilities: capabilitiesOf(family.capabilities, list),
   };
+}
+
+/** How much such a model may write is what its operator configured it for, so no limit of its family holds. */
+function freeModel(model: string): ModelData {
+  const { mode, capabilities } = familyOf(model);
+  return { mode, pricing: { input: 0n, output: 0n }, capabilities };
 }
 
 /** The provider's models that the data knows, for wildcards such as `openai/*`; sorted. */
@@ -76,7 +80,6 @@ function priceListsOf(kind: string): readonly string[] {
 }
 
 function findInfo(kind: string, model: string): ModelInfo | undefined {
-  if (model === "" || model.includes("*")) return undefined;
   for (const id of priceListsOf(kind)) {
     // A calculation of nothing is the package's public way to find a model by its rules (dated names, Bedrock's regions, Azure's lenders).
     const found = prices().calcPrice({}, model, { providerId: id });
@@ -104,6 +107,25 @@ function sumOf(list: ModelPrice): number {
 
 function baseOf(price: number | TieredPrices): number {
   return typeof price === "number" ? price : price.base;
+}
+
+const HOUR_MS = 3_600_000n;
+
+/** By the token where it is sold so, else by the length of the sound that goes in. */
+function listPrices(list: ModelPrice): ListPrices | undefined {
+  const tokens = tokenPrices(list, baseOf);
+  const hour = list["input_audio_hours"] ?? list["audio_hours"];
+  if (tokens) return { ...tokens, ...audioPrices(list) };
+  const nanoPerMillionHours = hour === undefined ? undefined : scaleDecimal(baseOf(hour), 15);
+  // Rounded up: a fraction of a nano-USD for a million milliseconds is still a price.
+  return nanoPerMillionHours === undefined
+    ? undefined
+    : { unit: "millisecond", input: (nanoPerMillionHours + HOUR_MS - 1n) / HOUR_MS, output: 0n };
+}
+
+function audioPrices(list: ModelPrice): Pick<ListPrices, "audioInput" | "audioOutput"> {
+  const read = (name: string) => (list[name] === undefined ? undefined : nanoPerMillionFromMillion(baseOf(list[name])));
+  return defined({ audioInput: read("input_audio_mtok"), audioOutput: read("output_audio_mtok") });
 }
 
 function tokenPrices(list: ModelPrice, pick: (price: number | TieredPrices) => number): TokenPrices | undefined {

@@ -1,4 +1,5 @@
-import type { ModelData, TokenPrices } from "./model-data.ts";
+import type { TokenPrices } from "./list-prices.ts";
+import type { ModelData } from "./model-data.ts";
 
 /** Prices of a whole call whose input has more tokens than that. */
 export interface PriceTier extends TokenPrices {

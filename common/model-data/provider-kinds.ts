@@ -10,6 +10,8 @@ export interface ProviderKind {
   readonly needsBaseUrl: boolean;
   /** Usually runs on the operator's own machines: an address there is what one expects. */
   readonly isLocal: boolean;
+  /** Runs on the operator's own machines and nowhere else: its models cost nothing unless they are priced. */
+  readonly isFree: boolean;
   /** Price lists of the data package, in the order in which they are asked. */
   readonly priceLists: readonly string[];
 }
@@ -56,16 +58,27 @@ export const PROVIDER_KINDS = {
   openrouter: kind(["openrouter"], ["OPENROUTER_API_KEY"], { priceLists: ["openrouter"] }),
   xai: kind(["xai"], ["XAI_API_KEY"], { priceLists: ["x-ai"] }),
   perplexity: kind(["perplexity"], ["PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"], { priceLists: ["perplexity"] }),
-  ollama: kind(["ollama", "ollama_chat"], ["OLLAMA_API_KEY"], { isLocal: true, parameterVariables: { api_base: ["OLLAMA_API_BASE"] } }),
+  ollama: kind(["ollama", "ollama_chat"], ["OLLAMA_API_KEY"], {
+    isLocal: true,
+    isFree: true,
+    parameterVariables: { api_base: ["OLLAMA_API_BASE"] },
+  }),
   vllm: kind(["hosted_vllm", "vllm"], ["HOSTED_VLLM_API_KEY"], {
     isLocal: true,
+    isFree: true,
     needsBaseUrl: true,
     parameterVariables: { api_base: ["HOSTED_VLLM_API_BASE"] },
   }),
   lm_studio: kind(["lm_studio"], ["LM_STUDIO_API_KEY"], {
     isLocal: true,
+    isFree: true,
     needsBaseUrl: true,
     parameterVariables: { api_base: ["LM_STUDIO_API_BASE"] },
+  }),
+  llamafile: kind(["llamafile"], ["LLAMAFILE_API_KEY"], {
+    isLocal: true,
+    isFree: true,
+    parameterVariables: { api_base: ["LLAMAFILE_API_BASE"] },
   }),
   nvidia: kind(["nvidia_nim", "nvidia"], ["NVIDIA_NIM_API_KEY", "NVIDIA_API_KEY"], {
     parameterVariables: { api_base: ["NVIDIA_NIM_API_BASE"] },
@@ -115,5 +128,5 @@ export function guessKind(model: string): ProviderKindName {
 }
 
 function kind(prefixes: readonly string[], keyVariables: readonly string[], rest: Partial<ProviderKind>): ProviderKind {
-  return { prefixes, keyVariables, parameterVariables: {}, needsBaseUrl: false, isLocal: false, priceLists: [], ...rest };
+  return { prefixes, keyVariables, parameterVariables: {}, needsBaseUrl: false, isLocal: false, isFree: false, priceLists: [], ...rest };
 }

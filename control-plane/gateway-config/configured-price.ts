@@ -35,7 +35,7 @@ export function configuredPrice(params: Fields, info: Fields, data: ModelData | 
   const found = priced.find(({ input, output }) => input + output > 0n) ?? priced[0];
   if (found) return { ...found, source: "config" };
   const tiers = listedTiers(data);
-  return data?.pricing && { unit: "token", ...data.pricing, ...(tiers && { tiers }), source: "data" };
+  return data?.pricing && { ...data.pricing, unit: data.pricing.unit ?? "token", ...(tiers && { tiers }), source: "data" };
 }
 
 function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {

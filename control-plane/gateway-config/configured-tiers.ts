@@ -1,5 +1,5 @@
 import { defined } from "../../common/defined.ts";
-import type { TokenPrices } from "../../common/model-data/model-data.ts";
+import type { TokenPrices } from "../../common/model-data/list-prices.ts";
 import type { PriceTier } from "../../common/model-data/price-tiers.ts";
 import { scaled } from "./scaled-price.ts";
 

@@ -1,4 +1,5 @@
 import type { ControlDeps } from "../services/deps.ts";
+import { UnpricedModels } from "../services/unpriced-models.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";
@@ -20,6 +21,7 @@ const BATCH = 500;
 export function startJobs(deps: Deps): () => Promise<void> {
   const stop = new AbortController();
   const deliverer = new Deliverer(deps);
+  const unpriced = new UnpricedModels(deps);
   const loops = [
     every(1000, announcePrices(deps.clock.now()), deps, stop.signal),
     every(60_000, removeExpired, deps, stop.signal),
@@ -27,8 +29,9 @@ export function startJobs(deps: Deps): () => Promise<void> {
     every(60_000, pruneFeed, deps, stop.signal),
     every(
       1000,
-      function watchGatewayConfig() {
-        return deps.gateway.check();
+      async function watchGatewayConfig() {
+        await deps.gateway.check();
+        await unpriced.check();
       },
       deps,
       stop.signal,

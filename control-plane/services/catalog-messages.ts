@@ -33,6 +33,7 @@ const CHAT_PARAMS: Readonly<Record<ProviderKindName, readonly string[]>> = {
   ollama: [...SAMPLING, ...TOOLS, "seed", "frequency_penalty"],
   vllm: OPENAI,
   lm_studio: OPENAI,
+  llamafile: OPENAI,
   nvidia: OPENAI,
   cerebras: [...OPENAI, "reasoning_effort"],
   openai_compatible: OPENAI,

@@ -101,7 +101,7 @@ describe("the file and the store as one catalog", () => {
   test("the price of a name: the admin's, then the file's, then the list's", async () => {
     const own = entry("own", "model: openai/gpt-4o, api_key: k, input_cost_per_token: 1e-6, output_cost_per_token: 2e-6");
     const admin = entry("admin", "model: openai/gpt-4o, api_key: k, input_cost_per_token: 1e-6");
-    const none = entry("none", "model: ollama/llama3");
+    const none = entry("none", "model: openai/made-here-last-week, api_key: k");
     edit("config.yaml", `model_list:\n${GPT}${own}${admin}${none}`);
     await storeModel(opened.store, { name: "admin", status: "disabled" }, { input: 7n, output: 8n });
     const prices = new Map((await view(await open())).map(({ modelName, model }) => [modelName, model?.pricing]));

@@ -131,10 +131,14 @@ function limits({ contextWindow, maxOutputTokens }: { contextWindow?: number | u
 }
 
 interface TokenPrices {
+  /** Absent: tokens. */
+  readonly unit?: string | undefined;
   readonly input: bigint;
   readonly output: bigint;
   readonly cachedInput?: bigint | undefined;
   readonly cacheWrite?: bigint | undefined;
+  readonly audioInput?: bigint | undefined;
+  readonly audioOutput?: bigint | undefined;
 }
 
 /** Tiers under LiteLLM's names: `..._above_200k_tokens`. */
@@ -145,12 +149,30 @@ function tierPrices(tiers: readonly (TokenPrices & { readonly aboveInputTokens: 
   return Object.fromEntries(named);
 }
 
+/** LiteLLM's names of prices that are not for tokens, and how many of our units one of its units has. */
+const OTHER_UNITS: Readonly<Record<string, { readonly name: string; readonly units: number }>> = {
+  character: { name: "character", units: 1 },
+  millisecond: { name: "second", units: 1000 },
+  image: { name: "image", units: 1 },
+  search: { name: "query", units: 1 },
+};
+
 function prices(pricing: TokenPrices | undefined): Fields {
+  const { unit = "token", input = 0n, output = 0n } = pricing ?? {};
+  const other = OTHER_UNITS[unit];
+  if (other) {
+    const usd = (price: bigint) => (price === 0n ? undefined : (Number(price) * other.units) / 1e15);
+    return { [`input_cost_per_${other.name}`]: usd(input), [`output_cost_per_${other.name}`]: usd(output) };
+  }
+  // A price for the whole call has no name of LiteLLM's.
+  if (unit === "call") return {};
   return {
     input_cost_per_token: usdPerToken(pricing?.input),
     output_cost_per_token: usdPerToken(pricing?.output),
     cache_read_input_token_cost: usdPerToken(pricing?.cachedInput),
     cache_creation_input_token_cost: usdPerToken(pricing?.cacheWrite),
+    input_cost_per_audio_token: usdPerToken(pricing?.audioInput),
+    output_cost_per_audio_token: usdPerToken(pricing?.audioOutput),
   };
 }
 

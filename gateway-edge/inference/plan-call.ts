@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { unpricedText } from "../../common/model-data/unpriced.ts";
 import type { NanoUsd } from "../../common/money.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Provider } from "../providers/provider.ts";
@@ -76,7 +77,7 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
       return prices ? [planAt(candidate, { job, inputTokens, prices: dearestPrices(prices, inputTokens) })] : [];
     });
   const own = plansOf(able);
-  if (own.length === 0) throw new AppError("INVALID_REQUEST", `The model ${job.model} has no price yet.`, { param: "model" });
+  if (own.length === 0) throw new AppError("INVALID_REQUEST", unpricedText(job.model), { param: "model" });
   // A fallback may be dearer than what was asked for: what it could cost is set aside too.
   const configured = deps.routing.fallbacksOf(job.model, "general", caller);
   const others = alternatives.length + configured.length === 0 ? [] : [...alternatives, ...configured];
@@ -109,9 +110,9 @@ function ableFor(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unk
  * Moderation is free wherever it has no price of its own.
  */
 export function pricesOf(deployment: Deployment, job: Job<unknown>): TieredPrices | undefined {
-  const pricing = deployment.model?.pricing;
-  if (pricing) return isCountedBy(job, pricing.unit as PriceUnit) ? (pricing as TieredPrices) : undefined;
-  return listedPrices(deployment) ?? (job.operation === "moderations" ? FREE : undefined);
+  const pricing = (deployment.model?.pricing as TieredPrices | undefined) ?? listedPrices(deployment);
+  if (pricing) return isCountedBy(job, pricing.unit ?? "token") ? pricing : undefined;
+  return job.operation === "moderations" ? FREE : undefined;
 }
 
 function isCountedBy(job: Job<unknown>, unit: PriceUnit): boolean {

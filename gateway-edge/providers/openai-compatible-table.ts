@@ -136,6 +136,16 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     quirks: ["developer-as-system"],
   },
   {
+    kind: "llamafile",
+    aliases: [],
+    baseUrl: "http://localhost:8080/v1",
+    keyVariable: "LLAMAFILE_API_KEY",
+    operations: ["chat", "completions", "embeddings"],
+    params: forAnyModel(`${BASIC} ${PENALTIES} ${TOOLS} logit_bias seed top_k min_p`),
+    limitField: "max_tokens",
+    quirks: ["developer-as-system"],
+  },
+  {
     kind: "nvidia",
     aliases: ["nvidia_nim"],
     baseUrl: "https://integrate.api.nvidia.com/v1",

@@ -5,7 +5,7 @@ import { useAdminChange } from "../use-admin-change.ts";
 
 const KINDS = [
   ...["openai", "anthropic", "azure", "bedrock", "vertex_ai", "gemini", "mistral", "cohere", "groq", "deepseek", "xai", "openrouter"],
-  ...["together", "fireworks", "cerebras", "nvidia", "perplexity", "ollama", "vllm", "lm_studio", "openai_compatible"],
+  ...["together", "fireworks", "cerebras", "nvidia", "perplexity", "ollama", "vllm", "lm_studio", "llamafile", "openai_compatible"],
 ];
 const NOTHING = { name: "", kind: "openai", baseUrl: "", apiKey: "" };
 

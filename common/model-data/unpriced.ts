@@ -1,0 +1,8 @@
+/** What is wrong with a model that has no price, and the two ways to give it one. */
+export function unpricedText(model: string): string {
+  return (
+    `The model ${model} has no price for this operation, so it cannot be called. An operator can price it in the configuration file ` +
+    `(model_info.input_cost_per_token and output_cost_per_token, or the price of another unit such as input_cost_per_second), or as ` +
+    `an admin with pricing in POST /api/admin/models or PATCH /api/admin/models/{id}, or in the console.`
+  );
+}
