@@ -110,9 +110,8 @@ export const gatewayNotFound: RequestHandler = (request, _response, next) => {
 
 /** What clients of every API read beside the body. */
 function setErrorHeaders(response: Response, error: AppError): void {
-  const { status, shouldRetry } = TABLE[error.code];
-  // What we have tried as often as it is allowed, a client would only multiply.
-  if (shouldRetry === false || (shouldRetry === "unless retried" && error.retried)) response.setHeader("x-should-retry", "false");
+  const { status } = TABLE[error.code];
+  if (!mayRetry(error)) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
   if (status === 401) response.setHeader("www-authenticate", 'Bearer realm="gateway"');
@@ -121,6 +120,16 @@ function setErrorHeaders(response: Response, error: AppError): void {
   // A refusal before there was a call: the request's own id serves.
   const requestId = response.getHeader("x-request-id");
   if (!response.hasHeader("x-gw-call-id") && requestId !== undefined) response.setHeader("x-gw-call-id", requestId);
+}
+
+/** Of the official clients some sleep through any retry-after, others ignore a long one and ask again at once: neither helps. */
+const RETRY_AFTER_SECONDS_MAX = 60;
+
+function mayRetry({ code, retried, retryAfterSeconds = 0 }: AppError): boolean {
+  const { shouldRetry } = TABLE[code];
+  if (shouldRetry === false || retryAfterSeconds > RETRY_AFTER_SECONDS_MAX) return false;
+  // What we have tried as often as it is allowed, a client would only multiply.
+  return !(shouldRetry === "unless retried" && retried);
 }
 
 function toValidationDetail({ path, message }: { path: string; message: string }) {
