@@ -3,7 +3,7 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import type { BytesPart, ConnectionWait, Provider, Send, StreamPart } from "../providers/provider.ts";
 import type { Attempt } from "../routing/route.ts";
 import { connectionLimitReached } from "./connection-wait.ts";
-import { type Job, type JobAnswer, providerFor } from "./job.ts";
+import { type Job, type JobAnswer, type JobWork, providerFor } from "./job.ts";
 import { targetOf } from "./target.ts";
 import { parseAnswer, readFailure, wholeBody } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -62,11 +62,20 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
   try {
     const provider = providerOf(deps, input);
     const target = targetOf(attempt.deployment);
-    const request = job.request({ provider, target, maxOutputTokens, dropParams });
-    const response = await deps.send(request, line.signal, line);
+    const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
+    const work = { provider, target, maxOutputTokens, dropParams };
+    const pieces = job.pieces?.(provider, target);
+    if (pieces) {
+      const onStatus = (status: number) => {
+        upstreamStatus = status;
+      };
+      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, work, line, onStatus })));
+      line.done();
+      return { type: "answer", attempt, provider, asError, close, queuedMs: line.queuedMs(), answer };
+    }
+    const response = await deps.send(job.request(work), line.signal, line);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
-    const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
     const queuedMs = line.queuedMs();
     if (!job.stream && !job.passesBytes) {
       const body = wholeBody(response);
@@ -82,6 +91,44 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     line.close();
     return { type: "failed", error, upstreamStatus, queuedMs: line.queuedMs() };
   }
+}
+
+/** Requests of one attempt that are under way at the same time. */
+const PIECES_AT_ONCE = 4;
+
+/** Answers in the order of the jobs. The first failure is that of all: the line is closed then, which aborts what is under way. */
+async function askAll<Answer>(
+  jobs: readonly Job<Answer>[],
+  ask: (job: Job<Answer>) => Promise<JobAnswer<Answer>>,
+): Promise<JobAnswer<Answer>[]> {
+  const answers = new Array<JobAnswer<Answer>>(jobs.length);
+  const rest = jobs.entries();
+  let failed = false;
+  const work = async () => {
+    for (const [index, job] of rest) {
+      if (failed) return;
+      answers[index] = await ask(job);
+    }
+  };
+  const fail = (thrown: unknown) => {
+    failed = true;
+    throw thrown;
+  };
+  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, () => work().catch(fail)));
+  return answers;
+}
+
+async function askPiece<Answer>(
+  { send }: AttemptDeps,
+  { piece, work, line, onStatus }: { piece: Job<Answer>; work: JobWork; line: Line; onStatus: (status: number) => void },
+): Promise<JobAnswer<Answer>> {
+  const { provider, target } = work;
+  const response = await send(piece.request(work), line.signal, line);
+  onStatus(response.status);
+  if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
+  const answer = piece.readAnswer(provider, parseAnswer(await wholeBody(response), piece.answerAs), target);
+  line.heard();
+  return answer;
 }
 
 function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: AttemptInput<Answer>): Provider {
@@ -124,6 +171,8 @@ class Line implements ConnectionWait {
   readonly #watchdog: Watchdog;
   readonly #client: AbortSignal;
   #finished = false;
+  /** Requests of the attempt that have no connection yet. */
+  #queuedCount = 0;
   #queuedSinceMs: number | undefined;
   #queuedMs = 0;
   #isQueueTooLong = false;
@@ -153,6 +202,8 @@ class Line implements ConnectionWait {
 
   /** As long as the gateway has no connection for it, the upstream is not asked, and its time does not count. The wait has as long as the whole. */
   queued(): void {
+    this.#queuedCount++;
+    if (this.#queuedCount > 1) return;
     this.#queuedSinceMs = this.#clock.monotonicMs();
     this.#watchdog.hold();
     this.#cancelQueue = this.#clock.after(this.#waitMsMax, () => {
@@ -162,6 +213,8 @@ class Line implements ConnectionWait {
   }
 
   started(): void {
+    this.#queuedCount--;
+    if (this.#queuedCount > 0) return;
     this.#queuedMs = this.queuedMs();
     this.#queuedSinceMs = undefined;
     this.#cancelQueue();

@@ -43,6 +43,8 @@ export interface Job<Answer> {
   isOfferedBy(provider: Provider, target: ProviderTarget): boolean;
   /** Throws UNSUPPORTED_PARAMETER for a field that the model does not understand and nobody allowed to drop. */
   request(work: JobWork): UpstreamRequest;
+  /** The job in pieces where one request to this provider does not take all of it; undefined: it does. Never of a stream. */
+  pieces?(provider: Provider, target: ProviderTarget): JobPieces<Answer> | undefined;
   readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
   readStream(provider: Provider, body: AsyncIterable<Uint8Array>, target: ProviderTarget): AsyncIterable<StreamPart | BytesPart>;
   /** What cache, guardrails and schema check go by; absent: they let the job pass. */
@@ -75,6 +77,13 @@ export interface JobWork {
 /** What decides, beside the deployment, whether a job is offered. */
 export function offerOf({ offer, operation }: Job<unknown>): string {
   return offer ?? operation;
+}
+
+/** Requests of one attempt: all of them are answered, or the attempt has failed. */
+export interface JobPieces<Answer> {
+  readonly jobs: readonly Job<Answer>[];
+  /** Answers in the order of the jobs. */
+  join(answers: readonly JobAnswer<Answer>[]): JobAnswer<Answer>;
 }
 
 /** The provider of a deployment, when it has the job's operation. */

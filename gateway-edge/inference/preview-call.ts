@@ -13,8 +13,7 @@ export function previewCall(
   const [deployment] = ableDeployments(deps, { caller, job }, job.model);
   const provider = deployment && deps.providers.get(deployment.providerKind);
   if (!deployment || !provider) throw new Error("a plan without a deployment");
-  return {
-    deployment,
-    request: job.request({ provider, target: targetOf(deployment), maxOutputTokens: outputAt(deployment, job), dropParams }),
-  };
+  const target = targetOf(deployment);
+  const [first = job] = job.pieces?.(provider, target)?.jobs ?? [];
+  return { deployment, request: first.request({ provider, target, maxOutputTokens: outputAt(deployment, job), dropParams }) };
 }

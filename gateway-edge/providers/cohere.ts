@@ -23,6 +23,7 @@ export const cohere: Provider = {
   embeddings: {
     supportedParams: (model) => ["encoding_format", "input_type", "truncate", ...(takesDimensions(model) ? ["dimensions"] : [])],
     takesTokens: false,
+    batchMax: () => TEXTS_MAX,
     buildRequest: (call, target) => requestTo(target, "embed", embeddingsBody(call, target)),
     readAnswer: readEmbeddings,
   },
@@ -50,9 +51,6 @@ function requestTo(target: ProviderTarget, operation: string, body: string): Ups
 }
 
 function embeddingsBody({ input, dimensions, body }: EmbeddingsCall, { inferenceModelId }: ProviderTarget): string {
-  if (input.length > TEXTS_MAX) {
-    throw new AppError("INVALID_REQUEST", `This model takes at most ${TEXTS_MAX} inputs in one call.`, { param: "input" });
-  }
   if (dimensions !== undefined && !takesDimensions(inferenceModelId)) {
     throw new AppError("UNSUPPORTED_PARAMETER", "This model's vectors have one length only.", { param: "dimensions" });
   }

@@ -1,4 +1,3 @@
-import { invalid } from "./gemini-fields.ts";
 import { asText } from "./json-fields.ts";
 import type { EmbeddingsCall } from "./provider.ts";
 
@@ -18,8 +17,7 @@ export function taskTypeOf({ body }: EmbeddingsCall): string | undefined {
   return asked === undefined ? undefined : (TASK_TYPES[asked] ?? asked.toUpperCase());
 }
 
-export function textsWithin({ input }: EmbeddingsCall, limit: number): readonly string[] {
-  if (input.length > limit) throw invalid(`This model takes at most ${limit} inputs in one call.`, "input");
+export function textsOf({ input }: EmbeddingsCall): readonly string[] {
   return input.map((text) => (typeof text === "string" ? text : String(text)));
 }
 

@@ -13,6 +13,7 @@ export interface GeminiSpec {
   readonly requestTo: (target: ProviderTarget, method: string, body: string) => UpstreamRequest;
   readonly embeddings: {
     readonly method: string;
+    batchMax(inferenceModelId: string): number;
     body(call: EmbeddingsCall, target: ProviderTarget): string;
     readAnswer(body: unknown): EmbeddingsAnswer;
   };
@@ -34,6 +35,7 @@ export function createGeminiProvider({ kind, requestTo, embeddings, count }: Gem
     embeddings: {
       supportedParams: () => EMBEDDING_PARAMS,
       takesTokens: false,
+      batchMax: embeddings.batchMax,
       buildRequest: (call, target) => requestTo(target, embeddings.method, embeddings.body(call, target)),
       readAnswer: embeddings.readAnswer,
     },

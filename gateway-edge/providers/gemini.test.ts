@@ -241,8 +241,7 @@ describe("embeddings", () => {
         outputDimensionality: 256,
       })),
     );
-    const many = { input: Array.from({ length: 101 }, () => "a"), dimensions: undefined, body: {} };
-    expect(() => embeddings.buildRequest(many, target("gemini-embedding-001"))).toThrow(expect.objectContaining({ param: "input" }));
+    expect(embeddings.batchMax?.("gemini-embedding-001")).toBe(100);
   });
 
   test("vectors come in order, of length 1", () => {

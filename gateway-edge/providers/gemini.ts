@@ -1,6 +1,6 @@
 import { readGeminiUsage } from "./gemini-answer.ts";
 import { countedFields } from "./gemini-count.ts";
-import { normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
+import { normalised, taskTypeOf, textsOf } from "./gemini-embeddings.ts";
 import { createGeminiProvider } from "./gemini-provider.ts";
 import { asFields, asList, malformed, present } from "./json-fields.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, ProviderTarget, UpstreamRequest } from "./provider.ts";
@@ -12,7 +12,7 @@ const EMBEDDINGS_PER_CALL_MAX = 100;
 export const gemini = createGeminiProvider({
   kind: "gemini",
   requestTo,
-  embeddings: { method: "batchEmbedContents", body: embeddingsBody, readAnswer: readEmbeddings },
+  embeddings: { method: "batchEmbedContents", batchMax: () => EMBEDDINGS_PER_CALL_MAX, body: embeddingsBody, readAnswer: readEmbeddings },
   count: {
     tokenizer: "google_ai_studio_api",
     body: (call, target) =>
@@ -41,7 +41,7 @@ function modelName({ inferenceModelId }: ProviderTarget): string {
 /** One request for each text: all texts in one content would give one vector for all of them. */
 function embeddingsBody(call: EmbeddingsCall, target: ProviderTarget): string {
   return JSON.stringify({
-    requests: textsWithin(call, EMBEDDINGS_PER_CALL_MAX).map((text) => ({
+    requests: textsOf(call).map((text) => ({
       model: `models/${modelName(target)}`,
       content: { parts: [{ text }] },
       ...present({ taskType: taskTypeOf(call), outputDimensionality: call.dimensions }),

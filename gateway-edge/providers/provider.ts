@@ -109,6 +109,8 @@ export interface EmbeddingsAdapter {
   supportedParams(inferenceModelId: string): readonly string[];
   /** False: token arrays are turned into text before they come here. */
   readonly takesTokens: boolean;
+  /** How many inputs one request takes; more are asked for in several. Absent: as many as a caller may send. */
+  batchMax?(inferenceModelId: string): number;
   buildRequest(call: EmbeddingsCall, target: ProviderTarget): UpstreamRequest;
   /** Vectors in the order of the input, as numbers, whatever the caller's encoding is. */
   readAnswer(body: unknown): EmbeddingsAnswer;

@@ -58,6 +58,5 @@ test("embeddings are predictions, with their tokens counted by Google", () => {
     ],
     usage: { promptTokens: 7, completionTokens: 0 },
   });
-  const two = { input: ["a", "b"], dimensions: undefined, body: {} };
-  expect(() => embeddings.buildRequest(two, target(settings, "gemini-embedding-001"))).toThrow(expect.objectContaining({ param: "input" }));
+  expect([embeddings.batchMax?.("gemini-embedding-001"), embeddings.batchMax?.("text-embedding-005")]).toEqual([1, 250]);
 });

@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import { countedFields } from "./gemini-count.ts";
-import { normalised, taskTypeOf, textsWithin } from "./gemini-embeddings.ts";
+import { normalised, taskTypeOf, textsOf } from "./gemini-embeddings.ts";
 import { parsedOrUndefined } from "./gemini-fields.ts";
 import { createGeminiProvider } from "./gemini-provider.ts";
 import { asCount, asFields, asList, asText, malformed, present } from "./json-fields.ts";
@@ -17,7 +17,7 @@ const TEXTS_MAX: readonly (readonly [pattern: RegExp, limit: number])[] = [
 export const vertex = createGeminiProvider({
   kind: "vertex_ai",
   requestTo,
-  embeddings: { method: "predict", body: embeddingsBody, readAnswer: readEmbeddings },
+  embeddings: { method: "predict", batchMax, body: embeddingsBody, readAnswer: readEmbeddings },
   count: { tokenizer: "vertex_ai_api", body: (call, target) => JSON.stringify(countedFields(call, target)) },
 });
 
@@ -57,10 +57,13 @@ function misconfigured(what: string): AppError {
   return new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: `vertex: ${what}` });
 }
 
-function embeddingsBody(call: EmbeddingsCall, { inferenceModelId }: ProviderTarget): string {
-  const limit = TEXTS_MAX.find(([pattern]) => pattern.test(inferenceModelId))?.[1] ?? 1;
+function batchMax(inferenceModelId: string): number {
+  return TEXTS_MAX.find(([pattern]) => pattern.test(inferenceModelId))?.[1] ?? 1;
+}
+
+function embeddingsBody(call: EmbeddingsCall): string {
   return JSON.stringify({
-    instances: textsWithin(call, limit).map((content) => ({ content, ...present({ task_type: taskTypeOf(call) }) })),
+    instances: textsOf(call).map((content) => ({ content, ...present({ task_type: taskTypeOf(call) }) })),
     ...(call.dimensions === undefined ? {} : { parameters: { outputDimensionality: call.dimensions } }),
   });
 }

@@ -1,8 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
-import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider } from "../../providers/provider.ts";
+import { malformed } from "../../providers/json-fields.ts";
+import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider, ReportedUsage } from "../../providers/provider.ts";
 import type { EmbeddingsInput, EmbeddingsRequest } from "../../schemas/embeddings.ts";
 import { embeddingsFace } from "../faces/embeddings.ts";
-import type { Job } from "../job.ts";
+import type { Job, JobAnswer } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 
@@ -27,6 +28,10 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
       const { model: _model, input: _input, ...fields } = keepSupported(providerFields(request), supported, dropParams);
       return adapter.buildRequest({ input, dimensions: request.dimensions ?? undefined, body: fields }, target);
     },
+    pieces: (provider, target) => {
+      const size = adapterOf(provider).batchMax?.(target.inferenceModelId) ?? input.length;
+      return input.length > size ? { jobs: batchesOf(input, size).map((batch) => wholeBatch({ request, input: batch })), join } : undefined;
+    },
     readAnswer: (provider, body) => {
       const answer = adapterOf(provider).readAnswer(body);
       return { answer, usage: answer.usage, texts: [] };
@@ -35,6 +40,41 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
       throw new Error("embeddings have no stream");
     },
     face: () => embeddingsFace({ request, input }, (changed) => embeddingsJob({ request, input: changed })),
+  };
+}
+
+function batchesOf(input: EmbeddingsInput, size: number): EmbeddingsInput[] {
+  const count = Math.ceil(input.length / size);
+  return Array.from({ length: count }, (_, index) => input.slice(index * size, (index + 1) * size) as EmbeddingsInput);
+}
+
+/** A batch that lacks a vector would move those of all later batches to other inputs. */
+function wholeBatch(batch: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
+  const job = embeddingsJob(batch);
+  return {
+    ...job,
+    readAnswer: (provider, body, target) => {
+      const read = job.readAnswer(provider, body, target);
+      if (read.answer.vectors.length !== batch.input.length) throw malformed("another number of vectors than of inputs");
+      return read;
+    },
+  };
+}
+
+/** Usage is known where every batch says it; else all of it is estimated. */
+function join(answers: readonly JobAnswer<EmbeddingsAnswer>[]): JobAnswer<EmbeddingsAnswer> {
+  const said = answers.flatMap(({ usage }) => (usage ? [usage] : []));
+  const usage = said.length === answers.length ? said.reduce(sumOf) : undefined;
+  return { answer: { vectors: answers.flatMap(({ answer }) => answer.vectors), usage }, usage, texts: [] };
+}
+
+function sumOf(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
+  return {
+    promptTokens: left.promptTokens + right.promptTokens,
+    cachedTokens: left.cachedTokens + right.cachedTokens,
+    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
+    completionTokens: left.completionTokens + right.completionTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
   };
 }
 

@@ -51,6 +51,12 @@ export function vectorOf(position: number, dimensions: number): number[] {
   return Array.from({ length: dimensions }, (_, index) => Math.fround(Math.sin(position * 31 + index + 1)));
 }
 
+/** The place of an input among all of a caller's: as its text says it ("input 137"), for callers that split them; else its own. */
+export function placeOf(text: unknown, index: number): number {
+  const named = /^input (\d+)$/.exec(String(text))?.[1];
+  return named === undefined ? index : Number(named);
+}
+
 export const textOf = ({ pieces }: Reply): string => pieces.map((piece) => (piece.type === "text" ? piece.text : "")).join("");
 export const reasoningOf = ({ pieces }: Reply): string => pieces.map((piece) => (piece.type === "reasoning" ? piece.text : "")).join("");
 export const argumentsOf = (fragments: readonly string[]): Json => JSON.parse(fragments.join("") || "{}");

@@ -1,4 +1,14 @@
-import { argumentsOf, type Dialect, type FailureTable, type Frame, type Json, namedSse, promptTokens, vectorOf } from "../dialect.ts";
+import {
+  argumentsOf,
+  type Dialect,
+  type FailureTable,
+  type Frame,
+  type Json,
+  namedSse,
+  placeOf,
+  promptTokens,
+  vectorOf,
+} from "../dialect.ts";
 import type { Finish, Piece, Reply } from "../script.ts";
 
 const FAILURES: FailureTable = {
@@ -42,7 +52,7 @@ export const cohere: Dialect = {
 };
 
 function embeddings({ texts, output_dimension: dimensions = 8 }: Json): unknown {
-  const float = texts.map((_: string, index: number) => vectorOf(index, dimensions));
+  const float = texts.map((text: string, index: number) => vectorOf(placeOf(text, index), dimensions));
   return { id: "up", embeddings: { float }, meta: { billed_units: { input_tokens: 4 * texts.length } } };
 }
 

@@ -1,4 +1,4 @@
-import { argumentsOf, type Dialect, type FailureTable, type Frame, type Json, promptTokens, sse, vectorOf } from "../dialect.ts";
+import { argumentsOf, type Dialect, type FailureTable, type Frame, type Json, placeOf, promptTokens, sse, vectorOf } from "../dialect.ts";
 import type { Failure, Finish, Piece, Reply } from "../script.ts";
 
 const FAILURES: FailureTable = {
@@ -51,7 +51,9 @@ function errorBody(failure: Failure): unknown {
 
 function embeddings({ requests }: Json): unknown {
   return {
-    embeddings: requests.map(({ outputDimensionality }: Json, index: number) => ({ values: vectorOf(index, outputDimensionality ?? 8) })),
+    embeddings: requests.map(({ content, outputDimensionality }: Json, index: number) => ({
+      values: vectorOf(placeOf(content?.parts?.[0]?.text, index), outputDimensionality ?? 8),
+    })),
   };
 }
 
