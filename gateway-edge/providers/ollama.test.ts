@@ -40,14 +40,16 @@ test("an error line in a stream is an error, and a model that was only loaded ga
   await expect(read('{"message":{"content":""},"done":true,"done_reason":"load"}')).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
 });
 
-test("embeddings keep the order and take no dimensions", () => {
+test("embeddings keep the order and are asked for in the length that the caller wants", () => {
   const request = ollama.embeddings?.buildRequest(
     { input: ["a", "b"], dimensions: undefined, body: { encoding_format: "base64" } },
     target,
   );
   expect(request?.url).toBe("http://localhost:11434/api/embed");
   expect(JSON.parse(String(request?.body))).toEqual({ model: "qwen3:8b", input: ["a", "b"], keep_alive: "10m" });
-  expect(ollama.embeddings?.supportedParams("x")).not.toContain("dimensions");
+  const shorter = ollama.embeddings?.buildRequest({ input: ["a"], dimensions: 256, body: {} }, target);
+  expect(JSON.parse(String(shorter?.body))).toMatchObject({ dimensions: 256 });
+  expect(ollama.embeddings?.supportedParams("x")).toContain("dimensions");
   expect(ollama.embeddings?.readAnswer({ embeddings: [[1], [2]], prompt_eval_count: 4 })).toMatchObject({ vectors: [[1], [2]] });
   expect(() => ollama.embeddings?.readAnswer({})).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
 });

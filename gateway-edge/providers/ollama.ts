@@ -30,10 +30,10 @@ export const ollama: Provider = {
     readStream,
   },
   embeddings: {
-    supportedParams: () => [],
+    supportedParams: () => ["dimensions"],
     takesTokens: false,
-    buildRequest: ({ input }, target) =>
-      request(target, "api/embed", present({ model: target.inferenceModelId, input, keep_alive: target.params["keep_alive"] })),
+    buildRequest: ({ input, dimensions }, target) =>
+      request(target, "api/embed", present({ model: target.inferenceModelId, input, dimensions, keep_alive: target.params["keep_alive"] })),
     readAnswer: readEmbeddings,
   },
   readError: readUpstreamError,

@@ -94,6 +94,11 @@ test("calls of those models are answered and billed at list prices; what runs on
   expect([local.status, costNano(local)]).toEqual([200, 0]);
 });
 
+test("Ollama is asked for vectors of the length that the caller wants, also where parameters may be dropped", async () => {
+  const short = await post("/v1/embeddings", { model: "nomic", input: "one", dimensions: 4, encoding_format: "float", drop_params: true });
+  expect([short.status, short.body.data?.[0]?.embedding?.length]).toEqual([200, 4]);
+});
+
 test("a model under a wildcard is billed in the unit of its list price", async () => {
   const spoken = await fetch(`${system.url}/v1/audio/speech`, {
     method: "POST",
