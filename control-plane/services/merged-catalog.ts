@@ -1,10 +1,11 @@
 import { toJson } from "../../common/json.ts";
+import { supportedParams } from "../../common/providers/params.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
 import type { ConfiguredDeployment, GatewayConfig } from "../gateway-config/gateway-config.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
-import { modelMessage, supportedParams } from "./catalog-messages.ts";
+import { modelMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date } from "./messages.ts";
 import { trainedDeployments, trainedModelMessages } from "./trained-deployments.ts";
@@ -166,7 +167,7 @@ function fileModel(deployment: ConfiguredDeployment, admins: AdminModels): Model
     pricing: admin?.pricing ?? filePrice(deployment),
     limits: admin?.limits,
     capabilities: [...deployment.capabilities],
-    supportedParams: [...supportedParams(providerKind, type)],
+    supportedParams: [...supportedParams(providerKind, { mode: type, model: deployment.inferenceModelId })],
     status: "active",
     createdAt: date(createdAt),
     updatedAt: date(createdAt),

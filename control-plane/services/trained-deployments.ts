@@ -1,4 +1,5 @@
 import { toJson } from "../../common/json.ts";
+import { supportedParams } from "../../common/providers/params.ts";
 import { type Manifest, servedId } from "../../common/trained-manifest.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Model as ModelMessage, Provider as ProviderMessage } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
@@ -8,7 +9,7 @@ import { deploymentName } from "../domain/trained-names.ts";
 import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
-import { pricingMessage, supportedParams } from "./catalog-messages.ts";
+import { pricingMessage } from "./catalog-messages.ts";
 import type { ControlDeps } from "./deps.ts";
 import { date } from "./messages.ts";
 import { lineageFacts } from "./trained-messages.ts";
@@ -102,7 +103,7 @@ async function servedModels(reader: Reader, now: number): Promise<Served[]> {
         maxOutputTokens: model.type === "completion" ? OUTPUT_BYTES_MAX.completion : OUTPUT_BYTES_MAX.other,
         pricing: pricingMessage(priceAt(prices, now)),
         capabilities: [],
-        supportedParams: [...supportedParams(TRAINED_KIND, model.type)],
+        supportedParams: [...supportedParams(TRAINED_KIND, { mode: model.type, model: model.name })],
         status: "active",
         createdAt: date(model.createdAt),
         updatedAt: date(model.updatedAt),

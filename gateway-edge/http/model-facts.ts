@@ -1,12 +1,12 @@
 import { findModelData } from "../../common/model-data/model-data.ts";
 import { listedTiers } from "../../common/model-data/price-tiers.ts";
 import { isProviderKind, kindOfPrefix, PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
+import { supportedParams } from "../../common/providers/params.ts";
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { Fields, Provider } from "../providers/provider.ts";
+import type { Fields } from "../providers/provider.ts";
 import { readFields } from "../routing/lenient.ts";
 
 export type Source = "config" | "catalog" | "data";
-export type Providers = ReadonlyMap<string, Provider>;
 
 /** What is known of a deployment's model under LiteLLM's names, and where each value comes from. */
 export interface ModelFacts {
@@ -75,17 +75,10 @@ export function providerName({ providerKind, params }: Deployment): string {
   return isProviderKind(providerKind) ? (PROVIDER_KINDS[providerKind].prefixes[0] ?? providerKind) : providerKind;
 }
 
-/** OpenAI's names of what a model understands, in the operation that it is for. */
-export function supportedParams(provider: Provider | undefined, { mode, model }: { mode: unknown; model: string }): readonly string[] {
-  if (mode === "embedding") return provider?.embeddings?.supportedParams(model) ?? [];
-  if (mode === "completion") return (provider?.completions ?? provider?.chat)?.supportedParams(model) ?? [];
-  return mode === "chat" || mode === null || mode === undefined ? (provider?.chat?.supportedParams(model) ?? []) : [];
-}
-
-/** The same for a deployment; where there is no adapter's word, the catalog's. */
-export function paramsOfDeployment(deployment: Deployment, mode: unknown, providers: Providers): readonly string[] {
-  const params = supportedParams(providers.get(deployment.providerKind), { mode, model: deployment.inferenceModelId });
-  return params.length > 0 ? params : (deployment.model?.supportedParams ?? []);
+/** OpenAI's names of what a deployment's model understands, in the operation that it is for. */
+export function paramsOfDeployment({ providerKind, inferenceModelId, model }: Deployment, mode: unknown): readonly string[] {
+  const params = supportedParams(providerKind, { mode, model: inferenceModelId });
+  return params.length > 0 ? params : (model?.supportedParams ?? []);
 }
 
 function dataFacts({ providerKind, inferenceModelId, model: known }: Deployment, baseModel: unknown): Fields {

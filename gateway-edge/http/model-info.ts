@@ -7,13 +7,12 @@ import type { Fields } from "../providers/provider.ts";
 import { lenientNumber, readFields } from "../routing/lenient.ts";
 import { modelGroupInfoQuery, modelInfoQuery } from "../schemas/models.ts";
 import { parseQuery } from "../schemas/request-query.ts";
-import { modelFacts, type Providers, paramsOfDeployment, providerName, SUPPORTS } from "./model-facts.ts";
+import { modelFacts, paramsOfDeployment, providerName, SUPPORTS } from "./model-facts.ts";
 import { redactFields, redactUrl } from "./redact.ts";
 import { isShown, type Viewer, viewerOf, visibleGroups } from "./visible-models.ts";
 
 export interface ModelInfoDeps {
   readonly routing: ModelDirectory;
-  readonly providers: Providers;
 }
 
 /** GET model/info: the deployments behind what the key may use, without anything secret. */
@@ -25,17 +24,17 @@ export function modelInfoHandler(deps: ModelInfoDeps): RequestHandler {
     if (id !== undefined && chosen.length === 0) {
       throw new AppError("NOT_FOUND", `There is no model with the id ${id}.`, { param: "gw_model_id" });
     }
-    response.json({ data: chosen.map((deployment) => modelEntry(deployment, deps.providers)) });
+    response.json({ data: chosen.map(modelEntry) });
   };
 }
 
 /** GET model_group/info: each group as one model, of all its deployments together. */
-export function modelGroupInfoHandler({ routing, providers }: ModelInfoDeps): RequestHandler {
+export function modelGroupInfoHandler({ routing }: ModelInfoDeps): RequestHandler {
   return (request, response) => {
     const { model_group: group } = parseQuery(modelGroupInfoQuery, request.query);
     const viewer = viewerOf(callerOf(response));
     const names = group === undefined ? visibleGroups(viewer, routing) : [group].filter((name) => isShown(viewer, name, routing));
-    response.json({ data: names.map((name) => groupEntry(name, routing.candidates(name, viewer), providers)) });
+    response.json({ data: names.map((name) => groupEntry(name, routing.candidates(name, viewer))) });
   };
 }
 
@@ -48,7 +47,7 @@ function visibleDeployments(viewer: Viewer, routing: ModelDirectory): Deployment
   return [...byId.values()];
 }
 
-function modelEntry(deployment: Deployment, providers: Providers) {
+function modelEntry(deployment: Deployment) {
   const { values, source } = modelFacts(deployment);
   const provider = providerName(deployment);
   const { created_at: createdAt, updated_at: updatedAt } = times(deployment);
@@ -68,7 +67,7 @@ function modelEntry(deployment: Deployment, providers: Providers) {
       ...redactFields(values),
       // Redaction leaves out what is null; that nothing is known must be seen too.
       ...Object.fromEntries(Object.entries(values).filter(([, value]) => value === null)),
-      supported_openai_params: paramsOfDeployment(deployment, values["mode"], providers),
+      supported_openai_params: paramsOfDeployment(deployment, values["mode"]),
       id: deployment.id,
       db_model: deployment.dbModel,
       source,
@@ -80,7 +79,7 @@ function times({ model }: Deployment) {
   return { created_at: model?.createdAt?.toISOString() ?? null, updated_at: model?.updatedAt?.toISOString() ?? null };
 }
 
-function groupEntry(name: string, deployments: readonly Deployment[], providers: Providers) {
+function groupEntry(name: string, deployments: readonly Deployment[]) {
   const all = deployments.map((deployment) => ({
     deployment,
     values: modelFacts(deployment).values,
@@ -100,9 +99,7 @@ function groupEntry(name: string, deployments: readonly Deployment[], providers:
     tpm: whole(sum(limits, "tpm")),
     rpm: whole(sum(limits, "rpm")),
     ...Object.fromEntries(SUPPORTS.map((field) => [field, values.some((each) => each[field] === true)])),
-    supported_openai_params: [
-      ...new Set(all.flatMap(({ deployment, values: info }) => paramsOfDeployment(deployment, info["mode"], providers))),
-    ],
+    supported_openai_params: [...new Set(all.flatMap(({ deployment, values: info }) => paramsOfDeployment(deployment, info["mode"])))],
     configurable_clientside_auth_params: clientSide ?? null,
   };
 }

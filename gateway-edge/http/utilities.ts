@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { AppError } from "../../common/errors.ts";
 import { findModelData } from "../../common/model-data/model-data.ts";
 import { guessKind, kindOfPrefix } from "../../common/model-data/provider-kinds.ts";
+import { supportedParams } from "../../common/providers/params.ts";
 import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../inference/create.ts";
 import type { Job } from "../inference/job.ts";
@@ -16,7 +17,7 @@ import { countTokens } from "../inference/token-counter.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
 import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { parseJson, readBody, requireJsonType } from "../middleware/read-body.ts";
-import type { ChatMessage, Fields } from "../providers/provider.ts";
+import type { ChatMessage, Fields, Provider } from "../providers/provider.ts";
 import { parseChatRequest } from "../schemas/chat.ts";
 import { parseCompletionsRequest } from "../schemas/completions.ts";
 import { parseEmbeddingsRequest } from "../schemas/embeddings.ts";
@@ -30,12 +31,12 @@ import {
   type TokenCountRequest,
   tokenCountQuery,
 } from "../schemas/utilities.ts";
-import { modelFacts, type Providers, paramsOfDeployment, supportedParams } from "./model-facts.ts";
+import { modelFacts, paramsOfDeployment } from "./model-facts.ts";
 import { redactHeaders, redactUrl } from "./redact.ts";
 
 export interface UtilityDeps extends PlanDeps {
   readonly routing: ModelDirectory;
-  readonly providers: Providers;
+  readonly providers: ReadonlyMap<string, Provider>;
   readonly countRemotely: Inference["countRemotely"];
   readonly dropParams: () => boolean;
   readonly bodyBytesMax: number;
@@ -75,8 +76,8 @@ export function supportedParamsHandler(deps: UtilityDeps): RequestHandler {
     const { model } = parseQuery(supportedParamsQuery, request.query);
     const caller = callerOf(response);
     const deployments = deps.routing.candidates(model, caller);
-    const ofGroup = deployments.map((each) => paramsOfDeployment(each, modelFacts(each).values["mode"], deps.providers));
-    const params = deployments.length > 0 ? [...new Set(ofGroup.flat())] : paramsOfPublicModel(model, deps.providers);
+    const ofGroup = deployments.map((each) => paramsOfDeployment(each, modelFacts(each).values["mode"]));
+    const params = deployments.length > 0 ? [...new Set(ofGroup.flat())] : paramsOfPublicModel(model);
     if (!params) throw new AppError("INVALID_REQUEST", `Could not map model=${model}`, { param: "model" });
     response.json({ supported_openai_params: params });
   };
@@ -129,7 +130,7 @@ function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller
 /** As the provider counts where that is known here, for that is what is billed; else by OpenAI's vocabularies. */
 async function count(
   asked: TokenCountRequest,
-  { deployment, providers }: { deployment: Deployment | undefined; providers: Providers },
+  { deployment, providers }: { deployment: Deployment | undefined; providers: ReadonlyMap<string, Provider> },
 ): Promise<{ tokens: number; tokenizer: string }> {
   const provider = deployment && providers.get(deployment.providerKind);
   const messages = asked.messages as readonly ChatMessage[] | undefined;
@@ -141,12 +142,12 @@ async function count(
 }
 
 /** `provider/model`, or a bare name that the public data know. */
-function paramsOfPublicModel(name: string, providers: Providers): readonly string[] | undefined {
+function paramsOfPublicModel(name: string): readonly string[] | undefined {
   const slash = name.indexOf("/");
   const prefixed = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
   const kind = prefixed ?? guessKind(name);
   const model = prefixed ? name.slice(slash + 1) : name;
   const data = findModelData({ kind, model });
   if (model === "" || (!prefixed && !data)) return undefined;
-  return supportedParams(providers.get(kind), { mode: data?.mode, model });
+  return supportedParams(kind, { mode: data?.mode, model });
 }

@@ -1,4 +1,6 @@
 import { defined } from "../../common/defined.ts";
+import { type ClaudeRules, claudeRules } from "../../common/providers/claude-rules.ts";
+import { ANTHROPIC_PARAMS, ANTHROPIC_SAMPLING } from "../../common/providers/dialect-params.ts";
 import { blocksOf, systemBlocks } from "./anthropic-blocks.ts";
 import { anthropicHeaders, type VersionRules, versionRules } from "./anthropic-headers.ts";
 import { isClosed, nativeSchema } from "./anthropic-schema.ts";
@@ -16,29 +18,11 @@ import {
   readTools,
 } from "./shared/chat-tools.ts";
 import { readConversation, type Turn } from "./shared/chat-turns.ts";
-import { type ClaudeRules, claudeRules, claudeSampling, claudeThinking } from "./shared/claude-models.ts";
+import { claudeSampling, claudeThinking } from "./shared/claude-models.ts";
 
 const DEFAULT_BASE_URL = "https://api.anthropic.com";
-const PARAMS = [
-  "max_tokens",
-  "max_completion_tokens",
-  "metadata",
-  "parallel_tool_calls",
-  "response_format",
-  "service_tier",
-  "stop",
-  "stream",
-];
-const MORE_PARAMS = ["stream_options", "tool_choice", "tools", "user"];
-const SAMPLING_PARAMS = ["temperature", "top_p", "top_k"];
 /** OpenAI's names of a tier, in Anthropic's words; others are left to the account's default. */
 const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only", standard_only: "standard_only" };
-
-export function anthropicParams(inferenceModelId: string): readonly string[] {
-  const rules = claudeRules(inferenceModelId);
-  const effort = rules.thinking === "none" ? [] : ["reasoning_effort", "thinking"];
-  return [...PARAMS, ...MORE_PARAMS, ...effort, ...(rules.sampling === "none" ? [] : SAMPLING_PARAMS)];
-}
 
 export function buildAnthropicRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest {
   return {
@@ -88,9 +72,8 @@ export function messagesBody(call: ChatCall, model: string, version: VersionRule
 }
 
 const TRANSLATED = new Set([
-  ...PARAMS,
-  ...MORE_PARAMS,
-  ...SAMPLING_PARAMS,
+  ...ANTHROPIC_PARAMS,
+  ...ANTHROPIC_SAMPLING,
   "messages",
   "model",
   "output_config",

@@ -1,6 +1,7 @@
+import { PROVIDER_PARAMS } from "../../common/providers/params.ts";
 import { readAnthropicAnswer } from "./anthropic-answer.ts";
 import { anthropicCount } from "./anthropic-count.ts";
-import { anthropicParams, buildAnthropicRequest } from "./anthropic-request.ts";
+import { buildAnthropicRequest } from "./anthropic-request.ts";
 import { readAnthropicStream } from "./anthropic-stream.ts";
 import type { Provider } from "./provider.ts";
 import { readUpstreamError } from "./read-upstream-error.ts";
@@ -9,7 +10,7 @@ import { readUpstreamError } from "./read-upstream-error.ts";
 export const anthropic: Provider = {
   kind: "anthropic",
   chat: {
-    supportedParams: anthropicParams,
+    supportedParams: PROVIDER_PARAMS.anthropic.chat,
     framing: "sse",
     takesBlocks: () => true,
     buildRequest: buildAnthropicRequest,

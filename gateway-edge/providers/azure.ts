@@ -1,5 +1,5 @@
+import { AZURE_CHAT_FAMILIES } from "../../common/providers/openai-families.ts";
 import { asText } from "./json-fields.ts";
-import { AZURE_CHAT_FAMILIES, EMBEDDING_FAMILIES } from "./openai-compatible-families.ts";
 import { createOpenAiProvider } from "./openai-compatible-provider.ts";
 import type { ProviderTarget } from "./provider.ts";
 import { textHeaders, under, unusable } from "./shared/locate-upstream.ts";
@@ -15,7 +15,6 @@ export const azure = createOpenAiProvider({
   kind: "azure",
   operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits"],
   families: AZURE_CHAT_FAMILIES,
-  embeddingFamilies: EMBEDDING_FAMILIES,
   takesTokens: true,
   // Only the surface without versions has it.
   speaksResponses: (target) => target.baseUrl !== undefined && addressOf(target, "").includes("/openai/v1/"),

@@ -1,35 +1,19 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
+import { type BedrockRules, bedrockRules } from "../../common/providers/bedrock-rules.ts";
+import { BEDROCK_PARAMS, BEDROCK_SAMPLING } from "../../common/providers/dialect-params.ts";
 import { messagesOf, systemOf } from "./bedrock-blocks.ts";
-import { type BedrockRules, bedrockRules, modelFields } from "./bedrock-models.ts";
+import { modelFields } from "./bedrock-models.ts";
 import { type ToolOffer, toolOffer } from "./bedrock-tools.ts";
 import { asFields, asText } from "./json-fields.ts";
 import type { ChatCall, Fields, ProviderTarget, Signing, UpstreamRequest } from "./provider.ts";
 import { fieldsOfTheirs, type JsonFormat, readJsonFormat, readStops } from "./shared/chat-tools.ts";
 import { readConversation } from "./shared/chat-turns.ts";
 
-const PARAMS = ["max_tokens", "max_completion_tokens", "response_format", "service_tier", "stop", "stream", "stream_options"];
-const MORE_PARAMS = ["tool_choice", "tools"];
-const SAMPLING_PARAMS = ["temperature", "top_p"];
 /** Fields of Converse itself; the operator's word on them is stronger than the caller's. */
 const CONVERSE_FIELDS = ["additionalModelResponseFieldPaths", "guardrailConfig", "performanceConfig", "promptVariables", "requestMetadata"];
 /** OpenAI's tiers that Bedrock has too. */
 const SERVICE_TIERS = new Set(["default", "flex", "priority"]);
-
-export function bedrockParams(inferenceModelId: string): readonly string[] {
-  const rules = bedrockRules(inferenceModelId);
-  const sampling = rules.claude.sampling === "none" ? [] : SAMPLING_PARAMS;
-  const thinks = rules.reasoning === "claude" ? rules.claude.thinking !== "none" : rules.reasoning !== "none";
-  return [
-    ...PARAMS,
-    ...MORE_PARAMS,
-    ...sampling,
-    ...(rules.topK === "none" || sampling.length === 0 ? [] : ["top_k"]),
-    ...(rules.singleCalls ? ["parallel_tool_calls"] : []),
-    ...(thinks ? ["reasoning_effort"] : []),
-    ...(thinks && rules.reasoning === "claude" ? ["thinking"] : []),
-  ];
-}
 
 export function buildBedrockRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest {
   return bedrockRequest(target, call.stream ? "converse-stream" : "converse", converseBody(call, target));
@@ -90,9 +74,8 @@ function jsonInstruction(format: JsonFormat | undefined, { asksForJson }: ToolOf
 }
 
 const TRANSLATED = new Set([
-  ...PARAMS,
-  ...MORE_PARAMS,
-  ...SAMPLING_PARAMS,
+  ...BEDROCK_PARAMS,
+  ...BEDROCK_SAMPLING,
   ...CONVERSE_FIELDS,
   "messages",
   "model",

@@ -1,5 +1,5 @@
 import { defined } from "../../common/defined.ts";
-import type { BedrockRules } from "./bedrock-models.ts";
+import type { BedrockRules } from "../../common/providers/bedrock-rules.ts";
 import { asFields, asText } from "./json-fields.ts";
 import type { ChatBody, Fields } from "./provider.ts";
 import {

@@ -1,7 +1,8 @@
+import { bedrockRules } from "../../common/providers/bedrock-rules.ts";
+import { PROVIDER_PARAMS } from "../../common/providers/params.ts";
 import { readBedrockAnswer } from "./bedrock-answer.ts";
 import { bedrockCount } from "./bedrock-count.ts";
-import { bedrockRules } from "./bedrock-models.ts";
-import { bedrockParams, buildBedrockRequest } from "./bedrock-request.ts";
+import { buildBedrockRequest } from "./bedrock-request.ts";
 import { readBedrockStream } from "./bedrock-stream.ts";
 import type { Provider } from "./provider.ts";
 import { readUpstreamError } from "./read-upstream-error.ts";
@@ -10,7 +11,7 @@ import { readUpstreamError } from "./read-upstream-error.ts";
 export const bedrock: Provider = {
   kind: "bedrock",
   chat: {
-    supportedParams: bedrockParams,
+    supportedParams: PROVIDER_PARAMS.bedrock.chat,
     framing: "aws-event-stream",
     takesBlocks: (model) => bedrockRules(model).reasoning === "claude",
     buildRequest: buildBedrockRequest,

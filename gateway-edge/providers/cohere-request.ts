@@ -1,34 +1,10 @@
 import { AppError } from "../../common/errors.ts";
-import { rulesOf } from "./cohere-models.ts";
+import { rulesOf } from "../../common/providers/cohere-rules.ts";
 import { asFields, asList, asText, present } from "./json-fields.ts";
 import type { ChatBody, ChatCall, ChatMessage, Fields, ProviderTarget } from "./provider.ts";
 
-const PARAMS = [
-  "citation_options",
-  "documents",
-  "frequency_penalty",
-  "logprobs",
-  "max_completion_tokens",
-  "max_tokens",
-  "presence_penalty",
-  "response_format",
-  "safety_mode",
-  "seed",
-  "stop",
-  "stream",
-  "stream_options",
-  "temperature",
-  "tools",
-  "top_k",
-  "top_p",
-];
 /** Cohere's own fields, which go as they came. */
 const UNTOUCHED = ["documents", "citation_options", "safety_mode", "temperature", "seed"] as const;
-
-export function cohereParams(inferenceModelId: string): readonly string[] {
-  const { toolChoice, thinkingBudgets } = rulesOf(inferenceModelId);
-  return [...PARAMS, ...(toolChoice ? ["tool_choice"] : []), ...(thinkingBudgets ? ["reasoning_effort", "thinking"] : [])];
-}
 
 /** The body of /v2/chat. */
 export function cohereBody({ body, stream, maxOutputTokens }: ChatCall, { inferenceModelId }: ProviderTarget): string {

@@ -1,7 +1,8 @@
 import { AppError } from "../../common/errors.ts";
+import { takesDimensions } from "../../common/providers/cohere-rules.ts";
+import { PROVIDER_PARAMS } from "../../common/providers/params.ts";
 import { readCohereAnswer, readCohereStream } from "./cohere-answer.ts";
-import { takesDimensions } from "./cohere-models.ts";
-import { cohereBody, cohereParams } from "./cohere-request.ts";
+import { cohereBody } from "./cohere-request.ts";
 import { asCount, asFields, asList, malformed, present } from "./json-fields.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "./provider.ts";
 import { readUpstreamError } from "./read-upstream-error.ts";
@@ -14,14 +15,14 @@ const TEXTS_MAX = 96;
 export const cohere: Provider = {
   kind: "cohere",
   chat: {
-    supportedParams: cohereParams,
+    supportedParams: PROVIDER_PARAMS.cohere.chat,
     framing: "sse",
     buildRequest: (call, target) => requestTo(target, "chat", cohereBody(call, target)),
     readAnswer: readCohereAnswer,
     readStream: readCohereStream,
   },
   embeddings: {
-    supportedParams: (model) => ["encoding_format", "input_type", "truncate", ...(takesDimensions(model) ? ["dimensions"] : [])],
+    supportedParams: PROVIDER_PARAMS.cohere.embeddings,
     takesTokens: false,
     batchMax: () => TEXTS_MAX,
     buildRequest: (call, target) => requestTo(target, "embed", embeddingsBody(call, target)),

@@ -1,3 +1,4 @@
+import { PROVIDER_PARAMS } from "../../common/providers/params.ts";
 import { messageText, splitTokens } from "./echo/tokens.ts";
 import { asFields } from "./json-fields.ts";
 import { openAiChatBody, readOpenAiAnswer, readOpenAiError, readOpenAiStream } from "./openai-compatible.ts";
@@ -7,13 +8,12 @@ import { readMediaUsage } from "./shared/media-usage.ts";
 import { readRerankAnswer } from "./shared/rerank-answer.ts";
 
 const BASE = "echo://local/v1";
-const SUPPORTED = ["max_tokens", "max_completion_tokens", "n", "stop", "stream", "stream_options", "user"];
 
 /** The built-in provider: says the last user message again, and something to every other request. Deterministic, with true usage, reached like any upstream. */
 export const echo: Provider = {
   kind: "echo",
   chat: {
-    supportedParams: () => SUPPORTED,
+    supportedParams: PROVIDER_PARAMS.echo.chat,
     framing: "sse",
     buildRequest: (call, target) => ({
       url: `${BASE}/chat/completions`,
@@ -37,7 +37,7 @@ export const echo: Provider = {
     readAnswer: readRerankAnswer,
   },
   embeddings: {
-    supportedParams: () => ["dimensions", "user"],
+    supportedParams: PROVIDER_PARAMS.echo.embeddings,
     takesTokens: true,
     buildRequest: ({ input, dimensions }) => jsonTo("embeddings", { input, ...(dimensions === undefined ? {} : { dimensions }) }),
     readAnswer: readOpenAiEmbeddings,

@@ -1,7 +1,7 @@
+import type { GeminiModelRules } from "../../common/providers/gemini-rules.ts";
 import { LOST_SIGNATURE, signatureIn } from "./gemini-call-id.ts";
 import { invalid, parsedOrUndefined } from "./gemini-fields.ts";
 import { mediaPart } from "./gemini-media.ts";
-import type { GeminiModelRules } from "./gemini-models.ts";
 import { asFields, asList, asText } from "./json-fields.ts";
 import type { ChatMessage, Fields } from "./provider.ts";
 

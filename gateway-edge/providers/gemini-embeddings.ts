@@ -1,8 +1,6 @@
 import { asText } from "./json-fields.ts";
 import type { EmbeddingsCall } from "./provider.ts";
 
-export const EMBEDDING_PARAMS = ["dimensions", "encoding_format", "input_type", "task_type"];
-
 /** Cohere's words for what a vector is for, which callers of many providers use, in Google's. */
 const TASK_TYPES: Readonly<Record<string, string>> = {
   search_document: "RETRIEVAL_DOCUMENT",

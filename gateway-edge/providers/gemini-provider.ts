@@ -1,8 +1,8 @@
+import { GEMINI_EMBEDDING_PARAMS, geminiParams } from "../../common/providers/dialect-params.ts";
 import { readGeminiAnswer } from "./gemini-answer.ts";
 import { readTotalTokens } from "./gemini-count.ts";
-import { EMBEDDING_PARAMS } from "./gemini-embeddings.ts";
 import { readGeminiError } from "./gemini-errors.ts";
-import { geminiBody, geminiParams } from "./gemini-request.ts";
+import { geminiBody } from "./gemini-request.ts";
 import { readGeminiStream } from "./gemini-stream.ts";
 import type { CountCall, EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "./provider.ts";
 
@@ -33,7 +33,7 @@ export function createGeminiProvider({ kind, requestTo, embeddings, count }: Gem
       readStream: readGeminiStream,
     },
     embeddings: {
-      supportedParams: () => EMBEDDING_PARAMS,
+      supportedParams: () => GEMINI_EMBEDDING_PARAMS,
       takesTokens: false,
       batchMax: embeddings.batchMax,
       buildRequest: (call, target) => requestTo(target, embeddings.method, embeddings.body(call, target)),

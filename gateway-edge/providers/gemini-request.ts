@@ -1,36 +1,11 @@
+import { rulesOf } from "../../common/providers/gemini-rules.ts";
 import { conversationOf } from "./gemini-contents.ts";
 import { invalid } from "./gemini-fields.ts";
-import { rulesOf } from "./gemini-models.ts";
 import { geminiSchema, takesNothing } from "./gemini-schema.ts";
 import { asFields, asList, asText, present } from "./json-fields.ts";
 import type { ChatBody, ChatCall, Fields, ProviderTarget } from "./provider.ts";
 
-const PARAMS = [
-  "frequency_penalty",
-  "logprobs",
-  "max_completion_tokens",
-  "max_tokens",
-  "modalities",
-  "n",
-  "presence_penalty",
-  "response_format",
-  "safety_settings",
-  "seed",
-  "stop",
-  "stream",
-  "stream_options",
-  "temperature",
-  "tool_choice",
-  "tools",
-  "top_k",
-  "top_logprobs",
-  "top_p",
-];
 const STOPS_MAX = 5;
-
-export function geminiParams(inferenceModelId: string): readonly string[] {
-  return rulesOf(inferenceModelId).thinking === undefined ? PARAMS : [...PARAMS, "reasoning_effort"];
-}
 
 /** The body of generateContent, the same at both of Google's doors. */
 export function geminiBody(call: ChatCall, target: ProviderTarget): string {

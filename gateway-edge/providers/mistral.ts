@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { MISTRAL_PARAMS } from "../../common/providers/dialect-params.ts";
+import { MISTRAL_FAMILIES } from "../../common/providers/params.ts";
 import { asFields, asList, asText, present } from "./json-fields.ts";
 import { createOpenAiProvider } from "./openai-compatible-provider.ts";
 import type { Fields } from "./provider.ts";
@@ -6,24 +8,23 @@ import { bearerHeaders, under } from "./shared/locate-upstream.ts";
 
 const BASE = "https://api.mistral.ai/v1";
 
-const COMMON =
-  "max_tokens max_completion_tokens stream stream_options temperature top_p stop seed n tools tool_choice parallel_tool_calls response_format frequency_penalty presence_penalty prediction";
-const PARAMS = COMMON.split(" ");
 /** Mistral answers 422 to a field that it does not know, so nothing else may pass. */
-const FIELDS = new Set([...PARAMS, "model", "messages", "random_seed", "reasoning_effort", "safe_prompt", "prompt_mode", "metadata"]);
+const FIELDS = new Set([
+  ...MISTRAL_PARAMS,
+  "model",
+  "messages",
+  "random_seed",
+  "reasoning_effort",
+  "safe_prompt",
+  "prompt_mode",
+  "metadata",
+]);
 
 /** Mistral: close to OpenAI, with names and refusals of its own. */
 export const mistral = createOpenAiProvider({
   kind: "mistral",
   operations: ["chat", "embeddings", "moderations", "transcriptions"],
-  families: [
-    { models: /^(magistral|mistral-(small|medium)-latest)/, params: [...PARAMS, "reasoning_effort"], limitField: "max_tokens" },
-    { models: /.*/, params: PARAMS, limitField: "max_tokens" },
-  ],
-  embeddingFamilies: [
-    { models: /^codestral-embed/, params: ["dimensions"] },
-    { models: /.*/, params: [] },
-  ],
+  families: MISTRAL_FAMILIES,
   shapeChat: shapeForMistral,
   shapeEmbeddings: ({ input, dimensions }) => present({ input, output_dimension: dimensions }),
   locate: (target, path) => ({ url: under(target.baseUrl ?? BASE, path), headers: bearerHeaders(target) }),

@@ -1,3 +1,4 @@
+import { PROVIDER_PARAMS } from "../../common/providers/params.ts";
 import { asCount, asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "./json-fields.ts";
 import { ollamaChatFields } from "./ollama-request.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
@@ -16,21 +17,19 @@ import { bearerHeaders, under } from "./shared/locate-upstream.ts";
 import { argumentsText, toolCallId } from "./shared/tool-call-deltas.ts";
 
 const BASE = "http://localhost:11434";
-const PARAMS =
-  "max_tokens max_completion_tokens stream stream_options temperature top_p stop seed tools tool_choice response_format reasoning_effort frequency_penalty presence_penalty";
 
 /** Ollama by its own interface: one JSON text per line, and options that its OpenAI one does not have. */
 export const ollama: Provider = {
   kind: "ollama",
   chat: {
-    supportedParams: () => PARAMS.split(" "),
+    supportedParams: PROVIDER_PARAMS.ollama.chat,
     framing: "ndjson",
     buildRequest: (call, target) => request(target, "api/chat", ollamaChatFields(call, target)),
     readAnswer,
     readStream,
   },
   embeddings: {
-    supportedParams: () => ["dimensions"],
+    supportedParams: PROVIDER_PARAMS.ollama.embeddings,
     takesTokens: false,
     buildRequest: ({ input, dimensions }, target) =>
       request(target, "api/embed", present({ model: target.inferenceModelId, input, dimensions, keep_alive: target.params["keep_alive"] })),

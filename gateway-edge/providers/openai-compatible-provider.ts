@@ -1,5 +1,8 @@
+import type { ProviderKindName } from "../../common/model-data/provider-kinds.ts";
+import { familyOf, type ModelFamily } from "../../common/providers/openai-families.ts";
+import { type KindParams, type ParamsOf, PROVIDER_PARAMS } from "../../common/providers/params.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "./json-fields.ts";
-import { type LimitField, openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./openai-compatible.ts";
+import { openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./openai-compatible.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
 import { readOpenAiEmbeddings } from "./openai-compatible-vectors.ts";
 import { formOf, imagesOf, type OpenAiDoor, rerankOf, speechOf } from "./openai-media.ts";
@@ -20,21 +23,12 @@ import type {
 } from "./provider.ts";
 import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
 
-/** Models that understand the same parameters. */
-export interface ModelFamily {
-  readonly models: RegExp;
-  readonly params: readonly string[];
-  /** Where the limit on output goes; absent: where the caller put it. */
-  readonly limitField?: LimitField;
-}
-
 /** What tells one server that speaks OpenAI from another. */
 export interface OpenAiSpec {
-  readonly kind: string;
+  readonly kind: ProviderKindName;
   readonly operations: readonly Operation[];
   /** The first family that fits counts; the last one fits all. */
   readonly families: readonly ModelFamily[];
-  readonly embeddingFamilies?: readonly ModelFamily[];
   /** Whether embeddings take lists of token numbers. */
   readonly takesTokens?: boolean;
   /** Last changes to a chat body; gets and gives plain fields. */
@@ -60,9 +54,6 @@ const PATHS: Readonly<Record<Operation, string>> = {
   rerank: "rerank",
 };
 
-const COMPLETION_PARAMS =
-  "best_of echo frequency_penalty logit_bias logprobs max_tokens n presence_penalty seed stop stream stream_options suffix temperature top_p user";
-
 /** A provider out of what makes it special. */
 export function createOpenAiProvider(spec: OpenAiSpec): Provider {
   const has = (operation: Operation) => spec.operations.includes(operation);
@@ -84,9 +75,16 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
 
 const none = () => false;
 
+function paramsOf({ kind }: OpenAiSpec, operation: keyof KindParams): ParamsOf {
+  const params: KindParams = PROVIDER_PARAMS[kind];
+  const found = params[operation];
+  if (!found) throw new Error(`common/providers/params.ts has no ${operation} of ${kind}`);
+  return found;
+}
+
 function chatOf(spec: OpenAiSpec): ChatAdapter {
   return {
-    supportedParams: (model) => familyOf(spec.families, model)?.params ?? [],
+    supportedParams: paramsOf(spec, "chat"),
     framing: "sse",
     buildRequest: (call, target) => {
       const model = asText(target.params["base_model"]) ?? target.inferenceModelId;
@@ -100,7 +98,7 @@ function chatOf(spec: OpenAiSpec): ChatAdapter {
 
 function completionsOf(spec: OpenAiSpec): CompletionsAdapter {
   return {
-    supportedParams: () => COMPLETION_PARAMS.split(" "),
+    supportedParams: paramsOf(spec, "completions"),
     buildRequest: ({ body, stream, maxOutputTokens }, target) => {
       const { stream: _stream, stream_options: _options, ...fields } = body;
       const streaming = stream ? { stream: true, stream_options: { include_usage: true } } : {};
@@ -151,7 +149,7 @@ function readCompletionDelta(choice: Fields): StreamPart[] {
 
 function embeddingsOf(spec: OpenAiSpec): EmbeddingsAdapter {
   return {
-    supportedParams: (model) => familyOf(spec.embeddingFamilies ?? [], model)?.params ?? ["dimensions", "user"],
+    supportedParams: paramsOf(spec, "embeddings"),
     takesTokens: spec.takesTokens ?? false,
     buildRequest: ({ input, dimensions, body }, target) => {
       const { encoding_format: _format, dimensions: _dimensions, input: _input, ...others } = body;
@@ -211,8 +209,4 @@ function locatedJson(spec: OpenAiSpec, target: ProviderTarget, operation: Operat
   const found = { url, headers: { ...headers, "content-type": "application/json" } };
   located.set(target, bySpec.set(spec, { ...byOperation, [operation]: found }));
   return found;
-}
-
-function familyOf(families: readonly ModelFamily[], model: string): ModelFamily | undefined {
-  return families.find(({ models }) => models.test(model));
 }

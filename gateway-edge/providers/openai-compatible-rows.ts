@@ -1,3 +1,4 @@
+import { COMPATIBLE_FAMILIES } from "../../common/providers/compatible-families.ts";
 import { createOpenAiProvider } from "./openai-compatible-provider.ts";
 import { applyQuirks } from "./openai-compatible-quirks.ts";
 import type { CompatibleRow } from "./openai-compatible-table.ts";
@@ -9,7 +10,7 @@ export function createCompatibleProvider(row: CompatibleRow): Provider {
   return createOpenAiProvider({
     kind: row.kind,
     operations: row.operations,
-    families: row.params.map(({ models, names }) => ({ models, params: names.split(" "), limitField: row.limitField })),
+    families: COMPATIBLE_FAMILIES[row.kind],
     shapeChat: (fields) => ({ ...applyQuirks(fields, row.quirks ?? []), ...row.always }),
     locate: (target, path) => {
       const base = target.baseUrl ?? row.baseUrl;

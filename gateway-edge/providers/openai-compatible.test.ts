@@ -1,3 +1,4 @@
+import { COMPATIBLE_FAMILIES } from "../../common/providers/compatible-families.ts";
 import { createCompatibleProvider } from "./openai-compatible-rows.ts";
 import { COMPATIBLE_ROWS } from "./openai-compatible-table.ts";
 import type { ProviderTarget } from "./provider.ts";
@@ -32,8 +33,9 @@ test("every name of a provider is there once, and each row can chat", () => {
   const names = COMPATIBLE_ROWS.flatMap(({ kind, aliases }) => [kind, ...aliases]);
   expect(names).toEqual([...new Set(names)]);
   for (const row of COMPATIBLE_ROWS) {
-    expect(row.params.at(-1)?.models.test("any model at all")).toBe(true);
-    for (const { names: list } of row.params) expect(list.split(" ")).toEqual([...new Set(list.split(" "))]);
+    const families = COMPATIBLE_FAMILIES[row.kind];
+    expect(families.at(-1)?.models.test("any model at all")).toBe(true);
+    for (const { params } of families) expect(params).toEqual([...new Set(params)]);
     for (const name of [row.kind, ...row.aliases]) expect(providers.get(name)?.kind).toBe(row.kind);
     if (row.baseUrl === undefined) expect(() => bodyForRow(row.kind)).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
     else expect(bodyForRow(row.kind)).toBe(`${row.baseUrl}/chat/completions`);

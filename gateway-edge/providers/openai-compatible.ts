@@ -1,3 +1,4 @@
+import type { LimitField } from "../../common/providers/openai-families.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "./json-fields.ts";
 import { readFinishReason } from "./openai-compatible-finish.ts";
 import { PlainDeltaReader } from "./openai-compatible-plain.ts";
@@ -6,8 +7,6 @@ import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPa
 import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
 import { type Expansion, expand } from "./shared/expand.ts";
 import { ToolCallDeltas, wholeToolCalls } from "./shared/tool-call-deltas.ts";
-
-export type LimitField = "max_tokens" | "max_completion_tokens";
 
 /** The fields for an upstream that speaks OpenAI's chat: the caller's, our model id, our limit on output. */
 export function openAiChatFields(call: ChatCall, target: ProviderTarget, limitField?: LimitField): Fields {

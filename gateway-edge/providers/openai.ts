@@ -1,4 +1,4 @@
-import { CHAT_FAMILIES, EMBEDDING_FAMILIES } from "./openai-compatible-families.ts";
+import { CHAT_FAMILIES } from "../../common/providers/openai-families.ts";
 import { createOpenAiProvider } from "./openai-compatible-provider.ts";
 import { bearerHeaders, under } from "./shared/locate-upstream.ts";
 
@@ -9,7 +9,6 @@ export const openai = createOpenAiProvider({
   kind: "openai",
   operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations", "images", "imageEdits"],
   families: CHAT_FAMILIES,
-  embeddingFamilies: EMBEDDING_FAMILIES,
   takesTokens: true,
   // Behind another address stands a server that only calls itself OpenAI.
   speaksResponses: ({ baseUrl }) => baseUrl === undefined || /^https:\/\/([a-z]+\.)?api\.openai\.com(\/|$)/.test(baseUrl),

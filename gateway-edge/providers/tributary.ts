@@ -1,8 +1,6 @@
 import { createCompatibleProvider } from "./openai-compatible-rows.ts";
 import type { ChatMessage, Provider } from "./provider.ts";
 
-const PARAMS = "max_tokens max_completion_tokens n temperature top_p seed stop stream stream_options user";
-
 /**
  * Our own trainer nodes, which answer for models that were trained here in OpenAI's words. A token is a byte of text there, in and out, so
  * that what is counted here before a call is what is counted there after it.
@@ -14,8 +12,6 @@ export const tributary: Provider = {
     baseUrl: undefined,
     keyVariable: "TRAINER_TOKEN",
     operations: ["chat", "completions", "embeddings", "moderations"],
-    params: [{ models: /.*/, names: PARAMS }],
-    limitField: "max_tokens",
   }),
   counter: {
     countText: (text) => Buffer.byteLength(text),

@@ -1,4 +1,12 @@
-import type { ModelFamily } from "./openai-compatible-provider.ts";
+export type LimitField = "max_tokens" | "max_completion_tokens";
+
+/** Models that understand the same parameters. */
+export interface ModelFamily {
+  readonly models: RegExp;
+  readonly params: readonly string[];
+  /** Where the limit on output goes; absent: where the caller put it. */
+  readonly limitField?: LimitField;
+}
 
 const words = (...lists: readonly string[]): string[] => lists.flatMap((list) => list.split(" "));
 
@@ -43,3 +51,8 @@ export const EMBEDDING_FAMILIES: readonly ModelFamily[] = [
   { models: /ada-002/, params: ["user"] },
   { models: /.*/, params: ["dimensions", "user"] },
 ];
+
+/** The first family that fits counts; the last one of a list fits all. */
+export function familyOf(families: readonly ModelFamily[], model: string): ModelFamily | undefined {
+  return families.find(({ models }) => models.test(model));
+}
