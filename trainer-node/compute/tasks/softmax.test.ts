@@ -24,6 +24,39 @@ const data = (features: number[], labels: number[], classes: number): Dataset =>
   labels: Int32Array.from(labels),
 });
 
+/** The mean cross-entropy and FedProx's term, written out as in the paper. */
+function proximalObjective(values: readonly number[], { start, rows, mu }: { start: SoftmaxModel; rows: Dataset; mu: number }): number {
+  const { classes, columns } = start;
+  const bias = values.slice(columns * classes);
+  let loss = 0;
+  for (let row = 0; row < rows.rows; row++) {
+    const logits = bias.map((value, label) =>
+      Array.from(
+        { length: columns },
+        (_, column) => (rows.features[row * columns + column] ?? 0) * (values[column * classes + label] ?? 0),
+      ).reduce((sum, term) => sum + term, value),
+    );
+    loss += Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0)) - (logits[rows.labels[row] ?? 0] ?? 0);
+  }
+  const from = [...start.weight, ...start.bias];
+  const squared = values.reduce((sum, value, index) => sum + (value - (from[index] ?? 0)) ** 2, 0);
+  return loss / rows.rows + (mu / 2) * squared;
+}
+
+/** Descends along central differences in steps so small that they cannot overshoot. */
+function minimizer(objective: (values: readonly number[]) => number, start: readonly number[]): number[] {
+  const width = 1e-5;
+  let values = [...start];
+  for (let step = 0; step < 1000; step++) {
+    const slope = (index: number) => {
+      const at = (offset: number) => objective(values.map((value, other) => (other === index ? value + offset : value)));
+      return (at(width) - at(-width)) / (2 * width);
+    };
+    values = values.map((value, index) => value - 0.1 * slope(index));
+  }
+  return values;
+}
+
 describe("softmax regression", () => {
   test("one step from zero is the gradient on paper: lr × mean of x (1[y=k] - 1/K)", () => {
     const { model } = trainSoftmax(zeros(2, 2), data([1, 2, 3, 0], [0, 1], 2), { epochs: 1, batchSize: 2, learningRate: 1, seed: 1 });
@@ -64,6 +97,21 @@ describe("softmax regression", () => {
         seed: 1,
       });
     expect(train).toThrow(expect.objectContaining({ kind: "NON_FINITE" }));
+  });
+
+  test("FedProx ends where loss + mu/2 · distance² is smallest, at a large lr · mu too", () => {
+    const rows = data([1, 0.5, -0.4, 1.2, 0.3, -1, 2, 0.1, -1.5, 0.7, 0.2, 0.9], [0, 1, 2, 0, 1, 2], 3);
+    const start: SoftmaxModel = {
+      ...zeros(2, 3),
+      weight: Float64Array.of(0.5, -0.2, 0.1, -0.3, 0.4, 0),
+      bias: Float64Array.of(0.2, 0, -0.2),
+    };
+    const mu = 1;
+    const { model } = trainSoftmax(start, rows, { epochs: 2000, batchSize: 6, learningRate: 0.5, seed: 1, mu });
+
+    const found = [...model.weight, ...model.bias];
+    const expected = minimizer((values) => proximalObjective(values, { start, rows, mu }), [...start.weight, ...start.bias]);
+    expect(Math.max(...found.map((value, index) => Math.abs(value - (expected[index] ?? Number.NaN))))).toBeLessThan(1e-6);
   });
 
   test("data that do not fit the parameters are refused by name", () => {

@@ -33,8 +33,11 @@ export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: S
   for (let epoch = 0; epoch < settings.epochs; epoch++) {
     shuffle(order, random);
     for (let start = 0; start < order.length; start += settings.batchSize) {
-      step(model, dataset, order.subarray(start, start + settings.batchSize), errors, settings.learningRate);
+      const batch = order.subarray(start, start + settings.batchSize);
+      // The errors come first: the proximal term's step and the loss's are both of the point where the batch began.
+      judge(model, dataset, batch, errors);
       if (settings.mu) pullBack(model, anchor, settings.learningRate * settings.mu);
+      descend(model, dataset, batch, { errors, learningRate: settings.learningRate });
       if (settings.correction) correct(model, settings.correction, settings.learningRate);
       steps++;
     }
@@ -84,9 +87,9 @@ function checkFit(model: SoftmaxModel, dataset: Dataset): void {
   }
 }
 
-/** All errors of a batch first, then the update: every row of a batch is judged by the same parameters. */
-function step(model: SoftmaxModel, dataset: Dataset, batch: Int32Array, errors: Float64Array, learningRate: number): void {
-  const { classes, columns } = model;
+/** All errors of a batch, before any update: every row of a batch is judged by the same parameters. */
+function judge(model: SoftmaxModel, dataset: Dataset, batch: Int32Array, errors: Float64Array): void {
+  const { classes } = model;
   for (let index = 0; index < batch.length; index++) {
     const row = batch[index] as number;
     const error = errors.subarray(index * classes, (index + 1) * classes);
@@ -94,6 +97,16 @@ function step(model: SoftmaxModel, dataset: Dataset, batch: Int32Array, errors: 
     const label = dataset.labels[row] as number;
     error[label] = (error[label] as number) - 1;
   }
+}
+
+/** The step along the gradient that those errors give. */
+function descend(
+  model: SoftmaxModel,
+  dataset: Dataset,
+  batch: Int32Array,
+  { errors, learningRate }: { errors: Float64Array; learningRate: number },
+): void {
+  const { classes, columns } = model;
   const rate = learningRate / batch.length;
   for (let index = 0; index < batch.length; index++) {
     const error = errors.subarray(index * classes, (index + 1) * classes);
