@@ -427,6 +427,7 @@ describe("the door", () => {
       ]),
       datasets: expect.arrayContaining([expect.objectContaining({ name: "digits" })]),
       limits: { body_bytes: BODY_BYTES_MAX },
+      capabilities: { clip: true, noise: true, mask: true, steps: true, formats: ["safetensors", "msgpack", "npz", "npy"] },
     });
     await send("/evaluate", { dataset: ROWS });
     await fetch(`${node.url}/nobody/home`);

@@ -1,11 +1,26 @@
 import { z } from "zod";
 import { SEED_MAX } from "../compute/random.ts";
 import { CLIENTS_MAX } from "../operations/call-limits.ts";
-import { bytes, digest, parseWith, reference, roundId, unknownFields } from "../operations/schemas.ts";
+import {
+  bytes,
+  clipNorm,
+  digest,
+  isNoiseBounded,
+  NOISE_NEEDS_BOUND,
+  noiseMultiplier,
+  parseWith,
+  reference,
+  roundId,
+  unknownFields,
+} from "../operations/schemas.ts";
 
-/** A seed must be one for the answer to name it; every other setting is between the caller and the function. */
+/**
+ * A seed must be one for the answer to name it, and the node itself bounds the update (bound-update.ts); every other setting is between the
+ * caller and the function.
+ */
 const config = z
-  .looseObject({ seed: z.int().min(0).max(SEED_MAX).nullish() })
+  .looseObject({ seed: z.int().min(0).max(SEED_MAX).nullish(), clip_norm: clipNorm.nullish(), noise_multiplier: noiseMultiplier.nullish() })
+  .refine(isNoiseBounded, NOISE_NEEDS_BOUND)
   .nullish()
   .transform((value) => value ?? {});
 

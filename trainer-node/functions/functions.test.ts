@@ -1,7 +1,10 @@
+import { hash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
+import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
+import type { Tensor } from "../compute/tensor.ts";
 import { type Node, startNode } from "../node-harness.ts";
 import { createPool } from "../pool/pool.ts";
 import { environmentOf } from "./run-options.ts";
@@ -18,6 +21,7 @@ afterAll(() => node.stop());
 
 interface Body {
   parameters: string;
+  sha256: string;
   state: string;
   seed: number;
   code: string;
@@ -135,6 +139,64 @@ describe("registered functions", () => {
   });
 });
 
+describe("clip_norm and noise_multiplier around a registered train function", () => {
+  const start: Tensor[] = [
+    { name: "a", dtype: "f64", shape: [2], data: Float64Array.of(1, 2) },
+    { name: "b", dtype: "f64", shape: [2], data: Float64Array.of(-1, 0) },
+  ];
+  const valuesOf = (text: string) =>
+    Object.fromEntries(
+      decodeParameters(Buffer.from(text, "base64")).tensors.map(({ name, data }) => [name, Array.from(data as Float64Array)]),
+    );
+
+  test.each(["safetensors", "msgpack", "npz"] as const)("the node clips what leaves it, in %s", async (format) => {
+    const parameters = base64(encodeParameters(start, format));
+    const { body } = await send("/train", { parameters, config: { do: "push", format, clip_norm: 1 } });
+    // Four numbers moved by 3 each: the update has length 6, and one of length 1 moves each by a half.
+    expect(valuesOf(body.parameters)).toEqual({ a: [1.5, 2.5], b: [-0.5, 0.5] });
+    expect(decodeParameters(Buffer.from(body.parameters, "base64")).format).toBe(format);
+    expect(body).toMatchObject({ num_samples: 3, metrics: { loss: 0.25 } });
+    expect(body.sha256).toBe(hash("sha256", Buffer.from(body.parameters, "base64"), "hex"));
+  });
+
+  test("without a base the parameters are the update; an update within the bound stays as it is", async () => {
+    const fresh = await send("/train", { config: { do: "push", clip_norm: 3 } });
+    expect(valuesOf(fresh.body.parameters)).toEqual({ a: [1.5, 1.5], b: [1.5, 1.5] });
+    const small = await send("/train", { config: { do: "push", clip_norm: 100 } });
+    expect(valuesOf(small.body.parameters)).toEqual({ a: [3, 3], b: [3, 3] });
+  });
+
+  test("the noise is there, differs from call to call, and what the function measured without it stays here", async () => {
+    const parameters = base64(encodeParameters([{ name: "a", dtype: "f64", shape: [2000], data: new Float64Array(2000) }], "safetensors"));
+    const noisy = () => send("/train", { parameters, config: { do: "push", seed: 1, clip_norm: 0.5, noise_multiplier: 4 } });
+    const [first, second] = [(await noisy()).body, (await noisy()).body];
+    const { a = [] } = valuesOf(first.parameters);
+    const deviation = Math.sqrt(a.reduce((sum, value) => sum + value ** 2, 0) / a.length);
+    // Deviation 2 from 2,000 draws, to within six standard errors.
+    expect(Math.abs(deviation - 2)).toBeLessThan((6 * 2) / Math.sqrt(2 * 2000));
+    expect(first.parameters).not.toBe(second.parameters);
+    expect(first.metrics).toEqual({ noise_deviation: 2, duration_ms: expect.any(Number) });
+  });
+
+  test.each<[string, object, number, string, string]>([
+    ["a pickle", { do: "echo", clip_norm: 1 }, 415, "UNSUPPORTED_PARAMETERS", "clip_norm"],
+    ["integers", { do: "count", clip_norm: 1 }, 422, "DTYPE_MISMATCH", "seen"],
+    ["numbers that are not finite", { do: "diverge", clip_norm: 1 }, 422, "NON_FINITE", '"w"'],
+    ["noise without a bound", { do: "push", noise_multiplier: 1 }, 422, "VALIDATION_ERROR", "clip_norm"],
+    ["a bound that is no number", { do: "push", clip_norm: "1" }, 422, "VALIDATION_ERROR", "clip_norm"],
+  ])("%s cannot be bounded, so nothing leaves the node", async (name, config, status, code, message) => {
+    const answer = await send("/train", { ...(name === "a pickle" ? { parameters: base64(PICKLE) } : {}), config });
+    expect(answer).toMatchObject({ status, body: { code, error: expect.stringContaining(message) } });
+    expect(answer.body.parameters).toBeUndefined();
+  });
+
+  test("/v1/info says that it can, and leaves the number of steps to the function", async () => {
+    await expect((await fetch(`${node.url}/v1/info`)).json()).resolves.toMatchObject({
+      capabilities: { clip: true, noise: true, mask: true, steps: false, formats: ["safetensors", "msgpack", "npz", "npy"] },
+    });
+  });
+});
+
 describe("what is not registered", () => {
   test("is done by the built-in functions, and /v1/info says who does what", async () => {
     const other = await startNode({ functionsUrl: fixture("only-evaluate.ts"), threads: 1 });
@@ -166,6 +228,7 @@ describe("what is not registered", () => {
         registered: ["evaluate"],
         builtins: false,
         operations: ["evaluate", "call"],
+        capabilities: { clip: false, noise: false, mask: false, steps: false },
       });
     } finally {
       await other.stop();

@@ -1,8 +1,10 @@
+import { joinPieces } from "../codec/pieces.ts";
 import { labelledOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import type { OperationAnswer } from "../operations/answer.ts";
 import { readDataset } from "../operations/dataset.ts";
 import { type OperationContext, refuseOtherBase } from "../operations/participant.ts";
+import { boundOf, boundUpdate } from "./bound-update.ts";
 import { type AggregateCall, type DatasetCall, parseAggregateCall, parseDatasetCall } from "./function-fields.ts";
 import { readAccuracy, readParameters } from "./function-results.ts";
 import type { AggregateFunction, CallContext, DatasetContext, EvaluateFunction, TrainFunction } from "./function-types.ts";
@@ -26,8 +28,19 @@ async function runTrain(func: TrainFunction, fields: object, context: OperationC
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseDatasetCall(fields);
   const given = datasetContext(body, "train", context);
-  const result = await func(parametersOf(body, context), body.dataset, given);
-  return readParameters("train", result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
+  const bound = boundOf(body.config);
+  const sent = parametersOf(body, context);
+  // A function may write into the bytes it is given; its update is measured from those that were sent.
+  const base = bound && sent?.slice();
+  const result = await func(sent, body.dataset, given);
+  const around = { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings };
+  const answer = readParameters("train", result, around);
+  if (!bound) return answer;
+  const parameters = boundUpdate(joinPieces(answer.parameters ?? []), { ...bound, base, noiseKey: context.noiseKey });
+  const { num_samples: numSamples, metrics } = answer.fields as { num_samples?: number; metrics: object };
+  // Exact figures of the model before the noise would reveal what the noise hides.
+  const shown = bound.deviation > 0 ? { noise_deviation: bound.deviation } : metrics;
+  return readParameters("train", { parameters, numSamples, metrics: shown }, around);
 }
 
 async function runEvaluate(func: EvaluateFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {

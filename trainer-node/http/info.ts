@@ -60,6 +60,16 @@ const TRAIN_SETTINGS = {
   scaffold: "true: the client's side of SCAFFOLD; its control variate goes out as state and comes back as state; default false",
 };
 
+/**
+ * What a coordinator can count on when it asks for training: that updates are clipped and noised as config says, can leave masked, and take
+ * the steps that epochs and batch_size name. The node clips around a registered function too; how it steps is the function's own.
+ */
+function capabilitiesOf(builtins: boolean, registered: readonly string[]): object {
+  const isOwn = registered.includes("train");
+  const canTrain = builtins || isOwn;
+  return { clip: canTrain, noise: canTrain, mask: canTrain, steps: canTrain && !isOwn, formats: FORMATS };
+}
+
 function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {
   const { builtins = true } = settings;
   return {
@@ -69,6 +79,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
     registered,
     builtins,
     formats: FORMATS,
+    capabilities: capabilitiesOf(builtins, registered),
     body_types: Object.values(CONTENT_TYPES),
     body_encodings: ["identity", "gzip"],
     dtypes: DTYPES,

@@ -20,6 +20,21 @@ export const reference = z
   .transform((text) => `sha256:${text.slice(-64).toLowerCase()}`);
 export const roundId = z.union([z.string(), z.number()]).nullish();
 
+export const clipNorm = z.number().min(0);
+/** Standard deviation of the noise on each number of the update, in units of clip_norm. */
+export const noiseMultiplier = z.number().min(0).max(1e6);
+
+interface Noise {
+  readonly noise_multiplier?: number | null | undefined;
+  readonly clip_norm?: number | null | undefined;
+}
+
+export const isNoiseBounded = ({ noise_multiplier: noise, clip_norm: clip }: Noise): boolean => !noise || (clip ?? 0) > 0;
+export const NOISE_NEEDS_BOUND = {
+  path: ["noise_multiplier"],
+  message: "needs a clip_norm above 0: without a bound on the update no noise hides it",
+};
+
 const settings = z.object({
   task: z.enum(TASK_NAMES as [string, ...string[]], `must be one of: ${TASK_NAMES.join(", ")}`).default("softmax"),
   epochs: z.int().min(1).max(1000).default(1),
@@ -29,9 +44,8 @@ const settings = z.object({
   optimizer: z.enum(["sgd", "momentum", "adam"], "must be one of: sgd, momentum, adam").default("sgd"),
   momentum: z.number().min(0).lt(1).default(0.9),
   mu: z.number().min(0).max(1000).nullish(),
-  clip_norm: z.number().min(0).nullish(),
-  /** Standard deviation of the noise on each number of the update, in units of clip_norm. */
-  noise_multiplier: z.number().min(0).max(1e6).nullish(),
+  clip_norm: clipNorm.nullish(),
+  noise_multiplier: noiseMultiplier.nullish(),
   /** The client's side of SCAFFOLD: its control variate comes and goes as `state`. */
   scaffold: z.boolean().nullish(),
   classes: z.int().min(2).max(10_000).optional(),
@@ -46,10 +60,7 @@ const settings = z.object({
   context: z.int().min(1).max(256).optional(),
 });
 const config = settings
-  .refine(({ noise_multiplier: noise, clip_norm: clip }) => !noise || (clip ?? 0) > 0, {
-    path: ["noise_multiplier"],
-    message: "needs a clip_norm above 0: without a bound on the update no noise hides it",
-  })
+  .refine(isNoiseBounded, NOISE_NEEDS_BOUND)
   .refine(({ scaffold, optimizer }) => !scaffold || optimizer === "sgd", {
     path: ["scaffold"],
     message: "needs the optimizer sgd: control variates are means of plain gradients",

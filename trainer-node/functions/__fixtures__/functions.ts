@@ -1,4 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { decodeParameters, encodeParameters, type Format } from "../../codec/parameters.ts";
+import type { Tensor } from "../../compute/tensor.ts";
 import { ParticipantError, registerAggregate, registerEvaluate, registerTrain, run } from "../../sdk.ts";
 
 /** Does what `config.do` says, so that a test can have a function at its best and worst. */
@@ -13,6 +15,12 @@ registerTrain(async (parameters, dataset, context) => {
     }
     case "rows":
       return { parameters: Uint8Array.of(1), numSamples: context.rows().rows };
+    case "push":
+      return { parameters: pushed(parameters, context.config["format"]), numSamples: 3, metrics: { loss: 0.25 } };
+    case "count":
+      return encodeParameters([{ name: "seen", dtype: "i64", shape: [1], data: BigInt64Array.of(42n) }], "safetensors");
+    case "diverge":
+      return encodeParameters([{ name: "w", dtype: "f32", shape: [2], data: Float32Array.of(Number.NaN, 1e9) }], "safetensors");
     case "throw":
       throw new RangeError("the learning went wrong");
     case "throw-text":
@@ -44,6 +52,15 @@ registerTrain(async (parameters, dataset, context) => {
       return Uint8Array.of(7);
   }
 });
+
+/** Each number of the model 3 larger, its tensors in another order, and the bytes that were sent overwritten, as a function may do. */
+function pushed(parameters: Uint8Array | undefined, format: unknown): Uint8Array {
+  const fresh: Tensor[] = ["a", "b"].map((name) => ({ name, dtype: "f64", shape: [2], data: new Float64Array(2) }));
+  const tensors = parameters ? decodeParameters(parameters).tensors : fresh;
+  const moved = tensors.map((tensor) => ({ ...tensor, data: Float64Array.from(tensor.data as Float64Array, (value) => value + 3) }));
+  parameters?.fill(0);
+  return encodeParameters(moved.reverse() as Tensor[], (format ?? "safetensors") as Format);
+}
 
 registerEvaluate((parameters, _dataset, { config }) => (config["do"] === "nan" ? Number.NaN : (parameters?.byteLength ?? 0) / 10));
 
