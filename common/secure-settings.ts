@@ -19,7 +19,7 @@ export const secureAggregation = z.preprocess((given) => (given === true ? {} : 
 export type SecureAggregation = z.infer<typeof fields>;
 
 /** Those that are made of the mean alone. */
-const SUMMED_STRATEGIES: readonly string[] = ["mean", "fedavg", "fedprox", "fedavgm", "fedadam", "fedyogi", "fedadagrad"];
+export const SUMMED_STRATEGIES: readonly string[] = ["mean", "fedavg", "fedprox", "fedavgm", "fedadam", "fedyogi", "fedadagrad"];
 
 interface Asked {
   readonly secureAggregation?: SecureAggregation | undefined;

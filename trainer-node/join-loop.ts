@@ -1,5 +1,7 @@
 import type { Clock } from "../common/clock.ts";
+import type { Capability } from "../common/federation-needs.ts";
 import type { Logger } from "../common/logger.ts";
+import { CAPABILITIES_HEADER } from "./coordinator/joined-routes.ts";
 import type { JoinedTask } from "./coordinator/joined-work.ts";
 
 export interface JoinOptions {
@@ -8,6 +10,8 @@ export interface JoinOptions {
   readonly joinToken: string;
   /** This node's own door, and what opens it. */
   readonly own: { readonly url: string; readonly token: string | undefined };
+  /** What this node declares at its `/v1/info`. */
+  readonly capabilities: readonly Capability[];
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -42,8 +46,9 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
   };
 }
 
-async function nextTask({ url, joinToken }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
-  const answer = await fetch(`${url}/training/join/tasks`, { headers: bearer(joinToken), signal });
+async function nextTask({ url, joinToken, capabilities }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
+  const headers = { ...bearer(joinToken), [CAPABILITIES_HEADER]: capabilities.join(",") };
+  const answer = await fetch(`${url}/training/join/tasks`, { headers, signal });
   if (answer.status === 204) return undefined;
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
   return ((await answer.json()) as { task: JoinedTask }).task;

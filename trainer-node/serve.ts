@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../common/clock.ts";
 import { ConfigError } from "../common/config.ts";
+import { CAPABILITIES } from "../common/federation-needs.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
@@ -13,6 +14,7 @@ import { readTrainerConfig, type TrainerConfig } from "./config.ts";
 import { loadDefaultDataset } from "./default-dataset.ts";
 import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
+import { capabilitiesOf } from "./http/info.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
 import { createKeptAnswers } from "./idempotency/kept-answers.ts";
 import { createJobStore } from "./jobs/job-store.ts";
@@ -83,7 +85,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     });
     registered = await warmUp(pool, config);
     if (state === "warming") state = "ready";
-    joining = joinIfTold(config, { port: server.port, logger });
+    joining = joinIfTold(config, { port: server.port, registered, logger });
     logger.info({ port: server.port, host: config.HOST, threads: config.TRAINER_THREADS, registered }, "ready");
     report({ type: "ready", port: server.port });
   });
@@ -91,13 +93,15 @@ export async function serve(title: string, environment: Readonly<Record<string, 
 
 function joinIfTold(
   config: TrainerConfig,
-  { port, logger }: { port: number; logger: Logger },
+  { port, registered, logger }: { port: number; registered: readonly FunctionName[]; logger: Logger },
 ): ReturnType<typeof startJoining> | undefined {
   const { TRAINER_JOIN_URL: url, TRAINER_JOIN_TOKEN: joinToken, HOST: host } = config;
   if (url === undefined || joinToken === undefined) return undefined;
   const isAnywhere = host === "0.0.0.0" || host === "::";
   const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.TRAINER_TOKEN };
-  return startJoining({ url: url.replace(/\/+$/, ""), joinToken, own, clock: systemClock, logger });
+  const able = capabilitiesOf({ builtins: config.TRAINER_BUILTINS === "on", registered });
+  const capabilities = CAPABILITIES.filter((name) => able[name]);
+  return startJoining({ url: url.replace(/\/+$/, ""), joinToken, own, capabilities, clock: systemClock, logger });
 }
 
 async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonly FunctionName[]> {

@@ -5,6 +5,7 @@ import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { returnBudget } from "./round-money.ts";
+import { returnPrivacy } from "./spend-privacy.ts";
 
 export interface EventInput {
   type: string;
@@ -94,10 +95,15 @@ export async function endFederation(
   now: number,
 ): Promise<Federation> {
   const state = stateAfter(federation.state, outcome.state === "completed" ? "complete" : "fail");
+  const round = await openRoundOf(tx, federation);
+  if (round && NOT_ENFORCED.includes(outcome.failure?.code ?? "")) await returnPrivacy(tx, { federation, round }, now);
   await abandonRound(tx, federation, now);
   const ended: Federation = { ...withoutClaim(federation), state, ...(outcome.failure ? { failure: outcome.failure } : {}) };
   return putFederation(tx, ended, [{ type: `federation.${state}`, data: { ...outcome, headRound: federation.head.round } }], now);
 }
+
+/** How federations fail whose privacy their participants, or their parameters, do not let the coordinator enforce. */
+const NOT_ENFORCED: readonly string[] = ["VALIDATION_ERROR", "UNSUPPORTED_PARAMETERS"];
 
 function withoutClaim(federation: Federation): Federation {
   const { claim: _claim, dueAt: _due, waitingFor: _for, waitingUntil: _until, ...rest } = federation;

@@ -1,13 +1,13 @@
 import { AppError } from "../../common/errors.ts";
 import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
 import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
-import type { Federation } from "../domain/training-records.ts";
+import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
 
 /** What this reads of a federation's settings, which are checked where it is created. */
 interface PrivacySettings {
   readonly task: { readonly dataset?: unknown };
-  readonly dp?: { readonly noiseMultiplier: number; readonly delta: number };
+  readonly dp?: { readonly mode: string; readonly noiseMultiplier: number; readonly delta: number };
 }
 
 /**
@@ -31,6 +31,27 @@ export async function spendPrivacy(
     }
     const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), { dp, times }, now);
     await tx.put("dataSets", next);
+  }
+}
+
+/**
+ * Takes a round off the accounts again whose privacy could not be enforced. Nothing was published of it; but where participants add the noise
+ * themselves, updates that were accepted have been seen, and the round stays on the accounts.
+ */
+export async function returnPrivacy(
+  tx: Transaction,
+  { federation, round }: { federation: Federation; round: TrainingRound },
+  now: number,
+): Promise<void> {
+  const { task, dp } = JSON.parse(federation.settings) as PrivacySettings;
+  const isSeen = dp?.mode === "local" && round.participants.some(({ state }) => state === "accepted");
+  if (!dp || isSeen) return;
+  const chosen = new Set(round.participants.map(({ participantId }) => participantId));
+  for (const [name, times] of dataSetUses(federation.participants, { shared: task.dataset, chosen })) {
+    const known = await tx.get("dataSets", dataSetId(federation.organizationId, name));
+    if (!known) continue;
+    const rho = Math.max(0, known.rho - times * rhoOfRound(dp));
+    await tx.put("dataSets", { ...known, rho, rounds: Math.max(0, known.rounds - 1), updatedAt: now });
   }
 }
 

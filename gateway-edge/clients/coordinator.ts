@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import type { Capability } from "../../common/federation-needs.ts";
 
 export interface Verification {
   ok: boolean;
@@ -27,8 +28,11 @@ export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
   replay(federationId: string, body: object, options: CallOptions): Promise<Replay>;
   hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
-  /** Which of these participants are known to be unable to mask their updates, by place. */
-  unableToMask(participants: readonly { url: string; token: string }[], options: CallOptions): Promise<readonly number[]>;
+  /** Which of these participants are known to lack a capability, by place. */
+  unable(
+    asked: { participants: readonly { url: string; token: string }[]; needs: readonly Capability[] },
+    options: CallOptions,
+  ): Promise<readonly { index: number; missing: readonly Capability[] }[]>;
 }
 
 interface CoordinatorAddress {
@@ -68,10 +72,10 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
       if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
       return answer.status === 200;
     },
-    unableToMask: async (participants, options) => {
-      const answer = await ask("/v1/secure/look", options, { method: "POST", body: { participants } });
+    unable: async (asked, options) => {
+      const answer = await ask("/v1/participants/look", options, { method: "POST", body: asked });
       if (answer.status !== 200) throw unexpected(answer);
-      return (JSON.parse(answer.text) as { cannot: number[] }).cannot;
+      return (JSON.parse(answer.text) as { cannot: { index: number; missing: Capability[] }[] }).cannot;
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { AppError } from "../../common/errors.ts";
+import { inabilityText, needsOf } from "../../common/federation-needs.ts";
 import { connectCoordinator } from "../clients/coordinator.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../middleware/operation.ts";
@@ -41,7 +42,7 @@ const createFederation = (deps: EdgeDeps) =>
     answer: schemas.createdFederationAnswer,
     handler: async ({ body }, call) => {
       const { name, teamId = "", participants, budgetNanoUsd, ...settings } = body;
-      if (settings.secureAggregation) await refuseUnableToMask(deps, participants, call);
+      await refuseUnable(deps, body, call);
       const { federation, joinTokens } = await deps.control.training.createFederation(
         {
           name: name ?? settings.task.name,
@@ -63,24 +64,27 @@ const createFederation = (deps: EdgeDeps) =>
     },
   });
 
-/** Programs of others cannot take part in secure sums: said now, not when the first round waits for them. */
-async function refuseUnableToMask(
+/** Participants that cannot honor the federation's privacy or strategy are refused now, not when its first round begins. */
+async function refuseUnable(
   { control, config }: EdgeDeps,
-  participants: z.infer<typeof schemas.createFederationBody>["participants"],
+  { participants, ...settings }: z.infer<typeof schemas.createFederationBody>,
   call: OperationCall,
 ): Promise<void> {
-  // Nobody but a caller we know has addresses looked at.
+  const needs = needsOf(settings);
+  if (needs.length === 0) return;
+  // Addresses are looked at for callers that are known, and for no others.
   await control.training.checkCaller({}, call.read());
-  const asked = participants.map(({ url = "", token = "" }) => ({ url, token }));
+  const asked = { participants: participants.map(({ url = "", token = "" }) => ({ url, token })), needs };
   // A coordinator that is away finds out by itself, when it is back.
   const cannot = await connectCoordinator(config)
-    .unableToMask(asked, call.read())
+    .unable(asked, call.read())
     .catch(() => []);
-  if (cannot.length === 0) return;
-  const message = "cannot mask its updates; secureAggregation takes trainer nodes of this version";
-  throw new AppError("VALIDATION_ERROR", `The request is not valid: body.participants.${cannot[0]}.url: ${message}`, {
-    details: cannot.map((index) => ({ path: `body.participants.${index}.url`, message })),
-  });
+  const details = cannot.map(({ index, missing }) => ({
+    path: `body.participants.${index}.url`,
+    message: `${participants[index]?.url} ${inabilityText(missing, settings)}`,
+  }));
+  const [first] = details;
+  if (first) throw new AppError("VALIDATION_ERROR", `The request is not valid: ${first.path}: ${first.message}`, { details });
 }
 
 const listFederations = ({ control }: EdgeDeps) =>

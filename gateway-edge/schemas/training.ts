@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { privacyProblems } from "../../common/federation-needs.ts";
 import { federationSettingsFields } from "../../common/federation-settings.ts";
 import { secureProblems } from "../../common/secure-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "./fields.ts";
@@ -46,7 +47,8 @@ export const createFederationBody = z
     budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
   })
   .superRefine((given, context) => {
-    for (const { path, message } of secureProblems(given)) context.addIssue({ code: "custom", path, message });
+    for (const { path, message } of [...secureProblems(given), ...privacyProblems(given)])
+      context.addIssue({ code: "custom", path, message });
     // More than a round asks for can never come, and fewer must not pass for enough.
     const wanted = Math.max(1, Math.ceil(given.participants.length * given.fraction));
     if ((given.minResults ?? 0) <= wanted) return;

@@ -1,6 +1,13 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
 import { call } from "./api.ts";
-import { type ServiceProcess, startProcess } from "./processes.ts";
+import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
 import type { System } from "./system.ts";
+
+const root = resolve(import.meta.dirname, "../..");
 
 /** A trainer node as a process of its own. */
 export async function startTrainer(env: Readonly<Record<string, string>> = {}): Promise<{ url: string; process: ServiceProcess }> {
@@ -11,6 +18,62 @@ export async function startTrainer(env: Readonly<Record<string, string>> = {}): 
   });
   const { port } = await process.ready;
   return { url: `http://127.0.0.1:${port}`, process };
+}
+
+/** A participant of the Python SDK, which needs nothing but the standard library. */
+export async function startPythonParticipant(): Promise<{ url: string; stop(): Promise<void> }> {
+  const port = await freePort();
+  const child = spawn(process.env["TEST_PYTHON"] ?? "python3", [resolve(root, "test/helpers/python-participant.py")], {
+    env: { PATH: process.env["PATH"], PYTHONPATH: resolve(root, "sdk/python/src"), TRAINER_PORT: String(port) },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  process.once("exit", () => child.kill("SIGKILL"));
+  const exited = once(child, "exit");
+  let said = "";
+  for await (const chunk of child.stderr) {
+    said += String(chunk);
+    if (said.includes("ready on")) break;
+  }
+  if (!said.includes("ready on")) throw new Error(`the Python participant did not start: ${said.slice(-1000)}`);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+/** A participant in the manner of FLock's SDK: one route, JSON, and no description of itself. `parameters` answers every training. */
+export async function startFlockParticipant(answers: {
+  parameters: () => Uint8Array;
+  aggregate?: () => Uint8Array;
+  port?: number;
+}): Promise<{ url: string; methods: string[]; stop(): Promise<void> }> {
+  const methods: string[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (request.url !== "/call" || request.method !== "POST") {
+      return void response.writeHead(request.url === "/call" ? 405 : 404, { "content-type": "text/html" }).end("<!doctype html>");
+    }
+    const { method } = JSON.parse(Buffer.concat(chunks).toString()) as { method: string };
+    methods.push(method);
+    const bytes = method === "aggregate" ? answers.aggregate?.() : answers.parameters();
+    const answer = method === "evaluate" ? { accuracy: 0.5 } : { parameters: Buffer.from(bytes ?? []).toString("base64") };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  });
+  server.listen(answers.port ?? 0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    methods,
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
 }
 
 const OVER = ["completed", "failed", "stopped"];

@@ -1,9 +1,10 @@
 import type { Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
-import { type Layout, requireLayout } from "./inspect-update.ts";
+import { type Layout, requireLayout, requireReadable } from "./inspect-update.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import type { TrainedUpdate } from "./participants.ts";
+import { requireAble } from "./require-able.ts";
 import { trainTask } from "./train-task.ts";
 
 export interface Collection {
@@ -73,6 +74,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
   for (let tries = 1; ; tries++) {
     try {
       inRound.throwIfAborted();
+      await requireAble(run, participant, inRound);
       const update = await deps.participants.train(participant, task, inRound);
       await requireFitting(run, update, layouts);
       return update;
@@ -88,8 +90,13 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
 }
 
 /** The first update says how the others must look, where nothing else does. */
-async function requireFitting({ deps }: FederationRun, { blob, layout }: TrainedUpdate, layouts: Attempt["layouts"]): Promise<void> {
+async function requireFitting(
+  { deps, settings }: FederationRun,
+  { blob, layout }: TrainedUpdate,
+  layouts: Attempt["layouts"],
+): Promise<void> {
   const found = layout ?? (await inspectBlob(deps.blobs, blob));
+  requireReadable(found, settings);
   requireLayout(found, layouts.expected);
   layouts.expected ??= found;
 }

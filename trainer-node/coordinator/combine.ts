@@ -1,15 +1,17 @@
+import { computingNeed, privacyProblems } from "../../common/federation-needs.ts";
 import type { FederationSettings } from "../../common/federation-settings.ts";
 import { NO_RECORD, type RoundRecord, sortedUpdates } from "../../common/round-record.ts";
 import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
 import { findAggregator } from "../compute/aggregators/registry.ts";
+import { isFloat } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
-import type { AggregationResult, ClientFigures } from "./aggregation.ts";
+import type { ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { layoutOfBlob } from "./inspect-blob.ts";
-import { OPAQUE } from "./inspect-update.ts";
+import { OPAQUE, UNSUPPORTED } from "./inspect-update.ts";
 import { combineMasked } from "./secure/combine-masked.ts";
 
 export interface CombinedRound {
@@ -32,6 +34,7 @@ export async function combineRound(run: FederationRun, round: number, accepted: 
   if (!first) throw new Error("a round is combined of at least one update");
   const common = { ...beginningOf(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
   if ((await layoutOfBlob(deps.blobs, first.hash)) === OPAQUE) {
+    refuseDelegating(settings, round);
     const result = await delegate(run, accepted, updates);
     return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
   }
@@ -45,23 +48,52 @@ export async function combineRound(run: FederationRun, round: number, accepted: 
     const record = { ...common, strategy, result: stored.parameters, made: "aggregated" as const };
     return { record, stateBlob: stored.state ?? "", figures: stored.clients };
   }
-  const combined = await deps.aggregation.run(input, run.signal).catch(refused);
-  const { made, parameters } = withNoise(run, combined, updates.length);
-  const { sha256: result } = await deps.blobs.keepBytes(parameters);
-  const stateBlob = combined.state ? (await deps.blobs.keepBytes(combined.state)).sha256 : "";
-  return { record: { ...common, strategy, result, made }, stateBlob, figures: combined.clients };
+  const clip = { name: "norm_clip", clip_norm: settings.dp.clipNorm };
+  const mean = await deps.aggregation.run({ ...input, strategy: clip, state: "" }, run.signal).catch(refused);
+  const stepped = await stepFrom(run, { mean: withNoise(run, mean.parameters, updates.length), strategy }).catch(refused);
+  const recorded = isPlainMean(strategy) ? clip : { ...strategy, clip_norm: clip.clip_norm };
+  const record = { ...common, strategy: recorded, result: stepped.result, made: "noised" as const };
+  return { record, stateBlob: stepped.stateBlob, figures: mean.clients };
 }
 
 /** The same of updates that nobody can read, of which the sum comes out. */
 async function combineHidden(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<CombinedRound> {
   const { deps, settings, federation } = run;
-  const { updates, strategy, ...unmasked } = await combineMasked(run, round, accepted);
-  const combined = { ...unmasked, clients: new Map() };
-  const { made, parameters } =
-    settings.dp?.mode === "central" ? withNoise(run, combined, updates.length) : { ...combined, made: "unmasked" as const };
+  const { updates, strategy, parameters, state } = await combineMasked(run, round, accepted);
+  const common = { ...beginningOf(federation, round), updates };
+  const figures = new Map();
+  if (settings.dp?.mode === "central") {
+    const applied = appliedStrategy(run, [], round);
+    const { result, stateBlob } = await stepFrom(run, { mean: withNoise(run, parameters, updates.length), strategy: applied });
+    const recorded = isPlainMean(applied) ? strategy : { ...strategy, ...applied, clip_norm: settings.dp.clipNorm };
+    return { record: { ...common, strategy: recorded, result, made: "noised" }, stateBlob, figures };
+  }
   const { sha256: result } = await deps.blobs.keepBytes(parameters);
-  const stateBlob = combined.state ? (await deps.blobs.keepBytes(combined.state)).sha256 : "";
-  return { record: { ...beginningOf(federation, round), updates, strategy, result, made }, stateBlob, figures: combined.clients };
+  const stateBlob = state ? (await deps.blobs.keepBytes(state)).sha256 : "";
+  return { record: { ...common, strategy, result, made: "unmasked" }, stateBlob, figures };
+}
+
+/** Opaque updates are refused when they arrive; one that was accepted by an earlier version ends here. */
+function refuseDelegating(settings: FederationSettings, round: number): void {
+  const need = computingNeed(settings);
+  if (need === undefined) return;
+  const text = `Round ${round} has parameters that the coordinator cannot read, and ${need} has to compute with them; send safetensors, npz or npy.`;
+  throw new FederationFailed(UNSUPPORTED, text);
+}
+
+/** Whether the strategy is the mean itself, with no step of the server from it. */
+const isPlainMean = ({ name }: Readonly<Record<string, unknown>>): boolean => findAggregator(String(name))?.base === "unused";
+
+/** What a strategy makes of the noised mean as the round's only update: whatever it carries over is made of noised numbers too. */
+async function stepFrom(
+  { deps, federation, signal }: FederationRun,
+  { mean, strategy }: { mean: Uint8Array; strategy: Readonly<Record<string, unknown>> },
+): Promise<{ result: string; stateBlob: string }> {
+  const { sha256: hash } = await deps.blobs.keepBytes(mean);
+  if (isPlainMean(strategy)) return { result: hash, stateBlob: "" };
+  const input = { updates: [{ hash, weight: 1, id: "mean" }], strategy, base: federation.headBlob, state: federation.headStateBlob };
+  const { parameters, state } = await deps.aggregation.store(input, signal);
+  return { result: parameters, stateBlob: state ?? "" };
 }
 
 /** Of every record. */
@@ -98,9 +130,8 @@ export function appliedStrategy(
   updates: readonly Weighed[],
   round: number,
 ): Record<string, unknown> {
-  const { dp } = settings;
-  // Only the mean of bounded updates has a known sensitivity.
-  if (dp?.mode === "central") return { name: "norm_clip", clip_norm: dp.clipNorm };
+  const [problem] = privacyProblems(settings);
+  if (problem) throw new FederationFailed("VALIDATION_ERROR", problem.message);
   const { name, mu: _proximal, buffer: _buffer, ...rest } = settings.strategy;
   // A first round has nothing to step from.
   if (federation.headBlob === "" && findAggregator(name)?.base !== "unused" && name !== "norm_clip") return { name: "mean" };
@@ -116,17 +147,15 @@ function localSteps({ epochs = 1, batch_size: batch = 10 }: FederationSettings["
   return updates.map(({ weight }) => Number(epochs) * Math.ceil(weight / Number(batch)));
 }
 
-function withNoise(
-  { deps, settings }: FederationRun,
-  combined: AggregationResult,
-  clients: number,
-): { parameters: Uint8Array; made: "noised" } {
+function withNoise({ deps, settings }: FederationRun, mean: Uint8Array, clients: number): Uint8Array {
   const { dp } = settings;
   if (!dp) throw new Error("noise needs the settings of privacy");
-  const { format, tensors } = decodeParameters(combined.parameters);
+  const { format, tensors } = decodeParameters(mean);
+  const integers = tensors.find((tensor) => !isFloat(tensor));
+  if (integers) throw new FederationFailed(UNSUPPORTED, `The tensor "${integers.name}" is not of floats, and noise covers floats alone.`);
   const deviation = (dp.noiseMultiplier * dp.clipNorm) / clients;
   // Nobody keeps the key: whoever has it can take the noise away again.
-  return { parameters: encodeParameters(addNoise(tensors, deviation, keyedRandom(deps.random.bytes(32))), format), made: "noised" };
+  return encodeParameters(addNoise(tensors, deviation, keyedRandom(deps.random.bytes(32))), format);
 }
 
 /** Parameters that only participants can read are combined by one of them, whoever does it first. */

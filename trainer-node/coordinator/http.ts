@@ -10,9 +10,9 @@ import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import { joinedRoutes } from "./joined-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
+import { lookAtParticipants } from "./look.ts";
+import type { Participants } from "./participants.ts";
 import { type Replay, type ReplayRequest, replayRequest } from "./replay.ts";
-import { lookAtParticipants } from "./secure/look.ts";
-import type { SecureParticipants } from "./secure/participants.ts";
 import type { Verification } from "./verify.ts";
 
 export interface CoordinatorDoors {
@@ -20,7 +20,7 @@ export interface CoordinatorDoors {
   readonly work: JoinedWork;
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
-  readonly secure: SecureParticipants;
+  readonly participants: Pick<Participants, "capabilities">;
   readonly logger: Logger;
   /** What callers have to show; undefined: they have to be on this machine. */
   readonly token: string | undefined;
@@ -29,7 +29,7 @@ export interface CoordinatorDoors {
 const REPLAY_BYTES_MAX = 64 * 1024;
 
 /** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
-export function createCoordinatorApp({ blobs, work, verify, replay, secure, logger, token }: CoordinatorDoors): Express {
+export function createCoordinatorApp({ blobs, work, verify, replay, participants, logger, token }: CoordinatorDoors): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -49,7 +49,7 @@ export function createCoordinatorApp({ blobs, work, verify, replay, secure, logg
     const wanted = parseWith(replayRequest, request.body, "body");
     response.json(await replay(String(request.params["id"]), wanted, left.signal));
   });
-  app.post("/v1/secure/look", lookAtParticipants(secure));
+  app.post("/v1/participants/look", lookAtParticipants(participants));
   app.use(joinedRoutes({ work, blobs }));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);

@@ -1,7 +1,9 @@
+import { computingNeed } from "../../common/federation-needs.ts";
+import type { FederationSettings } from "../../common/federation-settings.ts";
 import type { FoundTensors } from "../blobs/passing-tensors.ts";
 import { decodeParameters } from "../codec/parameters.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { firstNonFinite, isFloat, type TensorHeader } from "../compute/tensor.ts";
+import { type DType, firstNonFinite, isFloat, isFloatType, type TensorHeader } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -37,6 +39,30 @@ export function layoutOfFound(found: FoundTensors | undefined): Layout | undefin
 
 export function layoutOf(tensors: readonly TensorHeader[]): Layout {
   return JSON.stringify(tensors.map(({ name, dtype, shape }) => [name, dtype, [...shape]]).sort());
+}
+
+/**
+ * Refuses an update that the federation has to compute with and cannot: opaque bytes, and under noise integers, which noise does not cover. Only
+ * a plain mean may be left to the participants.
+ */
+export function requireReadable(found: Layout, settings: Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">): void {
+  const need = computingNeed(settings);
+  if (need !== undefined && found === OPAQUE) throw unsupported(`the coordinator cannot read its parameters (a pickle?), and ${need}`);
+  const integers = settings.dp && found !== OPAQUE ? integerTensorIn(found) : undefined;
+  if (integers !== undefined) throw unsupported(`its tensor "${integers}" is not of floats, and ${need}`);
+}
+
+const unsupported = (what: string): ParticipantProblem =>
+  new ParticipantProblem(`${UNSUPPORTED}: ${what} has to compute with floats; send float tensors as safetensors, npz or npy`, {
+    again: false,
+  });
+
+/** How the reason of an update begins that a federation cannot compute with. */
+export const UNSUPPORTED = "UNSUPPORTED_PARAMETERS";
+
+function integerTensorIn(layout: Layout): string | undefined {
+  const tensors = JSON.parse(layout) as [name: string, dtype: DType, shape: number[]][];
+  return tensors.find(([, dtype]) => !isFloatType(dtype))?.[0];
 }
 
 export function requireLayout(found: Layout, expected: Layout | undefined): void {

@@ -1,10 +1,13 @@
 import { type Request, Router } from "express";
+import { CAPABILITIES, type Capability } from "../../common/federation-needs.ts";
 import { TrainerError } from "../errors.ts";
 import { onlyMethods } from "../http/methods.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 import type { JoinedWork } from "./joined-work.ts";
 
 const WAIT_MS = 20_000;
+/** What a participant that joined declares, with each look for work: it cannot be asked for its /v1/info. */
+export const CAPABILITIES_HEADER = "x-capabilities";
 
 /** Where participants that joined ask for work and bring it back. The edge has looked at their tokens: nobody else reaches this. */
 export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }): Router {
@@ -12,7 +15,8 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
   router.get("/v1/tasks/:federation/:participant", async (request, response) => {
     const left = new AbortController();
     response.once("close", () => left.abort());
-    const task = await work.next(placeOf(request), WAIT_MS, left.signal);
+    const capabilities = capabilitiesOf(request.get(CAPABILITIES_HEADER));
+    const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal: left.signal, capabilities });
     if (task) response.json({ task });
     else response.status(204).end();
   });
@@ -25,6 +29,11 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
   });
   router.all("/v1/tasks/:federation/:participant", onlyMethods("GET"));
   return router;
+}
+
+function capabilitiesOf(header = ""): ReadonlySet<Capability> {
+  const named = header.split(",").map((name) => name.trim());
+  return new Set(CAPABILITIES.filter((capability) => named.includes(capability)));
 }
 
 function placeOf({ params }: Request): string {

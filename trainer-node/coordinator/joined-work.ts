@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
+import type { Capability } from "../../common/federation-needs.ts";
 import type { Federation, Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
@@ -22,11 +23,18 @@ export interface JoinedResult {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+export interface JoinedAsk {
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+  /** As the participant declares them. */
+  readonly capabilities: ReadonlySet<Capability>;
+}
+
 /** Work for participants that nobody can call: they ask for it, and bring back what they made. */
 export interface JoinedWork {
   readonly participants: Participants;
   /** The oldest work of a place, as soon as there is some; undefined when there was none for so long. */
-  next(place: string, waitMs: number, signal: AbortSignal): Promise<JoinedTask | undefined>;
+  next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
   /** False where nobody waits for it any more. */
   finish(place: string, taskId: string, result: JoinedResult): boolean;
 }
@@ -52,6 +60,7 @@ interface Pending {
 export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   const pending = new Map<string, Pending[]>();
   const seenMs = new Map<string, number>();
+  const declared = new Map<string, ReadonlySet<Capability>>();
   const wakers = new Map<string, () => void>();
   const placeOf = ({ url }: NodeAddress) => url.slice(SCHEME.length);
   const ask = async (
@@ -89,8 +98,14 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       );
     }
   };
+  const requireSeen = (place: string): void => {
+    const atMs = seenMs.get(place);
+    if (atMs !== undefined && clock.monotonicMs() - atMs < AWAY_MS) return;
+    throw new ParticipantProblem("nobody has joined in its place, or it has not asked for work lately", { again: true });
+  };
   return {
-    next: async (place, waitMs, signal) => {
+    next: async (place, { waitMs, signal, capabilities }) => {
+      declared.set(place, capabilities);
       const untilMs = clock.monotonicMs() + waitMs;
       for (;;) {
         seenMs.set(place, clock.monotonicMs());
@@ -107,9 +122,12 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
     },
     participants: {
       reach: async (node) => {
-        const atMs = seenMs.get(placeOf(node));
-        if (atMs !== undefined && clock.monotonicMs() - atMs < AWAY_MS) return "octets";
-        throw new ParticipantProblem("nobody has joined in its place, or it has not asked for work lately", { again: true });
+        requireSeen(placeOf(node));
+        return "octets";
+      },
+      capabilities: async (node) => {
+        requireSeen(placeOf(node));
+        return declared.get(placeOf(node)) ?? new Set();
       },
       train: async (node, task, signal) => readTrained(await ask(node, "train", task, signal)),
       evaluate: async (node, task, signal) => readEvaluated(await ask(node, "evaluate", task, signal)),
@@ -125,6 +143,7 @@ export function eitherWay(called: Participants, joined: Participants): Participa
   const of = ({ url }: NodeAddress) => (isJoinAddress(url) ? joined : called);
   return {
     reach: (node, signal) => of(node).reach(node, signal),
+    capabilities: (node, signal) => of(node).capabilities(node, signal),
     train: (node, task, signal) => of(node).train(node, task, signal),
     evaluate: (node, task, signal) => of(node).evaluate(node, task, signal),
     aggregate: (node, blobs, signal) => of(node).aggregate(node, blobs, signal),

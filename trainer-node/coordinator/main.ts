@@ -41,7 +41,7 @@ await runMain("tributary coordinator", async () => {
     logger,
     replay: (federationId, request, signal) => replayFederation(deps, { client, federationId, request, signal }),
     token: config.token,
-    secure: secure.participants,
+    participants,
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
   const server = await startServer(app, { host: config.host, port: config.port, clock });

@@ -140,7 +140,9 @@ export async function refusal(answer: NodeAnswer): Promise<ParticipantProblem> {
   const message = typeof error === "string" ? `: ${error.slice(0, 500)}` : "";
   // The call before this one, whose answer was lost, is still at work.
   const isRunning = code === "IDEMPOTENCY_CONFLICT" && details?.status === "running";
-  return new ParticipantProblem(`it answered ${answer.status}${message}`, {
+  // Its kind is part of the reason, for a federation whose participants cannot bound their updates ends for it.
+  const kind = code === "UNSUPPORTED_PARAMETERS" ? `${code}: ` : "";
+  return new ParticipantProblem(`${kind}it answered ${answer.status}${message}`, {
     again: BUSY.has(answer.status) || isRunning,
     retryAfterMs: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter * 1000 : undefined,
   });

@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
+import type { Capability } from "../../common/federation-needs.ts";
 import { gathered } from "../stream/give-back.ts";
 import type { BlobFolder } from "./blob-folder.ts";
+import { readCapabilities } from "./capabilities.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
 import type { Layout } from "./inspect-update.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
@@ -34,6 +36,8 @@ export interface Evaluation {
 export interface Participants {
   /** Whether it can be reached at all. */
   reach(node: NodeAddress, signal: AbortSignal): Promise<Dialect>;
+  /** What it declares that it can do; throws where it cannot be asked now. */
+  capabilities(node: NodeAddress, signal: AbortSignal): Promise<ReadonlySet<Capability>>;
   train(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate>;
   evaluate(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<Evaluation>;
   /** Of parameters only the participants can read. */
@@ -81,6 +85,7 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
   };
   return {
     reach,
+    capabilities: (node, signal) => readCapabilities(call, node, signal),
     train: (node, task, signal) =>
       forgetting(
         node,

@@ -1,11 +1,12 @@
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { resultOf } from "./collect-updates.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
-import { inspectUpdate, requireLayout } from "./inspect-update.ts";
+import { inspectUpdate, requireLayout, requireReadable } from "./inspect-update.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import type { TrainedUpdate } from "./participants.ts";
 import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
-import { finishRound } from "./run-round.ts";
+import { requireAble, requireAllAble } from "./require-able.ts";
+import { finishRound, notEnough } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 
 const RETRY_MS = { first: 500, max: 10_000 };
@@ -14,7 +15,7 @@ const BUFFER = { fedasync: 1, fedbuff: 3 };
 /** What a participant came back with, and from which round it had set out. */
 interface Arrival {
   readonly participant: Participant;
-  readonly outcome: TrainedUpdate | ParticipantProblem;
+  readonly outcome: TrainedUpdate | ParticipantProblem | FederationFailed;
   readonly began: Federation;
   readonly durationMs: number;
 }
@@ -38,6 +39,7 @@ export class AsynchronousRounds {
   async next(federation: Federation): Promise<Federation> {
     const run = { ...this.#run, federation };
     const { control, members } = run;
+    await requireAllAble(run, members);
     const round = await control.openRound(members.map(({ id }) => id));
     if (round.state === "selecting") await control.setPhase(round.round, "training");
     const accepted = await this.#collect(run, round);
@@ -63,7 +65,7 @@ export class AsynchronousRounds {
       await this.#nextArrival(leftMs);
     }
     if (accepted.length > 0) return accepted;
-    throw new FederationFailed("NOT_ENOUGH_RESULTS", `Round ${round.round} has 0 of ${wanted} updates after ${settings.deadlineMs} ms.`);
+    throw await notEnough(run, round, `0 of ${wanted} updates after ${settings.deadlineMs} ms.`);
   }
 
   /** Everybody who is idle and has not given this round its update yet sets out from the head. */
@@ -84,10 +86,12 @@ export class AsynchronousRounds {
     const delayMs = tries === 0 ? 0 : Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
     await deps.clock.sleep(delayMs, signal).catch(() => {});
     const begunMs = deps.clock.monotonicMs();
-    const outcome = await deps.participants
-      .train(participant, trainTask(run, participant, federation.headRound + 1), signal)
+    const outcome = await requireAble(run, participant, signal)
+      .then(() => deps.participants.train(participant, trainTask(run, participant, federation.headRound + 1), signal))
       .catch((thrown: unknown) =>
-        thrown instanceof ParticipantProblem ? thrown : new ParticipantProblem(String(thrown), { again: true }),
+        thrown instanceof ParticipantProblem || thrown instanceof FederationFailed
+          ? thrown
+          : new ParticipantProblem(String(thrown), { again: true }),
       );
     if (signal.aborted) return;
     this.#failures.set(participant.id, outcome instanceof ParticipantProblem ? tries + 1 : 0);
@@ -119,11 +123,13 @@ export class AsynchronousRounds {
 
 /** An update as the open round can use it; with FedBuff, one that set out earlier is put on the parameters of today. */
 async function acceptable(run: FederationRun, { outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
+  if (outcome instanceof FederationFailed) throw outcome;
   if (outcome instanceof ParticipantProblem) return outcome;
   const { deps, federation, settings } = run;
   const update = await deps.blobs.read(outcome.blob);
   try {
     const layout = inspectUpdate(update);
+    requireReadable(layout, settings);
     if (federation.headBlob === "") return outcome;
     const head = await deps.blobs.read(federation.headBlob);
     requireLayout(layout, inspectUpdate(head));

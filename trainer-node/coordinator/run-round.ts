@@ -1,11 +1,14 @@
 import { canonicalJson } from "../../common/json.ts";
+import type { RoundRecord } from "../../common/round-record.ts";
 import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { collectUpdates } from "./collect-updates.ts";
 import { combineRound } from "./combine.ts";
 import { contributionsOf } from "./contributions.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
+import { UNSUPPORTED } from "./inspect-update.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
+import { requireAllAble } from "./require-able.ts";
 import { collectMasked } from "./secure/collect-masked.ts";
 import { dropPlan } from "./secure/plan.ts";
 import { quorum, roundSize, selectParticipants } from "./select.ts";
@@ -18,12 +21,12 @@ export async function runRound(run: FederationRun): Promise<Federation> {
   const { control, settings, members, federation } = run;
   const { wanted, asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
   const chosen = selectParticipants(members, { count: asked, seed: settings.seed, round: federation.headRound + 1 });
+  await requireAllAble(run, chosen);
   const round = await control.openRound(chosen.map(({ id }) => id));
   const needed = quorum({ minResults: settings.minResults, wanted });
   const accepted = await trainPhase(run, round, { wanted, needed });
   if (accepted.length < needed) {
-    const reasons = await failuresOf(run, round);
-    throw new FederationFailed("NOT_ENOUGH_RESULTS", `Round ${round.round} has ${accepted.length} of ${needed} results. ${reasons}`.trim());
+    throw await notEnough(run, round, `${accepted.length} of ${needed} results.`);
   }
   return finishRound(run, round, accepted);
 }
@@ -49,10 +52,16 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     participants,
     accuracy: evaluation?.accuracy,
     loss: evaluation?.loss,
-    epsilon: settings.dp ? epsilonAfter(settings.dp, round) : undefined,
+    epsilon: enforcedEpsilon(settings, combined.record),
   });
   if (settings.secureAggregation) await dropPlan(run.deps.blobs, `${federation.id}/${round}`);
   return committed;
+}
+
+/** What the rounds so far have spent; undefined where no noise was added, whatever was asked for. */
+function enforcedEpsilon({ dp }: FederationRun["settings"], { round, made }: RoundRecord): number | undefined {
+  const isEnforced = dp?.mode === "local" ? made !== "delegated" : made === "noised";
+  return dp && isEnforced ? epsilonAfter(dp, round) : undefined;
 }
 
 async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {
@@ -77,6 +86,13 @@ async function trainPhase(run: FederationRun, round: Round, size: { wanted: numb
 }
 
 const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");
+
+/** The federation's end where a round lacks updates, with the reasons of those that gave none. */
+export async function notEnough(run: FederationRun, round: Round, what: string): Promise<FederationFailed> {
+  const reasons = await failuresOf(run, round);
+  const code = reasons.includes(`${UNSUPPORTED}:`) ? UNSUPPORTED : "NOT_ENOUGH_RESULTS";
+  return new FederationFailed(code, `Round ${round.round} has ${what} ${reasons}`.trim());
+}
 
 /** What the participants that gave nothing said, for the person who reads why the federation failed. */
 async function failuresOf({ control }: FederationRun, round: Round): Promise<string> {

@@ -1,5 +1,6 @@
 import { FederationFailed, type FederationRun, requireSecure } from "./deps.ts";
 import { isJoinAddress } from "./joined-work.ts";
+import { requireAble } from "./require-able.ts";
 import { quorum, roundSize } from "./select.ts";
 
 const LOOK_MS = { first: 200, max: 2000 };
@@ -41,9 +42,11 @@ async function reachable(run: FederationRun, participant: FederationRun["members
   const { deps, settings, signal } = run;
   try {
     await (settings.secureAggregation ? requireSecure(run).participants : deps.participants).reach(participant, signal);
+    await requireAble(run, participant, signal);
     return undefined;
   } catch (thrown) {
     signal.throwIfAborted();
+    if (thrown instanceof FederationFailed) throw thrown;
     return thrown instanceof Error ? thrown.message : String(thrown);
   }
 }

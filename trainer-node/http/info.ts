@@ -1,4 +1,5 @@
 import { type RequestHandler, Router } from "express";
+import type { Capability } from "../../common/federation-needs.ts";
 import { FORMATS } from "../codec/parameters.ts";
 import { AGGREGATORS } from "../compute/aggregators/registry.ts";
 import { describeSetting } from "../compute/aggregators/settings.ts";
@@ -64,10 +65,16 @@ const TRAIN_SETTINGS = {
  * What a coordinator can count on when it asks for training: that updates are clipped and noised as config says, can leave masked, and take
  * the steps that epochs and batch_size name. The node clips around a registered function too; how it steps is the function's own.
  */
-function capabilitiesOf(builtins: boolean, registered: readonly string[]): object {
+export function capabilitiesOf({
+  builtins,
+  registered,
+}: {
+  builtins: boolean;
+  registered: readonly string[];
+}): Readonly<Record<Capability, boolean>> {
   const isOwn = registered.includes("train");
   const canTrain = builtins || isOwn;
-  return { clip: canTrain, noise: canTrain, mask: canTrain, steps: canTrain && !isOwn, formats: FORMATS };
+  return { clip: canTrain, noise: canTrain, mask: canTrain, steps: canTrain && !isOwn };
 }
 
 function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {
@@ -79,7 +86,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
     registered,
     builtins,
     formats: FORMATS,
-    capabilities: capabilitiesOf(builtins, registered),
+    capabilities: { ...capabilitiesOf({ builtins, registered }), formats: FORMATS },
     body_types: Object.values(CONTENT_TYPES),
     body_encodings: ["identity", "gzip"],
     dtypes: DTYPES,

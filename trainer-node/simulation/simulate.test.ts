@@ -55,6 +55,13 @@ test("FedProx against FedAvg on synthetic(1,1) with 90 % stragglers: who takes t
   expect(mean(partial)).toBeGreaterThan(mean(dropped) + 0.1);
 }, 60_000);
 
+test("virtual clients add the noise that dp local asks for, and its epsilon is counted", async () => {
+  const dp = { mode: "local", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+  const rounds = await run({ ...digits, rounds: 1, threads: 2, clients: 20, fraction: 1, dp });
+  expect(rounds[0]?.participants.every(({ state }) => state === "accepted")).toBe(true);
+  expect(rounds[0]?.epsilon).toBeGreaterThan(0);
+}, 30_000);
+
 test("what a simulation cannot be is said by its field, all at once", () => {
   expect(() => readSimulation({ task: "softmax", clients: 0, stragglers: { share: 1, work: "some" }, rounds: 0 })).toThrow(
     "clients: must be at least 1; stragglers.share: must be below 1; stragglers.work: must be partial or dropped; rounds: must be at least 1",

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock as clock } from "../../common/clock.ts";
+import { CAPABILITIES } from "../../common/federation-needs.ts";
 import type { Logger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import type { Participant, Round } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -57,9 +58,10 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
       await forgetUpdates(blobs, round);
     },
   });
+  const able = CAPABILITIES.filter((name) => name !== "mask" && (name !== "steps" || functions === undefined));
   const run: FederationRun = {
     deps: {
-      participants: createVirtualClients({ pool, partialWork: stragglersOf(options) }),
+      participants: createVirtualClients({ pool, partialWork: stragglersOf(options), capabilities: new Set(able), random }),
       aggregation,
       blobs,
       clock,

@@ -1,3 +1,5 @@
+import type { Capability } from "../../common/federation-needs.ts";
+import type { Random } from "../../common/random.ts";
 import { ParticipantProblem } from "../coordinator/participant-problem.ts";
 import type { Participants, ParticipantTask } from "../coordinator/participants.ts";
 import { TrainerError } from "../errors.ts";
@@ -10,11 +12,18 @@ export type PartialWork = (
   participantUrl: string,
 ) => { readonly epochs: number; readonly isLate: boolean } | undefined;
 
+interface VirtualClients {
+  readonly pool: ComputePool;
+  readonly partialWork: PartialWork;
+  readonly capabilities: ReadonlySet<Capability>;
+  readonly random: Random;
+}
+
 /**
  * Participants that are no processes: each is a call of the node's own operations in one of a few threads, with its part of the data. To a
  * round they are like any others.
  */
-export function createVirtualClients({ pool, partialWork }: { pool: ComputePool; partialWork: PartialWork }): Participants {
+export function createVirtualClients({ pool, partialWork, capabilities, random }: VirtualClients): Participants {
   const call = async (operation: "train" | "evaluate", task: ParticipantTask, signal: AbortSignal) => {
     const fields = {
       dataset: task.dataset ?? null,
@@ -26,7 +35,9 @@ export function createVirtualClients({ pool, partialWork }: { pool: ComputePool;
     const body = new TextEncoder().encode(JSON.stringify(fields));
     const answerType = operation === "train" ? "octets" : "json";
     try {
-      const answer = await pool.run({ type: "call", operation, body, answerType, keep: operation === "train", seed: 0 }, { signal });
+      const noiseKey = random.bytes(32);
+      const call = { type: "call", operation, body, answerType, keep: operation === "train", seed: 0, noiseKey } as const;
+      const answer = await pool.run(call, { signal });
       return new TextDecoder().decode(answer.body);
     } catch (thrown) {
       signal.throwIfAborted();
@@ -36,6 +47,7 @@ export function createVirtualClients({ pool, partialWork }: { pool: ComputePool;
   };
   return {
     reach: async () => "octets",
+    capabilities: async () => capabilities,
     train: async ({ url }, task, signal) => {
       const partial = partialWork(task, url);
       if (partial?.isLate) throw new ParticipantProblem("it had not answered when the round was closed", { again: false });

@@ -4,6 +4,7 @@ import { layoutOf } from "../../privacy/secure-work.ts";
 import { type Collection, resultOf } from "../collect-updates.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";
 import { ParticipantProblem } from "../participant-problem.ts";
+import { requireAble } from "../require-able.ts";
 import { trainTask } from "../train-task.ts";
 import { askEverybody, LATE } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
@@ -97,6 +98,7 @@ async function introduceEverybody(
   let expected = federation.headBlob === "" ? undefined : JSON.stringify(layoutOf(await deps.blobs.read(federation.headBlob)));
   await askEverybody(run, missing, {
     ask: async (participant, signal) => {
+      await requireAble(run, participant, signal);
       const task = trainTask(run, participant, round);
       const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
       const layout = JSON.stringify(one.layout);

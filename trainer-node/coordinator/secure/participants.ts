@@ -45,7 +45,7 @@ export interface HelpAsked {
   readonly shares: Readonly<Record<string, string>>;
 }
 
-export const CANNOT_MASK = "it cannot mask its updates: secureAggregation needs trainer nodes that know it";
+const CANNOT_MASK = "it cannot mask its updates: secureAggregation needs trainer nodes that know it";
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 const LOOK_MS = 10_000;
 

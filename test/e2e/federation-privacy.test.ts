@@ -1,0 +1,188 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeParameters, encodeParameters } from "../../trainer-node/codec/parameters.ts";
+import { call, newTenant, type Tenant } from "../helpers/api.ts";
+import { federationWhen, startFlockParticipant, startPythonParticipant, startTrainer } from "../helpers/federations.ts";
+import { freePort } from "../helpers/processes.ts";
+import { type System, startSystem } from "../helpers/system.ts";
+
+const task = { name: "softmax", config: { epochs: 1, lr: 0.05 }, dataset: { name: "digits", partition: { scheme: "iid", seed: 3 } } };
+const dp = { clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+const pickle = (text: string) => Buffer.concat([Buffer.from([0x80, 4]), Buffer.from(text)]);
+
+let system: System;
+let tenant: Tenant;
+let node: Awaited<ReturnType<typeof startTrainer>>;
+let python: Awaited<ReturnType<typeof startPythonParticipant>>;
+const stops: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  system = await startSystem({ coordinator: true, env: { COORDINATOR_LEASE_MS: "1000", COORDINATOR_POLL_MS: "50" } });
+  [node, python] = await Promise.all([startTrainer(), startPythonParticipant()]);
+  tenant = await newTenant(system, { name: "privacy", creditNano: 1_000_000_000 });
+}, 60_000);
+afterAll(async () => {
+  await system?.stop();
+  await Promise.all([node?.process.stop(), python?.stop(), ...stops.map((stop) => stop())]);
+}, 60_000);
+
+const ask = (method: string, path: string, body?: unknown) =>
+  call(system.url, method, `/training/federations${path}`, { token: tenant.token, ...(body === undefined ? {} : { body }) });
+
+async function flock(answers: Parameters<typeof startFlockParticipant>[0]) {
+  const started = await startFlockParticipant(answers);
+  stops.push(started.stop);
+  return started;
+}
+
+async function ended(body: object): Promise<ReturnType<typeof JSON.parse>> {
+  const { status, body: created, text } = await ask("POST", "", { rounds: 2, task, ...body });
+  expect({ status, text: status === 201 ? "" : text }).toEqual({ status: 201, text: "" });
+  return federationWhen(system, { token: tenant.token, id: created.federation.id });
+}
+
+const headValues = ({ head }: { head: { parameters: string } }): number[] =>
+  decodeParameters(readFileSync(join(system.folder, "coordinator-blobs", head.parameters))).tensors.flatMap(({ data }) =>
+    Array.from(data as Float32Array),
+  );
+const accountOf = async (name: string) => {
+  const { body } = await call(system.url, "GET", "/training/datasets", { token: tenant.token });
+  return body.data.find((entry: { name: string }) => entry.name === name);
+};
+
+describe("a federation that its participants cannot honor is refused when it is created", () => {
+  test("dp local over the Python SDK, which adds no noise, names the participant and the reason", async () => {
+    const refused = await ask("POST", "", { task, dp: { ...dp, mode: "local" }, participants: [{ url: node.url }, { url: python.url }] });
+    expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } });
+    expect(refused.body.details).toEqual([{ path: "body.participants.1.url", message: expect.stringContaining(python.url) }]);
+    expect(refused.body.error).toMatch(
+      /body\.participants\.1\.url: .* cannot clip its updates and add noise to its updates, as dp\.mode local needs/,
+    );
+  });
+
+  test("so does dp local over FLock's kind, and FedNova, whose steps are not known", async () => {
+    const { url, methods } = await flock({ parameters: () => pickle("model") });
+    const local = await ask("POST", "", { task, dp: { ...dp, mode: "local" }, participants: [{ url }] });
+    expect(local).toMatchObject({ status: 400, body: { details: [{ path: "body.participants.0.url" }] } });
+    const nova = await ask("POST", "", { task, strategy: "fednova", participants: [{ url: python.url }] });
+    expect(nova.body.error).toContain("the strategy fednova needs");
+    expect(methods).toEqual([]);
+  });
+
+  test("central noise is for a mean: a strategy that is none is a 400, never replaced", async () => {
+    const refused = await ask("POST", "", { task, dp: { ...dp, mode: "central" }, strategy: "krum", participants: [{ url: node.url }] });
+    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: "body.strategy.name" }] } });
+    expect(refused.body.error).toContain("krum cannot go with dp.mode central");
+  });
+});
+
+describe("found out later, the federation fails with the reason and no epsilon is counted", () => {
+  const local = { task, rounds: 1, dp: { ...dp, mode: "local" } };
+  const requireUnable = async (id: string) => {
+    const failed = await federationWhen(system, { token: tenant.token, id });
+    expect(failed).toMatchObject({ state: "failed", head: null, epsilon: null, failure: { code: "VALIDATION_ERROR" } });
+    expect(failed.failure.message).toMatch(/Participant p2 .* cannot clip its updates and add noise to its updates/);
+    expect((await ask("GET", `/${id}/rounds`)).body.data).toEqual([]);
+    expect(await accountOf("digits")).toBeUndefined();
+  };
+
+  test("a participant that could not be reached at creation and cannot add noise", async () => {
+    const port = await freePort();
+    const { body } = await ask("POST", "", { ...local, participants: [{ url: node.url }, { url: `http://127.0.0.1:${port}` }] });
+    const { id } = body.federation;
+    await federationWhen(system, { token: tenant.token, id, isDone: ({ state }) => state === "waiting" });
+    const { methods } = await flock({ parameters: () => pickle("model"), port });
+    await requireUnable(id);
+    expect(methods).toEqual([]);
+  });
+
+  test("a participant that joined with a token and declares nothing", async () => {
+    const { body } = await ask("POST", "", { ...local, participants: [{ url: node.url }, { join: true }] });
+    const left = new AbortController();
+    const headers = { authorization: `Bearer ${body.joinTokens[0]}` };
+    const asking = fetch(`${system.url}/training/join/tasks`, { headers, signal: left.signal }).catch((error: Error) => error.name);
+    await requireUnable(body.federation.id);
+    left.abort();
+    await expect(asking).resolves.toBe("AbortError");
+  });
+
+  test("krum over pickles: the attacker's model is never the head", async () => {
+    const attacker = await flock({ parameters: () => pickle("attack"), aggregate: () => pickle("666") });
+    const others = await Promise.all([1, 2, 3, 4].map((index) => flock({ parameters: () => pickle(`honest ${index}`) })));
+    const participants = [attacker, ...others].map(({ url }) => ({ url }));
+    const federation = await ended({ strategy: { name: "krum", f: 1 }, participants });
+    expect(federation).toMatchObject({ state: "failed", head: null, failure: { code: "UNSUPPORTED_PARAMETERS" } });
+    expect(federation.failure.message).toContain("the coordinator cannot read its parameters (a pickle?), and the strategy krum");
+    expect(attacker.methods).not.toContain("aggregate");
+  });
+
+  test("central noise over pickles: no round, no epsilon, nothing on the data set's account", async () => {
+    const { url, methods } = await flock({ parameters: () => pickle("model"), aggregate: () => pickle("mean") });
+    const data = { ...task, dataset: "pickled rows" };
+    const federation = await ended({ task: data, dp: { ...dp, mode: "central" }, participants: [{ url }] });
+    expect(federation).toMatchObject({ state: "failed", head: null, epsilon: null, failure: { code: "UNSUPPORTED_PARAMETERS" } });
+    expect(federation.failure.message).toContain("dp.mode central");
+    expect(methods).not.toContain("aggregate");
+    expect(await accountOf("pickled rows")).toMatchObject({ rounds: 0, epsilon: 0 });
+  });
+});
+
+test("a plain mean of pickles is still made by the participants", async () => {
+  const { url, methods } = await flock({ parameters: () => pickle("model"), aggregate: () => pickle("mean") });
+  const federation = await ended({ participants: [{ url }] });
+  expect(federation).toMatchObject({ state: "completed", epsilon: null });
+  expect(methods).toContain("aggregate");
+});
+
+describe("what can be enforced is, and is counted", () => {
+  test("trainer nodes under local noise: epsilon counts and the noise is in the model", async () => {
+    const strong = { ...dp, mode: "local", clipNorm: 1, noiseMultiplier: 3 };
+    const federation = await ended({ rounds: 1, dp: strong, participants: [{ url: node.url }, { url: node.url }] });
+    expect(federation).toMatchObject({ state: "completed", failure: null });
+    expect(federation.epsilon).toBeGreaterThan(0);
+    const values = headValues(federation);
+    const deviation = Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0) / values.length);
+    // The mean of two updates of deviation 3, against clipped updates that move a number by 0.04 on average.
+    expect(Math.abs(deviation - 3 / Math.sqrt(2))).toBeLessThan(0.3);
+  });
+
+  test("a node that joins with its token declares what it can do", async () => {
+    const body = { task, rounds: 1, dp: { ...dp, mode: "local" }, participants: [{ url: node.url }, { join: true }] };
+    const { body: created } = await ask("POST", "", body);
+    const joined = await startTrainer({ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: created.joinTokens[0] });
+    stops.push(() => joined.process.stop());
+    const federation = await federationWhen(system, { token: tenant.token, id: created.federation.id });
+    expect(federation).toMatchObject({ state: "completed" });
+    expect(federation.epsilon).toBeGreaterThan(0);
+  });
+
+  test("central noise over Python participants: clipped against the base from the second round on, and noised", async () => {
+    const silent = { ...dp, mode: "central", clipNorm: 1, noiseMultiplier: 1e-6 };
+    const federation = await ended({ dp: silent, participants: [{ url: python.url }, { url: python.url }] });
+    expect(federation).toMatchObject({ state: "completed" });
+    // Each round moves (1, 2, 3, 4), of length sqrt(30), by 1.
+    const step = [1, 2, 3, 4].map((value) => value / Math.sqrt(30));
+    for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(2 * (step[index] ?? 0), 4);
+  });
+
+  test("central noise wraps the chosen strategy: momentum steps from the noised mean, and the record names it", async () => {
+    const silent = { ...dp, mode: "central", clipNorm: 1, noiseMultiplier: 1e-6 };
+    const strategy = { name: "fedavgm", momentum: 0.5, lr: 1 };
+    const federation = await ended({ rounds: 3, strategy, dp: silent, participants: [{ url: python.url }, { url: python.url }] });
+    expect(federation).toMatchObject({ state: "completed" });
+    expect(federation.epsilon).toBeGreaterThan(0);
+    // One length for the first round's mean, one for the second's step, one and a half for the third's.
+    const step = [1, 2, 3, 4].map((value) => value / Math.sqrt(30));
+    for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(3.5 * (step[index] ?? 0), 3);
+    const { body } = await ask("GET", `/${federation.id}/rounds`);
+    expect(body.data[2].record).toMatchObject({ made: "noised", strategy: { name: "fedavgm", momentum: 0.5, clip_norm: 1 } });
+  });
+
+  test("integers are not covered by noise, so they are not taken under it", async () => {
+    const counted = encodeParameters([{ name: "seen", dtype: "i64", shape: [1], data: BigInt64Array.of(42n) }], "safetensors");
+    const { url } = await flock({ parameters: () => counted });
+    const federation = await ended({ dp: { ...dp, mode: "central" }, participants: [{ url }] });
+    expect(federation).toMatchObject({ state: "failed", epsilon: null, failure: { code: "UNSUPPORTED_PARAMETERS" } });
+    expect(federation.failure.message).toContain('its tensor "seen" is not of floats');
+  });
+});
