@@ -2,6 +2,7 @@ import express, { type Express, type RequestHandler, Router } from "express";
 import { toJson } from "../common/json.ts";
 import type { EdgeDeps } from "./deps.ts";
 import { consoleRoutes } from "./http/console.ts";
+import { federationParameters, parametersDescriptions } from "./http/federation-parameters.ts";
 import { joinedDescriptions, joinedParticipants } from "./http/joined-participants.ts";
 import { trainingDoors } from "./http/training-doors.ts";
 import { accessLog } from "./middleware/access-log.ts";
@@ -78,6 +79,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.post(PAYMENT_EVENTS_PATH, paymentEventsHandler(deps));
   router.all(PAYMENT_EVENTS_PATH, allowOnly(["POST"]));
   router.use(operationRouter(operations, deps));
+  router.use(federationParameters(deps));
   router.use(joinedParticipants(deps));
   router.use(trainingDoors(deps));
   router.use(
@@ -85,6 +87,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
       ...operations,
       messagesDescription,
       paymentEventsDescription,
+      ...parametersDescriptions,
       ...joinedDescriptions,
       ...otherDescriptions,
       ...parts.inferenceOperations,

@@ -1,5 +1,8 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gwWith } from "../io-fixture.ts";
 import { type CommandNode, everyNode } from "./command-tree.ts";
 
@@ -204,6 +207,21 @@ test.each([
   script = { federation: federation("running", 1), rounds: [] };
   expect((await gw(line)).err).toBe("");
   expect(asked).toEqual([{ method, path, body }]);
+});
+
+test("parameters that are not what their etag says are not left under the file's name", async () => {
+  script = { federation: federation("completed", 3), rounds: [] };
+  const folder = mkdtempSync(join(tmpdir(), "gw-parameters-"));
+  try {
+    const { exit, err } = await gw(`train parameters fed_1 --round 2 --format npz --out ${join(folder, "model.npz")}`);
+    expect([exit, err]).toEqual([1, expect.stringContaining("not what was announced")]);
+    expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("every command of training is tried here", async () => {

@@ -10,6 +10,7 @@ import { type Column, valueAt } from "../output/values.ts";
 import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { createFields, readFederation } from "./train-create.ts";
+import { downloadParameters, parameters } from "./train-parameters.ts";
 import { replay } from "./train-replay.ts";
 import { publishedView, publishFields, trainedModels, versionColumns } from "./trained-models.ts";
 
@@ -277,6 +278,9 @@ export function registerTrain(program: Command, io: Io): void {
       ? followRounds(context, words[0] ?? "")
       : runOperation(context, { ...listRounds, fields: pagedFields(listRounds) }, { words, options }),
   );
+  const download = registerOperation(train, io, parameters);
+  download.option("--round <n>", "of this round; the last committed one where absent").option("--out <file>", "the file to write");
+  onAction(download, io, (context, words, options) => downloadParameters(context, words[0] ?? "", options));
   registerGroup(train, io, trainedModels);
   registerGroup(train, io, nodes);
   registerGroup(train, io, dataSets);

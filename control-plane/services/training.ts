@@ -19,6 +19,7 @@ import { refuseOperatorsNodes } from "./shared-nodes.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./training-actor.ts";
 import { federationMessage, roundMessage } from "./training-messages.ts";
 import { trainingNodeHandlers } from "./training-nodes.ts";
+import { trainingParametersHandlers } from "./training-parameters.ts";
 import { newParticipants } from "./training-participants.ts";
 import { trainingWorkHandlers } from "./training-work.ts";
 import { write } from "./write.ts";
@@ -42,6 +43,7 @@ export function trainingHandlers(deps: ControlDeps): Handlers {
     listEvents: listEvents(deps),
     controlFederation: changeState(deps),
     ...trainingNodeHandlers(deps),
+    ...trainingParametersHandlers(deps),
     ...dataSetHandlers(deps),
     ...blobUseHandlers(deps),
     ...trainingWorkHandlers(deps),

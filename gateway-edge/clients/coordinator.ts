@@ -28,6 +28,11 @@ export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
   replay(federationId: string, body: object, options: CallOptions): Promise<Replay>;
   hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
+  /** A model as a file; its answer, for the caller to read as it comes. */
+  parameters(
+    asked: { sha256: string; format: string | undefined; ifNoneMatch: string | undefined; method: string },
+    options: CallOptions,
+  ): Promise<Response>;
   /** Which of these participants are known to lack a capability, by place. */
   unable(
     asked: { participants: readonly { url: string; token: string }[]; needs: readonly Capability[] },
@@ -71,6 +76,18 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
       const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}`, options, { method: "HEAD" });
       if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
       return answer.status === 200;
+    },
+    parameters: async ({ sha256, format, ifNoneMatch, method }, { deadlineMs, signal }) => {
+      const query = format === undefined ? "" : `?format=${format}`;
+      try {
+        return await fetch(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}/parameters${query}`, {
+          method,
+          headers: { ...authorization, ...(ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch }) },
+          signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
+        });
+      } catch (cause) {
+        throw unreachable(cause);
+      }
     },
     unable: async (asked, options) => {
       const answer = await ask("/v1/participants/look", options, { method: "POST", body: asked });

@@ -313,6 +313,7 @@ const OTHERWISE = [
   "DELETE /training/nodes/:id/:path",
   "GET /api/gw/logs/:id",
   "GET /training/federations/:id/events",
+  "GET /training/federations/:id/rounds/:round/parameters",
   "GET /training/join/blobs/:sha256",
   "GET /training/join/tasks",
   "GET /training/nodes/:id/:path",

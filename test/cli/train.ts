@@ -1,3 +1,7 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeParameters } from "../../trainer-node/codec/parameters.ts";
 import type { System } from "../helpers/system.ts";
 import type { Session } from "./session.ts";
 
@@ -21,6 +25,19 @@ export function trainTests(world: () => { session: Session; system: System }): v
     expect(await json(`train verify ${federation.id}`)).toMatchObject({ ok: true, rounds: ROUNDS, firstBad: null });
     const replayed = await json(`train replay ${federation.id} --strategy median`);
     expect(replayed.rounds.map(({ original }: { original: { accuracy: number } }) => original.accuracy)).toHaveLength(ROUNDS);
+    const file = join(system.folder, "rivers.safetensors");
+    const saved = await json(`train parameters ${federation.id} --out ${file}`);
+    expect(saved).toMatchObject({ file, sha256: hash("sha256", readFileSync(file), "hex") });
+    expect(
+      decodeParameters(readFileSync(file))
+        .tensors.map(({ name }) => name)
+        .sort(),
+    ).toEqual(["bias", "weight"]);
+    const first = await json(`train parameters ${federation.id} --round 1 --format npz --out ${file}`);
+    expect(decodeParameters(readFileSync(file)).format).toBe("npz");
+    expect(first.sha256).not.toBe(saved.sha256);
+    expect((await gw(`train parameters ${federation.id} --round 9 --out ${file}`)).exit).toBe(6);
+    expect((await gw(`train parameters ${federation.id}`)).exit).toBe(2);
     expect((await json("train list")).data[0]).toMatchObject({ id: federation.id, state: "completed" });
     expect((await json(`train publish ${federation.id} --model rivers`)).version.version).toBe(1);
     expect((await json(`train versions ${federation.id} --model rivers`)).data).toHaveLength(1);

@@ -11,6 +11,7 @@ import type { BlobFolder } from "./blob-folder.ts";
 import { joinedRoutes } from "./joined-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
 import { lookAtParticipants } from "./look.ts";
+import { parametersRoutes } from "./parameters-route.ts";
 import type { Participants } from "./participants.ts";
 import { type Replay, type ReplayRequest, replayRequest } from "./replay.ts";
 import type { Verification } from "./verify.ts";
@@ -50,6 +51,7 @@ export function createCoordinatorApp({ blobs, work, verify, replay, participants
     response.json(await replay(String(request.params["id"]), wanted, left.signal));
   });
   app.post("/v1/participants/look", lookAtParticipants(participants));
+  app.use(parametersRoutes(blobs));
   app.use(joinedRoutes({ work, blobs }));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);

@@ -1,4 +1,4 @@
-import { Alert, SimpleGrid, Skeleton, Text } from "@mantine/core";
+import { Alert, Anchor, SimpleGrid, Skeleton, Text } from "@mantine/core";
 import { useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Federation } from "../api/types.ts";
@@ -57,6 +57,11 @@ export function Screen() {
       </Card>
       {federation && chosen && <RoundDetail round={chosen} federation={federation} />}
       {federation && rounds && <RewardTable federation={federation} rounds={rounds} />}
+      {federation?.head && (
+        <Anchor href={`/training/federations/${federation.id}/parameters`} download size="sm">
+          Download parameters of round {federation.head.round}
+        </Anchor>
+      )}
       {federation && <PublishCard federation={federation} />}
     </Page>
   );
