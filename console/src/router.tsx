@@ -4,6 +4,7 @@ import { ApiError } from "./api/client.ts";
 import { meQuery } from "./api/queries.ts";
 import { MenuContext } from "./layout/menu.ts";
 import { ScreenError, ScreenMissing, ScreenWaiting } from "./layout/screen-states.tsx";
+import { SecretHost } from "./layout/secret-host.tsx";
 import { Shell } from "./layout/shell.tsx";
 import { screens } from "./screens/index.ts";
 
@@ -14,6 +15,7 @@ export function createConsoleRouter(queryClient: QueryClient) {
     component: () => (
       <MenuContext value={menu}>
         <Outlet />
+        <SecretHost />
       </MenuContext>
     ),
     notFoundComponent: ScreenMissing,

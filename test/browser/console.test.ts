@@ -9,6 +9,7 @@ import { hostileTests } from "./hostile.ts";
 import { lifeTests } from "./life.ts";
 import { operateTests } from "./operate.ts";
 import { screenTests } from "./screens.ts";
+import { secretTests } from "./secrets.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 // Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
@@ -34,6 +35,7 @@ function stage(): Stage {
 }
 
 lifeTests(stage);
+secretTests(stage);
 exploreTests(stage);
 operateTests(stage);
 hostileTests(stage);

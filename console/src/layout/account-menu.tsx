@@ -7,6 +7,7 @@ import { organizationsQuery } from "../api/queries.ts";
 import { logOut, type Me } from "../api/session.ts";
 import { notifyFailure } from "../components/failure.tsx";
 import { forgetSecrets } from "../components/kept-secrets.ts";
+import { dropShownSecret } from "../components/shown-secret.ts";
 
 /** Who is logged in, which organisation is active, and the way out. */
 export function AccountMenu({ me }: { me: Me }) {
@@ -19,6 +20,7 @@ export function AccountMenu({ me }: { me: Me }) {
     await logOut().catch(() => undefined);
     queryClient.clear();
     forgetSecrets();
+    dropShownSecret();
     await navigate({ to: "/login" });
   };
   const choose = async (id: string) => {

@@ -1,14 +1,13 @@
 import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { post } from "../../api/client.ts";
 import { teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
 import { keepSecret } from "../../components/kept-secrets.ts";
 import { budgetProblem, LimitFields, type LimitValues, limitBody, limitValues } from "../../components/limit-fields.tsx";
-import { SecretDialog } from "../../components/secret-dialog.tsx";
+import { showSecret } from "../../components/shown-secret.ts";
 
 interface KeyValues extends LimitValues, Record<string, unknown> {
   name: string;
@@ -20,7 +19,6 @@ interface KeyValues extends LimitValues, Record<string, unknown> {
 export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefined; teamId?: string; onClose: () => void }) {
   const { data: teams } = useQuery(teamsQuery());
   const queryClient = useQueryClient();
-  const [secret, setSecret] = useState<string>();
   const form = useForm<KeyValues>({
     initialValues: {
       name: apiKey?.name ?? "",
@@ -37,54 +35,52 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
       if (apiKey) return post<{ apiKey: ApiKey; key?: string }>("/api/api-keys/update", { ...body, token: apiKey.id });
       return post<{ apiKey: ApiKey; key?: string }>("/api/gw/api-keys", { ...body, team_id: chosenTeam });
     },
-    onSuccess: async (made) => {
-      await Promise.all([queryClient.invalidateQueries({ queryKey: ["keys"] }), queryClient.invalidateQueries({ queryKey: ["team"] })]);
-      if (made.key === undefined) {
-        notifyDone("Saved; every edge knows within a second.");
-        return onClose();
+    onSuccess: (made) => {
+      void queryClient.invalidateQueries({ queryKey: ["keys"] });
+      void queryClient.invalidateQueries({ queryKey: ["team"] });
+      if (made.key === undefined) notifyDone("Saved; every edge knows within a second.");
+      else {
+        keepSecret(made.apiKey.id, made.key);
+        showSecret({ title: `The secret of ${made.apiKey.name}`, secrets: [made.key] });
       }
-      keepSecret(made.apiKey.id, made.key);
-      setSecret(made.key);
+      onClose();
     },
   });
   return (
-    <>
-      <Modal opened={secret === undefined} onClose={onClose} title={apiKey ? `Change ${apiKey.name}` : "Make a key"} size="lg">
-        <form onSubmit={form.onSubmit((values) => mutate(values))}>
-          <Stack>
-            <Failure error={error} />
-            <TextInput label="Name" placeholder="laptop" required maxLength={100} data-autofocus {...form.getInputProps("name")} />
-            {!apiKey && (
-              <Select
-                label="Team"
-                description="It owns the key and its spend."
-                data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-                {...form.getInputProps("teamId")}
-                value={chosenTeam}
-                allowDeselect={false}
-                searchable
-              />
-            )}
-            <LimitFields form={form as unknown as UseFormReturnType<LimitValues & Record<string, unknown>>} />
-            <TextInput
-              label="Works until"
-              description="The end of that day, UTC. Empty means for ever."
-              type="date"
-              {...form.getInputProps("expiresOn")}
+    <Modal opened onClose={onClose} title={apiKey ? `Change ${apiKey.name}` : "Make a key"} size="lg">
+      <form onSubmit={form.onSubmit((values) => mutate(values))}>
+        <Stack>
+          <Failure error={error} />
+          <TextInput label="Name" placeholder="laptop" required maxLength={100} data-autofocus {...form.getInputProps("name")} />
+          {!apiKey && (
+            <Select
+              label="Team"
+              description="It owns the key and its spend."
+              data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+              {...form.getInputProps("teamId")}
+              value={chosenTeam}
+              allowDeselect={false}
+              searchable
             />
-            <Group justify="flex-end">
-              <Button variant="default" onClick={onClose}>
-                Cancel
-              </Button>
-              <Button type="submit" loading={isPending} disabled={chosenTeam === ""}>
-                {apiKey ? "Save" : "Make the key"}
-              </Button>
-            </Group>
-          </Stack>
-        </form>
-      </Modal>
-      <SecretDialog secret={secret} title={`The secret of ${form.values.name}`} onClose={onClose} />
-    </>
+          )}
+          <LimitFields form={form as unknown as UseFormReturnType<LimitValues & Record<string, unknown>>} />
+          <TextInput
+            label="Works until"
+            description="The end of that day, UTC. Empty means for ever."
+            type="date"
+            {...form.getInputProps("expiresOn")}
+          />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={isPending} disabled={chosenTeam === ""}>
+              {apiKey ? "Save" : "Make the key"}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
   );
 }
 

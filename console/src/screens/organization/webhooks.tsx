@@ -2,13 +2,12 @@ import { Button, Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { IconWebhook } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { call, get, post } from "../../api/client.ts";
 import type { Delivery, List, Webhook } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure, notifyFailure } from "../../components/failure.tsx";
-import { SecretDialog } from "../../components/secret-dialog.tsx";
+import { showSecret } from "../../components/shown-secret.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { ago, count } from "../../format/words.ts";
 
@@ -94,7 +93,6 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
 
 function NewWebhook() {
   const queryClient = useQueryClient();
-  const [secret, setSecret] = useState<string>();
   const form = useForm({
     initialValues: { url: "", events: ["balance.low", "balance.blocked"] },
     validate: { events: (events) => (events.length === 0 ? "Choose at least one event." : null) },
@@ -102,7 +100,7 @@ function NewWebhook() {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (body: { url: string; events: string[] }) => post<{ webhook: Webhook; secret: string }>("/api/gw/webhooks", body),
     onSuccess: async (made) => {
-      setSecret(made.secret);
+      showSecret({ title: "The webhook's signing secret", secrets: [made.secret] });
       form.reset();
       await queryClient.invalidateQueries({ queryKey: ["webhooks"] });
     },
@@ -123,7 +121,6 @@ function NewWebhook() {
           Add the webhook
         </Button>
       </Stack>
-      <SecretDialog secret={secret} title="The webhook's signing secret" onClose={() => setSecret(undefined)} />
     </form>
   );
 }

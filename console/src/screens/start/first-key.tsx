@@ -1,31 +1,26 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { post } from "../../api/client.ts";
 import { teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { notifyFailure } from "../../components/failure.tsx";
 import { keepSecret } from "../../components/kept-secrets.ts";
-import { SecretDialog } from "../../components/secret-dialog.tsx";
+import { showSecret } from "../../components/shown-secret.ts";
 
 /** One click makes a key of the first team; its limits can be set later. */
 export function FirstKey() {
   const { data: teams } = useQuery(teamsQuery());
   const queryClient = useQueryClient();
-  const [secret, setSecret] = useState<string>();
   const team = teams?.data[0];
   const { mutate, isPending } = useMutation({
     mutationFn: (teamId: string) => post<{ apiKey: ApiKey; key: string }>("/api/gw/api-keys", { name: "first key", team_id: teamId }),
     onSuccess: ({ apiKey, key }) => {
       keepSecret(apiKey.id, key);
-      setSecret(key);
+      showSecret({ title: "Your first key", secrets: [key] });
+      void queryClient.invalidateQueries({ queryKey: ["keys"] });
     },
     onError: notifyFailure,
   });
-  const close = () => {
-    setSecret(undefined);
-    void queryClient.invalidateQueries({ queryKey: ["keys"] });
-  };
   return (
     <>
       <Text size="sm" mb="sm">
@@ -36,7 +31,6 @@ export function FirstKey() {
           Make a key
         </Button>
       </Group>
-      <SecretDialog secret={secret} title="Your first key" onClose={close} />
     </>
   );
 }

@@ -1,9 +1,10 @@
-import { Button, Code, Group, Modal, NumberInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Button, Group, Modal, NumberInput, Select, Stack, Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { createFederation } from "../../api/training.ts";
 import { Failure } from "../../components/failure.tsx";
+import { showSecret } from "../../components/shown-secret.ts";
 import { nanoNumber, readUsd } from "../../format/money.ts";
 
 const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"];
@@ -24,39 +25,35 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
     budget: "",
   });
   const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
-  const { mutate, data, error, isPending } = useMutation({
+  const { mutate, error, isPending } = useMutation({
     mutationFn: () => createFederation(bodyOf(form)),
-    onSuccess: async ({ federation, joinTokens }) => {
-      await queryClient.invalidateQueries({ queryKey: ["federations"] });
-      // Join tokens are shown once; without any there is nothing to stay for.
-      if (joinTokens.length === 0) void navigate({ to: `/training/${federation.id}` });
+    onSuccess: ({ federation, joinTokens }) => {
+      if (joinTokens.length > 0) showSecret({ title: "Join tokens: one for each participant that joins", secrets: joinTokens });
+      void queryClient.invalidateQueries({ queryKey: ["federations"] });
+      void navigate({ to: `/training/${federation.id}` });
     },
   });
   return (
     <Modal opened onClose={onClose} title="Train together" size="lg">
-      {data && data.joinTokens.length > 0 ? (
-        <JoinTokens tokens={data.joinTokens} onDone={() => void navigate({ to: `/training/${data.federation.id}` })} />
-      ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            mutate();
-          }}
-        >
-          <Stack gap="sm">
-            <Failure error={error} />
-            <Fields form={form} set={set} />
-            <Group justify="flex-end">
-              <Button variant="default" onClick={onClose}>
-                Cancel
-              </Button>
-              <Button type="submit" loading={isPending}>
-                Begin
-              </Button>
-            </Group>
-          </Stack>
-        </form>
-      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          mutate();
+        }}
+      >
+        <Stack gap="sm">
+          <Failure error={error} />
+          <Fields form={form} set={set} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={isPending}>
+              Begin
+            </Button>
+          </Group>
+        </Stack>
+      </form>
     </Modal>
   );
 }
@@ -109,20 +106,6 @@ function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => voi
         />
       </Group>
     </>
-  );
-}
-
-function JoinTokens({ tokens, onDone }: { tokens: readonly string[]; onDone: () => void }) {
-  return (
-    <Stack>
-      <Text size="sm">Give one of these to each participant that joins. They are shown once.</Text>
-      {tokens.map((token) => (
-        <Code key={token} block>
-          {token}
-        </Code>
-      ))}
-      <Button onClick={onDone}>I stored them</Button>
-    </Stack>
   );
 }
 
