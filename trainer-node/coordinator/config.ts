@@ -19,6 +19,8 @@ const shape = {
   /** Of a participant at work: neither a byte nor a sign of life for so long, and it is gone. */
   COORDINATOR_IDLE_MS: countSetting(60_000, { min: 1000, max: 3_600_000 }),
   COORDINATOR_POLL_MS: countSetting(500, { min: 10, max: 60_000 }),
+  /** How long claims may fail before `/health` answers 503. */
+  COORDINATOR_UNHEALTHY_MS: countSetting(15_000, { min: 100, max: 3_600_000 }),
   /** Of one update or model. */
   COORDINATOR_BLOB_BYTES_MAX: countSetting(16 * 1024 ** 3, { min: 1024, max: Number.MAX_SAFE_INTEGER }),
   /** Clients' tensors that one aggregation keeps in memory; the rest is read from disk again. */
@@ -43,6 +45,7 @@ export interface CoordinatorConfig {
   readonly leaseMs: number;
   readonly idleMs: number;
   readonly pollMs: number;
+  readonly unhealthyMs: number;
   readonly blobBytesMax: number;
   readonly recordBytes: number;
   readonly token: string | undefined;
@@ -65,6 +68,7 @@ export function readCoordinatorConfig(environment: Readonly<Record<string, strin
     leaseMs: settings.COORDINATOR_LEASE_MS,
     idleMs: settings.COORDINATOR_IDLE_MS,
     pollMs: settings.COORDINATOR_POLL_MS,
+    unhealthyMs: settings.COORDINATOR_UNHEALTHY_MS,
     blobBytesMax: settings.COORDINATOR_BLOB_BYTES_MAX,
     recordBytes: settings.TRAINER_RECORD_BYTES,
     token: settings.COORDINATOR_TOKEN,

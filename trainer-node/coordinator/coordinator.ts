@@ -1,6 +1,7 @@
 import { type FederationSettings, federationSettings } from "../../common/federation-settings.ts";
 import { newId } from "../../common/ids.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, type TrainingClient } from "./control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { membersOf } from "./joined-work.ts";
@@ -11,6 +12,8 @@ export interface CoordinatorOptions {
   readonly federationsMax: number;
   readonly leaseMs: number;
   readonly pollMs: number;
+  /** Is notified of every claim, whether it was answered or not. */
+  readonly health: Pick<ClaimHealth, "succeeded" | "failed">;
 }
 
 /** Claims federations that nobody works on and works on them. Holds nothing that the control plane and the blob folder do not have. */
@@ -33,7 +36,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
     while (!stopping.signal.aborted) {
       const claim = newId("claim", deps);
       const limit = options.federationsMax - running.size;
-      const claimed = limit <= 0 ? [] : await claimWork(options.client, { claim, leaseMs: options.leaseMs, limit }).catch(() => []);
+      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit });
       for (const work of claimed) begin(work, claim);
       await clock.sleep(options.pollMs, stopping.signal).catch(() => {});
     }
@@ -45,6 +48,21 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
       await Promise.all(running);
     },
   };
+}
+
+/** A failed claim is no reason to stop: the next poll asks again, and the failure is logged and shown by `/health`. */
+async function claimOrReport(
+  { client, leaseMs, health }: CoordinatorOptions,
+  { claim, limit }: { claim: string; limit: number },
+): Promise<FederationWork[]> {
+  try {
+    const work = await claimWork(client, { claim, leaseMs, limit });
+    health.succeeded();
+    return work;
+  } catch (thrown) {
+    health.failed(thrown);
+    return [];
+  }
 }
 
 async function workOn(

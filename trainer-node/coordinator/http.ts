@@ -1,13 +1,17 @@
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import express, { type Express, type Request, type Response } from "express";
+import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
+import type { Random } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
 import { refuseStrangers } from "../http/access.ts";
 import { errorResponse } from "../http/error-response.ts";
 import { onlyMethods } from "../http/methods.ts";
+import { requestIds } from "../http/request-id.ts";
 import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blob-folder.ts";
+import type { HealthReport } from "./claim-health.ts";
 import { joinedRoutes } from "./joined-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
 import { lookAtParticipants } from "./look.ts";
@@ -22,6 +26,10 @@ export interface CoordinatorDoors {
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
   readonly participants: Pick<Participants, "capabilities">;
+  /** Whether the control plane gives work. */
+  health(): HealthReport;
+  readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
   /** What callers have to show; undefined: they have to be on this machine. */
   readonly token: string | undefined;
@@ -30,11 +38,16 @@ export interface CoordinatorDoors {
 const REPLAY_BYTES_MAX = 64 * 1024;
 
 /** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
-export function createCoordinatorApp({ blobs, work, verify, replay, participants, logger, token }: CoordinatorDoors): Express {
+export function createCoordinatorApp(doors: CoordinatorDoors): Express {
+  const { blobs, work, verify, replay, participants, health, logger, token } = doors;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
-  app.get("/health", (_request, response) => void response.json({ status: "ok" }));
+  app.use(requestIds(doors));
+  app.get("/health", (_request, response) => {
+    const report = health();
+    response.status(report.status === "ok" ? 200 : 503).json(report);
+  });
   // Updates and models are in here: not for everybody who finds the port.
   app.use(refuseStrangers({ auth: "loopback", token }));
   app.get("/v1/blobs/:sha256", async (request, response) => sendBlob(blobs, request, response));

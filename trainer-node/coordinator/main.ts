@@ -7,6 +7,7 @@ import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/tr
 import { startServer } from "../server.ts";
 import { createAggregation } from "./aggregation.ts";
 import { openBlobFolder } from "./blob-folder.ts";
+import { watchClaims } from "./claim-health.ts";
 import { readCoordinatorConfig } from "./config.ts";
 import { startCoordinator } from "./coordinator.ts";
 import { withHeartbeat } from "./heartbeat.ts";
@@ -35,9 +36,13 @@ await runMain("tributary coordinator", async () => {
   const participants = eitherWay(createParticipants({ call, blobs, digestOf: digestByFollowing(aggregation.follow) }), work.participants);
   const secure = createSecureTools({ call, blobs, logger });
   const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.callsMax };
+  const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.unhealthyMs });
   const app = createCoordinatorApp({
     blobs,
     work,
+    health: health.check,
+    clock,
+    random,
     logger,
     replay: (federationId, request, signal) => replayFederation(deps, { client, federationId, request, signal }),
     token: config.token,
@@ -45,7 +50,7 @@ await runMain("tributary coordinator", async () => {
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
   const server = await startServer(app, { host: config.host, port: config.port, clock });
-  const coordinator = startCoordinator(deps, { ...config, client });
+  const coordinator = startCoordinator(deps, { ...config, client, health });
   const sweeping = startSweeping({ blobs, client, clock, logger, everyMs: config.sweepMs, ageMs: config.blobAgeMs });
   onShutdown(logger, async () => {
     await server.stop(STOP_GRACE_MS);

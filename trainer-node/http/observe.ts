@@ -1,16 +1,12 @@
 import type { RequestHandler } from "express";
-import { newId } from "../../common/ids.ts";
 import type { TrainerDeps } from "../deps.ts";
-
-const SANE_ID = /^[A-Za-z0-9_-]{1,128}$/;
+import { setRequestId } from "./request-id.ts";
 
 /** Gives each answer its `x-request-id` (the caller's own when sane), and counts and logs the call once it has ended, however it ended. */
 export function observe({ clock, random, metrics, logger }: TrainerDeps, routes: ReadonlySet<string>): RequestHandler {
   return (request, response, next) => {
     const startedMs = clock.monotonicMs();
-    const given = request.get("x-request-id");
-    const requestId = given && SANE_ID.test(given) ? given : newId("req", { clock, random });
-    response.setHeader("x-request-id", requestId);
+    const requestId = setRequestId(request, response, { clock, random });
     const path = request.path.replace(/\/$/, "").toLowerCase();
     // Paths of strangers must not become time series, nor every job and blob one.
     const route = routes.has(path) ? path : (path.match(/^\/v1\/(jobs|blobs|rounds|secure|serve)(?=\/)/)?.[0] ?? "other");

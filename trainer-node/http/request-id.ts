@@ -1,0 +1,22 @@
+import type { Request, RequestHandler, Response } from "express";
+import type { Clock } from "../../common/clock.ts";
+import { newId } from "../../common/ids.ts";
+import type { Random } from "../../common/random.ts";
+
+const SANE_ID = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** Gives an answer its `x-request-id`: the caller's own when it is sane, a new one otherwise. */
+export function setRequestId(request: Request, response: Response, sources: { clock: Clock; random: Random }): string {
+  const given = request.get("x-request-id");
+  const requestId = given && SANE_ID.test(given) ? given : newId("req", sources);
+  response.setHeader("x-request-id", requestId);
+  return requestId;
+}
+
+/** For apps that count no calls. */
+export function requestIds(sources: { clock: Clock; random: Random }): RequestHandler {
+  return (request, response, next) => {
+    setRequestId(request, response, sources);
+    next();
+  };
+}
