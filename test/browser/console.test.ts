@@ -11,6 +11,7 @@ import { operateTests } from "./operate.ts";
 import { screenTests } from "./screens.ts";
 import { secretTests } from "./secrets.ts";
 import { openStage, type Stage } from "./stage.ts";
+import { trainedTests } from "./trained.ts";
 
 // Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
 
@@ -37,6 +38,7 @@ function stage(): Stage {
 lifeTests(stage);
 secretTests(stage);
 exploreTests(stage);
+trainedTests(stage);
 operateTests(stage);
 hostileTests(stage);
 failingTests(stage);

@@ -15,6 +15,7 @@ import { matchesFilter, readHubFilter } from "./hub/hub-filter.ts";
 import { HubFilters } from "./hub/hub-filters.tsx";
 import { type HubRow, hubRows, rowPrice, rowProviders } from "./hub/hub-rows.ts";
 import { ModelPanel } from "./hub/model-panel.tsx";
+import { answersChat } from "./playground/choose-models.ts";
 
 /** Open to anybody: what can be called here, and for how much. */
 export function Screen() {
@@ -48,7 +49,7 @@ export function Screen() {
           )}
         </Card>
         {opened && (
-          <ModelPanel row={opened} canTry={canTry && opened.model.type === "chat"} onClose={() => setAddress({ model: undefined })} />
+          <ModelPanel row={opened} canTry={canTry && answersChat(opened.model)} onClose={() => setAddress({ model: undefined })} />
         )}
       </Page>
     </PublicPage>

@@ -1,14 +1,17 @@
-import { Button, Group, SimpleGrid, Text } from "@mantine/core";
+import { Alert, Button, Group, SimpleGrid, Text } from "@mantine/core";
 import { IconCode, IconTrash } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { modelsQuery, teamsQuery } from "../api/queries.ts";
+import { teamsQuery } from "../api/queries.ts";
+import type { Model } from "../api/types.ts";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { usdOf } from "../format/money.ts";
+import { allModelsQuery } from "./hub/all-models.ts";
 import { chatRequest, NO_SETTINGS, readMore, userMessage } from "./playground/chat-request.ts";
+import { howToAsk, namedModels, playgroundModels, whyNot } from "./playground/choose-models.ts";
 import { QuestionBox } from "./playground/question-box.tsx";
 import { SettingsCard } from "./playground/settings-card.tsx";
 import { ShowCode } from "./playground/show-code.tsx";
@@ -19,15 +22,16 @@ import { useTalks } from "./playground/use-talks.ts";
 export function Screen() {
   const [address, setAddress] = useAddress();
   const queryClient = useQueryClient();
-  const { data: list, error } = useQuery(modelsQuery({ type: "chat", pageSize: 100 }));
+  const { data: list, error } = useQuery(allModelsQuery);
   const { data: teams } = useQuery(teamsQuery());
   const [settings, setSettings] = useState(NO_SETTINGS);
   const [secret, setSecret] = useState("");
   const [isCodeOpen, setCodeOpen] = useState(false);
   const { talks, ask, stop, clear } = useTalks();
   const keyOf = usePlaygroundKey();
-  const known = list?.data.map(({ name }) => name) ?? [];
-  const models = modelsIn(address.models, known);
+  const known = playgroundModels(list ?? []);
+  const named = namedModels(address);
+  const models = named.length > 0 ? named.filter((name) => whyNot(name, list ?? []) === undefined) : known.slice(0, 1);
   const team = address.team === undefined ? teams?.data[0]?.id : String(address.team);
   const shown = Object.values(talks);
   const isBusy = shown.some((talk) => talk.isBusy);
@@ -61,11 +65,12 @@ export function Screen() {
       <Failure error={error} />
       <SettingsCard
         {...{ models, team, secret, settings, known }}
-        onModels={(next) => setAddress({ models: next.join(",") })}
+        onModels={(next) => setAddress({ models: next.join(","), model: undefined })}
         onTeam={(next) => setAddress({ team: next })}
         onSecret={setSecret}
         onSettings={setSettings}
       />
+      <Hints names={named.length > 0 ? named : models} list={list} />
       <SimpleGrid cols={{ base: 1, md: Math.min(2, Math.max(1, models.length)) }}>
         {models.map((model) => (
           <TalkColumn key={model} model={model} talk={talks[model]} />
@@ -87,8 +92,22 @@ export function Screen() {
   );
 }
 
-/** The models the address names; the first of the list where it names none. */
-function modelsIn(value: unknown, known: readonly string[]): string[] {
-  const named = value === undefined ? [] : String(value).split(",").filter(Boolean);
-  return named.length > 0 ? named : known.slice(0, 1);
+/** What has to be known of the chosen models: that one cannot be tried, is not in the catalog, or wants its input in a form of its own. */
+function Hints({ names, list }: { names: readonly string[]; list: readonly Model[] | undefined }) {
+  if (!list) return null;
+  return names.map((name) => {
+    const found = list.find((model) => model.name === name);
+    const problem =
+      whyNot(name, list) ??
+      (found
+        ? undefined
+        : `${name} is not in the list of models: calls work only if it is an alias or matches a wildcard of this gateway.`);
+    const hint = problem ?? (found && howToAsk(found));
+    if (hint === undefined) return null;
+    return (
+      <Alert key={name} color={problem ? "yellow" : "blue"} variant="light" title={problem ? undefined : name}>
+        {hint}
+      </Alert>
+    );
+  });
 }

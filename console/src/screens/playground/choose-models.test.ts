@@ -1,0 +1,37 @@
+import type { Model } from "../../api/types.ts";
+import { answersChat, howToAsk, namedModels, playgroundModels, whyNot } from "./choose-models.ts";
+
+const model = (name: string, type: string, task?: string): Model =>
+  ({ name, type, trained: task === undefined ? null : { task } }) as unknown as Model;
+
+const CATALOG = [
+  model("river-digits", "moderation", "softmax"),
+  model("omni-moderation", "moderation"),
+  model("echo", "chat"),
+  model("echo", "chat"),
+  model("our-vectors", "embedding", "text_embedding"),
+  model("our-writer", "completion", "byte_lm"),
+];
+
+test("chat models come first, then trained models that answer chat; each name once", () => {
+  expect(playgroundModels(CATALOG)).toEqual(["echo", "river-digits", "our-writer"]);
+  expect(CATALOG.filter(answersChat)).toHaveLength(4);
+});
+
+test("the address names models by either spelling", () => {
+  expect(namedModels({ models: "a,b" })).toEqual(["a", "b"]);
+  expect(namedModels({ model: "a" })).toEqual(["a"]);
+  expect(namedModels({})).toEqual([]);
+});
+
+test("a model that cannot be tried says why; one that the catalog does not list may be an alias", () => {
+  expect(whyNot("our-vectors", CATALOG)).toContain("is of type embedding and does not answer chat");
+  expect(whyNot("omni-moderation", CATALOG)).toContain("is of type moderation");
+  expect(whyNot("river-digits", CATALOG)).toBeUndefined();
+  expect(whyNot("an-alias", CATALOG)).toBeUndefined();
+});
+
+test("a trained model says what to send", () => {
+  expect(howToAsk(model("river-digits", "moderation", "softmax"))).toContain("one row as JSON");
+  expect(howToAsk(model("echo", "chat"))).toBeUndefined();
+});

@@ -1,0 +1,51 @@
+import type { Page } from "playwright-core";
+import { call, newTenant, type Tenant } from "../helpers/api.ts";
+import { federationWhen } from "../helpers/federations.ts";
+import type { System } from "../helpers/system.ts";
+import type { Stage } from "./stage.ts";
+
+/** A row of the digits data as JSON: 64 pixels. */
+const ROW = JSON.stringify(Array.from({ length: 64 }, (_, pixel) => (pixel % 8) / 8));
+
+export function trainedTests(stage: () => Stage): void {
+  describe("a model that was trained here is used in the console", () => {
+    test("it is tried from the hub: the playground has it chosen, says what to send, and answers a row with its label", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "trainer" });
+      const id = await trained(system, tenant, "river digits");
+      const published = await call(system.url, "POST", `/training/federations/${id}/publish`, {
+        token: tenant.token,
+        body: { model: "river-classifier" },
+      });
+      expect(published.status).toBe(201);
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/model_hub_table?model=river-classifier");
+      await page.getByRole("dialog").getByRole("link", { name: "Try it" }).click();
+      await page.getByText("Send one row as JSON").waitFor();
+      await sendRow(page, "river-classifier");
+
+      await page.goto("/ui/playground?model=river-classifier");
+      await page.getByText("Send one row as JSON").waitFor();
+      await page.getByRole("region", { name: "river-classifier" }).waitFor();
+      await page.goto("/ui/playground?model=no-such-model");
+      await page.getByText("no-such-model is not in the list of models").waitFor();
+      expect(complaints).toEqual([]);
+    });
+  });
+}
+
+async function sendRow(page: Page, model: string): Promise<void> {
+  await page.getByLabel("Your message").fill(ROW);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("region", { name: model }).locator('[data-role="assistant"]').getByText(/^\d$/).waitFor();
+}
+
+/** One round of a softmax over the built-in digits; gives the federation's id. */
+async function trained(system: System, { token }: Tenant, name: string): Promise<string> {
+  const task = { name: "softmax", config: { epochs: 1, batch_size: 20, lr: 0.05 }, dataset: "digits" };
+  const body = { name, task, rounds: 1, participants: [{ url: system.trainerUrl }] };
+  const made = await call(system.url, "POST", "/training/federations", { token, body });
+  expect(made.status).toBe(201);
+  await federationWhen(system, { token, id: made.body.federation.id });
+  return made.body.federation.id;
+}
