@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
+import { MODEL_NAME, MODEL_NAME_RULE, modelNameFrom } from "../../common/model-name.ts";
 import { servedId, TRAINED_TYPES, type TrainedTask, trainedTask } from "../../common/trained-manifest.ts";
 import type { PublishVersionRequest } from "../../proto/gen/tributary/training/v1/trained_models.ts";
 import type { TrainedModel } from "../domain/trained-records.ts";
@@ -12,12 +13,7 @@ const VISIBILITIES = ["organization", "listed", "public"] as const;
 const UNITS = ["token", "call"] as const;
 
 const request = z.object({
-  model: z
-    .string()
-    .regex(
-      /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/,
-      'must be 1 to 100 letters, digits or any of "-", "_", ".", ":", "/", and begin with a letter or digit',
-    ),
+  model: z.string().regex(MODEL_NAME, { error: ({ input }) => nameProblem(input) }),
   blob: z.string().regex(/^[0-9a-f]{64}$/, "must be the SHA-256 of the parameters, 64 hex digits"),
   type: z.enum(TYPES, `must be one of ${TYPES.join(", ")}`).optional(),
   format: z.enum(FORMATS, `must be one of ${FORMATS.join(", ")}`).optional(),
@@ -62,6 +58,11 @@ export function readPublication(message: PublishVersionRequest): Publication {
     percent: fields.percent,
     description: fields.description,
   };
+}
+
+function nameProblem(given: unknown): string {
+  const near = typeof given === "string" ? modelNameFrom(given) : undefined;
+  return near === undefined ? MODEL_NAME_RULE : `${MODEL_NAME_RULE}; "${near}" would be valid`;
 }
 
 function refuseUnknownClasses({ labels, flagged }: TrainedTask): void {

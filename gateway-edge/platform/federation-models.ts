@@ -8,6 +8,7 @@ import { idParams } from "../schemas/fields.ts";
 import * as trained from "../schemas/trained-models.ts";
 import * as schemas from "../schemas/training.ts";
 import { presentList, sent } from "./present.ts";
+import { modelNameOf } from "./present-training.ts";
 import { presentModel, presentVersion } from "./trained-models.ts";
 
 const shared = { tag: "Training", auth: "user", apiKey: true, params: idParams } as const;
@@ -36,7 +37,7 @@ const publish = (deps: EdgeDeps) =>
       if (!(await connectCoordinator(deps.config).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
       const request = {
         ...rest,
-        model: model ?? federation.name,
+        model: model ?? modelNameOf(federation),
         teamId: federation.teamId,
         blob: round.resultBlob,
         taskJson: toJson({ task: taskOf(federation), labels, flagged, columns }),

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { modelNameFrom } from "../../common/model-name.ts";
 import type { Federation, Node, Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import type * as schemas from "../schemas/training.ts";
 import { money, sent } from "./present.ts";
@@ -12,6 +13,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
   return {
     id,
     name,
+    modelName: modelNameOf(federation),
     organizationId,
     teamId,
     createdBy,
@@ -45,6 +47,9 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
     updatedAt: sent(federation.updatedAt, "updatedAt"),
   };
 }
+
+/** What a federation's model is called by unless the publisher says otherwise. */
+export const modelNameOf = ({ id, name }: Pick<Federation, "id" | "name">): string => modelNameFrom(name) ?? id;
 
 export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> {
   return {

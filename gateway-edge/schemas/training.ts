@@ -79,7 +79,7 @@ const modelName = plainText(100);
 export const publishFederationBody = publishBody
   .pick({ type: true, pricing: true, visibility: true, allowedOrganizationIds: true, description: true, percent: true })
   .extend({
-    /** The name to call it by; the federation's where absent. */
+    /** The name to call it by; the federation's `modelName` where absent. */
     model: modelName.optional(),
     /** A committed round; the last where absent. */
     round: z.int32().min(1).optional(),
@@ -103,6 +103,8 @@ export const federationRecord = z
   .object({
     id: z.string(),
     name: z.string(),
+    /** A valid name for its model, made of its own: what publishing uses where no other is given. */
+    modelName: z.string(),
     organizationId: z.string(),
     teamId: z.string(),
     createdBy: z.bigint(),

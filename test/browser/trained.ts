@@ -31,6 +31,25 @@ export function trainedTests(stage: () => Stage): void {
       await page.getByText("no-such-model is not in the list of models").waitFor();
       expect(complaints).toEqual([]);
     });
+
+    test("Publish has a valid name filled in, says that a model without a price is free, and sets the price that is typed", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "publisher" });
+      const id = await trained(system, tenant, "harbor digits (first try)");
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto(`/ui/training/${id}`);
+      await expect(page.getByLabel("Model name").inputValue()).resolves.toBe("harbor-digits-first-try");
+      await page.getByText("Without a price the model is free").waitFor();
+      await page.getByLabel("Input, USD per 1M tokens").fill("2.5");
+      await page.getByText("Calls will be $2.50 in and $0.00 out per 1M tokens.").waitFor();
+      await page.getByRole("button", { name: "Publish", exact: true }).click();
+      await page.getByText("is served, version 1, $2.50 in").waitFor();
+      const { body } = await call(system.url, "GET", "/training/models", { token: tenant.token });
+      expect(body.data).toMatchObject([{ name: "harbor-digits-first-try", pricing: { unit: "token", input: 2_500_000_000, output: 0 } }]);
+      await page.getByRole("link", { name: "Try it" }).click();
+      await sendRow(page, "harbor-digits-first-try");
+      expect(complaints).toEqual([]);
+    });
   });
 }
 

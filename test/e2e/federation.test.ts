@@ -376,6 +376,22 @@ test("a committed round is published with its lineage, by a key too, and rolled 
   expect((await ask("POST", `/${id}/publish`, { model }, other.token)).status).toBe(404);
 });
 
+test("a federation whose name is no model name is published under one made of it; a name that is not valid gets a valid one suggested", async () => {
+  const id = await create({ rounds: 1, name: "river digits (v2)" });
+  const { modelName } = await federationWhen(system, { token: tenant.token, id });
+  expect(modelName).toBe("river-digits-v2");
+  const refused = await ask("POST", `/${id}/publish`, { model: "river digits" });
+  expect(refused).toMatchObject({
+    status: 400,
+    body: {
+      code: "VALIDATION_ERROR",
+      details: [{ path: "body.model", message: expect.stringContaining('"river-digits" would be valid') }],
+    },
+  });
+  const published = await ask("POST", `/${id}/publish`, {});
+  expect(published).toMatchObject({ status: 201, body: { model: { name: modelName, pricing: { input: 0, output: 0 } } } });
+});
+
 test("what two federations spend of one data set adds up; at its budget a round does not begin, and without noise none does", async () => {
   const datasets = async () => (await call(system.url, "GET", "/training/datasets", { token: other.token })).body.data;
   const budget = (body: object) => call(system.url, "PUT", "/training/datasets", { token: other.token, body });

@@ -52,6 +52,7 @@ export function Screen() {
           </Curve>
         </Card>
       </SimpleGrid>
+      {federation && <PublishCard federation={federation} />}
       <Card title="Rounds">
         <RoundTable rounds={rounds} selected={chosen?.round} onOpen={(round) => setAddress({ round })} />
       </Card>
@@ -62,7 +63,6 @@ export function Screen() {
           Download parameters of round {federation.head.round}
         </Anchor>
       )}
-      {federation && <PublishCard federation={federation} />}
     </Page>
   );
 }

@@ -4,7 +4,8 @@ import { useState } from "react";
 import { providersQuery } from "../../api/admin.ts";
 import type { Model } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
-import { nanoNumber, readUsd, usdOf } from "../../format/money.ts";
+import { usdOf } from "../../format/money.ts";
+import { priceOf, priceProblem } from "../../format/price.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 const TYPES = ["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"];
@@ -122,10 +123,3 @@ function keptPrices(model: Model | undefined): object {
   }));
   return { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers: kept };
 }
-
-function priceProblem(text: string): string | undefined {
-  return isZero(text) || readUsd(text) !== undefined ? undefined : "must be an amount such as 0.15";
-}
-
-const isZero = (text: string): boolean => /^\s*0*(\.0*)?\s*$/.test(text);
-const priceOf = (text: string): number => (isZero(text) ? 0 : nanoNumber(text.trim()));

@@ -1,35 +1,26 @@
-import { Anchor, Button, Group, NumberInput, Stack, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
-import { publish, rollBack, versionsQuery } from "../../api/training.ts";
+import { rollBack, versionsQuery } from "../../api/training.ts";
 import type { Federation, TrainedVersion } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
-import { Failure, notifyDone, notifyFailure } from "../../components/failure.tsx";
+import { notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { searchOf, useAddress } from "../../components/use-address.ts";
 import { formatTime } from "../../format/words.ts";
+import { PublishForm } from "./publish-form.tsx";
 
 /** The federation's result as a model of the gateway: publish a round, see its versions, go back to one. */
 export function PublishCard({ federation }: { federation: Federation }) {
   const queryClient = useQueryClient();
   const [address, setAddress] = useAddress();
   const model = address.model === undefined ? undefined : String(address.model);
-  const [name, setName] = useState(model ?? federation.name);
-  const [round, setRound] = useState<number | undefined>();
   // A federation that was never published has no model, and that is no failure.
   const versions = useQuery({ ...versionsQuery(federation.id, model), retry: false });
   const refresh = () => queryClient.invalidateQueries({ queryKey: ["federation", federation.id] });
-  const making = useMutation({
-    mutationFn: () => publish(federation.id, { model: name, ...(round === undefined ? {} : { round }) }),
-    onSuccess: async (made) => {
-      notifyDone(`${made.model.name} is served, version ${made.version.version}.`);
-      setAddress({ model: made.model.name });
-      await refresh();
-    },
-  });
   const goingBack = useMutation({
-    mutationFn: ({ version }: TrainedVersion) => rollBack(federation.id, { model: versions.data?.model.name ?? name, version }),
+    mutationFn: ({ version }: TrainedVersion) =>
+      rollBack(federation.id, { model: versions.data?.model.name ?? federation.modelName, version }),
     onSuccess: async (_model, { version }) => {
       notifyDone(`Version ${version} answers every call.`);
       await refresh();
@@ -54,27 +45,26 @@ export function PublishCard({ federation }: { federation: Federation }) {
   return (
     <Card title="Published" about="A round served as a model, behind the same keys and prices as any other.">
       <Stack gap="sm">
-        <Group align="flex-end" gap="sm">
-          <TextInput label="Model name" value={name} onChange={(event) => setName(event.currentTarget.value)} />
-          <NumberInput
-            label="Round"
-            placeholder="the last"
-            min={1}
-            max={federation.head?.round ?? 1}
-            value={round ?? ""}
-            onChange={(value) => setRound(value === "" ? undefined : Number(value))}
-            w={110}
-          />
-          <Button onClick={() => making.mutate()} loading={making.isPending} disabled={federation.head === null || name.trim() === ""}>
-            Publish
-          </Button>
-          {versions.data && (
+        <PublishForm
+          federation={federation}
+          known={versions.data?.model}
+          onPublished={async (published) => {
+            setAddress({ model: published });
+            await refresh();
+          }}
+        />
+        {versions.data && (
+          <Group gap="md">
+            {versions.data.model.type !== "embedding" && (
+              <Anchor component={Link} to="/playground" search={searchOf({ models: versions.data.model.name })} size="sm">
+                Try it
+              </Anchor>
+            )}
             <Anchor component={Link} to="/model_hub_table" search={searchOf({ model: versions.data.model.name })} size="sm">
               See it in the hub
             </Anchor>
-          )}
-        </Group>
-        <Failure error={making.error} />
+          </Group>
+        )}
         {versions.data && (
           <DataTable
             label="Versions"
