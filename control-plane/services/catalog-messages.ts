@@ -33,6 +33,8 @@ export async function modelMessage(reader: Reader, model: Model, now: number): P
     updatedAt: date(model.updatedAt),
     limits: rateLimitsOf(model),
     budget,
+    source: "catalog",
+    inferenceModelId: model.inferenceModelId,
   };
 }
 
@@ -44,6 +46,7 @@ export async function providerMessage(reader: Reader, provider: Provider): Promi
     // The echo provider lives in the edge itself; whether others answer is known once edges report it.
     status: provider.kind === "echo" ? "up" : "unknown",
     modelCount: await reader.count("models", { index: "byProvider", equals: [provider.id] }),
+    source: "catalog",
   };
 }
 

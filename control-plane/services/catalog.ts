@@ -48,7 +48,9 @@ function publicHandlers(deps: ControlDeps): Pick<Handlers, "listModels" | "listP
       const organizationId = request.includeDisabled ? "all" : (await actorIfAny(deps, context))?.organizationId;
       const found = (await allModels(deps, organizationId)).filter((model) => matches(model, request)).sort(sorter(request.sort));
       const { records, total } = slicePage(found, page);
-      const models = request.includeDisabled ? records : records.map(({ budget: _budget, ...shown }) => shown);
+      const models = request.includeDisabled
+        ? records
+        : records.map(({ budget: _budget, ...shown }) => ({ ...shown, inferenceModelId: "" }));
       return { models, meta: metaOf(page, total) };
     },
 
@@ -230,6 +232,7 @@ interface Limits {
 async function requireModel(reader: Reader, id: string, deps: ControlDeps): Promise<Model> {
   const model = await reader.get("models", id);
   if (!model) refuseOfFile(id, deps);
+  if (!model) await refuseTrained(reader, id);
   if (!model) throw new AppError("NOT_FOUND", "There is no such model.");
   return model;
 }
@@ -254,6 +257,11 @@ async function requireProvider(reader: Reader, reference: string, deps: ControlD
 function refuseOfFile(id: string, deps: ControlDeps): void {
   if (isOfFile(deps.gateway.current, id))
     throw new AppError("VALIDATION_ERROR", "This comes from the configuration file; change it there.");
+}
+
+async function refuseTrained(reader: Reader, id: string): Promise<void> {
+  if (!(await reader.get("trainedModels", id))) return;
+  throw new AppError("VALIDATION_ERROR", "This model was trained here; publish a version of it to change its price, type or description.");
 }
 
 async function refuseTakenName(reader: Reader, name: string): Promise<void> {

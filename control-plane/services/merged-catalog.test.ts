@@ -126,15 +126,15 @@ describe("the file and the store as one catalog", () => {
     await storeModel(opened.store, { name: "stored" });
     const gateway = await open();
     const models = await allModels({ store: opened.store, clock, gateway }, undefined);
-    expect(models.map(({ name, providerId, providerName }) => [name, providerId, providerName])).toEqual([
-      ["gpt", "config_openai", "openai"],
-      ["e", "config_echo", "echo"],
-      ["stored", "prov_1", "Ours"],
+    expect(models.map(({ name, providerId, providerName, source }) => [name, providerId, providerName, source])).toEqual([
+      ["gpt", "config_openai", "openai", "configuration"],
+      ["e", "config_echo", "echo", "configuration"],
+      ["stored", "prov_1", "Ours", "catalog"],
     ]);
     expect(models[0]).toMatchObject({ contextWindow: 128_000, maxOutputTokens: 16_384, type: "chat", status: "active" });
     expect(fileProviders(gateway.current)).toEqual([
-      { id: "config_openai", name: "openai", kind: "openai", status: "unknown", modelCount: 1 },
-      { id: "config_echo", name: "echo", kind: "echo", status: "up", modelCount: 1 },
+      { id: "config_openai", name: "openai", kind: "openai", status: "unknown", modelCount: 1, source: "configuration" },
+      { id: "config_echo", name: "echo", kind: "echo", status: "up", modelCount: 1, source: "configuration" },
     ]);
     expect(isOfFile(gateway.current, models[0]?.id ?? "")).toBe(true);
     expect(isOfFile(gateway.current, "prov_1")).toBe(false);

@@ -78,6 +78,7 @@ export function fileProviders(config: GatewayConfig): ProviderMessage[] {
     kind,
     status: kind === "echo" ? "up" : "unknown",
     modelCount,
+    source: "configuration",
   }));
 }
 
@@ -169,6 +170,8 @@ function fileModel(deployment: ConfiguredDeployment, admins: AdminModels): Model
     capabilities: [...deployment.capabilities],
     supportedParams: [...supportedParams(providerKind, { mode: type, model: deployment.inferenceModelId })],
     status: "active",
+    source: "configuration",
+    inferenceModelId: deployment.inferenceModelId,
     createdAt: date(createdAt),
     updatedAt: date(createdAt),
   };

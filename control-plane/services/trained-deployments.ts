@@ -78,7 +78,9 @@ export async function trainedModelMessages(
 /** Who answers for the trained models that everybody may call; those of organisations are nobody else's business, not even their number. */
 export async function trainedProviders(reader: Reader): Promise<ProviderMessage[]> {
   const modelCount = await reader.count("trainedModels", { index: "byOpenName" });
-  return modelCount === 0 ? [] : [{ id: TRAINED_KIND, name: TRAINED_KIND, kind: TRAINED_KIND, status: "unknown", modelCount }];
+  return modelCount === 0
+    ? []
+    : [{ id: TRAINED_KIND, name: TRAINED_KIND, kind: TRAINED_KIND, status: "unknown", modelCount, source: "training" }];
 }
 
 async function servedModels(reader: Reader, now: number): Promise<Served[]> {
@@ -108,6 +110,8 @@ async function servedModels(reader: Reader, now: number): Promise<Served[]> {
         createdAt: date(model.createdAt),
         updatedAt: date(model.updatedAt),
         limits: undefined,
+        source: "training",
+        inferenceModelId: `${model.name}@${mainVersion(model.traffic)}`,
       };
       return { model, versions: versions.filter((version) => version !== undefined), message };
     }),

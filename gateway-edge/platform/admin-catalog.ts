@@ -4,7 +4,7 @@ import { type Operation, operation } from "../middleware/operation.ts";
 import * as schemas from "../schemas/catalog.ts";
 import { idParams } from "../schemas/fields.ts";
 import { budgetChange } from "./budgets.ts";
-import { presentAdminModel, presentProvider, sent } from "./present.ts";
+import { presentAdminModel, presentAdminProvider, sent } from "./present.ts";
 import { limitsChange, limitsOf } from "./rate-limits.ts";
 
 const tag = "Admin";
@@ -85,7 +85,7 @@ const createProvider = ({ control }: EdgeDeps) =>
     answer: schemas.providerAnswer,
     handler: async ({ body }, call) => {
       const { provider } = await control.catalog.createProvider(body, call.write());
-      return { provider: presentProvider(sent(provider, "provider")) };
+      return { provider: presentAdminProvider(sent(provider, "provider")) };
     },
   });
 
@@ -102,7 +102,7 @@ const updateProvider = ({ control }: EdgeDeps) =>
     answer: schemas.providerAnswer,
     handler: async ({ params, body }, call) => {
       const { provider } = await control.catalog.updateProvider({ ...body, id: params.id }, call.write());
-      return { provider: presentProvider(sent(provider, "provider")) };
+      return { provider: presentAdminProvider(sent(provider, "provider")) };
     },
   });
 

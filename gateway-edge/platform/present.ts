@@ -160,7 +160,8 @@ export function presentModel(model: Model): z.infer<typeof records.modelRecord> 
 
 /** What a model may spend is the platform's own business. */
 export function presentAdminModel(model: Model): z.infer<typeof records.adminModelRecord> {
-  return { ...presentModel(model), ...presentBudget(model.budget) };
+  const { inferenceModelId } = model;
+  return { ...presentModel(model), source: sourceOf(model), inferenceModelId, ...presentBudget(model.budget) };
 }
 
 function presentPricing(price: Pricing) {
@@ -186,6 +187,15 @@ function presentPrices(price: Pick<Pricing, "input" | "output" | "cachedInput" |
 
 export function presentProvider({ id, name, kind, status, modelCount }: Provider): z.infer<typeof records.providerRecord> {
   return { id, name, kind, status, modelCount };
+}
+
+export function presentAdminProvider(provider: Provider): z.infer<typeof records.adminProviderRecord> {
+  return { ...presentProvider(provider), source: sourceOf(provider) };
+}
+
+/** A control plane that does not say it yet knows the catalog alone as what can be changed. */
+function sourceOf({ source }: { source: string }): "catalog" | "configuration" | "training" {
+  return source === "configuration" || source === "training" ? source : "catalog";
 }
 
 export function presentQuota(quota: Quota): z.infer<typeof records.quotaRecord> {

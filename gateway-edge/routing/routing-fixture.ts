@@ -79,6 +79,8 @@ export function deployment({
       status: "active",
       createdAt: undefined,
       updatedAt: undefined,
+      source: "configuration",
+      inferenceModelId: model,
     },
     providerKind: "openai",
     inferenceModelId: model,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { budgetFields } from "./budgets.ts";
 import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "./fields.ts";
 import { rateLimitFields } from "./rate-limits.ts";
-import { adminModelRecord, listOf, modelRecord, providerRecord } from "./records.ts";
+import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerRecord } from "./records.ts";
 
 const modelType = z.enum(["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"]);
 
@@ -22,6 +22,8 @@ export const listModelsQuery = z.object({
 });
 export const listModelsAnswer = listOf(modelRecord);
 export const listProvidersAnswer = listOf(providerRecord);
+export const listAdminModelsAnswer = listOf(adminModelRecord);
+export const listAdminProvidersAnswer = listOf(adminProviderRecord);
 
 const TIERS_MAX = 8;
 
@@ -81,4 +83,4 @@ const providerFields = {
 };
 export const createProviderBody = z.object({ name, kind: plainText(64), ...z.object(providerFields).partial().shape });
 export const updateProviderBody = z.object({ name, ...providerFields }).partial();
-export const providerAnswer = z.object({ provider: providerRecord });
+export const providerAnswer = z.object({ provider: adminProviderRecord });

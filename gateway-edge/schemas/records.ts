@@ -180,12 +180,17 @@ export const modelRecord = z
   })
   .meta({ id: "Model" });
 
+/** Where a model or provider comes from, and so where it can be changed: here, in the configuration file, or by publishing. */
+const source = z.enum(["catalog", "configuration", "training"]);
+
 /** As platform admins see it. */
-export const adminModelRecord = modelRecord.extend(budgetRecord).meta({ id: "AdminModel" });
+export const adminModelRecord = modelRecord.extend({ source, inferenceModelId: z.string(), ...budgetRecord }).meta({ id: "AdminModel" });
 
 export const providerRecord = z
   .object({ id: z.string(), name: z.string(), kind: z.string(), status: z.string(), modelCount: z.int() })
   .meta({ id: "Provider" });
+
+export const adminProviderRecord = providerRecord.extend({ source }).meta({ id: "AdminProvider" });
 
 export const quotaRecord = z
   .object({

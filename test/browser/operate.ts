@@ -1,4 +1,4 @@
-import { chat, newTenant } from "../helpers/api.ts";
+import { adminToken, call, chat, newTenant } from "../helpers/api.ts";
 import { ADMIN_EMAIL, ADMIN_PASSWORD } from "../helpers/system.ts";
 import type { Stage, Visitor } from "./stage.ts";
 
@@ -36,6 +36,36 @@ export function operateTests(stage: () => Stage): void {
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
       const alert = page.getByRole("dialog").getByRole("alert");
       await alert.getByText(/Code \w+ · request req_\w+/).waitFor();
+    });
+
+    test("only what can be changed here has buttons for it, the rest says where it comes from; Disable asks first", async () => {
+      const { system } = stage();
+      const token = await adminToken(system);
+      const body = { name: "switchable", provider: "echo", inferenceModelId: "echo" };
+      expect((await call(system.url, "POST", "/api/admin/models", { token, body })).status).toBe(201);
+      const { page, complaints } = await asAdmin();
+      const rowOf = (name: string) => page.getByRole("row").filter({ hasText: name });
+
+      await page.goto("/ui/admin?tab=models&search=unreachable");
+      await rowOf("unreachable").getByText("from the configuration file").waitFor();
+      await rowOf("unreachable").getByText("openai, chat, nobody").waitFor();
+      await page.goto("/ui/admin?tab=models&search=digits");
+      await rowOf("digits").first().getByText("trained here").waitFor();
+      await expect(page.getByRole("button", { name: /^(Price of|Disable) / }).count()).resolves.toBe(0);
+      await page.goto("/ui/admin?tab=providers");
+      await rowOf("openai").getByText("from the configuration file").waitFor();
+      await expect(page.getByLabel("Remove openai").count()).resolves.toBe(0);
+
+      await page.goto("/ui/admin?tab=models&search=switchable");
+      await page.getByRole("button", { name: "Disable switchable" }).click();
+      const dialog = page.getByRole("dialog", { name: "Disable a model" });
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await rowOf("switchable").getByText("active", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Disable switchable" }).click();
+      await dialog.getByRole("button", { name: "Disable", exact: true }).click();
+      await rowOf("switchable").getByText("disabled", { exact: true }).waitFor();
+      expect(complaints).toEqual([]);
     });
 
     test("a cleared cache forgets: the same question is asked anew", async () => {

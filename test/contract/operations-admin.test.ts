@@ -254,7 +254,7 @@ describe("catalogue", () => {
     const fields = { kind: "echo", baseUrl: PROVIDER_ADDRESS, apiKey: PROVIDER_SECRET };
     const made = await ask("POST", "/api/admin/providers", { body: { name: "Secretive", ...fields } });
     expect(made.status).toBe(201);
-    records.expectShape(records.provider, made.body.provider);
+    records.expectShape(records.adminProvider, made.body.provider);
     const { id } = made.body.provider;
     expectError(await ask("POST", "/api/admin/providers", { body: { name: "secretive", kind: "echo" } }), 409, "VALIDATION_ERROR", "name");
     expectError(await ask("POST", "/api/admin/providers", { body: { name: "Odd", kind: "telepathy" } }), 400, "VALIDATION_ERROR", "kind");

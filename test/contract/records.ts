@@ -131,6 +131,7 @@ export const provider = z.strictObject({
   status: z.enum(["up", "degraded", "down", "unknown"]),
   modelCount: count,
 });
+export const adminProvider = provider.extend({ source: z.enum(["catalog", "configuration", "training"]) });
 export const quota = z.looseObject({
   organizationId: idOf("org"),
   balance: nano,

@@ -64,6 +64,16 @@ test("the door to a node that is gone says so", async () => {
   expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("The trainer node cannot be reached.")]);
 });
 
+test("an admin sees where a model comes from, and is refused a change of a trained one with the way to make it", async () => {
+  const token = await adminToken(system);
+  const { body } = await call(system.url, "GET", "/api/admin/models?search=digits", { token });
+  expect(body.data).toMatchObject([{ name: "digits", source: "training", inferenceModelId: "digits@1" }]);
+  const refused = await call(system.url, "PATCH", `/api/admin/models/${body.data[0].id}`, { token, body: { status: "disabled" } });
+  expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("publish a version of it")]);
+  const open = await call(system.url, "GET", "/api/models?search=digits");
+  expect(open.body.data[0]).not.toHaveProperty("inferenceModelId");
+});
+
 const publish = (blob: string | undefined, more: object = {}, token = owner.token): Promise<Answer> =>
   call(system.url, "POST", "/training/models", {
     token,

@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
 import type * as system from "../../../gateway-edge/schemas/system.ts";
 import { call, get, type Query } from "./client.ts";
-import type { AuditEntry, LedgerProof, List, Model, Organization, Provider, User, Wire } from "./types.ts";
+import type { AdminModel, AuditEntry, LedgerProof, List, Organization, Provider, User, Wire } from "./types.ts";
 
 export const usersQuery = (query: Query) =>
   queryOptions({ queryKey: ["admin", "users", query], queryFn: ({ signal }) => get<List<User>>("/api/admin/users", query, signal) });
@@ -14,7 +14,10 @@ export const organizationsQuery = (query: Query) =>
   });
 
 export const adminModelsQuery = (query: Query) =>
-  queryOptions({ queryKey: ["admin", "models", query], queryFn: ({ signal }) => get<List<Model>>("/api/admin/models", query, signal) });
+  queryOptions({
+    queryKey: ["admin", "models", query],
+    queryFn: ({ signal }) => get<List<AdminModel>>("/api/admin/models", query, signal),
+  });
 
 export const providersQuery = queryOptions({
   queryKey: ["admin", "providers"],

@@ -1,10 +1,11 @@
-import { Button, Group, Text, TextInput } from "@mantine/core";
+import { Badge, Button, Group, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconPlus, IconStack2 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { adminModelsQuery } from "../../api/admin.ts";
-import type { Model } from "../../api/types.ts";
+import type { AdminModel } from "../../api/types.ts";
+import { Confirm } from "../../components/confirm.tsx";
 import { type Column, DataTable, Pages } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -13,6 +14,7 @@ import { useAddress } from "../../components/use-address.ts";
 import { priceWords } from "../hub/model-price.ts";
 import { ModelForm } from "./model-form.tsx";
 import { ModelTest } from "./model-test/model-test.tsx";
+import { SOURCE_WORDS } from "./source-words.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Models() {
@@ -20,65 +22,19 @@ export function Models() {
   const search = address.search === undefined ? undefined : String(address.search);
   const find = useDebouncedCallback((text: string) => setAddress({ search: text, page: undefined }), 250);
   const { data, error } = useQuery(adminModelsQuery({ search, page: Number(address.page ?? 1), pageSize: 20, sort: "name" }));
-  const [edited, setEdited] = useState<Model | "new" | undefined>();
-  const [tested, setTested] = useState<Model | undefined>();
-  const changing = useAdminChange();
+  const [edited, setEdited] = useState<AdminModel | "new" | undefined>();
+  const [tested, setTested] = useState<AdminModel | undefined>();
+  const [switched, setSwitched] = useState<AdminModel | undefined>();
+  const changing = useAdminChange(() => setSwitched(undefined));
   const add = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setEdited("new")}>
       Add a model
     </Button>
   );
-  const columns: Column<Model>[] = [
-    {
-      title: "Model",
-      cell: ({ name, provider, type }) => (
-        <div style={{ minWidth: 110 }}>
-          <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
-            {name}
-          </Text>
-          <Text size="xs" c="dimmed">
-            {provider.name}, {type.replaceAll("_", " ")}
-          </Text>
-        </div>
-      ),
-    },
-    { title: "State", cell: ({ status }) => <StateBadge state={status} />, wideOnly: true },
-    { title: "Input / 1M", cell: (model) => <Text size="sm">{priceWords(model, "input")}</Text>, isNumber: true },
-    { title: "Output / 1M", cell: (model) => <Text size="sm">{priceWords(model, "output")}</Text>, isNumber: true, wideOnly: true },
-    { title: "Price version", cell: ({ pricing }) => <Text size="sm">{pricing?.version ?? "–"}</Text>, isNumber: true, wideOnly: true },
-    {
-      title: "Action",
-      cell: (model) => (
-        <Group gap={4} justify="flex-end">
-          <Button size="compact-xs" variant="light" onClick={() => setTested(model)} aria-label={`Test ${model.name}`}>
-            Test
-          </Button>
-          <Button size="compact-xs" variant="default" onClick={() => setEdited(model)} aria-label={`Price of ${model.name}`}>
-            Price
-          </Button>
-          <Button
-            size="compact-xs"
-            variant="default"
-            aria-label={`${model.status === "active" ? "Disable" : "Enable"} ${model.name}`}
-            onClick={() =>
-              changing.mutate({
-                method: "PATCH",
-                path: `models/${model.id}`,
-                body: { status: model.status === "active" ? "disabled" : "active" },
-                done: `${model.name} is ${model.status === "active" ? "disabled" : "active"} now.`,
-              })
-            }
-          >
-            {model.status === "active" ? "Disable" : "Enable"}
-          </Button>
-        </Group>
-      ),
-      isNumber: true,
-    },
-  ];
+  const columns = columnsOf({ onTest: setTested, onPrice: setEdited, onStatus: setSwitched });
   return (
     <>
-      <Failure error={error ?? changing.error} />
+      <Failure error={error} />
       <Group justify="space-between" mb="sm">
         <TextInput
           aria-label="Search models"
@@ -98,7 +54,92 @@ export function Models() {
       />
       <Pages meta={data?.meta} unit="model" onPage={(page) => setAddress({ page })} />
       {tested && <ModelTest model={tested} onClose={() => setTested(undefined)} />}
+      {switched && (
+        <Confirm
+          title={switched.status === "active" ? "Disable a model" : "Enable a model"}
+          action={switched.status === "active" ? "Disable" : "Enable"}
+          error={changing.error}
+          isBusy={changing.isPending}
+          onConfirm={() => changing.mutate(statusChange(switched))}
+          onClose={() => {
+            changing.reset();
+            setSwitched(undefined);
+          }}
+        >
+          {switched.status === "active"
+            ? `Calls of ${switched.name} are refused from now on, for every organization, unless another deployment has the same name.`
+            : `Every organization can call ${switched.name} again.`}
+        </Confirm>
+      )}
       {edited && <ModelForm model={edited === "new" ? undefined : edited} onClose={() => setEdited(undefined)} />}
     </>
   );
+}
+
+interface Actions {
+  onTest: (model: AdminModel) => void;
+  onPrice: (model: AdminModel) => void;
+  onStatus: (model: AdminModel) => void;
+}
+
+function columnsOf({ onTest, onPrice, onStatus }: Actions): Column<AdminModel>[] {
+  return [
+    {
+      title: "Model",
+      cell: ({ id, name, provider, type, inferenceModelId }) => (
+        <div style={{ minWidth: 110 }}>
+          <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
+            {name}
+          </Text>
+          <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {provider.name}, {type.replaceAll("_", " ")}, {inferenceModelId}
+          </Text>
+          <Text size="xs" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
+            {id}
+          </Text>
+        </div>
+      ),
+    },
+    { title: "State", cell: ({ status }) => <StateBadge state={status} />, wideOnly: true },
+    { title: "Input / 1M", cell: (model) => <Text size="sm">{priceWords(model, "input")}</Text>, isNumber: true },
+    { title: "Output / 1M", cell: (model) => <Text size="sm">{priceWords(model, "output")}</Text>, isNumber: true, wideOnly: true },
+    { title: "Price version", cell: ({ pricing }) => <Text size="sm">{pricing?.version ?? "–"}</Text>, isNumber: true, wideOnly: true },
+    {
+      title: "Action",
+      cell: (model) => (
+        <Group gap={4} justify="flex-end">
+          {model.source !== "training" && (
+            <Button size="compact-xs" variant="light" onClick={() => onTest(model)} aria-label={`Test ${model.name}`}>
+              Test
+            </Button>
+          )}
+          {model.source === "catalog" ? (
+            <>
+              <Button size="compact-xs" variant="default" onClick={() => onPrice(model)} aria-label={`Price of ${model.name}`}>
+                Price
+              </Button>
+              <Button
+                size="compact-xs"
+                variant="default"
+                aria-label={`${model.status === "active" ? "Disable" : "Enable"} ${model.name}`}
+                onClick={() => onStatus(model)}
+              >
+                {model.status === "active" ? "Disable" : "Enable"}
+              </Button>
+            </>
+          ) : (
+            <Badge variant="default" tt="none" miw="max-content">
+              {SOURCE_WORDS[model.source]}
+            </Badge>
+          )}
+        </Group>
+      ),
+      isNumber: true,
+    },
+  ];
+}
+
+function statusChange({ id, name, status }: AdminModel) {
+  const next = status === "active" ? "disabled" : "active";
+  return { method: "PATCH" as const, path: `models/${id}`, body: { status: next }, done: `${name} is ${next} now.` };
 }

@@ -11,6 +11,7 @@ import { Failure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { NewProvider } from "./providers/new-provider.tsx";
 import { ProviderHealth } from "./providers/provider-health.tsx";
+import { SOURCE_WORDS } from "./source-words.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Providers() {
@@ -22,13 +23,13 @@ export function Providers() {
   const columns: Column<Provider>[] = [
     {
       title: "Provider",
-      cell: ({ name, kind }) => (
+      cell: ({ name, kind, source }) => (
         <div>
           <Text size="sm" fw={600}>
             {name}
           </Text>
           <Text size="xs" c="dimmed">
-            {kind}
+            {kind}, {SOURCE_WORDS[source]}
           </Text>
         </div>
       ),
@@ -37,11 +38,13 @@ export function Providers() {
     { title: "Models", cell: ({ modelCount }) => <Text size="sm">{modelCount}</Text>, isNumber: true, wideOnly: true },
     {
       title: "Action",
-      cell: (provider) => (
-        <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Remove ${provider.name}`}>
-          Remove
-        </Button>
-      ),
+      cell: (provider) =>
+        // What comes from the file or from training cannot be removed here.
+        provider.source === "catalog" && (
+          <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Remove ${provider.name}`}>
+            Remove
+          </Button>
+        ),
       isNumber: true,
     },
   ];

@@ -1,0 +1,33 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Failure } from "./failure.tsx";
+
+interface ConfirmProps {
+  title: string;
+  action: string;
+  children: ReactNode;
+  error: unknown;
+  isBusy: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+/** For what touches others at once but can be undone; what cannot be undone wants a typed name (`TypedConfirm`). */
+export function Confirm({ title, action, children, error, isBusy, onConfirm, onClose }: ConfirmProps) {
+  return (
+    <Modal opened onClose={onClose} title={title} centered>
+      <Stack>
+        <Text size="sm">{children}</Text>
+        <Failure error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} data-autofocus>
+            Cancel
+          </Button>
+          <Button color="red" onClick={onConfirm} loading={isBusy}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
