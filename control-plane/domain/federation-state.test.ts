@@ -20,7 +20,7 @@ test("every state has these steps and no others", () => {
   const open = { wait: "waiting", run: "running", pause: "paused", stop: "stopped", fail: "failed" };
   expect(Object.fromEntries(STATES.map((state) => [state, possible(state)]))).toEqual({
     created: open,
-    waiting: open,
+    waiting: { ...open, complete: "completed" },
     running: { ...open, complete: "completed" },
     paused: { resume: "waiting", stop: "stopped" },
     completed: {},

@@ -13,7 +13,8 @@ const STEPS: Readonly<Record<FederationStep, { from: readonly FederationState[];
   // It waits for its participants again: who knows who is still there.
   resume: { from: ["paused"], to: "waiting" },
   stop: { from: ["created", "waiting", "running", "paused"], to: "stopped" },
-  complete: { from: ["running"], to: "completed" },
+  // Also while it waits: its last round may be committed by a coordinator that died before it could say that this is the end.
+  complete: { from: ["waiting", "running"], to: "completed" },
   fail: { from: ["created", "waiting", "running"], to: "failed" },
 };
 

@@ -6,7 +6,16 @@ import { stateAfter } from "../domain/federation-state.ts";
 import type { Federation } from "../domain/training-records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
-import { claimFederation, endFederation, openRoundOf, putFederation, renewFederation, requireClaim } from "../writes/federations.ts";
+import {
+  claimFederation,
+  endFederation,
+  findDueFederation,
+  openRoundOf,
+  putFederation,
+  releaseFederation,
+  renewFederation,
+  requireClaim,
+} from "../writes/federations.ts";
 import { commitRound, openRound, recordResult, setPhase } from "../writes/rounds.ts";
 import type { ControlDeps } from "./deps.ts";
 import { federationMessage, readResult, roundMessage } from "./training-messages.ts";
@@ -15,11 +24,13 @@ const LEASE_MS_MIN = 100;
 const LEASE_MS_MAX = 600_000;
 const CLAIMS_MAX = 100;
 const HISTORY_MAX = 100;
+const EXCEPT_MAX = 1000;
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 type WorkMethod =
   | "claimFederations"
   | "renewFederation"
+  | "releaseFederation"
   | "reportWaiting"
   | "openRound"
   | "recordResult"
@@ -36,11 +47,12 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
   return {
     async claimFederations(request) {
       const leaseMs = requireLease(request.leaseMs);
+      const except = request.except.slice(0, EXCEPT_MAX);
       const work = [];
       while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
         // Most of the time there is nothing: a look costs no transaction.
-        if ((await store.count("federations", { index: "byDue", before: clock.now() + 1 })) === 0) break;
-        const claimed = await store.transaction((tx) => claimFederation(tx, { claim: request.claim, leaseMs }, clock.now()));
+        if (!(await findDueFederation(store, except, clock.now()))) break;
+        const claimed = await store.transaction((tx) => claimFederation(tx, { claim: request.claim, leaseMs, except }, clock.now()));
         if (!claimed) break;
         const round = await openRoundOf(store, claimed);
         work.push({ federation: federationMessage(claimed, secrets), round: round && roundMessage(round) });
@@ -52,6 +64,13 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       const leaseMs = requireLease(asked);
       const held = await store.transaction((tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
       return { federation: held && federationMessage(held, secrets) };
+    },
+
+    async releaseFederation(request) {
+      await step(request, (tx, federation, now) =>
+        releaseFederation(tx, { federation, waitingFor: request.waitingFor.slice(0, 500) }, now),
+      );
+      return {};
     },
 
     async reportWaiting(request) {

@@ -32,13 +32,19 @@ export async function putFederation(
   return written;
 }
 
-/** The federation that has waited longest for a coordinator, now held by the asker. */
+/** The federation that has waited longest for a coordinator, without those that this coordinator gave back. */
+export async function findDueFederation(reader: Reader, except: readonly string[], now: number): Promise<Federation | undefined> {
+  const due = await collect(reader.scan("federations", { index: "byDue", before: now + 1, limit: except.length + 1 }));
+  return due.find(({ id }) => !except.includes(id));
+}
+
+/** A federation that is due, now held by the coordinator that asks. */
 export async function claimFederation(
   tx: Transaction,
-  { claim, leaseMs }: { claim: string; leaseMs: number },
+  { claim, leaseMs, except }: { claim: string; leaseMs: number; except: readonly string[] },
   now: number,
 ): Promise<Federation | undefined> {
-  const [federation] = await collect(tx.scan("federations", { index: "byDue", before: now + 1, limit: 1 }));
+  const federation = await findDueFederation(tx, except, now);
   if (!federation) return undefined;
   const held = { ...federation, claim, dueAt: now + leaseMs };
   await tx.put("federations", held);
@@ -56,6 +62,18 @@ export async function renewFederation(
   const held = { ...federation, dueAt: now + leaseMs };
   await tx.put("federations", held);
   return held;
+}
+
+/** The claim given back: the federation waits for a coordinator that can do the work, and is due at once. */
+export async function releaseFederation(
+  tx: Transaction,
+  { federation, waitingFor }: { federation: Federation; waitingFor: string },
+  now: number,
+): Promise<Federation> {
+  const freed: Federation = { ...withoutClaim(federation), state: stateAfter(federation.state, "wait"), waitingFor, dueAt: now };
+  // One event for the wait, however many coordinators look at it meanwhile.
+  const isNew = federation.waitingFor !== waitingFor || federation.state !== freed.state;
+  return putFederation(tx, freed, isNew ? [{ type: "federation.waiting", data: { waitingFor } }] : [], now);
 }
 
 /** The federation as its holder may change it. A coordinator that lost its claim changes nothing. */

@@ -15,7 +15,10 @@ export async function openRound(
   now: number,
 ): Promise<TrainingRound> {
   const known = await openRoundOf(tx, federation);
-  if (known) return known;
+  if (known) {
+    await continueRunning(tx, federation, now);
+    return known;
+  }
   const number = federation.head.round + 1;
   await spendPrivacy(tx, { federation, participantIds }, now);
   await fundRound(tx, { federation, round: number, reserved }, now);
@@ -41,6 +44,14 @@ export async function openRound(
   const started = federation.state === "running" ? [] : [{ type: "federation.running", data: { state: "running" } }];
   await putFederation(tx, running, [...started, { type: "round.selecting", data: { round: number, participants: participantIds } }], now);
   return round;
+}
+
+/** A round that is taken up again runs, whatever the federation waited for meanwhile. */
+async function continueRunning(tx: Transaction, federation: Federation, now: number): Promise<void> {
+  if (federation.state === "running") return;
+  const { waitingFor: _for, waitingUntil: _until, ...rest } = federation;
+  const running: Federation = { ...rest, state: stateAfter(federation.state, "run") };
+  await putFederation(tx, running, [{ type: "federation.running", data: { state: "running" } }], now);
 }
 
 /** What became of one participant. An accepted update stays accepted: whoever asks again is told what counts. */

@@ -72,9 +72,17 @@ export function bindControl(
 /** Federations that nobody works on, now ours. */
 export async function claimWork(
   client: TrainingClient,
-  { claim, leaseMs, limit }: { claim: string; leaseMs: number; limit: number },
+  { claim, leaseMs, limit, except }: { claim: string; leaseMs: number; limit: number; except: string[] },
 ): Promise<FederationWork[]> {
-  return (await client.claimFederations({ claim, leaseMs: BigInt(leaseMs), limit }, { deadlineMs: CALL_MS })).work;
+  return (await client.claimFederations({ claim, leaseMs: BigInt(leaseMs), limit, except }, { deadlineMs: CALL_MS })).work;
+}
+
+/** A claim given back to other coordinators, and what the federation waits for now. */
+export async function releaseWork(
+  client: TrainingClient,
+  held: { federationId: string; claim: string; waitingFor: string },
+): Promise<void> {
+  await client.releaseFederation(held, { deadlineMs: CALL_MS });
 }
 
 async function askAgain<Answer>(ask: () => Promise<Answer>, clock: Clock, signal: AbortSignal): Promise<Answer> {

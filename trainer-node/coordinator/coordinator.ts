@@ -2,9 +2,10 @@ import { type FederationSettings, federationSettings } from "../../common/federa
 import { newId } from "../../common/ids.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { ClaimHealth } from "./claim-health.ts";
-import { bindControl, ClaimLost, claimWork, type FederationControl, type TrainingClient } from "./control.ts";
+import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { membersOf } from "./joined-work.ts";
+import { type GivenBack, missingHere, rememberGivenBack } from "./readable-work.ts";
 import { runFederation } from "./run-federation.ts";
 
 export interface CoordinatorOptions {
@@ -22,8 +23,9 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
   const troubles = countTroubles();
+  const givenBack = rememberGivenBack(deps);
   const begin = (work: FederationWork, claim: string): void => {
-    const done = workOn(deps, options, { work, claim, stopping: stopping.signal, troubles }).catch((error: unknown) => {
+    const done = workOrGiveBack(deps, options, { work, claim, stopping: stopping.signal, troubles, givenBack }).catch((error: unknown) => {
       logger.error(
         { federation: work.federation?.id, error: error instanceof Error ? error.stack : String(error) },
         "the work was given up",
@@ -36,7 +38,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
     while (!stopping.signal.aborted) {
       const claim = newId("claim", deps);
       const limit = options.federationsMax - running.size;
-      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit });
+      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except: givenBack.ids() });
       for (const work of claimed) begin(work, claim);
       await clock.sleep(options.pollMs, stopping.signal).catch(() => {});
     }
@@ -53,10 +55,10 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
 /** A failed claim is no reason to stop: the next poll asks again, and the failure is logged and shown by `/health`. */
 async function claimOrReport(
   { client, leaseMs, health }: CoordinatorOptions,
-  { claim, limit }: { claim: string; limit: number },
+  { claim, limit, except }: { claim: string; limit: number; except: string[] },
 ): Promise<FederationWork[]> {
   try {
-    const work = await claimWork(client, { claim, leaseMs, limit });
+    const work = await claimWork(client, { claim, leaseMs, limit, except });
     health.succeeded();
     return work;
   } catch (thrown) {
@@ -65,11 +67,28 @@ async function claimOrReport(
   }
 }
 
-async function workOn(
-  deps: CoordinatorDeps,
-  options: CoordinatorOptions,
-  { work, claim, stopping, troubles }: { work: FederationWork; claim: string; stopping: AbortSignal; troubles: Troubles },
-): Promise<void> {
+interface Claimed {
+  readonly work: FederationWork;
+  readonly claim: string;
+  readonly stopping: AbortSignal;
+  readonly troubles: Troubles;
+  readonly givenBack: GivenBack;
+}
+
+/** Parameters and updates are in the folder of the coordinator that took them in: one that lacks them leaves the work to it. */
+async function workOrGiveBack(deps: CoordinatorDeps, options: CoordinatorOptions, claimed: Claimed): Promise<void> {
+  const { work, claim, givenBack } = claimed;
+  const waitingFor = await missingHere(work, deps.blobs);
+  if (waitingFor === undefined) return workOn(deps, options, claimed);
+  const federationId = work.federation?.id ?? "";
+  const { isFirst } = givenBack.add(federationId);
+  const fields = { federation: federationId, waitingFor };
+  if (isFirst) deps.logger.warn(fields, "a claim was given back: its blobs are not in this coordinator's folder");
+  else deps.logger.debug(fields, "a claim was given back again");
+  await releaseWork(options.client, { federationId, claim, waitingFor });
+}
+
+async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work, claim, stopping, troubles }: Claimed): Promise<void> {
   const { federation, round } = work;
   if (!federation) return;
   const lost = new AbortController();
