@@ -34,6 +34,18 @@ export function exploreTests(stage: () => Stage): void {
       await page.getByText("3 calls,").waitFor();
     });
 
+    test("Show code has every chosen model", async () => {
+      const tenant = await newTenant(stage().system, { name: "coder" });
+      const { page } = await stage().visitAs(tenant);
+      await page.goto("/ui/playground?models=echo,assistant");
+      await page.getByRole("button", { name: "Show code" }).click();
+      const dialog = page.getByRole("dialog", { name: "The same from a program" });
+      await dialog.locator("pre").getByText('"model": "echo"').waitFor();
+      await dialog.getByRole("combobox", { name: "Model" }).click();
+      await page.getByRole("option", { name: "assistant" }).click();
+      await dialog.locator("pre").getByText('"model": "assistant"').waitFor();
+    });
+
     test("the playground shows what a model says as text, what it cost, and takes its key away again", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "player" });
@@ -47,6 +59,10 @@ export function exploreTests(stage: () => Stage): void {
         .getByTestId("meter")
         .getByText(/^\$0\.0000\d+$/)
         .waitFor();
+      await page.getByRole("button", { name: "Show code" }).click();
+      const code = page.getByRole("dialog", { name: "The same from a program" }).locator("pre");
+      await expect(code.textContent()).resolves.toContain(JSON.stringify(hostile));
+      await page.keyboard.press("Escape");
       const removed = page.waitForResponse((response) => response.url().endsWith("/api/api-keys/remove"));
       await page.getByRole("link", { name: "API keys" }).click();
       expect((await removed).status()).toBe(200);

@@ -10,7 +10,7 @@ import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { usdOf } from "../format/money.ts";
 import { allModelsQuery } from "./hub/all-models.ts";
-import { chatRequest, NO_SETTINGS, readMore, userMessage } from "./playground/chat-request.ts";
+import { chatRequest, lastSent, NO_SETTINGS, readMore, userMessage } from "./playground/chat-request.ts";
 import { howToAsk, namedModels, playgroundModels, whyNot } from "./playground/choose-models.ts";
 import { QuestionBox } from "./playground/question-box.tsx";
 import { SettingsCard } from "./playground/settings-card.tsx";
@@ -86,7 +86,10 @@ export function Screen() {
         Spent here so far: <Usd amount={usdOf(costNano)} fw={600} />
       </Text>
       {isCodeOpen && (
-        <ShowCode body={chatRequest(models[0] ?? "", [userMessage("hello river", [])], settings)} onClose={() => setCodeOpen(false)} />
+        <ShowCode
+          bodies={models.map((model) => ({ model, body: chatRequest(model, lastSent(talks[model]?.messages ?? []), settings) }))}
+          onClose={() => setCodeOpen(false)}
+        />
       )}
     </Page>
   );

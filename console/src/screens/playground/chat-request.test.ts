@@ -1,4 +1,4 @@
-import { chatRequest, NO_SETTINGS, readMore, userMessage } from "./chat-request.ts";
+import { chatRequest, lastSent, NO_SETTINGS, readMore, userMessage } from "./chat-request.ts";
 
 test("what is set is sent and nothing else; usage is always asked for, because it carries the cost", () => {
   expect(chatRequest("echo", [userMessage("hi", [])], NO_SETTINGS)).toEqual({
@@ -15,6 +15,18 @@ test("what is set is sent and nothing else; usage is always asked for, because i
     seed: 7,
     stream: true,
   });
+});
+
+test("what a program would send is what the last call sent: the conversation without the answer to come", () => {
+  const talk = [
+    userMessage("one", []),
+    { role: "assistant", content: "uno" },
+    userMessage("two", []),
+    { role: "assistant", content: "dos" },
+  ] as const;
+  expect(lastSent(talk)).toEqual(talk.slice(0, 3));
+  expect(lastSent(talk.slice(0, 3))).toEqual(talk.slice(0, 3));
+  expect(lastSent([])).toEqual([userMessage("hello river", [])]);
 });
 
 test("images go beside the text", () => {

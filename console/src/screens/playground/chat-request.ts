@@ -30,6 +30,12 @@ export function chatRequest(model: string, messages: readonly Message[], setting
   };
 }
 
+/** What the last call of a talk sent: everything up to the last question. Before the first call, an example of a question. */
+export function lastSent(messages: readonly Message[]): readonly Message[] {
+  const asked = messages.findLastIndex(({ role }) => role === "user");
+  return asked < 0 ? [userMessage("hello river", [])] : messages.slice(0, asked + 1);
+}
+
 /** Typed JSON is read before it is sent, so that a missing comma is said here and not by a server. */
 export function readMore(text: string): { fields?: Record<string, unknown>; problem?: string } {
   if (text.trim() === "") return {};

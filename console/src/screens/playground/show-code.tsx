@@ -1,8 +1,34 @@
-import { Modal, Tabs } from "@mantine/core";
+import { Modal, Select, Tabs } from "@mantine/core";
+import { useState } from "react";
 import { CodeBlock } from "../../components/code-block.tsx";
 
-/** The next call as a program would make it, with the settings of this page. The key is the reader's own. */
-export function ShowCode({ body, onClose }: { body: Record<string, unknown>; onClose: () => void }) {
+interface ModelBody {
+  readonly model: string;
+  readonly body: Record<string, unknown>;
+}
+
+/** The last call of each chosen model as a program would make it, conversation and settings included. The key is the reader's own. */
+export function ShowCode({ bodies, onClose }: { bodies: readonly ModelBody[]; onClose: () => void }) {
+  const [chosen, setChosen] = useState(bodies[0]?.model ?? "");
+  const body = bodies.find(({ model }) => model === chosen)?.body ?? {};
+  return (
+    <Modal opened onClose={onClose} title="The same from a program" size="xl">
+      {bodies.length > 1 && (
+        <Select
+          label="Model"
+          data={bodies.map(({ model }) => model)}
+          value={chosen}
+          onChange={(model) => model && setChosen(model)}
+          allowDeselect={false}
+          mb="sm"
+        />
+      )}
+      <Examples body={body} />
+    </Modal>
+  );
+}
+
+function Examples({ body }: { body: Record<string, unknown> }) {
   const base = window.location.origin;
   const { stream: _stream, stream_options: _options, ...fields } = body;
   const json = JSON.stringify(fields, null, 2);
@@ -26,21 +52,19 @@ const answer = await client.chat.completions.create(${json});
 console.log(answer.choices[0].message.content);`,
   };
   return (
-    <Modal opened onClose={onClose} title="The same from a program" size="xl">
-      <Tabs defaultValue="curl" keepMounted={false}>
-        <Tabs.List mb="xs" aria-label="Language of the example">
-          {Object.keys(examples).map((language) => (
-            <Tabs.Tab key={language} value={language}>
-              {language}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {Object.entries(examples).map(([language, code]) => (
-          <Tabs.Panel key={language} value={language}>
-            <CodeBlock code={code} label={`Copy the ${language} example`} />
-          </Tabs.Panel>
+    <Tabs defaultValue="curl" keepMounted={false}>
+      <Tabs.List mb="xs" aria-label="Language of the example">
+        {Object.keys(examples).map((language) => (
+          <Tabs.Tab key={language} value={language}>
+            {language}
+          </Tabs.Tab>
         ))}
-      </Tabs>
-    </Modal>
+      </Tabs.List>
+      {Object.entries(examples).map(([language, code]) => (
+        <Tabs.Panel key={language} value={language}>
+          <CodeBlock code={code} label={`Copy the ${language} example`} />
+        </Tabs.Panel>
+      ))}
+    </Tabs>
   );
 }
