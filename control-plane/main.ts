@@ -26,6 +26,7 @@ import type { Payments } from "./payments/payments.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
+import { LogScans } from "./services/log-scans.ts";
 import { migrate } from "./stores/migrations/migrate.ts";
 import type { Store } from "./stores/store.ts";
 import { createWebhookSender } from "./webhooks/send-webhook.ts";
@@ -75,6 +76,7 @@ await runMain("tributary control-plane", async () => {
     edgeReports: new EdgeReports(),
     gateway,
     loginAttempts: new LoginAttempts(),
+    logScans: new LogScans({ clock }),
   };
   const firstRun = await bootstrap(deps);
   await publishBuiltInModels(deps);

@@ -52,7 +52,8 @@ async function pages(
     const rows = [...rowsOf(body)];
     found.push(rows);
     const next = valueAt(body, "meta.nextCursor");
-    if (rows.every((row) => seen.has(idOf(row))) || typeof next !== "string") break;
+    const isKnown = rows.length > 0 && rows.every((row) => seen.has(idOf(row)));
+    if (isKnown || typeof next !== "string") break;
     cursor = next;
   }
   return found;

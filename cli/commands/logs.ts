@@ -35,8 +35,10 @@ const list: OperationSpec = {
   after: ({ print }, { body }) => {
     if (print.json || print.quiet) return;
     const total = (name: string) => valueAt(body, `meta.totals.${name}`);
+    if (valueAt(body, "meta.partial") === true) print.note("Only the newest calls were searched so far; --all searches all of them.");
+    const scope = valueAt(body, "meta.totalsExact") === false ? "searched so far:" : "in all";
     print.note(
-      `in all ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
+      `${scope} ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
     );
   },
 };

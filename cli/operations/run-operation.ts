@@ -38,13 +38,23 @@ function ask({ client }: Context, spec: OperationSpec, values: Values): Promise<
 async function everyPage(context: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
   if (values.query["page"]) throw usageError("--all and --page exclude each other.");
   const data: unknown[] = [];
+  let place: Record<string, string> = {};
   for (let page = 1n; page <= PAGES_MAX; page++) {
-    const answer = await ask(context, spec, { ...values, query: { ...values.query, page: String(page), pageSize: PAGE_SIZE_ALL } });
+    const answer = await ask(context, spec, { ...values, query: { ...values.query, pageSize: PAGE_SIZE_ALL, ...place } });
     data.push(...rowsOf(answer.body));
-    const pages = valueAt(answer.body, "meta.totalPages");
-    if (typeof pages === "bigint" && page < pages) continue;
+    const next = nextPlace(answer.body, page);
+    place = next ?? {};
+    if (next) continue;
     const meta = { ...(valueAt(answer.body, "meta") as object), page: 1n, pageSize: BigInt(data.length), totalPages: 1n };
     return { ...answer, body: { ...(answer.body as object), data, meta } };
   }
   throw usageError(`More than ${PAGES_MAX} pages.`, "Narrow the list.");
+}
+
+/** A list that has cursors is read by them: its number of pages may be that of a part. */
+function nextPlace(body: unknown, page: bigint): Record<string, string> | undefined {
+  const cursor = valueAt(body, "meta.nextCursor");
+  if (cursor !== undefined) return typeof cursor === "string" ? { cursor } : undefined;
+  const pages = valueAt(body, "meta.totalPages");
+  return typeof pages === "bigint" && page < pages ? { page: String(page + 1n) } : undefined;
 }

@@ -3,23 +3,13 @@ import { AppError } from "../../common/errors.ts";
 import type { LogFilter } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Rollup, UsageRow } from "../domain/records.ts";
 import { ROLLUP_MS, rollupOf } from "../domain/settlement.ts";
-import type { Range, Reader } from "../stores/store.ts";
+import type { Reader } from "../stores/store.ts";
 import type { Actor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 import { findKey } from "./keys.ts";
+import type { ScanBudget } from "./log-scans.ts";
+import { LogWalk, type UsageQuery } from "./log-walk.ts";
 import { mayManageKey, requireTeam, visibleTeamIds } from "./standing.ts";
-
-/** A log filter made ready: what the actor may see, resolved names, bounds in milliseconds. */
-export interface UsageQuery {
-  organizationId: string;
-  start: number | undefined;
-  end: number | undefined;
-  keyId: string | undefined;
-  teamId: string | undefined;
-  search: string | undefined;
-  /** For what rows and roll-ups have in common. */
-  matches(dimensions: Pick<Rollup, "teamId" | "apiKeyId" | "model" | "provider" | "status">): boolean;
-}
 
 export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogFilter | undefined): Promise<UsageQuery> {
   const teamId = filter?.teamId;
@@ -53,67 +43,42 @@ export async function requireRow(deps: Pick<ControlDeps, "store" | "edges">, act
   throw new AppError("NOT_FOUND", "There is no such call in the log.");
 }
 
-/** Rows, newest first, that match; `after` continues behind a row seen before. */
-export async function* matchingRows(reader: Reader, query: UsageQuery, after?: { createdAt: number; id: string }): AsyncIterable<UsageRow> {
-  const range: Range<"usage"> = { ...rowRange(query), reverse: true };
-  const owner = range.equals?.[0];
-  if (after && owner !== undefined) range.after = [owner, after.createdAt, after.id];
-  for await (const row of reader.scan("usage", range)) {
-    // The organisation is checked on every row: a team or key index alone must never be what keeps tenants apart.
-    if (row.organizationId === query.organizationId && query.matches(row) && found(row, query.search)) yield row;
-  }
-}
-
 /**
  * Sums that together cover exactly the asked window: whole roll-ups where a bucket lies inside it, single rows at its two ends.
- * A text search looks at every row: no roll-up knows the text.
+ * A text search looks at every row: no roll-up knows the text. It ends early when the budget is spent.
  */
-export async function* matchingSums(reader: Reader, query: UsageQuery): AsyncIterable<Rollup> {
+export async function* matchingSums(reader: Reader, query: UsageQuery, budget: ScanBudget): AsyncIterable<Rollup> {
+  const rowSums = async function* (window: { start: number | undefined; end: number | undefined }): AsyncIterable<Rollup> {
+    for await (const row of new LogWalk(reader, query, { budget }).rowsWithin(window)) yield rollupOf(row);
+  };
   if (query.search !== undefined) {
-    for await (const row of matchingRows(reader, query)) yield rollupOf(row);
+    yield* rowSums(query);
     return;
   }
   const from = query.start === undefined ? undefined : Math.ceil(query.start / ROLLUP_MS) * ROLLUP_MS;
   const before = query.end === undefined ? undefined : Math.floor(query.end / ROLLUP_MS) * ROLLUP_MS;
   const isWithinOneBucket = from !== undefined && before !== undefined && from >= before;
   if (isWithinOneBucket) {
-    yield* rowSums(reader, query, { start: query.start, end: query.end });
+    yield* rowSums(query);
     return;
   }
-  if (from !== undefined && from !== query.start) yield* rowSums(reader, query, { start: query.start, end: from });
-  yield* wholeBuckets(reader, query, defined({ from, before }));
-  if (before !== undefined && before !== query.end) yield* rowSums(reader, query, { start: before, end: query.end });
+  if (from !== undefined && from !== query.start) yield* rowSums({ start: query.start, end: from });
+  yield* wholeBuckets(reader, query, { budget, ...defined({ from, before }) });
+  if (before !== undefined && before !== query.end) yield* rowSums({ start: before, end: query.end });
 }
 
-async function* wholeBuckets(reader: Reader, query: UsageQuery, window: { from?: number; before?: number }): AsyncIterable<Rollup> {
-  const range = { index: "byOrganization", equals: [query.organizationId], ...window } as const;
-  for await (const rollup of reader.scan("rollups", range)) if (query.matches(rollup)) yield rollup;
-}
-
-async function* rowSums(
+async function* wholeBuckets(
   reader: Reader,
   query: UsageQuery,
-  window: { start: number | undefined; end: number | undefined },
+  { budget, ...window }: { budget: ScanBudget; from?: number; before?: number },
 ): AsyncIterable<Rollup> {
-  for await (const row of matchingRows(reader, { ...query, ...window })) yield rollupOf(row);
-}
-
-function rowRange(query: UsageQuery): Range<"usage"> {
-  const range: Range<"usage"> =
-    query.keyId !== undefined
-      ? { index: "byKey", equals: [query.keyId] }
-      : query.teamId !== undefined
-        ? { index: "byTeam", equals: [query.teamId] }
-        : { index: "byOrganization", equals: [query.organizationId] };
-  if (query.start !== undefined) range.from = query.start;
-  if (query.end !== undefined) range.before = query.end;
-  return range;
-}
-
-function found(row: UsageRow, search: string | undefined): boolean {
-  if (search === undefined) return true;
-  const texts = [row.id, row.model, row.provider, row.apiKeyName, row.teamName, row.endpoint, row.endUser ?? "", row.errorCode ?? ""];
-  return texts.some((text) => text.toLowerCase().includes(search));
+  const range = { index: "byOrganization", equals: [query.organizationId], ...window } as const;
+  for await (const rollup of reader.scan("rollups", range)) {
+    const place = budget.count();
+    if (place) await place;
+    if (budget.isSpent) return;
+    if (query.matches(rollup)) yield rollup;
+  }
 }
 
 async function visibleKeyId(deps: ControlDeps, actor: Actor, reference: string): Promise<string> {

@@ -1,20 +1,20 @@
 import { AppError } from "../../common/errors.ts";
 import type { ServiceHandlers } from "../../common/grpc/server.ts";
 import type { Totals, UsageBucket, UsageServiceService } from "../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Rollup, UsageRow } from "../domain/records.ts";
+import type { Rollup } from "../domain/records.ts";
 import { bucketNamer, type Interval, isTimezone } from "../domain/time-buckets.ts";
-import type { Reader } from "../stores/store.ts";
 import { requireActor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
+import type { LogPlace } from "./log-walk.ts";
 import { metaOf, pageOf } from "./messages.ts";
+import { readLogs } from "./read-logs.ts";
 import { UsageBuckets } from "./usage-buckets.ts";
 import { usageMessage } from "./usage-messages.ts";
-import { matchingRows, matchingSums, prepareQuery, requireRow, type UsageQuery } from "./usage-query.ts";
+import { matchingSums, prepareQuery, requireRow } from "./usage-query.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
 /** Well below the largest message: callers choose what their rows hold. */
 const EXPORT_PAGE_BYTES_MAX = 2 * 1024 * 1024;
-const NO_TOTALS: Totals = { requests: 0n, tokens: 0n, cost: 0n };
 
 export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageServiceService> {
   return {
@@ -25,18 +25,20 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
       const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
       const skip = after ? 0 : (page.page - 1) * page.pageSize;
-      const { rows: shown, isMore } = await takeRows(matchingRows(deps.store, query, after), {
-        skip,
-        limit: page.pageSize,
-        bytesMax: request.export ? EXPORT_PAGE_BYTES_MAX : Number.POSITIVE_INFINITY,
+      const limits = { limit: page.pageSize, bytesMax: request.export ? EXPORT_PAGE_BYTES_MAX : Number.POSITIVE_INFINITY };
+      const { organizationId } = actor;
+      return deps.logScans.run({ organizationId, signal: context.signal }, async (budget) => {
+        const found = await readLogs(deps.store, query, { budget, after, skip, ...limits, withTotals: !request.export });
+        const { rows, totals, totalsExact, nextPlace, isPartial } = found;
+        return {
+          logs: rows.map(usageMessage),
+          meta: metaOf(page, Number(totals.requests)),
+          nextCursor: nextPlace && writeCursor(nextPlace),
+          totals,
+          partial: isPartial,
+          totalsExact,
+        };
       });
-      const totals = request.export ? NO_TOTALS : await sumUp(deps.store, query);
-      return {
-        logs: shown.map(usageMessage),
-        meta: metaOf(page, Number(totals.requests)),
-        nextCursor: isMore ? writeCursor(shown.at(-1)) : undefined,
-        totals,
-      };
     },
 
     async getLog(request, context) {
@@ -52,49 +54,17 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);
       const groupOf = grouper(request.groupBy);
       const buckets = new UsageBuckets();
-      for await (const sum of matchingSums(deps.store, query)) {
-        buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
-      }
+      const { organizationId } = actor;
+      // Charts are exact or not there: what is left out of a sum would be taken for less usage.
+      await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, async (budget) => {
+        for await (const sum of matchingSums(deps.store, query, budget)) {
+          buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
+        }
+      });
       const sorted = buckets.sorted();
       return { buckets: sorted, totals: totalsOf(sorted) };
     },
   };
-}
-
-/** As many as wanted, or as fit, and whether there are more. */
-async function takeRows(
-  rows: AsyncIterable<UsageRow>,
-  { skip, limit, bytesMax }: { skip: number; limit: number; bytesMax: number },
-): Promise<{ rows: UsageRow[]; isMore: boolean }> {
-  const taken: UsageRow[] = [];
-  let [seen, bytes] = [0, 0];
-  for await (const row of rows) {
-    if (seen++ < skip) continue;
-    bytes += bytesAtMost(row);
-    const isFull = taken.length === limit || (bytes > bytesMax && taken.length > 0);
-    if (isFull) return { rows: taken, isMore: true };
-    taken.push(row);
-  }
-  return { rows: taken, isMore: false };
-}
-
-const ROW_NUMBERS_BYTES = 256;
-/** Of UTF-8, for each character of JavaScript's. */
-const BYTES_PER_CHARACTER = 3;
-
-function bytesAtMost(row: UsageRow): number {
-  const texts = [...Object.values(row), ...row.tags].filter((value) => typeof value === "string");
-  return ROW_NUMBERS_BYTES + texts.reduce((sum, text) => sum + text.length * BYTES_PER_CHARACTER + BYTES_PER_CHARACTER, 0);
-}
-
-async function sumUp(reader: Reader, query: UsageQuery): Promise<Totals> {
-  const totals: Totals = { requests: 0n, tokens: 0n, cost: 0n };
-  for await (const sum of matchingSums(reader, query)) {
-    totals.requests += BigInt(sum.requests);
-    totals.tokens += BigInt(sum.total);
-    totals.cost += sum.cost;
-  }
-  return totals;
 }
 
 function totalsOf(buckets: readonly UsageBucket[]): Totals {
@@ -134,11 +104,11 @@ function grouper(groupBy: string): (sum: Rollup) => string {
   }
 }
 
-function writeCursor(row: UsageRow | undefined): string | undefined {
-  return row && Buffer.from(JSON.stringify([row.createdAt, row.id])).toString("base64url");
+function writeCursor({ createdAt, id }: LogPlace): string {
+  return Buffer.from(JSON.stringify([createdAt, id])).toString("base64url");
 }
 
-function readCursor(text: string): { createdAt: number; id: string } {
+function readCursor(text: string): LogPlace {
   try {
     const [createdAt, id] = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown[];
     if (typeof createdAt === "number" && typeof id === "string") return { createdAt, id };

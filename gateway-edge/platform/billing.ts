@@ -116,7 +116,9 @@ const listEntries = ({ control }: EdgeDeps) =>
     status: 200,
     answer: schemas.listEntriesAnswer,
     handler: async ({ query: { page, pageSize, type } }, call) => {
-      const { entries, meta } = await control.ledger.listEntries({ page: { page, pageSize }, type }, call.read());
+      // One type is looked for among all entries.
+      const options = call.read(type === undefined ? DEADLINE_MS.read : DEADLINE_MS.export);
+      const { entries, meta } = await control.ledger.listEntries({ page: { page, pageSize }, type }, options);
       return presentList(entries, meta, presentLedgerEntry);
     },
   });

@@ -36,7 +36,8 @@ const listLogs = (deps: EdgeDeps) =>
       const { page, pageSize, cursor } = query;
       const answer = await deps.control.usage.listLogs({ filter, page: { page, pageSize }, cursor, export: false }, call.read());
       const { data, meta } = presentList(answer.logs, answer.meta, presentUsageLog);
-      return { data, meta: { ...meta, nextCursor: answer.nextCursor ?? null, totals: presentTotals(answer.totals) } };
+      const { nextCursor = null, partial, totalsExact } = answer;
+      return { data, meta: { ...meta, nextCursor, partial, totals: presentTotals(answer.totals), totalsExact } };
     },
   });
 
@@ -87,8 +88,9 @@ async function* exportLogs({ control }: EdgeDeps, filter: LogFilter, options: ()
   do {
     const { logs, nextCursor } = await control.usage.listLogs({ filter, page: undefined, cursor, export: true }, options());
     for (const log of logs) text += csvRow(presentUsageLog(log));
-    yield text;
+    // An answer without rows has searched a part of the log in vain; the next goes on.
+    if (text !== "") yield text;
     text = "";
-    cursor = logs.length > 0 ? nextCursor : undefined;
+    cursor = nextCursor;
   } while (cursor !== undefined);
 }

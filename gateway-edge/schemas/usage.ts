@@ -21,7 +21,14 @@ export const listLogsQuery = z
   .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
 export const listLogsAnswer = z.object({
   data: z.array(usageLogRecord),
-  meta: pageMeta.extend({ nextCursor: z.string().nullable(), totals: totalsRecord }).meta({ id: "LogsMeta" }),
+  meta: pageMeta
+    .extend({
+      nextCursor: z.string().nullable(),
+      partial: z.boolean().describe("The search ended before the page was full, to leave calls undisturbed. Continue with `nextCursor`."),
+      totals: totalsRecord,
+      totalsExact: z.boolean().describe("`false`: `totals`, `total` and `totalPages` count only the part of the log that was searched."),
+    })
+    .meta({ id: "LogsMeta" }),
 });
 export const logAnswer = z.object({ log: usageLogRecord });
 

@@ -4,6 +4,7 @@ import type { CallContext } from "../../common/grpc/server.ts";
 import type { UsageRow } from "../../control-plane/domain/records.ts";
 import { reportedCall, settle } from "../../control-plane/proof/books-fixture.ts";
 import type { ControlDeps } from "../../control-plane/services/deps.ts";
+import { LogScans } from "../../control-plane/services/log-scans.ts";
 import { usageHandlers } from "../../control-plane/services/usage.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
 import { openTestStore } from "../../control-plane/stores/test-store.ts";
@@ -66,6 +67,7 @@ beforeAll(async () => {
     clock: systemClock,
     tokens: { verify: async () => ({ sessionId: "ses_1", userId: 1 }) },
     edges: { caughtUp: async () => {} },
+    logScans: new LogScans({ clock: systemClock }),
   } as unknown as ControlDeps;
   const handlers = usageHandlers(deps);
   const context: CallContext = { metadata: { authorization: "token" }, signal: new AbortController().signal, setHeader: () => {} };

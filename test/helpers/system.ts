@@ -15,6 +15,8 @@ export interface SystemOptions {
   coordinator?: boolean;
   /** How many edges listen on the one port. */
   edges?: number;
+  /** More flags for the Node of the control plane, such as a module to load before it. */
+  controlPlaneFlags?: readonly string[];
   /** What stands in front of an edge's command; see startProcess. */
   edgeLauncher?: (journalFolder: string) => readonly string[];
 }
@@ -98,7 +100,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     await child.ready;
     return child;
   };
-  const startControlPlane = () => start("control-plane/main.ts", "control plane", { nodeFlags: SERVICE_NODE_FLAGS });
+  const startControlPlane = () =>
+    start("control-plane/main.ts", "control plane", { nodeFlags: [...SERVICE_NODE_FLAGS, ...(options.controlPlaneFlags ?? [])] });
   let controlPlane = await startControlPlane();
   const startEdge = (index: number) =>
     start("gateway-edge/main.ts", `edge ${index}`, {

@@ -77,7 +77,7 @@ export const ledgerQuery = (query: Query) =>
 
 export interface LogList {
   data: UsageLog[];
-  meta: List<UsageLog>["meta"] & { nextCursor: string | null; totals: Totals };
+  meta: List<UsageLog>["meta"] & { nextCursor: string | null; partial: boolean; totals: Totals; totalsExact: boolean };
 }
 
 export const logsQuery = (query: Query) =>

@@ -23,14 +23,14 @@ export function Screen() {
   const timeZone = filter.timeZone ?? me?.organization?.timezone ?? "UTC";
   const isLive = address.live !== "off";
   const opened = address.call === undefined ? undefined : String(address.call);
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useLogs(
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage, isSearching } = useLogs(
     logsAskedFor(filter, { now: Date.now(), timeZone }),
     { isLive },
   );
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
-  const totals = data?.pages[0]?.meta.totals;
+  const { totals, totalsExact } = data?.pages[0]?.meta ?? {};
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return (
     <Page
@@ -50,7 +50,10 @@ export function Screen() {
           onOpen={(id) => setAddress({ call: id })}
           onEnd={onEnd}
           empty={
-            <Empty icon={IconListDetails} title={isFiltered ? "No call is like that" : "No calls yet"}>
+            <Empty
+              icon={IconListDetails}
+              title={isSearching ? "Searching older calls" : isFiltered ? "No call is like that" : "No calls yet"}
+            >
               {isFiltered
                 ? "Clear a filter to see more."
                 : "Each call appears here a moment after it ends. Getting started has the first one."}
@@ -63,7 +66,7 @@ export function Screen() {
               {count(totals.requests, "call")}, {count(totals.tokens, "token")}
             </Text>
             <Text size="sm">
-              <Usd amount={totals.costUsd} fw={600} /> in all
+              <Usd amount={totals.costUsd} fw={600} /> {totalsExact ? "in all" : "in the calls searched first"}
             </Text>
           </Group>
         )}

@@ -9,7 +9,8 @@ export type IndexDatabase = Database<Buffer, IndexValue[]>;
 /** The ids of a collection's records in the order of some of their fields. */
 export interface IndexTable {
   ids(range: Bounds): Iterable<IndexValue>;
-  count(range: Bounds): number;
+  /** How many there are, in parts that add up to it: between two of them the reader may give others their turn. */
+  counts(range: Bounds): Iterable<number>;
   /** Inside of a transaction of the database. */
   apply(writes: readonly Write[]): void;
 }

@@ -72,7 +72,7 @@ test("whatever came, moved and went, in batches of any size, every range is read
       }
       for (const bounds of ranges.map(asBounds)) {
         expect([...packed.ids(bounds)]).toEqual(expected([...rows.values()], bounds));
-        expect(packed.count(bounds)).toBe(expected([...rows.values()], bounds).length);
+        expect([...packed.counts(bounds)]).toHaveLength(expected([...rows.values()], bounds).length);
       }
       database.dropSync();
     }),
@@ -89,7 +89,7 @@ test("a batch of one team and one moment is one key", () => {
   });
   root.transactionSync(() => packed.apply(writes));
   expect(database.getCount()).toBe(1);
-  expect(packed.count({ equals: ["a"] })).toBe(200);
+  expect([...packed.counts({ equals: ["a"] })]).toHaveLength(200);
 });
 
 /** A plain index could not take a row out of a block. */

@@ -58,10 +58,8 @@ export class PackedIndex implements IndexTable {
     }
   }
 
-  count(range: Bounds): number {
-    let total = 0;
-    for (const _ of this.ids(range)) total++;
-    return total;
+  *counts(range: Bounds): Iterable<number> {
+    for (const _ of this.ids(range)) yield 1;
   }
 
   apply(writes: readonly Write[]): void {

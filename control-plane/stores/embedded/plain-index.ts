@@ -19,8 +19,8 @@ export class PlainIndex implements IndexTable {
     for (const key of this.#database.getKeys(bounds(range))) yield key.at(-1) as IndexValue;
   }
 
-  count(range: Bounds): number {
-    return this.#database.getKeysCount(bounds(range));
+  counts(range: Bounds): Iterable<number> {
+    return [this.#database.getKeysCount(bounds(range))];
   }
 
   apply(writes: readonly Write[]): void {

@@ -1,9 +1,15 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Database, RangeOptions } from "lmdb";
 import type { CollectionName, IndexName, IndexValue, Records } from "../collections.ts";
 import type { Bounds, Range, Reader } from "../store.ts";
 import { keyBounds } from "./bounds.ts";
 import type { IndexTable } from "./index-table.ts";
 import { decode } from "./record-format.ts";
+
+/** Reading is work on the one event loop. After so many records, a few milliseconds, others get their turn. */
+const RECORDS_A_TURN = 200;
+/** What is only counted or skipped costs less. */
+const KEYS_A_TURN = 5_000;
 
 /** One database of records and one per index. */
 export interface Tables {
@@ -41,20 +47,39 @@ export class EmbeddedReader implements Reader {
   }
 
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
-    const records = this.tables.records(collection);
-    if (!range.index) {
-      for (const { value } of records.getRange(primaryBounds(range))) yield decode(collection, value);
+    if (range.index) {
+      yield* this.#scanIndex(collection, range.index, range);
       return;
     }
-    for (const id of this.tables.index(collection, range.index).ids(range)) {
-      const bytes = records.get(id);
-      if (bytes) yield decode(collection, bytes);
+    let read = 0;
+    for (const { value } of this.tables.records(collection).getRange(primaryBounds(range))) {
+      yield decode(collection, value);
+      if (++read % RECORDS_A_TURN === 0) await nextTurn();
     }
   }
 
   async count<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): Promise<number> {
-    if (range.index) return this.tables.index(collection, range.index).count(range);
-    return this.tables.records(collection).getKeysCount(primaryBounds(range));
+    if (!range.index) return this.tables.records(collection).getKeysCount(primaryBounds(range));
+    let [total, parts] = [0, 0];
+    for (const part of this.tables.index(collection, range.index).counts(range)) {
+      total += part;
+      if (++parts % KEYS_A_TURN === 0) await nextTurn();
+    }
+    return total;
+  }
+
+  async *#scanIndex<Name extends CollectionName>(collection: Name, index: string, range: Bounds): AsyncGenerator<Records[Name]> {
+    const records = this.tables.records(collection);
+    const { skip = 0, limit, ...window } = range;
+    const wanted = limit === undefined ? window : { ...window, limit: skip + limit };
+    let place = 0;
+    for (const id of this.tables.index(collection, index).ids(wanted)) {
+      // What is skipped is counted here: the index could not give others their turn.
+      const isSkipped = place++ < skip;
+      const bytes = isSkipped ? undefined : records.get(id);
+      if (bytes) yield decode(collection, bytes);
+      if (place % (isSkipped ? KEYS_A_TURN : RECORDS_A_TURN) === 0) await nextTurn();
+    }
   }
 }
 

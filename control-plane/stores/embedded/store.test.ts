@@ -1,7 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DAY, reportedCall } from "../../proof/books-fixture.ts";
+import { collect } from "../page.ts";
 import { storeContract } from "../store-contract.ts";
+import { openTestStore } from "../test-store.ts";
 import { openEmbeddedStore } from "./store.ts";
 
 storeContract("embedded", async () => {
@@ -29,4 +32,29 @@ test("nobody but the owner can read the embedded store's files", async () => {
   }
   await store.close();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test("a long reading of the embedded store gives others their turn", async () => {
+  const { store, close } = openTestStore();
+  const rows = Array.from({ length: 12_000 }, (_, index) => reportedCall(`call_${index}`, 0n, { createdAt: DAY + index * 10 }));
+  await store.transaction(async (tx) => tx.insertNew("usage", rows));
+  const range = { index: "byOrganization", equals: ["org_1"] } as const;
+  const readings: Record<string, () => Promise<number>> = {
+    "by index": async () => (await collect(store.scan("usage", range))).length,
+    "by id": async () => (await collect(store.scan("usage"))).length,
+    "a page far behind": async () => (await collect(store.scan("usage", { ...range, skip: 11_990, limit: 100 }))).length + 11_990,
+    counted: () => store.count("usage", range),
+  };
+  for (const [name, read] of Object.entries(readings)) {
+    let [turns, isOver] = [0, false];
+    const turn = () => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const records = await read();
+    isOver = true;
+    expect({ name, records, isShared: turns >= 2 }).toEqual({ name, records: 12_000, isShared: true });
+  }
+  await close();
 });

@@ -10,6 +10,8 @@ const page = (seconds: readonly number[], nextCursor: string | null = "more"): L
     total: seconds.length,
     totalPages: 1,
     nextCursor,
+    partial: false,
+    totalsExact: true,
     totals: { requests: seconds.length, tokens: 0, cost: 0, costUsd: "0.00" },
   },
 });

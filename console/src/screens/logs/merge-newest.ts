@@ -12,12 +12,14 @@ export function mergeNewest(known: LogPages, newest: LogList): LogPages | undefi
   if (!first) return undefined;
   const seen = new Set(known.pages.flatMap(({ data }) => data.map(({ id }) => id)));
   const added = newest.data.filter(({ id }) => !seen.has(id));
-  const isWhole = newest.meta.nextCursor === null || added.length < newest.data.length;
+  // A search that ended early has looked at more calls than come between two looks.
+  const isWhole = newest.meta.nextCursor === null || newest.meta.partial || added.length < newest.data.length;
   if (!isWhole) return undefined;
   // A call is dated by its start and seen at its end: a long one belongs below shorter ones that began after it.
   const data = [...added, ...first.data].sort(
     (left, right) => right.createdAt.localeCompare(left.createdAt) || right.id.localeCompare(left.id),
   );
-  const meta = { ...first.meta, totals: newest.meta.totals, total: newest.meta.total };
+  const { totals, totalsExact, total } = newest.meta;
+  const meta = { ...first.meta, totals, totalsExact, total };
   return { ...known, pages: [{ data, meta }, ...rest] };
 }

@@ -36,5 +36,11 @@ export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
     if (merged) queryClient.setQueryData(key, merged);
     else void queryClient.resetQueries({ queryKey: key });
   }, [tail.data, asked, queryClient]);
-  return pages;
+  const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = pages;
+  const isSearching = hasNextPage && pages.data?.pages.at(-1)?.meta.partial === true;
+  useEffect(() => {
+    // A search answers for a part of a large log at a time: it goes on by itself until a page is full or the log ends.
+    if (isSearching && !isFetchingNextPage && !isError) void fetchNextPage();
+  }, [isSearching, isFetchingNextPage, isError, fetchNextPage]);
+  return { ...pages, isSearching };
 }
