@@ -9,6 +9,7 @@ import { type ControlConfig, readControlConfig, withFileMasterKey } from "./conf
 import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
+import { checkRootSecret } from "./crypto/check-root-secret.ts";
 import { loadCommonPasswords } from "./crypto/common-passwords.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createReceiptSigner } from "./crypto/receipt-signer.ts";
@@ -47,6 +48,8 @@ await runMain("tributary control-plane", async () => {
   });
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
   const secrets = deriveSecrets(loadRootSecret({ given: config.rootSecret, folder: resolve(config.dataFolder), random }), random);
+  const receipts = createReceiptSigner(secrets.receiptSeed);
+  await checkRootSecret(store, { secrets, receipts });
   const reservations = new Reservations({
     reader: store,
     clock,
@@ -64,7 +67,7 @@ await runMain("tributary control-plane", async () => {
     passwords: createPasswords(random),
     isCommonPassword: loadCommonPasswords(),
     tokens: createTokens(secrets.jwtKey, clock),
-    receipts: createReceiptSigner(secrets.receiptSeed),
+    receipts,
     mailer: createMailer({ ...config.mail, logger }),
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),

@@ -11,6 +11,8 @@ export interface Secrets {
   /** Throws when the text was not sealed with this secret, or was changed. */
   open(sealed: string): Buffer;
   readonly jwtKey: Uint8Array;
+  /** Tells root secrets apart and says nothing about them. */
+  readonly fingerprint: string;
   /** Of the key that signs receipts. */
   readonly receiptSeed: Uint8Array;
 }
@@ -37,6 +39,7 @@ export function deriveSecrets(root: Uint8Array, random: Random): Secrets {
       return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
     },
     jwtKey,
+    fingerprint: derive("fingerprint").toString("hex"),
     receiptSeed: derive("receipt"),
   };
 }
