@@ -27,6 +27,10 @@ export class HeldText {
     this.#reach = reach;
   }
 
+  get heldCharacters(): number {
+    return this.#held.length;
+  }
+
   /** Takes more text and gives what may be shown now, if anything. */
   async add(text: string): Promise<string> {
     this.#held += text;

@@ -1,9 +1,13 @@
+import { AppError } from "../../common/errors.ts";
 import { mergeDeltas } from "../inference/faces/merge-deltas.ts";
 import { mapMessage } from "../inference/faces/message-texts.ts";
 import type { Screen } from "../inference/run.ts";
 import { readTexts, replaceTexts } from "../inference/text-mapper.ts";
 import type { Fields, StreamPart } from "../providers/provider.ts";
 import { HeldText, type TextReaders } from "./held-text.ts";
+
+/** What a guardrail that judges only whole texts may hold back of a stream. Longer answers end as blocked: no guardrail fails open. */
+export const HELD_CHARACTERS_MAX = 4 * 1024 * 1024;
 
 /** A stream as guardrails let it pass: text held back as far as a finding can span, everything else until it is complete. */
 export function guardedScreen(readers: TextReaders, reach: number): Screen {
@@ -29,6 +33,7 @@ class HeldChoice {
   readonly #readers: TextReaders;
   readonly #text: HeldText;
   #fields: Fields | undefined;
+  #fieldCharacters = 0;
 
   constructor(choice: number, readers: TextReaders, reach: number) {
     this.#choice = choice;
@@ -37,12 +42,14 @@ class HeldChoice {
   }
 
   async *take(part: Exclude<StreamPart, { type: "usage" }>): AsyncGenerator<StreamPart> {
+    if (part.type !== "finish") this.#checkRoom(part.text.length);
     if (part.type === "text-delta") {
       yield* this.#flushFields();
       yield* this.#textPart(await this.#text.add(part.text));
     } else if (part.type === "other-delta") {
       yield* this.#textPart(await this.#text.flush());
       this.#fields = mergeDeltas(this.#fields ?? {}, part.fields);
+      this.#fieldCharacters += part.text.length;
     } else {
       yield* this.flush();
       yield part;
@@ -54,6 +61,14 @@ class HeldChoice {
     yield* this.#flushFields();
   }
 
+  #checkRoom(characters: number): void {
+    if (this.#text.heldCharacters + this.#fieldCharacters + characters <= HELD_CHARACTERS_MAX) return;
+    throw new AppError(
+      "CONTENT_POLICY_VIOLATION",
+      `A guardrail has to read the whole answer, which is longer than ${HELD_CHARACTERS_MAX} characters.`,
+    );
+  }
+
   *#textPart(text: string): Generator<StreamPart> {
     if (text !== "") yield { type: "text-delta", choice: this.#choice, text };
   }
@@ -63,6 +78,7 @@ class HeldChoice {
     const texts = await this.#readers.read(readTexts(mapMessage, this.#fields));
     const fields = replaceTexts(mapMessage, this.#fields, texts);
     this.#fields = undefined;
+    this.#fieldCharacters = 0;
     yield { type: "other-delta", choice: this.#choice, fields, text: texts.join("") };
   }
 }

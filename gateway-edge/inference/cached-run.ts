@@ -59,6 +59,9 @@ async function runAndKeep<Answer>(
 
 const asTheyAre: Screen = (parts) => parts;
 
+/** What a part takes beside its text. */
+const PART_BYTES = 64;
+
 /** The parts of the attempt that was answered with; undefined when they were too many to keep. */
 class HeardParts {
   parts: StreamPart[] | undefined = [];
@@ -68,12 +71,18 @@ class HeardParts {
     this.parts = [];
     let size = 0;
     for await (const part of source) {
-      size += "text" in part ? part.text.length : 0;
+      // Without a limit on the parts too, an endless stream of empty ones would stay in memory.
+      size += PART_BYTES + sizeOf(part);
       if (size > ENTRY_BYTES_MAX) this.parts = undefined;
       this.parts?.push(part);
       yield part;
     }
   }
+}
+
+function sizeOf(part: StreamPart): number {
+  if (part.type === "text-delta") return part.text.length + (part.logprobs === undefined ? 0 : JSON.stringify(part.logprobs).length);
+  return part.type === "other-delta" ? JSON.stringify(part.fields).length : 0;
 }
 
 /** Only a stream that came to its end and is in the ledger is worth keeping. */

@@ -196,10 +196,11 @@ class RunningCall<Answer> {
 
   /** Takes note of a whole answer, and lets whoever wants to look at it. */
   #reviewed({ answer, usage, texts }: JobAnswer<Answer>): Answer | Promise<Answer> {
-    for (const [choice, text] of texts.entries()) this.#meter.delivered({ type: "text-delta", choice, text });
-    this.#meter.reported(usage);
+    this.#meter.answered(texts, usage);
     const { review } = this.#call;
-    return review ? review(answer, this.#meter.bill()) : answer;
+    if (!review) return answer;
+    const bill = this.#meter.bill();
+    return bill instanceof Promise ? bill.then((counted) => review(answer, counted)) : review(answer, bill);
   }
 
   async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>, bounds: StreamBounds): AsyncGenerator<DeliveredPart | BytesPart> {
@@ -243,7 +244,10 @@ class RunningCall<Answer> {
 
   async #settle(outcome: Outcome): Promise<Bill> {
     this.#settled = true;
-    const bill = this.#meter.bill();
+    const counted = this.#meter.bill();
+    // What has not arrived is not wanted any more, however long the counting takes.
+    if (counted instanceof Promise) this.#open?.close();
+    const bill = counted instanceof Promise ? await counted : counted;
     if (this.#open) this.#close(this.#open, outcome, bill);
     const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill));
     const sinceMs = this.#deps.clock.monotonicMs();

@@ -1,9 +1,11 @@
 import type { Credit, ReserveInput } from "../credit/credit.ts";
 import type { BytesPart, StreamPart, TokenCounter } from "../providers/provider.ts";
+import { DeliveredText } from "./delivered-text.ts";
 import type { Job } from "./job.ts";
 import { OpenChoices } from "./open-choices.ts";
 import { cost, type Prices } from "./price.ts";
-import { roughCounter } from "./tokens.ts";
+import { ownCounter } from "./text-counters.ts";
+import { roughTokens } from "./tokens.ts";
 import { NO_USAGE } from "./usage.ts";
 
 export interface ShortCreditOptions {
@@ -40,33 +42,30 @@ const SLICE_TOKENS = 128;
 export class ShortCredit {
   readonly #options: ShortCreditOptions;
   readonly #choices: OpenChoices;
-  readonly #texts = new Map<number, string[]>();
-  readonly #counter: TokenCounter;
+  /** Where the provider's own way of counting is known. */
+  readonly #text: DeliveredText | undefined;
+  #bytes = 0;
+  #isBegun = false;
   #reserved: bigint;
-  #output = 0;
 
   constructor(options: ShortCreditOptions) {
     this.#options = options;
     this.#reserved = options.reserved;
-    this.#counter = options.counter ?? roughCounter;
-    this.#choices = new OpenChoices(options.job.choiceCount);
+    const { choiceCount } = options.job;
+    this.#choices = new OpenChoices(choiceCount);
+    this.#text = options.counter && new DeliveredText(ownCounter(options.counter), { choiceCount, whole: [] });
   }
 
   /** Whether a part may be handed over. The first one always may: what was asked is paid for by then, and a token came of it. */
   covers(part: StreamPart | BytesPart): boolean | Promise<boolean> {
     this.#choices.heard(part);
     if (part.type !== "text-delta" && part.type !== "other-delta") return true;
-    const isFirst = this.#texts.size === 0;
-    const texts = this.#texts.get(part.choice) ?? [];
-    this.#texts.set(part.choice, texts);
-    texts.push(part.text);
-    this.#output += this.#counter.countText(part.text);
-    if (this.#costOf(this.#output) <= this.#reserved) return true;
-    // Pieces sum up to more than the whole counts, and the whole is what is billed.
-    this.#output = this.#countAll();
-    const due = this.#costOf(this.#output);
+    const isFirst = !this.#isBegun;
+    this.#isBegun = true;
+    const output = this.#outputWith(part);
+    const due = this.#costOf(output);
     if (due <= this.#reserved) return true;
-    return this.#grow(due).then((isCovered) => isCovered || isFirst);
+    return this.#grow(due, output).then((isCovered) => isCovered || isFirst);
   }
 
   /** The well-formed end of every choice that has none yet. */
@@ -74,17 +73,23 @@ export class ShortCredit {
     return this.#choices.endings("credits_used_up");
   }
 
-  async #grow(due: bigint): Promise<boolean> {
+  async #grow(due: bigint, output: number): Promise<boolean> {
     const { credit, input } = this.#options;
-    const slice = this.#costOf(this.#output + SLICE_TOKENS);
+    const slice = this.#costOf(output + SLICE_TOKENS);
     const { worstCase } = input.intent;
     const wanted = slice < worstCase || worstCase < due ? slice : worstCase;
     this.#reserved += await credit.grow(input, wanted - this.#reserved);
     return due <= this.#reserved;
   }
 
-  #countAll(): number {
-    return [...this.#texts.values()].reduce((sum, texts) => sum + this.#counter.countText(texts.join("")), 0);
+  /** The tokens of everything that was delivered and of what comes next. */
+  #outputWith({ choice, text }: { choice: number; text: string }): number {
+    if (!this.#text) {
+      this.#bytes += Buffer.byteLength(text);
+      return roughTokens(this.#bytes);
+    }
+    this.#text.add(choice, text);
+    return this.#text.soFar(Number.POSITIVE_INFINITY);
   }
 
   #costOf(output: number): bigint {

@@ -1,5 +1,6 @@
+import { CL100K_TOKEN_SPLIT_REGEX, O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
 import type { Fields } from "../providers/provider.ts";
-import { createVocabulary, type Vocabulary, type VocabularyData } from "./byte-pairs.ts";
+import { createVocabulary, type Split, splitOf, type Vocabulary, type VocabularyData } from "./byte-pairs.ts";
 
 export type EncodingName = "o200k_base" | "cl100k_base";
 
@@ -40,26 +41,44 @@ export function encodingOf(model: string): EncodingName {
     : "o200k_base";
 }
 
-const loaded = new Map<EncodingName, Promise<Vocabulary>>();
+const loading = new Map<EncodingName, Promise<Vocabulary>>();
+const loaded = new Map<EncodingName, Vocabulary>();
 
 /** Some 20 MB and 200 ms each: loaded by the first question. */
-function vocabularyOf(encoding: EncodingName): Promise<Vocabulary> {
-  const known = loaded.get(encoding);
+export function vocabularyOf(encoding: EncodingName): Promise<Vocabulary> {
+  const known = loading.get(encoding);
   if (known) return known;
-  const loading = VOCABULARIES[encoding]().then(createVocabulary);
-  loaded.set(encoding, loading);
-  return loading;
+  const vocabulary = load(encoding);
+  loading.set(encoding, vocabulary);
+  return vocabulary;
 }
 
-const VOCABULARIES: Readonly<Record<EncodingName, () => Promise<VocabularyData>>> = {
-  async o200k_base() {
-    const { O200K_TOKEN_SPLIT_REGEX: split } = await import("gpt-tokenizer/encodingParams/constants");
-    return { ranks: (await import("gpt-tokenizer/bpeRanks/o200k_base")).default, split };
-  },
-  async cl100k_base() {
-    const { CL100K_TOKEN_SPLIT_REGEX: split } = await import("gpt-tokenizer/encodingParams/constants");
-    return { ranks: (await import("gpt-tokenizer/bpeRanks/cl100k_base")).default, split };
-  },
+/** The vocabulary if it is here already. */
+export function loadedVocabulary(encoding: EncodingName): Vocabulary | undefined {
+  return loaded.get(encoding);
+}
+
+async function load(encoding: EncodingName): Promise<Vocabulary> {
+  try {
+    const vocabulary = await createVocabulary({ ranks: await RANKS[encoding](), split: SPLITS[encoding] });
+    loaded.set(encoding, vocabulary);
+    return vocabulary;
+  } catch (error) {
+    // The next question tries again.
+    loading.delete(encoding);
+    throw error;
+  }
+}
+
+/** How a vocabulary cuts a text before merging; needs no loading. */
+export const SPLITS: Readonly<Record<EncodingName, Split>> = {
+  o200k_base: splitOf(O200K_TOKEN_SPLIT_REGEX),
+  cl100k_base: splitOf(CL100K_TOKEN_SPLIT_REGEX),
+};
+
+const RANKS: Readonly<Record<EncodingName, () => Promise<VocabularyData["ranks"]>>> = {
+  o200k_base: async () => (await import("gpt-tokenizer/bpeRanks/o200k_base")).default,
+  cl100k_base: async () => (await import("gpt-tokenizer/bpeRanks/cl100k_base")).default,
 };
 
 async function countMessage(message: Fields, vocabulary: Vocabulary): Promise<number> {

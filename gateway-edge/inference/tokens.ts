@@ -13,8 +13,13 @@ export const roughCounter: TokenCounter = {
   countText: countBytes,
 };
 
+/** The same count of a text of which only the length is known. */
+export function roughTokens(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
 function countBytes(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+  return roughTokens(Buffer.byteLength(text));
 }
 
 // Data of images and files is no text: a provider counts it by size or pages, in the hundreds, never by its characters.

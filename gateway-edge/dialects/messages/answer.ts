@@ -28,7 +28,7 @@ export function messageAnswer(
   answer: ChatAnswer,
   { bill, showsThinking }: MessageOptions & { bill: Bill },
 ): Fields {
-  const blocks = new MessageBlocks({ showsThinking });
+  const blocks = new MessageBlocks({ showsThinking, keepsText: true });
   const [choice] = answer.choices;
   for (const piece of choice ? piecesOfChoice(choice) : []) blocks.take(piece);
   return {
@@ -49,7 +49,7 @@ export class MessageFrames {
 
   constructor(identity: MessageIdentity, options: MessageOptions) {
     this.#identity = identity;
-    this.#blocks = new MessageBlocks(options);
+    this.#blocks = new MessageBlocks({ ...options, keepsText: false });
   }
 
   frames(part: Exclude<StreamPart, { type: "usage" }>): string {

@@ -11,6 +11,8 @@ type Block =
 /** One event of a stream of Anthropic's: its name is its type. */
 export type MessageEvent = Fields & { readonly type: string };
 
+const EXPLANATION_CHARACTERS_MAX = 65_536;
+
 /**
  * The content of a message while it grows. Whole answers and streams are made by the same steps, so that the events of a stream put
  * together are the whole answer.
@@ -19,13 +21,18 @@ export class MessageBlocks {
   readonly #blocks: Block[] = [];
   readonly #callBlocks = new Map<number, number>();
   readonly #showsThinking: boolean;
+  readonly #keepsText: boolean;
   #open: number | undefined;
   #explanation: string | undefined;
   #stopSequence: string | undefined;
 
-  /** Thinking that nobody asked for is shown only when it is sealed: its provider may want it back. */
-  constructor({ showsThinking }: { showsThinking: boolean }) {
+  /**
+   * Thinking that nobody asked for is shown only when it is sealed: its provider may want it back. `keepsText`: whether `content` will be
+   * asked for; a stream of any length has no use for it.
+   */
+  constructor({ showsThinking, keepsText }: { showsThinking: boolean; keepsText: boolean }) {
     this.#showsThinking = showsThinking;
+    this.#keepsText = keepsText;
   }
 
   /** Why the model refused, in its own words. */
@@ -56,7 +63,7 @@ export class MessageBlocks {
       case "call":
         return this.#call(piece);
       case "refusal":
-        this.#explanation = (this.#explanation ?? "") + piece.text;
+        this.#explanation = ((this.#explanation ?? "") + piece.text).slice(0, EXPLANATION_CHARACTERS_MAX);
         return [];
       case "stop-sequence":
         this.#stopSequence = piece.text;
@@ -76,8 +83,8 @@ export class MessageBlocks {
     const open = this.#openBlock();
     const started = open?.type === type ? [] : this.#start(type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" });
     const block = this.#openBlock();
-    if (block?.type === "text") block.text += text;
-    if (block?.type === "thinking") block.thinking += text;
+    if (this.#keepsText && block?.type === "text") block.text += text;
+    if (this.#keepsText && block?.type === "thinking") block.thinking += text;
     return [...started, this.#delta(type === "text" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text })];
   }
 
@@ -105,7 +112,7 @@ export class MessageBlocks {
     this.#callBlocks.set(index, at);
     const block = this.#blocks[at];
     if (json === "" || block?.type !== "tool_use") return started;
-    block.json += json;
+    if (this.#keepsText) block.json += json;
     // By its own index: a server that writes two calls at once goes on with one that was closed here, and clients add by the index.
     return [...started, { type: "content_block_delta", index: at, delta: { type: "input_json_delta", partial_json: json } }];
   }

@@ -1,4 +1,4 @@
-import type { AppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { toJson } from "../../../common/json.ts";
 import type { Bill } from "../../inference/meter.ts";
 import { asFields } from "../../providers/json-fields.ts";
@@ -15,12 +15,16 @@ export interface FrameOptions {
   readonly keep: (response: Fields) => Promise<Fields>;
 }
 
+/** A response repeats its whole text at its end and is stored with it: what is longer ends as failed. */
+export const RESPONSE_CHARACTERS_MAX = 16 * 1024 * 1024;
+
 /** Frames of one stream: numbered without a gap, the first `response.created`, the last one how it ended. */
 export class ResponseFrames {
   readonly #identity: ResponseIdentity;
   readonly #options: FrameOptions;
   readonly #output: ResponseOutput;
   #nextNumber = 0;
+  #characters = 0;
   #finishReason = "stop";
   #cause: FinishCause | undefined;
 
@@ -31,6 +35,8 @@ export class ResponseFrames {
   }
 
   frames(part: Exclude<StreamPart, { type: "usage" }>): string {
+    this.#characters += part.type === "finish" ? 0 : part.text.length;
+    if (this.#characters > RESPONSE_CHARACTERS_MAX) throw tooLong();
     if (part.type === "finish") {
       this.#finishReason = part.reason;
       this.#cause = part.cause;
@@ -79,6 +85,10 @@ export class ResponseFrames {
       })
       .join("");
   }
+}
+
+export function tooLong(): AppError {
+  return new AppError("UPSTREAM_UNAVAILABLE", `The response is longer than ${RESPONSE_CHARACTERS_MAX} characters.`);
 }
 
 export function frameOf(event: ResponseEvent): string {

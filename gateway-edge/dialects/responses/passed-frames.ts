@@ -3,7 +3,7 @@ import type { Bill } from "../../inference/meter.ts";
 import { asFields, asList } from "../../providers/json-fields.ts";
 import { RESPONSE_EVENTS } from "../../providers/openai-responses.ts";
 import type { Fields, StreamPart } from "../../providers/provider.ts";
-import { endOf, type FrameOptions, frameOf } from "./frames.ts";
+import { endOf, type FrameOptions, frameOf, RESPONSE_CHARACTERS_MAX, tooLong } from "./frames.ts";
 import { ItemNames, passedResponse } from "./passed.ts";
 import { type ResponseIdentity, responseFields, responseUsage, shownItem, shownResponse } from "./response.ts";
 
@@ -20,6 +20,7 @@ export class PassedFrames {
   readonly #options: FrameOptions;
   readonly #names: ItemNames;
   readonly #done: Fields[] = [];
+  #doneCharacters = 0;
   #lastNumber = -1;
   #ending: Fields | undefined;
 
@@ -57,8 +58,7 @@ export class PassedFrames {
       return "";
     }
     const named = item === undefined ? undefined : this.#names.item(item);
-    if (named && type === "response.output_item.done") this.#done.push(named);
-    return frameOf({
+    const frame = frameOf({
       ...event,
       type,
       sequence_number: this.#lastNumber,
@@ -66,6 +66,14 @@ export class PassedFrames {
       ...(named ? { item: shownItem(named, this.#options.include) } : {}),
       ...(response === undefined ? {} : { response: passedResponse(this.#identity, asFields(response), this.#names) }),
     });
+    if (named && type === "response.output_item.done") this.#addDone(named, frame.length);
+    return frame;
+  }
+
+  #addDone(item: Fields, characters: number): void {
+    this.#doneCharacters += characters;
+    if (this.#doneCharacters > RESPONSE_CHARACTERS_MAX) throw tooLong();
+    this.#done.push(item);
   }
 
   async #kept(response: Fields): Promise<Fields> {

@@ -1,0 +1,103 @@
+/** How the tokens of a text are counted here, where its provider does not report them. */
+export interface TextCounter {
+  /** Whether `countNow` is exact. */
+  isReady(): boolean;
+  /** A count without waiting. Before it is exact it is too low, never too high. */
+  countNow(text: string): number;
+  count(text: string): number | Promise<number>;
+}
+
+/** What is held of a text that is still coming, at most, once the part before the last safe cut is counted. */
+export const HELD_CHARACTERS_MAX = 2 ** 16;
+/** Longer than any model's answer. What comes after it is counted by its length, at the tokens per character before it. */
+export const EXACT_CHARACTERS_MAX = 2 ** 22;
+/** An unfinished piece that is longer is left out of a running count: to count it with every look would take ever longer. */
+const TAIL_CHARACTERS_MAX = 256;
+
+/**
+ * A text that arrives in pieces and may have any length. Only what an exact count still needs is held: the rest is counted up to a place
+ * where every vocabulary cuts, and dropped, so that the parts add up to the tokens of the whole.
+ */
+export class CountedText {
+  readonly #counter: TextCounter;
+  #held = "";
+  /** Up to here no safe cut was found. */
+  #searched = 0;
+  #tokens = 0;
+  #characters = 0;
+
+  constructor(counter: TextCounter) {
+    this.#counter = counter;
+  }
+
+  get heldCharacters(): number {
+    return this.#held.length;
+  }
+
+  add(text: string): void {
+    this.#held += text;
+    if (this.#held.length > HELD_CHARACTERS_MAX) this.#shorten();
+  }
+
+  /** The tokens so far: what the text would have if it ended now, without an unfinished piece of more than `tailCharactersMax`. */
+  soFar(tailCharactersMax = TAIL_CHARACTERS_MAX): number {
+    if (this.#counter.isReady()) this.#countUpTo(lastCut(this.#held, this.#searched));
+    const isShort = this.#held.length <= tailCharactersMax || !this.#counter.isReady();
+    return this.#tokens + (isShort ? this.#counter.countNow(this.#held) : 0);
+  }
+
+  /** The tokens of the whole text, once it has ended. */
+  total(): number | Promise<number> {
+    const rest = this.#counter.count(this.#held);
+    return rest instanceof Promise ? rest.then((tokens) => this.#tokens + tokens) : this.#tokens + rest;
+  }
+
+  #shorten(): void {
+    const cut = lastCut(this.#held, this.#searched);
+    // A text of this length without a cut is no language. It costs a token or two to cut it anywhere but within a character.
+    this.#countUpTo(cut > 0 ? cut : wholeCharacters(this.#held));
+  }
+
+  #countUpTo(cut: number): void {
+    this.#searched = Math.max(0, this.#held.length - cut - 1);
+    if (cut === 0) return;
+    const text = this.#held.slice(0, cut);
+    this.#tokens +=
+      this.#characters < EXACT_CHARACTERS_MAX ? this.#counter.countNow(text) : Math.floor((cut * this.#tokens) / this.#characters);
+    this.#characters += cut;
+    this.#held = this.#held.slice(cut);
+  }
+}
+
+/**
+ * The last place after a letter or digit and before something that cannot belong to the same piece, 0 if there is none after `from`. No
+ * published vocabulary has a token across it. The end is no such place: nobody knows what follows.
+ */
+function lastCut(text: string, from: number): number {
+  for (let at = text.length - 1; at > from; at--) if (isWord(text, at - 1) && endsWord(text, at)) return at;
+  return 0;
+}
+
+const ASCII_END = 0x80;
+const WORD = /^[\p{L}\p{N}]/u;
+const GOES_ON = /^[\p{L}\p{N}\p{M}\p{Cs}'_]/u;
+
+function isWord(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code < ASCII_END ? isAsciiWord(code) : WORD.test(text.charAt(at));
+}
+
+function endsWord(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  if (code < ASCII_END) return !isAsciiWord(code) && code !== 0x27 && code !== 0x5f;
+  return !GOES_ON.test(text.slice(at, at + 2));
+}
+
+function isAsciiWord(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39);
+}
+
+/** The length of a text without half a pair of surrogates at its end. */
+function wholeCharacters(text: string): number {
+  return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800 ? text.length - 1 : text.length;
+}
