@@ -6,6 +6,7 @@ import { compileGuardrails } from "./guardrail-settings.ts";
 import { HeldText } from "./held-text.ts";
 import { isIban, passesLuhn } from "./pii-patterns.ts";
 import { compileSchema } from "./schema-check.ts";
+import { guardedScreen, HELD_CHARACTERS_MAX } from "./screen.ts";
 import { Vault } from "./vault.ts";
 
 function guardrail(kind: string, params: object = {}): Guardrail {
@@ -174,3 +175,23 @@ describe("schemas", () => {
     expect([check('{"day":"2026-01-02"}'), check('{"day":1}')]).toEqual([undefined, "/day must be string"]);
   });
 });
+
+test.each(["text", "reasoning"])(
+  "an answer of %s that is too long to be held for a guardrail of whole texts is blocked, not let through",
+  async (kind) => {
+    const read = async (texts: readonly string[]) => texts;
+    const text = "x".repeat(HELD_CHARACTERS_MAX / 4);
+    async function* parts() {
+      for (let part = 0; part < 5; part++) {
+        if (kind === "text") yield { type: "text-delta", choice: 0, text } as const;
+        else yield { type: "other-delta", choice: 0, fields: { reasoning_content: text }, text } as const;
+      }
+    }
+    const shown: unknown[] = [];
+    const reading = async () => {
+      for await (const part of guardedScreen({ read, mask: read }, Number.POSITIVE_INFINITY)(parts())) shown.push(part);
+    };
+    await expect(reading()).rejects.toMatchObject({ code: "CONTENT_POLICY_VIOLATION" });
+    expect(shown).toEqual([{ type: "text-delta", choice: 0, text: "" }]);
+  },
+);

@@ -233,3 +233,14 @@ test("completions and moderations are kept too; without settings nothing is", as
   await plain(CHAT, ask);
   expect(without.sent).toHaveLength(2);
 });
+
+test("a stream of more parts than an entry may have is passed on whole and not kept", async () => {
+  const words = Array.from({ length: 20_000 }, () => "w");
+  const { key } = await open(() => frames(words));
+  const post = key();
+  for (let call = 0; call < 2; call++) {
+    const response = await post(CHAT, { ...ask, stream: true });
+    expect(textOf(await response.text())).toBe(words.join(""));
+    expect(response.headers.get("x-gw-cache-key")).toBeNull();
+  }
+});

@@ -4,6 +4,8 @@ import type { Clock } from "../../common/clock.ts";
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const KEEP_ALIVE_MS = 15_000;
 const DRAIN_MS_MAX = 60_000;
+/** More is not gathered: whether the client keeps up is known only of what was written. */
+const GATHERED_CHARACTERS_MAX = 65_536;
 /** A comment: every other kind of frame without data breaks some client of OpenAI's API. */
 const COMMENT = ": keep-alive\n\n";
 
@@ -72,6 +74,8 @@ export class SseWriter {
   #gather(frames: string): void {
     if (this.#gathered === "") process.nextTick(() => this.#flush());
     this.#gathered += frames;
+    // An upstream whose data is all here already gives no turn in which it could go out.
+    if (this.#gathered.length > GATHERED_CHARACTERS_MAX) this.#flush();
   }
 
   #flush(): void {

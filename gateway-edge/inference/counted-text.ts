@@ -71,7 +71,7 @@ export class CountedText {
 
 /**
  * The last place after a letter or digit and before something that cannot belong to the same piece, 0 if there is none after `from`. No
- * published vocabulary has a token across it. The end is no such place: nobody knows what follows.
+ * published vocabulary has a token across it. The end is no such place: what follows is unknown.
  */
 function lastCut(text: string, from: number): number {
   for (let at = text.length - 1; at > from; at--) if (isWord(text, at - 1) && endsWord(text, at)) return at;

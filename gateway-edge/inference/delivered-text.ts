@@ -15,7 +15,7 @@ export class DeliveredText {
   }
 
   add(choice: number, text: string): void {
-    // An upstream may number its choices as it likes: no more are told apart than were asked for.
+    // An upstream may number its choices as it likes: no more are counted apart than were requested.
     const place = Number.isInteger(choice) && choice > 0 && choice < this.#choiceCount ? choice : 0;
     let counted = this.#choices.get(place);
     if (!counted) {

@@ -6,11 +6,11 @@ import type { Intent, Progress, Served as ServedRecord } from "../credit/journal
 import type { BytesPart, ReportedUsage, StreamPart } from "../providers/provider.ts";
 import { intentOf, type Metered, rounded, rowOf, type Served, servedRecordOf } from "./call-row.ts";
 import { DeliveredText } from "./delivered-text.ts";
-import { measured } from "./measure.ts";
+import { measured, saysTokens } from "./measure.ts";
 import { pricesOf } from "./plan-call.ts";
 import { cost, type PriceUnit } from "./price.ts";
 import { pricesAt } from "./price-tier.ts";
-import { textCounterOf } from "./text-counters.ts";
+import { countRequest, textCounterOf } from "./text-counters.ts";
 import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "./usage.ts";
 
 export type Outcome =
@@ -54,6 +54,9 @@ export interface Meter {
 /** How much may be delivered, and for how long, before it is written down again: a process that dies forgets no more than that. */
 const PROGRESS_DELTAS = 32;
 const PROGRESS_MS = 250;
+
+/** Of the rough count of a request, which is for reservations: what a row gets that is made out of the journal, a token for four bytes. */
+const JOURNAL_INPUT_SHARE = 0.75;
 
 export function createMeter(call: Metered, clock: Clock): Meter {
   return new CallMeter(call, clock);
@@ -126,7 +129,7 @@ class CallMeter implements Meter {
     const fresh = this.#deltas - this.#told.deltas;
     if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#told.elapsedMs < PROGRESS_MS)) return undefined;
     this.#told = { deltas: this.#deltas, elapsedMs };
-    const usage = { ...NO_USAGE, input: this.#call.inputTokens, output: this.#text?.soFar() ?? 0 };
+    const usage = { ...NO_USAGE, input: this.#inputNow(), output: this.#text?.soFar() ?? 0 };
     return { callId: this.#call.callId, elapsedMs: Math.round(elapsedMs), firstTokenMs: rounded(this.#firstTokenMs), usage };
   }
 
@@ -190,17 +193,39 @@ class CallMeter implements Meter {
   /** The usage of a job that can be counted in more than tokens. */
   #measured(unit: PriceUnit = "token"): Usage | Promise<Usage> {
     if (this.#passedBytes === 0 && !this.#answered) return NO_USAGE;
-    return mapped(this.#text?.total() ?? 0, (textTokens) => {
-      const answered = { bytes: this.#passedBytes, textTokens, inputTokens: this.#call.inputTokens };
+    const measure = ({ input, output }: Counted) => {
+      const answered = { bytes: this.#passedBytes, textTokens: output, inputTokens: input };
       return measured({ estimate: this.#call.job.estimate?.(answered), reported: this.#reported, unit });
-    });
+    };
+    // What the provider says needs no count of ours.
+    return saysTokens(this.#reported) ? measure({ input: this.#call.inputTokens, output: 0 }) : mapped(this.#counted(), measure);
   }
 
   #usage(): Usage | Promise<Usage> {
     if (this.#reported) return disjointUsage(this.#reported);
     // A client that left before anything came pays nothing; an answer without a word on usage is counted by us.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
-    return mapped(this.#text?.total() ?? 0, (output) => ({ ...NO_USAGE, input: this.#call.inputTokens, output }));
+    return mapped(this.#counted(), (counted) => ({ ...NO_USAGE, ...counted }));
+  }
+
+  /** Our own count of request and answer. Where it takes a vocabulary it may have to wait for it. */
+  #counted(): Counted | Promise<Counted> {
+    const output = this.#text?.total() ?? 0;
+    if (this.#countsItself()) return mapped(output, (tokens) => ({ input: this.#call.inputTokens, output: tokens }));
+    const served = this.#served;
+    const input = served ? countRequest(this.#call.job, served).catch(() => this.#inputNow()) : this.#inputNow();
+    return Promise.all([input, output]).then(([inputTokens, outputTokens]) => ({ input: inputTokens, output: outputTokens }));
+  }
+
+  /** The request's tokens as far as they are known without counting them. */
+  #inputNow(): number {
+    const { inputTokens: known } = this.#call;
+    return this.#countsItself() ? known : Math.ceil(known * JOURNAL_INPUT_SHARE);
+  }
+
+  /** Whether the provider's own way of counting is known here, by which the request was counted before the call. */
+  #countsItself(): boolean {
+    return this.#served?.provider.counter !== undefined;
   }
 
   #newText(whole: readonly string[] = []): DeliveredText {
@@ -208,6 +233,11 @@ class CallMeter implements Meter {
   }
 }
 
-function mapped<T>(tokens: number | Promise<number>, then: (tokens: number) => T): T | Promise<T> {
-  return tokens instanceof Promise ? tokens.then(then) : then(tokens);
+interface Counted {
+  readonly input: number;
+  readonly output: number;
+}
+
+function mapped<T, U>(value: T | Promise<T>, then: (value: T) => U): U | Promise<U> {
+  return value instanceof Promise ? value.then(then) : then(value);
 }

@@ -6,7 +6,7 @@ const BYTES_PER_TOKEN = 3;
 
 /**
  * Counts without a vocabulary, for reservations: a token for every three bytes, which real tokenizers rarely exceed. What is billed
- * is the provider's own count; this stands in only where a provider stays silent, and the row then says `estimated`.
+ * is the provider's own count or, where a provider stays silent, that of the model's vocabulary (`text-counters.ts`).
  */
 export const roughCounter: TokenCounter = {
   countMessages: (messages) => messages.reduce((sum, message) => sum + MESSAGE_TOKENS + countBytes(messageJson(message)), 0),

@@ -8,7 +8,6 @@ import type { Credit } from "../credit/credit.ts";
 import type { Intent } from "../credit/journal/records.ts";
 import { callerFields } from "../inference/caller-fields.ts";
 import { cost } from "../inference/price.ts";
-import { roughCounter } from "../inference/tokens.ts";
 import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../inference/usage.ts";
 import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { headersBack } from "./passed-headers.ts";
@@ -72,7 +71,7 @@ export class PassedExchange {
       throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `the provider answered ${status}` });
     }
     const contentType = from.headers["content-type"];
-    const reader = new UsageReader(contentType);
+    const reader = new UsageReader(contentType, this.#passing.call.model ?? "");
     this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
     to.status(status);
     for (const [name, value] of Object.entries(headersBack(from.headers))) to.setHeader(name, value);
@@ -83,7 +82,7 @@ export class PassedExchange {
     });
     const cut = await this.#pass(from, to, reader);
     if (to.destroyed) abort();
-    if (status < 400) this.#usage = this.#used(reader);
+    if (status < 400) this.#usage = await this.#used(reader);
     if (isGone) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });
     const isBad = status >= 400 || cut !== undefined;
     await this.#settle(
@@ -118,12 +117,10 @@ export class PassedExchange {
   }
 
   /** By the provider's word, or by our own count of what was sent and said. */
-  #used(reader: UsageReader): Usage {
+  async #used(reader: UsageReader): Promise<Usage> {
     const { usage, text } = reader.end();
     if (usage) return disjointUsage(usage);
-    return this.#passing.call.prices
-      ? { ...NO_USAGE, input: this.#passing.call.inputTokens, output: roughCounter.countText(text) }
-      : NO_USAGE;
+    return this.#passing.call.prices ? { ...NO_USAGE, input: this.#passing.call.inputTokens, output: await text.total() } : NO_USAGE;
   }
 
   async #settle(outcome: { status: string; httpStatus: number; errorCode?: string }): Promise<void> {

@@ -1,3 +1,6 @@
+import { CountedText } from "../inference/counted-text.ts";
+import { vocabularyCounter } from "../inference/text-counters.ts";
+import { encodingOf } from "../inference/token-counter.ts";
 import type { ReportedUsage } from "../providers/provider.ts";
 
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
@@ -9,10 +12,11 @@ export class UsageReader {
   #rest = "";
   #bytes = 0;
   #usage: Json = {};
-  #text = "";
+  readonly #text: CountedText;
   readonly #decoder = new TextDecoder();
 
-  constructor(contentType: string | undefined) {
+  constructor(contentType: string | undefined, model: string) {
+    this.#text = new CountedText(vocabularyCounter(encodingOf(model)));
     this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
   }
 
@@ -28,7 +32,7 @@ export class UsageReader {
     for (const line of lines) if (line.startsWith("data:")) this.#look(parsed(line.slice(5)));
   }
 
-  end(): { usage: ReportedUsage | undefined; text: string } {
+  end(): { usage: ReportedUsage | undefined; text: CountedText } {
     if (!this.#isStream && this.#bytes <= BODY_BYTES_MAX) {
       const body = parsed(this.#rest);
       for (const part of Array.isArray(body) ? body : [body]) this.#look(part);
@@ -41,7 +45,7 @@ export class UsageReader {
     const parts = [value, value["message"], value["response"]].filter(isJson);
     const reports = parts.flatMap((part) => [part["usage"], part["usageMetadata"]]).filter(isJson);
     for (const report of reports) this.#usage = { ...this.#usage, ...withoutNulls(report) };
-    if (Array.isArray(value["choices"])) this.#text += value["choices"].filter(isJson).map(textOf).join("");
+    if (Array.isArray(value["choices"])) this.#text.add(value["choices"].filter(isJson).map(textOf).join(""));
   }
 }
 

@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { Fields } from "../../providers/provider.ts";
 import { parseResponsesRequest } from "../../schemas/responses.ts";
 import { anyAnswer, bill, readNamedEvents, type TwiceTold } from "../dialect-fixture.ts";
-import { ResponseFrames } from "./frames.ts";
+import { RESPONSE_CHARACTERS_MAX, ResponseFrames } from "./frames.ts";
 import { shownResponse, wholeResponse } from "./response.ts";
 
 const SEALED = "reasoning.encrypted_content";
@@ -154,4 +154,11 @@ test("sealed reasoning is kept, and shown only to who asked for it", async () =>
   expect(JSON.stringify(await streamOf(parts, [SEALED]))).toContain("encrypted_content");
   const response = { output: [{ type: "reasoning", encrypted_content: "x" }] };
   expect([shownResponse(response, []), shownResponse(response, [SEALED])]).toEqual([{ output: [{ type: "reasoning" }] }, response]);
+});
+
+test("a response that is too long to be held whole fails", () => {
+  const frames = framesFor();
+  const text = "x".repeat(RESPONSE_CHARACTERS_MAX / 4);
+  for (let part = 0; part < 4; part++) frames.frames({ type: "text-delta", choice: 0, text });
+  expect(() => frames.frames({ type: "text-delta", choice: 0, text: "x" })).toThrow(/longer than/);
 });
