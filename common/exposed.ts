@@ -71,6 +71,15 @@ export function openingsOf(
   };
 }
 
+/** Where gRPC listens. It has neither TLS nor authentication yet, so nothing beyond the machine may reach it. */
+export const controlHostSetting = z
+  .string()
+  .default("127.0.0.1")
+  .refine(
+    isLoopbackHost,
+    "must be a loopback address: the control plane has no TLS yet. Keep it on 127.0.0.1 and reach it from other machines through a tunnel, such as ssh -L; certificates come with a later release",
+  );
+
 /** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: are every interface, and so are not loopback. */
 export function isLoopbackHost(host: string): boolean {
   const plain = host

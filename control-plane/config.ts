@@ -9,13 +9,13 @@ import {
   privateUpstreamSettings,
   readConfig,
 } from "../common/config.ts";
-import { openingSettings, openingsOf } from "../common/exposed.ts";
+import { controlHostSetting, openingSettings, openingsOf } from "../common/exposed.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 const shape = {
   ...openingSettings,
   CONTROL_PORT: portSetting(4100),
-  CONTROL_HOST: z.string().default("127.0.0.1"),
+  CONTROL_HOST: controlHostSetting,
   DATA_DIR: z.string().default("./data"),
   MONGODB_URI: z
     .string()

@@ -82,7 +82,9 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addReflection(server);
   const health = new HealthImplementation({ "": "SERVING" });
   health.addToServer(server);
-  const port = await listen(server, `${deps.config.host}:${deps.config.port}`, ServerCredentials.createInsecure());
+  const { host } = deps.config;
+  const address = `${host.includes(":") ? `[${host}]` : host}:${deps.config.port}`;
+  const port = await listen(server, address, ServerCredentials.createInsecure());
   return {
     port,
     async stop() {

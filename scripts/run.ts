@@ -20,9 +20,9 @@ async function run(): Promise<void> {
   const settings = readSettings(environment);
   await refuseTakenPorts([
     { variable: "PORT", host: settings.host, port: settings.port },
-    { variable: "TRAINER_PORT", host: settings.host, port: settings.trainerPort },
-    { variable: "CONTROL_PORT", host: "127.0.0.1", port: settings.controlPort },
-    { variable: "COORDINATOR_PORT", host: settings.host, port: settings.coordinatorPort },
+    { variable: "TRAINER_PORT", host: settings.trainerHost, port: settings.trainerPort },
+    { variable: "CONTROL_PORT", host: settings.controlHost, port: settings.controlPort },
+    { variable: "COORDINATOR_PORT", host: settings.coordinatorHost, port: settings.coordinatorPort },
   ]);
   mkdirSync(settings.dataFolder, { recursive: true, mode: 0o700 });
   chmodSync(settings.dataFolder, 0o700);
@@ -69,8 +69,7 @@ function childSpecs(
   settings: RunSettings,
   environment: NodeJS.ProcessEnv,
 ): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
-  const coordinatorHost = settings.host === "0.0.0.0" || settings.host === "::" ? "127.0.0.1" : settings.host;
-  const coordinatorUrl = `http://${coordinatorHost.includes(":") ? `[${coordinatorHost}]` : coordinatorHost}:${settings.coordinatorPort}`;
+  const coordinatorUrl = `http://${reachable(settings.coordinatorHost)}:${settings.coordinatorPort}`;
   const coordinatorToken = environment["COORDINATOR_TOKEN"] || randomBytes(32).toString("hex");
   const env = {
     // Stripped and compiled once, not by every process at every start.
@@ -83,15 +82,17 @@ function childSpecs(
     // Made up anew with every start where nobody set it: only these processes have to know it.
     COORDINATOR_TOKEN: coordinatorToken,
     HOST: settings.host,
+    TRAINER_HOST: settings.trainerHost,
+    COORDINATOR_HOST: settings.coordinatorHost,
     PORT: String(settings.port),
     TRAINER_PORT: String(settings.trainerPort),
     CONTROL_PORT: String(settings.controlPort),
     COORDINATOR_PORT: String(settings.coordinatorPort),
-    CONTROL_ADDRESS: `127.0.0.1:${settings.controlPort}`,
+    CONTROL_ADDRESS: `${reachable(settings.controlHost)}:${settings.controlPort}`,
     DATA_DIR: settings.dataFolder,
     EDGES: String(settings.edges),
     // Whoever set it means other nodes.
-    SERVING_URLS: environment["SERVING_URLS"] || `http://${reachable(settings.host)}:${settings.trainerPort}`,
+    SERVING_URLS: environment["SERVING_URLS"] || `http://${reachable(settings.trainerHost)}:${settings.trainerPort}`,
     ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
   };
   const program = (path: string) => resolve(import.meta.dirname, "..", path);

@@ -1,6 +1,7 @@
 import { availableParallelism, tmpdir } from "node:os";
 import { z } from "zod";
 import { ConfigError, countSetting, portSetting, readConfig } from "../common/config.ts";
+import { isLoopbackHost } from "../common/exposed.ts";
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -39,6 +40,8 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
     {
       TRAINER_PORT: portSetting(5000),
       HOST: z.string().default("127.0.0.1"),
+      /** Where this node listens, when that is another address than the edges' HOST. */
+      TRAINER_HOST: z.string().optional(),
       /** Without a token. "loopback": calls from other machines are refused. "none": anyone who reaches the port may call. */
       TRAINER_AUTH: z.enum(["loopback", "none"]).default("loopback"),
       /** Where set, every call must carry it, as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`. */
@@ -92,10 +95,28 @@ export function readTrainerConfig(environment: Readonly<Record<string, string | 
     environment,
   );
   checkJoining(settings);
+  const host = settings.TRAINER_HOST ?? settings.HOST;
+  checkReach({ ...settings, host });
   if (settings.TRAINER_BYTES_BUDGET < settings.TRAINER_BODY_BYTES_MAX) {
     throw new ConfigError(["TRAINER_BYTES_BUDGET: must be at least TRAINER_BODY_BYTES_MAX, or the largest body could never be taken"]);
   }
-  return settings;
+  return { ...settings, HOST: host };
+}
+
+/** TRAINER_AUTH=none says who is answered, not who it is: a node that others can reach needs something that they have to know. */
+function checkReach({
+  host,
+  TRAINER_TOKEN,
+  TRAINER_SECRET,
+}: {
+  host: string;
+  TRAINER_TOKEN?: string | undefined;
+  TRAINER_SECRET?: string | undefined;
+}): void {
+  if (isLoopbackHost(host) || TRAINER_TOKEN !== undefined || TRAINER_SECRET !== undefined) return;
+  throw new ConfigError([
+    `TRAINER_TOKEN or TRAINER_SECRET: one must be set, as ${host} can be reached from other machines; or set TRAINER_HOST=127.0.0.1 to answer this machine only`,
+  ]);
 }
 
 /** With the slash at its end, what begins like the last folder is not in it. */

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError, countSetting, flagSetting, portSetting, readConfig } from "../../common/config.ts";
-import { type Openings, openingSettings, openingsOf } from "../../common/exposed.ts";
+import { controlHostSetting, isLoopbackHost, type Openings, openingSettings, openingsOf } from "../../common/exposed.ts";
 
 export interface RunSettings {
   readonly port: number;
@@ -11,6 +11,10 @@ export interface RunSettings {
   readonly controlPort: number;
   readonly coordinatorPort: number;
   readonly host: string;
+  readonly controlHost: string;
+  /** The trainer and the coordinator listen beyond this machine only with something that callers have to know. */
+  readonly trainerHost: string;
+  readonly coordinatorHost: string;
   /** Absolute: children may not depend on where they were started. */
   readonly dataFolder: string;
   readonly edges: number;
@@ -31,6 +35,12 @@ const shape = {
   CONTROL_PORT: fixedPort(4100),
   COORDINATOR_PORT: fixedPort(5100),
   HOST: z.string().default("127.0.0.1"),
+  CONTROL_HOST: controlHostSetting,
+  TRAINER_HOST: z.string().optional(),
+  TRAINER_TOKEN: z.string().optional(),
+  TRAINER_SECRET: z.string().optional(),
+  COORDINATOR_HOST: z.string().optional(),
+  COORDINATOR_TOKEN: z.string().optional(),
   DATA_DIR: z
     .string()
     .default("./data")
@@ -57,6 +67,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     controlPort: read.CONTROL_PORT,
     coordinatorPort: read.COORDINATOR_PORT,
     host: read.HOST,
+    controlHost: read.CONTROL_HOST,
+    trainerHost: read.TRAINER_HOST ?? (isGuarded(read.TRAINER_TOKEN, read.TRAINER_SECRET) ? read.HOST : ownHost(read.HOST)),
+    coordinatorHost: read.COORDINATOR_HOST ?? (isGuarded(read.COORDINATOR_TOKEN) ? read.HOST : ownHost(read.HOST)),
     dataFolder: read.DATA_DIR,
     edges: read.EDGES,
     config: read.CONFIG,
@@ -65,6 +78,10 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     production: read.NODE_ENV === "production",
   };
 }
+
+const isGuarded = (...secrets: (string | undefined)[]): boolean => secrets.some((secret) => secret !== undefined);
+
+const ownHost = (host: string): string => (isLoopbackHost(host) ? host : "127.0.0.1");
 
 function kindOf(path: string): "file" | "folder" | "nothing" {
   const found = statSync(path, { throwIfNoEntry: false });

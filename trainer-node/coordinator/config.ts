@@ -1,13 +1,15 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { countSetting, developerFlag, portSetting, readConfig } from "../../common/config.ts";
-import { exposureSettings, isExposed, isOpen } from "../../common/exposed.ts";
+import { ConfigError, countSetting, developerFlag, portSetting, readConfig } from "../../common/config.ts";
+import { exposureSettings, isExposed, isLoopbackHost, isOpen } from "../../common/exposed.ts";
 
 const shape = {
   ...exposureSettings,
   /** Where trained parameters are handed out by their hash; 0: any free port. */
   COORDINATOR_PORT: portSetting(5100),
   HOST: z.string().default("127.0.0.1"),
+  /** Where this coordinator listens, when that is another address than the edges' HOST. */
+  COORDINATOR_HOST: z.string().optional(),
   CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
   DATA_DIR: z.string().default("./data"),
   /** Federations worked on at the same time. */
@@ -58,9 +60,15 @@ export interface CoordinatorConfig {
 
 export function readCoordinatorConfig(environment: Readonly<Record<string, string | undefined>>): CoordinatorConfig {
   const settings = readConfig(shape, environment);
+  const host = settings.COORDINATOR_HOST ?? settings.HOST;
+  if (!isLoopbackHost(host) && settings.COORDINATOR_TOKEN === undefined) {
+    throw new ConfigError([
+      `COORDINATOR_TOKEN: must be set, as ${host} can be reached from other machines; or set COORDINATOR_HOST=127.0.0.1 to answer this machine only`,
+    ]);
+  }
   return {
     port: settings.COORDINATOR_PORT,
-    host: settings.HOST,
+    host,
     controlAddress: settings.CONTROL_ADDRESS,
     blobFolder: resolve(settings.DATA_DIR, "coordinator-blobs"),
     federationsMax: settings.COORDINATOR_FEDERATIONS_MAX,
