@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Express } from "express";
+import { boundUnreadBody } from "../common/unread-body.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import { ownObjects } from "./own-objects.ts";
 
@@ -41,6 +42,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     },
     (request, response) => {
       options.observe(request, response);
+      boundUnreadBody(request, response);
       // An absolute address names a host that is not ours to speak for; a proxy we are not.
       if (!request.url?.startsWith("/")) return refuseTarget(response);
       if (!options.exact(request, response)) app(request, response);
