@@ -14,7 +14,10 @@ export interface Metered {
   readonly endpoint: string;
   readonly caller: Caller;
   readonly job: Job<unknown>;
+  /** As counted before the call, for its reservation. */
   readonly inputTokens: number;
+  /** For each choice, as the provider is asked. */
+  readonly maxOutputTokens: number;
 }
 
 /** Who answered in the end, and how many were asked. */
@@ -110,7 +113,7 @@ export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Ou
 
 /** Who called for what, and who answered, as a row says it. */
 export function identityOf(
-  { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens">,
+  { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens" | "maxOutputTokens">,
   served: Pick<Served, "attempt"> | undefined,
 ) {
   const deployment = served?.attempt.deployment;

@@ -11,7 +11,10 @@ const TEXT = "The journal's notes are what a process that dies leaves behind: th
 function meterOf() {
   const job = chatJob({ model: "m", stream: true, messages: [{ role: "user", content: "Say it." }] });
   const caller = Caller.fromPartial({});
-  const meter = createMeter({ callId: "call_1", endpoint: "/v1/chat/completions", caller, job, inputTokens: 8 }, systemClock);
+  const meter = createMeter(
+    { callId: "call_1", endpoint: "/v1/chat/completions", caller, job, inputTokens: 8, maxOutputTokens: 4096 },
+    systemClock,
+  );
   const deployment = Deployment.fromPartial({ providerKind: "openai", inferenceModelId: "gpt-4o", params: "{}", info: "{}" });
   meter.servedBy({ attempt: { deployment, group: "m", isFallback: false }, provider: openai }, { retries: 0, fallbacks: 0 });
   return meter;

@@ -12,6 +12,7 @@ import { cost, type PriceUnit } from "./price.ts";
 import { pricesAt } from "./price-tier.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
 import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "./usage.ts";
+import { whyNotBelieved } from "./usage-bounds.ts";
 
 export type Outcome =
   /** Ended by us where the credits did, if it says so. */
@@ -22,6 +23,11 @@ export type Outcome =
 export interface Bill {
   readonly usage: Usage;
   readonly cost: NanoUsd;
+}
+
+export interface Disbelieved {
+  readonly reason: string;
+  readonly reported: ReportedUsage;
 }
 
 /** Watches one call: what was delivered, what it costs, where its time went. */
@@ -46,6 +52,8 @@ export interface Meter {
   /** What the call costs if it ends now: by the provider's word, or by our own count of what was delivered. */
   bill(): Bill | Promise<Bill>;
   log(outcome: Outcome, bill: Bill): UsageLog;
+  /** What the provider reported and could not be true; the bill is by our own count then. */
+  disbelieved(): Disbelieved | undefined;
   overheadMs(): number;
   elapsedMs(): number;
   firstTokenMs(): number | undefined;
@@ -75,6 +83,7 @@ class CallMeter implements Meter {
   #answered = false;
   #passedBytes = 0;
   #reported: ReportedUsage | undefined;
+  #disbelieved: Disbelieved | undefined;
   #served: Served | undefined;
   #attempts = 1;
   /** What was last written down of the call. */
@@ -148,12 +157,12 @@ class CallMeter implements Meter {
 
   reported(usage: ReportedUsage): void {
     this.#answered = true;
-    this.#reported = usage;
+    this.#believe(usage);
   }
 
   answered(texts: readonly string[], usage: ReportedUsage | undefined): void {
     this.#answered = true;
-    this.#reported = usage;
+    if (usage) this.#believe(usage);
     if (texts.length === 0) return;
     this.#firstTokenMs ??= this.elapsedMs();
     this.#text = this.#newText(texts);
@@ -178,6 +187,10 @@ class CallMeter implements Meter {
     return rowOf({ call: this.#call, served: this.#served, attempts: this.#attempts, timing }, outcome, bill);
   }
 
+  disbelieved(): Disbelieved | undefined {
+    return this.#disbelieved;
+  }
+
   overheadMs(): number {
     return Math.max(0, this.elapsedMs() - this.#outsideMs);
   }
@@ -188,6 +201,13 @@ class CallMeter implements Meter {
 
   firstTokenMs(): number | undefined {
     return this.#firstTokenMs;
+  }
+
+  /** The last word counts, whether it can be true or not. */
+  #believe(reported: ReportedUsage): void {
+    const reason = whyNotBelieved(reported, this.#call);
+    this.#disbelieved = reason === undefined ? undefined : { reason, reported };
+    this.#reported = reason === undefined ? reported : undefined;
   }
 
   /** The usage of a job that can be counted in more than tokens. */
@@ -202,7 +222,8 @@ class CallMeter implements Meter {
   }
 
   #usage(): Usage | Promise<Usage> {
-    if (this.#reported) return disjointUsage(this.#reported);
+    // Nothing at all used for an answer is as good as nothing said.
+    if (saysTokens(this.#reported)) return disjointUsage(this.#reported);
     // A client that left before anything came pays nothing; an answer without a word on usage is counted by us.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
     return mapped(this.#counted(), (counted) => ({ ...NO_USAGE, ...counted }));

@@ -74,7 +74,8 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const alternatives = alternativesOf(routing);
   const plan = planCall(deps, { caller, job, alternatives, routing });
   const { callId, onceFor, endpoint } = call;
-  const meter = createMeter({ callId, onceFor, endpoint, caller, job, inputTokens: plan.inputTokens }, deps.clock);
+  const { inputTokens, maxOutputTokens } = plan;
+  const meter = createMeter({ callId, onceFor, endpoint, caller, job, inputTokens, maxOutputTokens }, deps.clock);
   const input = reserveInput(deps, { call, plan, meter });
   const reservation = deps.credit.reserve(input);
   // In steady state the credit is here, and nobody waits.
@@ -249,11 +250,22 @@ class RunningCall<Answer> {
     if (counted instanceof Promise) this.#open?.close();
     const bill = counted instanceof Promise ? await counted : counted;
     if (this.#open) this.#close(this.#open, outcome, bill);
+    this.#logDisbelief();
     const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill));
     const sinceMs = this.#deps.clock.monotonicMs();
     await settling;
     this.#waitedSince(sinceMs);
     return bill;
+  }
+
+  #logDisbelief(): void {
+    const disbelieved = this.#meter.disbelieved();
+    if (!disbelieved) return;
+    const [callId, deploymentId] = [this.#call.callId, this.#open?.attempt.deployment.id];
+    this.#deps.logger.warn(
+      { callId, deploymentId, ...disbelieved },
+      "the provider's usage is not believed; the call is billed by our own count",
+    );
   }
 
   #waitedSince(sinceMs: number): void {

@@ -9,6 +9,7 @@ import type { Intent } from "../credit/journal/records.ts";
 import { callerFields } from "../inference/caller-fields.ts";
 import { cost } from "../inference/price.ts";
 import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../inference/usage.ts";
+import { isCounts } from "../inference/usage-bounds.ts";
 import { gatewayErrorStatus } from "../middleware/gateway-error.ts";
 import { headersBack } from "./passed-headers.ts";
 import type { PassedCall } from "./price-call.ts";
@@ -119,7 +120,7 @@ export class PassedExchange {
   /** By the provider's word, or by our own count of what was sent and said. */
   async #used(reader: UsageReader): Promise<Usage> {
     const { usage, text } = reader.end();
-    if (usage) return disjointUsage(usage);
+    if (usage && isCounts(usage)) return disjointUsage(usage);
     return this.#passing.call.prices ? { ...NO_USAGE, input: this.#passing.call.inputTokens, output: await text.total() } : NO_USAGE;
   }
 

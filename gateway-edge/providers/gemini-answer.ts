@@ -134,7 +134,7 @@ export function readGeminiUsage(value: unknown): ReportedUsage | undefined {
   if (usage["promptTokenCount"] === undefined && usage["totalTokenCount"] === undefined) return undefined;
   const promptTokens = asCount(usage["promptTokenCount"]) + asCount(usage["toolUsePromptTokenCount"]);
   const reasoningTokens = asCount(usage["thoughtsTokenCount"]);
-  const rest = asCount(asCount(usage["totalTokenCount"]) - promptTokens - reasoningTokens);
+  const rest = Math.max(0, asCount(usage["totalTokenCount"]) - promptTokens - reasoningTokens);
   const answerTokens = usage["candidatesTokenCount"] === undefined ? rest : asCount(usage["candidatesTokenCount"]);
   return {
     promptTokens,

@@ -14,9 +14,10 @@ export function asText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** A count of tokens; what is none counts as 0. */
+/** A count of tokens: 0 where there is no number, NaN for a number that cannot be a count, which makes the whole report void. */
 export function asCount(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+  if (typeof value !== "number") return 0;
+  return Number.isSafeInteger(value) && value >= 0 ? value : Number.NaN;
 }
 
 /** The fields that have a value; nulls count as none. */

@@ -136,5 +136,5 @@ function readEmbeddings(body: unknown): EmbeddingsAnswer {
   if (vectors.length === 0 || !vectors.every(Array.isArray)) throw malformed("an answer without vectors");
   const promptTokens = asCount(answer["prompt_eval_count"]);
   const usage = { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 };
-  return { vectors: vectors as number[][], usage: promptTokens > 0 ? usage : undefined };
+  return { vectors: vectors as number[][], usage: promptTokens === 0 ? undefined : usage };
 }
