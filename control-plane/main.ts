@@ -59,6 +59,7 @@ await runMain("tributary control-plane", async () => {
   const edges = new Edges(clock);
   const deps: ControlDeps = {
     config,
+    instance: random.bytes(16).toString("hex"),
     store,
     clock,
     random,

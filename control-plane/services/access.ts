@@ -30,7 +30,8 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
 
     async getSnapshot() {
       const revision = BigInt(deps.feed.revision);
-      return { deployments: await allDeployments(deps), masterKeySha256: master.sha256, revision, settings: settingsJson(deps) };
+      const { instance } = deps;
+      return { deployments: await allDeployments(deps), masterKeySha256: master.sha256, revision, settings: settingsJson(deps), instance };
     },
 
     async getTeamModels(request) {
@@ -53,6 +54,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
 async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
   let waiting = 0;
   let draining = false;
+  const { instance } = deps;
   const closed = new AbortController();
   const send = (message: FeedMessage) => {
     if (stream.signal.aborted || closed.signal.aborted) return;
@@ -64,6 +66,7 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
       changes: message.changes.map(({ id, kind, subject }) => ({ revision: BigInt(id), kind, subject })),
       revision: BigInt(message.revision),
       resync: message.resync,
+      instance,
     });
     if (sent || draining) return;
     draining = true;
@@ -76,7 +79,7 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
     const stopFeed = await deps.feed.watch(Number(afterRevision), send);
     const forget = deps.edges.add(edgeId, (flush, recall) => {
       if (gone.aborted) return;
-      stream.write({ changes: [], revision: BigInt(deps.feed.revision), resync: false, flush: BigInt(flush), recall });
+      stream.write({ changes: [], revision: BigInt(deps.feed.revision), resync: false, flush: BigInt(flush), recall, instance });
     });
     const gone = AbortSignal.any([stream.signal, closed.signal]);
     const stop = () => {

@@ -24,6 +24,8 @@ import type { LogScans } from "./log-scans.ts";
 /** What the services work with; main.ts assembles it, once. */
 export interface ControlDeps {
   readonly config: ControlConfig;
+  /** Names this process until it ends. */
+  readonly instance: string;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;

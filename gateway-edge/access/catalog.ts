@@ -11,6 +11,8 @@ export interface Catalog {
   load(): Promise<bigint>;
   /** Something in the catalog has changed at this revision: load again, once for any number of changes. */
   changed(revision: bigint): void;
+  /** A control plane is heard: one that did not give the newest view may have started with another configuration. */
+  heard(instance: string): void;
   isLoaded(): boolean;
 }
 
@@ -32,21 +34,25 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   let loadedRevision: bigint | undefined;
   let wantedRevision = 0n;
   let loading: Promise<bigint> | undefined;
+  /** The control plane last heard, or asked at the start. */
+  let instance: string | undefined;
+  let instances = 0;
 
   function take(snapshot: GetSnapshotResponse): bigint {
     const deployments = snapshot.deployments.filter((deployment) => deployment.model?.status === "active");
     deps.take({ deployments, settings: snapshot.settings });
     masterKeySha256 = snapshot.masterKeySha256;
     loadedRevision = snapshot.revision;
+    instance ??= snapshot.instance;
     return snapshot.revision;
   }
 
-  /** A change heard while a snapshot was on its way may not be in it: then there is one more round. */
+  /** A change heard while a snapshot was on its way may not be in it, and another control plane not its source: then there is one more round. */
   async function loadWanted(): Promise<bigint> {
     for (;;) {
-      const wanted = wantedRevision;
+      const [wanted, heard] = [wantedRevision, instances];
       const revision = take(await fetchSnapshot(deps));
-      if (wanted === wantedRevision && revision >= wantedRevision) return revision;
+      if (wanted === wantedRevision && heard === instances && revision >= wantedRevision) return revision;
       if (revision < wantedRevision) await deps.clock.sleep(BACK_OFF_MS, deps.signal);
     }
   }
@@ -64,6 +70,13 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     changed(revision) {
       if (revision > wantedRevision) wantedRevision = revision;
       // Only stopping ends it, and then nobody needs the catalog.
+      load().catch(() => {});
+    },
+    heard(speaker) {
+      if (speaker === "" || speaker === instance) return;
+      instance = speaker;
+      instances++;
+      // As above.
       load().catch(() => {});
     },
     isLoaded: () => loadedRevision !== undefined,

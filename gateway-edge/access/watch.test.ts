@@ -98,6 +98,7 @@ test("the catalog loads until it is there, and once more when a change overtook 
     masterKeySha256: undefined,
     settings: "{}",
     revision,
+    instance: "plane-1",
   });
   let taken: string[] = [];
   const take = ({ deployments }: { deployments: readonly Deployment[] }) => {
@@ -123,5 +124,13 @@ test("the catalog loads until it is there, and once more when a change overtook 
   // Assert
   expect(taken).toEqual(["c"]);
   expect(calls).toBe(4);
+  // The process it was loaded from is known; another one may have started with another configuration.
+  catalog.heard("plane-1");
+  await clock.advance(100);
+  expect(calls).toBe(4);
+  script.push(async () => ({ ...snapshot(9n, "d"), instance: "plane-2" }));
+  for (let beat = 0; beat < 3; beat++) catalog.heard("plane-2");
+  await clock.advance(100);
+  expect([calls, taken]).toEqual([5, ["d"]]);
   expect(catalog.isMasterKey(Buffer.alloc(32))).toBe(false);
 });

@@ -79,7 +79,7 @@ export class FakeWatch implements AsyncIterable<WatchResponse> {
   #failure: unknown;
 
   push(message: Partial<WatchResponse>): void {
-    this.#waiting.push({ changes: [], revision: 0n, resync: false, ...message });
+    this.#waiting.push({ changes: [], revision: 0n, resync: false, instance: "", ...message });
     this.#wake?.();
   }
 
@@ -178,6 +178,7 @@ export class FakeControl {
         masterKeySha256: secretSha256(MASTER_KEY),
         settings: this.settings,
         revision: this.revision,
+        instance: "",
       }),
       getTeamModels: async ({ teamId, isAdmin }: { teamId: string; isAdmin: boolean }) => {
         const models = this.teams.get(teamId);

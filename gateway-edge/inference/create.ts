@@ -92,8 +92,9 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     random,
     logger,
     edgeId,
-    hear: (changes) => {
+    hear: (changes, instance) => {
       mirror.hear(changes);
+      catalog.heard(instance);
       for (const { kind, revision } of changes) {
         if (kind === "catalog") catalog.changed(revision);
         if (kind === "cache") void layers.cache.clear();

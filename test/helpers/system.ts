@@ -38,6 +38,8 @@ export interface System {
   readonly coordinator: ServiceProcess | undefined;
   /** Kills the control plane as a power cut would and starts it again on the same data and port. */
   killControlPlane(meanwhile?: () => Promise<void>): Promise<void>;
+  /** Asks the control plane to end, waits until it has, and starts it again with more settings, on the same data and port. */
+  restartControlPlane(env: Readonly<Record<string, string>>): Promise<void>;
   killEdge(index: number): Promise<void>;
   /** Kills the coordinator, where there is one, and starts it again on the same data and port. */
   killCoordinator(): Promise<void>;
@@ -129,6 +131,11 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     async killControlPlane(meanwhile) {
       await controlPlane.kill9();
       await meanwhile?.();
+      controlPlane = await startControlPlane();
+    },
+    async restartControlPlane(more) {
+      await controlPlane.stop();
+      Object.assign(env, more);
       controlPlane = await startControlPlane();
     },
     async killEdge(index) {
