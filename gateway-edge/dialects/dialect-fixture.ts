@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { nanoUsd } from "../../common/money.ts";
-import type { Bill } from "../inference/meter.ts";
+import type { Bill } from "../inference/bill.ts";
 import { NO_USAGE } from "../inference/usage.ts";
 import type { ChatAnswer, Fields, StreamPart } from "../providers/provider.ts";
 

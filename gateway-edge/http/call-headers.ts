@@ -1,5 +1,5 @@
 import { toUsdString } from "../../common/money.ts";
-import type { Bill } from "../inference/meter.ts";
+import type { Bill } from "../inference/bill.ts";
 import type { CallHead } from "../inference/run-inference.ts";
 import { rateHeaders } from "../middleware/rate-headers.ts";
 

@@ -1,6 +1,6 @@
 import { toJson } from "../../common/json.ts";
 import { type FinishCause, finishDetails } from "../dialects/finish-details.ts";
-import type { Bill } from "../inference/meter.ts";
+import type { Bill } from "../inference/bill.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
 import { inputTokens, type Usage } from "../inference/usage.ts";
 import type { ChatAnswer } from "../providers/provider.ts";

@@ -4,8 +4,8 @@ import { type FrameOptions, ResponseFrames } from "../dialects/responses/frames.
 import { ItemNames, passedResponse } from "../dialects/responses/passed.ts";
 import { isPassed, PassedFrames } from "../dialects/responses/passed-frames.ts";
 import { type ResponseIdentity, responseUsage, shownResponse, suffixOf, wholeResponse } from "../dialects/responses/response.ts";
+import type { Bill } from "../inference/bill.ts";
 import type { ResponsesAnswer } from "../inference/jobs/responses.ts";
-import type { Bill } from "../inference/meter.ts";
 import type { Fields } from "../providers/provider.ts";
 import { ownerOf } from "../records/own-record.ts";
 import type { ResponsesRequest } from "../schemas/responses.ts";

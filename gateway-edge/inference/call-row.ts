@@ -2,8 +2,8 @@ import type { Caller, Deployment } from "../../proto/gen/tributary/access/v1/acc
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Served as ServedRecord } from "../credit/journal/records.ts";
 import type { Provider } from "../providers/provider.ts";
+import type { Bill, Outcome } from "./bill.ts";
 import type { Job } from "./job.ts";
-import type { Bill, Outcome } from "./meter.ts";
 import { pricesOf } from "./plan-call.ts";
 import { pricesAt } from "./price-tier.ts";
 import { toWireUsage } from "./usage.ts";

@@ -5,8 +5,8 @@ import { nanoUsd } from "../../common/money.ts";
 import type { Random } from "../../common/random.ts";
 import { compileSchema } from "../guardrails/schema-check.ts";
 import type { ChatAnswer, Fields } from "../providers/provider.ts";
+import type { Bill } from "./bill.ts";
 import { isFields } from "./faces/message-texts.ts";
-import type { Bill } from "./meter.ts";
 import type { LayeredCall, Run } from "./run.ts";
 import type { InferenceResult } from "./run-inference.ts";
 

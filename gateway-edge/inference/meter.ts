@@ -1,9 +1,9 @@
 import type { Clock } from "../../common/clock.ts";
-import type { AppError } from "../../common/errors.ts";
-import { type NanoUsd, nanoUsd } from "../../common/money.ts";
+import { nanoUsd } from "../../common/money.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, Served as ServedRecord } from "../credit/journal/records.ts";
 import type { BytesPart, ReportedUsage, StreamPart } from "../providers/provider.ts";
+import type { Bill, Outcome } from "./bill.ts";
 import { intentOf, type Metered, rounded, rowOf, type Served, servedRecordOf } from "./call-row.ts";
 import { DeliveredText } from "./delivered-text.ts";
 import { measured, saysTokens } from "./measure.ts";
@@ -13,17 +13,6 @@ import { pricesAt } from "./price-tier.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
 import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "./usage.ts";
 import { whyNotBelieved } from "./usage-bounds.ts";
-
-export type Outcome =
-  /** Ended by us where the credits did, if it says so. */
-  | { readonly status: "success"; readonly isCutShort?: boolean }
-  | { readonly status: "cancelled" }
-  | { readonly status: "error"; readonly error: AppError; readonly httpStatus: number };
-
-export interface Bill {
-  readonly usage: Usage;
-  readonly cost: NanoUsd;
-}
 
 export interface Disbelieved {
   readonly reason: string;

@@ -1,6 +1,6 @@
 import { defined } from "../../../common/defined.ts";
 import { toJson } from "../../../common/json.ts";
-import type { Bill } from "../../inference/meter.ts";
+import type { Bill } from "../../inference/bill.ts";
 import { inputTokens, type Usage } from "../../inference/usage.ts";
 import type { ChatAnswer, Fields, StreamPart } from "../../providers/provider.ts";
 import { type FinishCause, finishDetails } from "../finish-details.ts";

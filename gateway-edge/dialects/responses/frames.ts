@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { toJson } from "../../../common/json.ts";
-import type { Bill } from "../../inference/meter.ts";
+import type { Bill } from "../../inference/bill.ts";
 import { asFields } from "../../providers/json-fields.ts";
 import type { Fields, StreamPart } from "../../providers/provider.ts";
 import type { FinishCause } from "../finish-details.ts";

@@ -1,5 +1,5 @@
 import type { AppError } from "../../../common/errors.ts";
-import type { Bill } from "../../inference/meter.ts";
+import type { Bill } from "../../inference/bill.ts";
 import { asFields, asList } from "../../providers/json-fields.ts";
 import { RESPONSE_EVENTS } from "../../providers/openai-responses.ts";
 import type { Fields, StreamPart } from "../../providers/provider.ts";

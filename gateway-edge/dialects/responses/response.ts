@@ -1,5 +1,5 @@
 import type { AppError } from "../../../common/errors.ts";
-import type { Bill } from "../../inference/meter.ts";
+import type { Bill } from "../../inference/bill.ts";
 import { inputTokens, type Usage } from "../../inference/usage.ts";
 import { asFields, asList } from "../../providers/json-fields.ts";
 import type { ChatAnswer, Fields } from "../../providers/provider.ts";
