@@ -71,6 +71,8 @@ export interface Channel {
     messages: AsyncIterable<Request>,
     options: CallOptions,
   ): Promise<Response>;
+  /** Opens a new connection. Calls under way on the old one go on to their end or their deadline. */
+  reconnect(): void;
   close(): void;
 }
 
@@ -78,36 +80,49 @@ export interface Channel {
 const DEADLINE_MS_MAX = 3_600_000;
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
+/**
+ * Pings notice a peer that is gone for good. They must not take a busy one for dead: for that there are the deadlines of calls and, at an
+ * edge, the silence of the watch, after which it reconnects.
+ */
+const KEEPALIVE = { "grpc.keepalive_time_ms": 20_000, "grpc.keepalive_timeout_ms": 10_000, "grpc.keepalive_permit_without_calls": 1 };
+
 export function openChannel(address: string, security: ChannelCredentials = credentials.createInsecure()): Channel {
-  const client = new Client(address, security, {
-    "grpc.keepalive_time_ms": 2000,
-    "grpc.keepalive_timeout_ms": 1000,
-    "grpc.keepalive_permit_without_calls": 1,
-    "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
-    "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
-    "grpc.enable_http_proxy": 0,
-    "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.max_reconnect_backoff_ms": 1000,
-    "grpc.min_reconnect_backoff_ms": 100,
-  });
+  const connect = () =>
+    new Client(address, security, {
+      ...KEEPALIVE,
+      // A new client has connections of its own: a shared one could be the one to get away from.
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
+      "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
+      "grpc.enable_http_proxy": 0,
+      "grpc.initial_reconnect_backoff_ms": 100,
+      "grpc.max_reconnect_backoff_ms": 300,
+      "grpc.min_reconnect_backoff_ms": 100,
+    });
+  let client = connect();
   const stream: Channel["stream"] = (method, request, options) =>
     client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, toMetadata(options), {
       deadline: deadlineOf(options),
     });
   return {
-    service: (definition) => clientOf(client, definition),
+    service: (definition) => clientOf(() => client, definition),
     stream,
     download: (method, request, options) => readAll(stream(method, request, options)),
     upload: (method, messages, options) => callUpload(client, method, messages, options),
+    reconnect() {
+      const old = client;
+      client = connect();
+      old.close();
+    },
     close: () => client.close(),
   };
 }
 
-function clientOf<Definition extends AnyDefinition>(client: Client, definition: Definition): ServiceClient<Definition> {
+function clientOf<Definition extends AnyDefinition>(client: () => Client, definition: Definition): ServiceClient<Definition> {
   const methods: Record<string, (request: unknown, options: CallOptions) => Promise<unknown>> = {};
   for (const [name, method] of Object.entries(definition)) {
     if (method.requestStream || method.responseStream) continue;
-    methods[name] = (request, options) => callUnary(client, method, request, options);
+    methods[name] = (request, options) => callUnary(client(), method, request, options);
   }
   return methods as unknown as ServiceClient<Definition>;
 }

@@ -67,8 +67,9 @@ export function createGrpcServer(): Server {
   return new Server({
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
     "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
-    "grpc.keepalive_time_ms": 5000,
-    "grpc.keepalive_timeout_ms": 2000,
+    // As patient as clients are: a process that is busy for a few seconds keeps its connections.
+    "grpc.keepalive_time_ms": 20_000,
+    "grpc.keepalive_timeout_ms": 10_000,
     "grpc.max_concurrent_streams": 2000,
   });
 }

@@ -11,6 +11,8 @@ export interface WatchStream extends AsyncIterable<WatchResponse> {
 
 export interface WatchDeps {
   open(request: WatchRequest, options: CallOptions): WatchStream;
+  /** The control plane is silent: the next stream is to be opened on another connection. */
+  reconnect(): void;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -30,9 +32,13 @@ export interface Watch {
 const STREAM_MS = 300_000;
 const JITTER_MS = 30_000;
 const BACK_OFF_MS = 100;
-const BACK_OFF_MS_MAX = 1000;
-/** The control plane speaks every second; a stream mute for this long is opened anew. */
-const SILENCE_MS_MAX = 5000;
+const BACK_OFF_MS_MAX = 300;
+/**
+ * The control plane speaks every second. One that is busy for three seconds is silent for four; a stream mute for longer is opened anew,
+ * on another connection, before what the edge knows is too old to be believed (`MIRROR_AGE_MS`).
+ */
+const SILENCE_MS_MAX = 4500;
+const LOOK_MS = 250;
 /** Ends of a stream that say nothing about our place in the feed: cancelled, deadline exceeded, unavailable. */
 const HARMLESS_STATUS: readonly unknown[] = [1, 4, 14];
 
@@ -83,7 +89,11 @@ async function listen(place: Place, deps: RunningDeps): Promise<void> {
   const cancel = () => stream.cancel();
   deps.signal.addEventListener("abort", cancel, { once: true });
   let heardAtMs = deps.clock.monotonicMs();
-  void cancelWhenMute(cancel, { clock: deps.clock, signal: ended.signal, heardAtMs: () => heardAtMs });
+  const leave = () => {
+    cancel();
+    deps.reconnect();
+  };
+  void leaveWhenMute(leave, { clock: deps.clock, signal: ended.signal, heardAtMs: () => heardAtMs });
   try {
     for await (const message of stream) {
       heardAtMs = deps.clock.monotonicMs();
@@ -110,12 +120,12 @@ async function recoverInto(place: Place, deps: RunningDeps): Promise<void> {
   place.revision = await deps.recover().catch(() => place.revision);
 }
 
-async function cancelWhenMute(
-  cancel: () => void,
+async function leaveWhenMute(
+  leave: () => void,
   { clock, signal, heardAtMs }: { clock: Clock; signal: AbortSignal; heardAtMs: () => number },
 ): Promise<void> {
   while (!signal.aborted) {
-    await clock.sleep(SILENCE_MS_MAX, signal).catch(() => {});
-    if (!signal.aborted && clock.monotonicMs() - heardAtMs() >= SILENCE_MS_MAX) return cancel();
+    await clock.sleep(LOOK_MS, signal).catch(() => {});
+    if (!signal.aborted && clock.monotonicMs() - heardAtMs() >= SILENCE_MS_MAX) return leave();
   }
 }

@@ -40,6 +40,8 @@ export interface ControlPlane {
   readonly usage: ServiceClient<typeof UsageServiceService>;
   readonly webhooks: ServiceClient<typeof WebhooksServiceService>;
   watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
+  /** Leaves a connection on which nothing comes any more. */
+  reconnect(): void;
   close(): void;
 }
 
@@ -71,6 +73,7 @@ export function connectControlPlane(address: string): ControlPlane {
     usage: channel.service(UsageServiceService),
     webhooks: channel.service(WebhooksServiceService),
     watch: (request, options) => channel.stream(AccessServiceService.watch, request, options),
+    reconnect: () => channel.reconnect(),
     close: () => channel.close(),
   };
 }

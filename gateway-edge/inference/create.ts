@@ -88,6 +88,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const mirror = createMirror({ access, clock, ageMsMax: config.mirrorAgeMs });
   const watch = startWatch(await catalog.load(), {
     open: (request, options) => control.watch(request, options),
+    reconnect: () => control.reconnect(),
     clock,
     random,
     logger,
