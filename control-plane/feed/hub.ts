@@ -9,6 +9,8 @@ export interface FeedMessage {
   revision: number;
   /** Changes were missed and are no longer kept: whoever hears this must drop what it knows. */
   resync: boolean;
+  /** The store answers and cannot be written: nothing but what is told here has changed. */
+  noPrimary?: boolean;
 }
 
 const READ_MAX = 1000;
@@ -105,8 +107,33 @@ export class FeedHub {
     while (!this.#stop.signal.aborted) {
       await this.#clock.sleep(HEARTBEAT_MS, this.#stop.signal).catch(() => undefined);
       this.#wake();
-      await this.#reading;
-      if (this.#healthy) this.#send({ changes: [], revision: this.#revision, resync: false });
+      const isRead = await this.#isReadSoon();
+      if (isRead && this.#healthy) this.#send({ changes: [], revision: this.#revision, resync: false });
+      else await this.#beatWithoutPrimary();
+    }
+  }
+
+  /** A store that lost its primary lets a reader wait for much longer than edges wait for a heartbeat. */
+  async #isReadSoon(): Promise<boolean> {
+    const reading = this.#reading?.then(() => true) ?? Promise.resolve(true);
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const cancel = this.#clock.after(HEARTBEAT_MS, () => resolve(false));
+    try {
+      return await Promise.race([reading, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** What cannot be written cannot be revoked: edges may go on believing what they know, for a while. */
+  async #beatWithoutPrimary(): Promise<void> {
+    try {
+      const changes = await this.#store.feedWithoutPrimary(this.#revision);
+      if (!changes) return;
+      // Rows of a secondary may be undone: the feed is read again from before them when there is a primary.
+      this.#send({ changes, revision: changes.at(-1)?.id ?? this.#revision, resync: false, noPrimary: true });
+    } catch (error) {
+      this.#logger.warn({ error: String(error) }, "the feed could not be read without a primary");
     }
   }
 

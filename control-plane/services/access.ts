@@ -55,6 +55,7 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
   let waiting = 0;
   let draining = false;
   const { instance } = deps;
+  let isWithoutPrimary = false;
   const closed = new AbortController();
   const send = (message: FeedMessage) => {
     if (stream.signal.aborted || closed.signal.aborted) return;
@@ -62,11 +63,13 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
       closed.abort();
       return stream.end();
     }
+    isWithoutPrimary = message.noPrimary ?? false;
     const sent = stream.write({
       changes: message.changes.map(({ id, kind, subject }) => ({ revision: BigInt(id), kind, subject })),
       revision: BigInt(message.revision),
       resync: message.resync,
       instance,
+      noPrimary: message.noPrimary ?? false,
     });
     if (sent || draining) return;
     draining = true;
@@ -79,7 +82,15 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
     const stopFeed = await deps.feed.watch(Number(afterRevision), send);
     const forget = deps.edges.add(edgeId, (flush, recall) => {
       if (gone.aborted) return;
-      stream.write({ changes: [], revision: BigInt(deps.feed.revision), resync: false, flush: BigInt(flush), recall, instance });
+      stream.write({
+        changes: [],
+        revision: BigInt(deps.feed.revision),
+        resync: false,
+        flush: BigInt(flush),
+        recall,
+        instance,
+        noPrimary: isWithoutPrimary,
+      });
     });
     const gone = AbortSignal.any([stream.signal, closed.signal]);
     const stop = () => {

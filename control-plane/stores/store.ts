@@ -1,3 +1,4 @@
+import type { FeedRow } from "../domain/records.ts";
 import type { CollectionName, IndexName, IndexValue, Records } from "./collections.ts";
 
 /**
@@ -14,6 +15,11 @@ export interface Store extends Reader {
   readonly rowsPerTransaction: number;
   /** Calls back, soon, when the feed may have grown, whoever wrote it. Returns the way to stop. */
   onFeed(listener: () => void): () => void;
+  /**
+   * While a majority of the store answers and none of it is the primary, so that nothing can be written: what can be read of the feed
+   * behind a revision, written perhaps and not yet read when the primary was lost. Undefined in any other state.
+   */
+  feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined;
   readonly blobs: Blobs;
   /** Rejects when the store cannot be reached; for readiness. */
   ping(): Promise<void>;

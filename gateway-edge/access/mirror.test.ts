@@ -160,3 +160,18 @@ test("the least recently used caller makes room", async () => {
   await mirror.findCaller(second);
   expect(state.calls).toBe(4);
 });
+
+test("while the store has no primary answers are believed, for half a minute and no longer without a sign of life", async () => {
+  const { mirror, clock } = open();
+  mirror.hear([]);
+  for (let second = 0; second < 29; second++) {
+    await clock.advance(1000);
+    mirror.hear([], { noPrimary: true });
+    expect(mirror.isAlive()).toBe(true);
+  }
+  await clock.advance(1000);
+  mirror.hear([], { noPrimary: true });
+  expect(mirror.isAlive()).toBe(false);
+  mirror.hear([]);
+  expect(mirror.isAlive()).toBe(true);
+});

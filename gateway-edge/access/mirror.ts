@@ -33,6 +33,9 @@ const LIMITS: MirrorLimits = {
   recentChangesMax: 1024,
 };
 
+/** A store without a primary can revoke nothing; it is believed to be in that state for no longer than this. */
+const NO_PRIMARY_MS_MAX = 30_000;
+
 /** An answer that keeps losing against changes is given as it is after so many tries, but never kept. */
 const STALE_ATTEMPTS = 3;
 
@@ -40,8 +43,8 @@ const STALE_ATTEMPTS = 3;
 export interface Mirror {
   /** The caller behind the SHA-256 of a key; undefined when there is none. Throws UNAVAILABLE when nobody can say. */
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
-  /** The control plane is heard: it lives, and this has changed. */
-  hear(changes: readonly Change[]): void;
+  /** The control plane is heard: it lives, and this has changed. Without a primary nothing else can have changed, and no more is known. */
+  hear(changes: readonly Change[], sign?: { noPrimary: boolean }): void;
   /** Changes may have been missed. */
   dropAll(): void;
   isAlive(): boolean;
@@ -60,6 +63,8 @@ class KeyMirror implements Mirror {
   readonly #unknownUntilMs = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<Caller | undefined>>();
   #heardAtMs = Number.NEGATIVE_INFINITY;
+  /** When the control plane could last read all of its store. */
+  #wholeAtMs = Number.NEGATIVE_INFINITY;
   /** Counts dropAll: an answer from before it is not kept after it. */
   #generation = 0;
 
@@ -79,8 +84,9 @@ class KeyMirror implements Mirror {
     return (this.#underWay.get(hash) ?? this.#ask(hash, sha256)).then((caller) => this.#unexpired(caller));
   }
 
-  hear(changes: readonly Change[]): void {
+  hear(changes: readonly Change[], { noPrimary }: { noPrimary: boolean } = { noPrimary: false }): void {
     this.#heardAtMs = this.#deps.clock.monotonicMs();
+    if (!noPrimary) this.#wholeAtMs = this.#heardAtMs;
     for (const change of changes) {
       this.#recent.add(change);
       this.#callers.deleteSubject(subjectOf(change.kind, change.subject));
@@ -96,7 +102,9 @@ class KeyMirror implements Mirror {
   }
 
   isAlive(): boolean {
-    return this.#deps.clock.monotonicMs() - this.#heardAtMs < this.#deps.ageMsMax;
+    const { clock, ageMsMax } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    return nowMs - this.#heardAtMs < ageMsMax && nowMs - this.#wholeAtMs < Math.max(ageMsMax, NO_PRIMARY_MS_MAX);
   }
 
   size(): number {

@@ -18,7 +18,7 @@ export interface WatchDeps {
   readonly logger: Logger;
   readonly edgeId: string;
   /** A sign of life of a control plane, with what has changed. */
-  hear(changes: readonly Change[], instance: string): void;
+  hear(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary">): void;
   /** Somebody reads money: what has ended is to be brought to the ledger, and what is free of a recalled organisation's lease given back. */
   flush(flush: bigint, recall: string | undefined): void;
   /** Changes were missed: forget everything, learn anew. Resolves with the revision from which to listen. */
@@ -110,7 +110,7 @@ async function apply(message: WatchResponse, place: Place, deps: RunningDeps): P
   // A control plane behind us has lost what we heard: its store was put back to an older state.
   if (message.resync || message.revision < place.revision) return recoverInto(place, deps);
   if (message.flush !== undefined) deps.flush(message.flush, message.recall);
-  deps.hear(message.changes, message.instance);
+  deps.hear(message.changes, message);
   for (const { revision } of message.changes) if (revision > place.revision) place.revision = revision;
 }
 

@@ -79,7 +79,7 @@ export class FakeWatch implements AsyncIterable<WatchResponse> {
   #failure: unknown;
 
   push(message: Partial<WatchResponse>): void {
-    this.#waiting.push({ changes: [], revision: 0n, resync: false, instance: "", ...message });
+    this.#waiting.push({ changes: [], revision: 0n, resync: false, instance: "", noPrimary: false, ...message });
     this.#wake?.();
   }
 

@@ -93,8 +93,8 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     random,
     logger,
     edgeId,
-    hear: (changes, instance) => {
-      mirror.hear(changes);
+    hear: (changes, { instance, noPrimary }) => {
+      mirror.hear(changes, { noPrimary });
       catalog.heard(instance);
       for (const { kind, revision } of changes) {
         if (kind === "catalog") catalog.changed(revision);

@@ -63,6 +63,11 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     return () => this.#listeners.delete(listener);
   }
 
+  /** It is its own primary. */
+  feedWithoutPrimary(): undefined {
+    return undefined;
+  }
+
   async ping(): Promise<void> {
     await this.get("settings", "schema");
   }

@@ -1,13 +1,16 @@
 import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { type Clock, systemClock } from "../../../common/clock.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
+import type { FeedRow } from "../../domain/records.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
 import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
 import { within } from "./deadline.ts";
+import { fromDocument, type StoredDocument } from "./documents.ts";
 import { asStoreError } from "./driver-errors.ts";
 import { FeedWatch } from "./feed-watch.ts";
 import { prepareCollections } from "./indexes.ts";
+import { PrimaryWatch } from "./primary-watch.ts";
 import { MongoReader } from "./reader.ts";
 import { Transactions } from "./transactions.ts";
 
@@ -27,6 +30,8 @@ export interface MongoStoreOptions {
 }
 
 const BUILD_WAIT_MS = 60_000;
+const SURVIVOR_MS = 1_000;
+const SURVIVOR_ROWS_MAX = 1_000;
 
 type Settings = Required<Omit<MongoStoreOptions, "database">>;
 
@@ -53,8 +58,9 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     await builder.close();
   }
   const client = new MongoClient(settings.uri, clientOptions(settings));
+  const primary = new PrimaryWatch(client);
   await client.connect();
-  return new MongoStore(client, databaseOf(client, options.database), settings);
+  return new MongoStore({ client, primary }, databaseOf(client, options.database), settings);
 }
 
 class MongoStore extends MongoReader implements Store {
@@ -65,8 +71,14 @@ class MongoStore extends MongoReader implements Store {
   readonly #transactions: Transactions;
   readonly #feed: FeedWatch;
   readonly #ping: () => Promise<unknown>;
+  readonly #primary: PrimaryWatch;
+  readonly #readSurvivor: (after: number) => Promise<FeedRow[]>;
 
-  constructor(client: MongoClient, database: Db, { clock, random, readMs, transactionMs }: Settings) {
+  constructor(
+    { client, primary }: { client: MongoClient; primary: PrimaryWatch },
+    database: Db,
+    { clock, random, readMs, transactionMs }: Settings,
+  ) {
     const guard = <T>(operation: Promise<T>) => within(clock, readMs, operation).catch(rethrow);
     super({ database, maxTimeMs: readMs, guard });
     this.blobs = gridBlobs(database);
@@ -74,6 +86,8 @@ class MongoStore extends MongoReader implements Store {
     this.#transactions = new Transactions({ client, database, clock, random, limitMs: transactionMs });
     this.#feed = new FeedWatch(database, clock);
     this.#ping = () => guard(database.command({ ping: 1 }));
+    this.#primary = primary;
+    this.#readSurvivor = (after) => within(clock, SURVIVOR_MS, readSurvivor(database, after)).catch(rethrow);
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -86,6 +100,10 @@ class MongoStore extends MongoReader implements Store {
     return this.#feed.listen(listener);
   }
 
+  feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined {
+    return this.#primary.isLost ? this.#readSurvivor(after) : undefined;
+  }
+
   async ping(): Promise<void> {
     await this.#ping();
   }
@@ -95,6 +113,15 @@ class MongoStore extends MongoReader implements Store {
     // Together: the stream waits up to a second for an answer that only the end of its connection cuts short.
     await Promise.all([this.#feed.close(), this.#client.close()]);
   }
+}
+
+/** What one of the secondaries has, committed or not: whoever hears too much of changes only asks again. */
+async function readSurvivor(database: Db, after: number): Promise<FeedRow[]> {
+  const feed = database.collection<StoredDocument>("feed", { readPreference: "secondary", readConcern: { level: "local" } });
+  const documents = await feed
+    .find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: SURVIVOR_ROWS_MAX, maxTimeMS: SURVIVOR_MS })
+    .toArray();
+  return documents.map((document) => fromDocument<"feed">(document));
 }
 
 /** Every limit said here: most of the driver's own defaults mean half a minute, or for ever. */

@@ -106,6 +106,7 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
         await commit(writes, () => apply(tables, writes));
         return result;
       }),
+    feedWithoutPrimary: () => undefined,
     onFeed: () => () => {},
     rowsPerTransaction: 400,
     blobs: NO_BLOBS,

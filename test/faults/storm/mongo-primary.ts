@@ -27,9 +27,12 @@ const LANES = 8;
 const OUTAGE_MAX_MS = 60_000;
 
 /** A replica set of three whose primary is killed, and stopped, while calls run: they are served on leases and settled afterwards. */
-export async function losePrimary(strikes: readonly Outage["what"][]): Promise<PrimaryReport> {
+export async function losePrimary(
+  strikes: readonly Outage["what"][],
+  { electionTimeoutMs = 2000 }: { electionTimeoutMs?: number } = {},
+): Promise<PrimaryReport> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-primary-"));
-  const set = await startReplicaSet({ nodes: 3, folder, electionTimeoutMs: 2000 });
+  const set = await startReplicaSet({ nodes: 3, folder, electionTimeoutMs });
   try {
     const arena = await openArena({ edges: 2, creditNano: 100_000_000_000, mongoUri: set.uri });
     try {
