@@ -4,7 +4,7 @@ import { type EncodingName, vocabularyOf } from "./token-counter.ts";
 
 async function counterOf(encoding: EncodingName): Promise<TextCounter> {
   const vocabulary = await vocabularyOf(encoding);
-  return { isReady: () => true, countNow: vocabulary.countNow, count: vocabulary.countNow };
+  return { isReady: () => true, countNow: vocabulary.countNow, countWithLoaded: vocabulary.countNow, count: vocabulary.countNow };
 }
 
 const BITS = "a,the ,Hello,\n,  ,é,日本,。,🙂,\ud83d,𝒜,e\u0301,'s,'LL,’,_id,123,4567,!!,...,\r\n,A,//,<|end|>,\t,{\"a\": 1},don't, I,ß";

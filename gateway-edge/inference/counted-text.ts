@@ -2,8 +2,10 @@
 export interface TextCounter {
   /** Whether `countNow` is exact. */
   isReady(): boolean;
-  /** A count without waiting. Before it is exact it is too low, never too high. */
+  /** A count without waiting, which begins to load what an exact one needs. Before it is exact it is too low, never too high. */
   countNow(text: string): number;
+  /** The same without loading anything: a note about a call that will most likely report its usage costs its edge nothing. */
+  countWithLoaded(text: string): number;
   count(text: string): number | Promise<number>;
 }
 
@@ -25,6 +27,9 @@ export class CountedText {
   #searched = 0;
   #tokens = 0;
   #characters = 0;
+  /** The tokens at least of what is held up to here, while an exact count is not to be had. */
+  #roughTokens = 0;
+  #roughUpTo = 0;
 
   constructor(counter: TextCounter) {
     this.#counter = counter;
@@ -41,15 +46,26 @@ export class CountedText {
 
   /** The tokens so far: what the text would have if it ended now, without an unfinished piece of more than `tailCharactersMax`. */
   soFar(tailCharactersMax = TAIL_CHARACTERS_MAX): number {
-    if (this.#counter.isReady()) this.#countUpTo(lastCut(this.#held, this.#searched));
-    const isShort = this.#held.length <= tailCharactersMax || !this.#counter.isReady();
-    return this.#tokens + (isShort ? this.#counter.countNow(this.#held) : 0);
+    if (!this.#counter.isReady()) return this.#tokens + this.#roughlyHeld();
+    this.#countUpTo(lastCut(this.#held, this.#searched));
+    return this.#tokens + (this.#held.length <= tailCharactersMax ? this.#counter.countNow(this.#held) : 0);
   }
 
   /** The tokens of the whole text, once it has ended. */
   total(): number | Promise<number> {
     const rest = this.#counter.count(this.#held);
     return rest instanceof Promise ? rest.then((tokens) => this.#tokens + tokens) : this.#tokens + rest;
+  }
+
+  /** What is held is counted exactly later: a count that is too low is made of each part of it once, however often it is looked at. */
+  #roughlyHeld(): number {
+    const cut = lastCut(this.#held, this.#roughUpTo);
+    if (cut > this.#roughUpTo) {
+      this.#roughTokens += this.#counter.countWithLoaded(this.#held.slice(this.#roughUpTo, cut));
+      this.#roughUpTo = cut;
+    }
+    const tail = this.#held.slice(this.#roughUpTo);
+    return this.#roughTokens + (tail.length <= TAIL_CHARACTERS_MAX ? this.#counter.countWithLoaded(tail) : 0);
   }
 
   #shorten(): void {
@@ -61,6 +77,8 @@ export class CountedText {
   #countUpTo(cut: number): void {
     this.#searched = Math.max(0, this.#held.length - cut - 1);
     if (cut === 0) return;
+    this.#roughUpTo = 0;
+    this.#roughTokens = 0;
     const text = this.#held.slice(0, cut);
     this.#tokens +=
       this.#characters < EXACT_CHARACTERS_MAX ? this.#counter.countNow(text) : Math.floor((cut * this.#tokens) / this.#characters);

@@ -17,13 +17,13 @@ export function textCounterOf(served: Served | undefined): TextCounter {
 
 /** A provider's own way of counting: exact at once. */
 export function ownCounter({ countText }: TokenCounter): TextCounter {
-  return { isReady: () => true, countNow: countText, count: countText };
+  return { isReady: () => true, countNow: countText, countWithLoaded: countText, count: countText };
 }
 
 /** Texts up to this length are counted without a pause. */
 const AT_ONCE_CHARACTERS = 4096;
 
-/** Counts by a vocabulary, which is loaded by the first question. Until then a count without waiting is one of pieces, which is too low. */
+/** Counts by a vocabulary, which is loaded by the first call that needs it. Until then a count without waiting is one of pieces, which is too low. */
 export function vocabularyCounter(encoding: EncodingName): TextCounter {
   const pieces = (text: string) => countPieces(text, SPLITS[encoding]);
   const loadedOrLoading = () => {
@@ -43,6 +43,7 @@ export function vocabularyCounter(encoding: EncodingName): TextCounter {
   return {
     isReady: () => loadedVocabulary(encoding) !== undefined,
     countNow: (text) => loadedOrLoading()?.countNow(text) ?? pieces(text),
+    countWithLoaded: (text) => loadedVocabulary(encoding)?.countNow(text) ?? pieces(text),
     count: (text) => {
       if (text === "") return 0;
       const vocabulary = text.length <= AT_ONCE_CHARACTERS ? loadedVocabulary(encoding) : undefined;
