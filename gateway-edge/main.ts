@@ -11,6 +11,7 @@ import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
 import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./http/routes.ts";
 import { createInference } from "./inference/create.ts";
+import { vocabularyOf } from "./inference/token-counter.ts";
 import { listen } from "./listen.ts";
 import { addCallFigures, createMetrics } from "./platform/metrics.ts";
 import { createRpcRecords } from "./records/rpc-records.ts";
@@ -23,6 +24,8 @@ await runMain("tributary edge", async () => {
   const records = createRpcRecords(control.records);
   const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
+  // A call without the provider's usage is counted by it, and its client waits for the count: some 300 ms that no call should pay.
+  vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
   // Waits until the control plane has told what may be called.
   const inference = await createInference(deps);
   const runs = createEdgeRuns(deps, inference);
