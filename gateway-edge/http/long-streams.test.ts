@@ -2,9 +2,10 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { CountedText, HELD_CHARACTERS_MAX } from "../inference/counted-text.ts";
 import type { Send } from "../providers/provider.ts";
-import { FakeControl, startEdge, type TestEdge } from "./edge-fixture.ts";
+import { deployment, FakeControl, startEdge, type TestEdge } from "./edge-fixture.ts";
 
 const MEGABYTE = 1024 * 1024;
+const MAX_TOKENS = 2_000_000_000;
 const STREAM_BYTES = 64 * MEGABYTE;
 const WORDS = "one word after another, ".repeat(700);
 
@@ -24,7 +25,8 @@ function longSend(): { send: Send; heapBytes: number[] } {
     headers: { "content-type": "text/event-stream" },
     body: (async function* () {
       const frame = (fields: object) => Buffer.from(`data: ${JSON.stringify(fields)}\n\n`);
-      const delta = frame({ choices: [{ index: 0, delta: { content: WORDS }, finish_reason: null }] });
+      // In the fields of chat and of completions at once: each reads its own.
+      const delta = frame({ choices: [{ index: 0, text: WORDS, delta: { content: WORDS }, finish_reason: null }] });
       const parts = Math.ceil(STREAM_BYTES / WORDS.length);
       for (let part = 0; part < parts; part++) {
         if (part === Math.floor(parts / 8) || part === parts - 1) {
@@ -33,7 +35,7 @@ function longSend(): { send: Send; heapBytes: number[] } {
         }
         yield delta;
       }
-      yield frame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+      yield frame({ choices: [{ index: 0, text: "", delta: {}, finish_reason: "stop" }] });
       yield frame({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 } });
       yield Buffer.from("data: [DONE]\n\n");
     })(),
@@ -57,7 +59,7 @@ const MESSAGES = [{ role: "user", content: "go" }];
 test.each([
   { path: "/v1/chat/completions", body: { messages: MESSAGES } },
   { path: "/v1/completions", body: { prompt: "go" } },
-  { path: "/v1/messages", body: { messages: MESSAGES, max_tokens: 1000 } },
+  { path: "/v1/messages", body: { messages: MESSAGES } },
 ])(
   "$path: of a stream of 64 MB no more than a small part is in memory at any time",
   async ({ path, body }) => {
@@ -69,12 +71,22 @@ test.each([
     };
     const { send, heapBytes } = longSend();
     const control = new FakeControl();
+    // A model whose maximum is not known, and an agreed length that the stream stays within.
+    const baseUrl = "http://upstream.test/v1";
+    control.deployments = [
+      deployment({ modelName: "long", providerKind: "openai", inferenceModelId: "long-x", baseUrl, apiKey: "up", params: "{}" }),
+    ];
+    control.balance = 10n ** 18n;
     const edge = await startEdge(control, { send });
     edges.push(edge);
     const { secret } = control.addKey();
     try {
       // Execute.
-      const response = await edge.post(path, { model: "echo", stream: true, ...body }, { authorization: `Bearer ${secret}` });
+      const response = await edge.post(
+        path,
+        { model: "long", stream: true, max_tokens: MAX_TOKENS, ...body },
+        { authorization: `Bearer ${secret}` },
+      );
       const { bytes, tail } = await readAll(response);
       // Assert.
       expect(response.status).toBe(200);
