@@ -1,8 +1,8 @@
 import type { Clock } from "../common/clock.ts";
 import type { Capability } from "../common/federation-needs.ts";
 import type { Logger } from "../common/logger.ts";
-import { CAPABILITIES_HEADER } from "./coordinator/joined-routes.ts";
-import type { JoinedTask } from "./coordinator/joined-work.ts";
+import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
+import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
 
 export interface JoinOptions {
   /** Of the gateway: the only place this node ever calls. */

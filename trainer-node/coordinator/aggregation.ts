@@ -5,7 +5,7 @@ import type { BlobAggregation, BlobAggregationResult } from "../operations/aggre
 import { blobRequest } from "../operations/blob-request.ts";
 import { type ComputeAnswer, createPool, type SharedTask, type SharingPool } from "../pool/pool.ts";
 import { createTurns } from "../pool/turns.ts";
-import type { BlobFolder } from "./blob-folder.ts";
+import type { BlobFolder } from "./blobs/blob-folder.ts";
 
 /** Updates in the order of the record. */
 export type AggregationInput = Omit<BlobAggregation, "keep">;

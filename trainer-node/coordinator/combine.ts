@@ -10,9 +10,9 @@ import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
 import type { ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
-import { layoutOfBlob } from "./inspect-blob.ts";
-import { OPAQUE, UNSUPPORTED } from "./inspect-update.ts";
 import { combineMasked } from "./secure/combine-masked.ts";
+import { layoutOfBlob } from "./updates/inspect-blob.ts";
+import { OPAQUE, UNSUPPORTED } from "./updates/inspect-update.ts";
 
 export interface CombinedRound {
   readonly record: RoundRecord;

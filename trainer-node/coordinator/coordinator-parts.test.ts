@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { federationSettings } from "../../common/federation-settings.ts";
 import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
-import { inspectUpdate, OPAQUE, requireLayout } from "./inspect-update.ts";
-import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
 import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";
+import { inspectUpdate, OPAQUE, requireLayout } from "./updates/inspect-update.ts";
+import { rebaseUpdate, stalenessFactor } from "./updates/rebase.ts";
 
 const model = (...values: number[]) =>
   encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");

@@ -4,9 +4,9 @@ import type { Federation, FederationWork } from "../../proto/gen/tributary/train
 import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
-import { membersOf } from "./joined-work.ts";
-import { type GivenBack, missingHere, rememberGivenBack } from "./readable-work.ts";
+import { membersOf } from "./participants/joined-work.ts";
 import { runFederation } from "./run-federation.ts";
+import { type GivenBack, missingHere, rememberGivenBack } from "./updates/readable-work.ts";
 
 export interface CoordinatorOptions {
   readonly client: TrainingClient;

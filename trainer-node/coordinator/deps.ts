@@ -5,9 +5,9 @@ import type { Random } from "../../common/random.ts";
 import type { SecureAggregation } from "../../common/secure-settings.ts";
 import type { Federation, Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { Aggregation } from "./aggregation.ts";
-import type { BlobFolder } from "./blob-folder.ts";
+import type { BlobFolder } from "./blobs/blob-folder.ts";
 import type { FederationControl } from "./control.ts";
-import type { Participants } from "./participants.ts";
+import type { Participants } from "./participants/participants.ts";
 import type { SecureTools } from "./secure/unmasking.ts";
 
 /** What the work on federations needs; main.ts assembles it, once. */

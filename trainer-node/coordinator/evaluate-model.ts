@@ -1,7 +1,7 @@
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
-import { ParticipantProblem } from "./participant-problem.ts";
-import type { Evaluation } from "./participants.ts";
+import { ParticipantProblem } from "./participants/participant-problem.ts";
+import type { Evaluation } from "./participants/participants.ts";
 import { ownDataset } from "./train-task.ts";
 
 /** Of a federation, what asking its participants about a model needs; it need not be worked on. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { systemClock as clock } from "../../common/clock.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { withHeartbeat } from "./heartbeat.ts";
-import { createNodeCalls } from "./node-call.ts";
+import { createNodeCalls } from "./participants/node-call.ts";
 
 const IDLE_MS = 400;
 const nodes = createNodeCalls({ clock, random, idleMs: IDLE_MS });

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
-import { type CallNode, type NodeAddress, readAnswer } from "./node-call.ts";
-import { ParticipantProblem } from "./participant-problem.ts";
+import { type CallNode, type NodeAddress, readAnswer } from "./participants/node-call.ts";
+import { ParticipantProblem } from "./participants/participant-problem.ts";
 
 const HEALTH_BYTES_MAX = 64 * 1024;
 /** Looks within the time after which a participant is gone: one that is lost on the way does not end hours of training. */

@@ -9,10 +9,10 @@ import { systemRandom as random } from "../../common/random.ts";
 import { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { createAggregation } from "./aggregation.ts";
-import { openBlobFolder } from "./blob-folder.ts";
+import { openBlobFolder } from "./blobs/blob-folder.ts";
 import { combineRound } from "./combine.ts";
 import type { FederationControl } from "./control.ts";
-import type { Participants } from "./participants.ts";
+import type { Participants } from "./participants/participants.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
 
 const DELTA = 1e-5;

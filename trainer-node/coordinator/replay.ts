@@ -8,7 +8,7 @@ import { appliedStrategy, weigh } from "./combine.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
-import { membersOf } from "./joined-work.ts";
+import { membersOf } from "./participants/joined-work.ts";
 import { allRounds } from "./verify.ts";
 
 export const replayRequest = z.object({

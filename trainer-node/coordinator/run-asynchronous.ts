@@ -1,13 +1,13 @@
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
-import { resultOf } from "./collect-updates.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
-import { inspectUpdate, requireLayout, requireReadable } from "./inspect-update.ts";
-import { ParticipantProblem } from "./participant-problem.ts";
-import type { TrainedUpdate } from "./participants.ts";
-import { rebaseUpdate, stalenessFactor } from "./rebase.ts";
-import { requireAble, requireAllAble } from "./require-able.ts";
+import { ParticipantProblem } from "./participants/participant-problem.ts";
+import type { TrainedUpdate } from "./participants/participants.ts";
+import { requireAble, requireAllAble } from "./participants/require-able.ts";
 import { finishRound, notEnough } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
+import { resultOf } from "./updates/collect-updates.ts";
+import { inspectUpdate, requireLayout, requireReadable } from "./updates/inspect-update.ts";
+import { rebaseUpdate, stalenessFactor } from "./updates/rebase.ts";
 
 const RETRY_MS = { first: 500, max: 10_000 };
 const BUFFER = { fedasync: 1, fedbuff: 3 };

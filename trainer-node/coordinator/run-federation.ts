@@ -2,10 +2,10 @@ import { AppError } from "../../common/errors.ts";
 import { type FederationSettings, isAsynchronous } from "../../common/federation-settings.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
+import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
-import { waitForParticipants } from "./wait-for-participants.ts";
 
 const CREDIT_LOOK_MS = 1000;
 

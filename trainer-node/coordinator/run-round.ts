@@ -1,17 +1,17 @@
 import { canonicalJson } from "../../common/json.ts";
 import type { RoundRecord } from "../../common/round-record.ts";
 import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
-import { collectUpdates } from "./collect-updates.ts";
 import { combineRound } from "./combine.ts";
-import { contributionsOf } from "./contributions.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
-import { UNSUPPORTED } from "./inspect-update.ts";
+import { requireAllAble } from "./participants/require-able.ts";
 import { epsilonAfter } from "./privacy-budget.ts";
-import { requireAllAble } from "./require-able.ts";
 import { collectMasked } from "./secure/collect-masked.ts";
 import { dropPlan } from "./secure/plan.ts";
 import { quorum, roundSize, selectParticipants } from "./select.ts";
+import { collectUpdates } from "./updates/collect-updates.ts";
+import { contributionsOf } from "./updates/contributions.ts";
+import { UNSUPPORTED } from "./updates/inspect-update.ts";
 
 /**
  * One round, from choosing its participants to its commit. Every step is stored before the next begins: whoever begins again, after

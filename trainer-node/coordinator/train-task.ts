@@ -1,6 +1,6 @@
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
-import type { ParticipantTask } from "./participants.ts";
+import type { ParticipantTask } from "./participants/participants.ts";
 import { datasetOf } from "./select.ts";
 
 /** What a participant is asked in a round: the head's parameters, its part of the data, the task's settings. */

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import { hashFile } from "./blobs/hash-file.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
-import { hashFile } from "./hash-file.ts";
 import { proofOf, remakeMasked } from "./secure/combine-masked.ts";
 
 export interface Verification {

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { threadId } from "node:worker_threads";
-import { inspectUpdate } from "../coordinator/inspect-update.ts";
+import { inspectUpdate } from "../coordinator/updates/inspect-update.ts";
 import { sha256, type WrittenAnswer } from "./answer.ts";
 
 /** What of an answer comes back when its parameters stay in the folder of blobs. */

@@ -9,7 +9,7 @@ import type { Logger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import type { Participant, Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { createAggregation } from "../coordinator/aggregation.ts";
-import { type BlobFolder, openBlobFolder } from "../coordinator/blob-folder.ts";
+import { type BlobFolder, openBlobFolder } from "../coordinator/blobs/blob-folder.ts";
 import type { FederationRun } from "../coordinator/deps.ts";
 import { runFederation } from "../coordinator/run-federation.ts";
 import { createPool } from "../pool/pool.ts";

@@ -1,7 +1,7 @@
 import type { Capability } from "../../common/federation-needs.ts";
 import type { Random } from "../../common/random.ts";
-import { ParticipantProblem } from "../coordinator/participant-problem.ts";
-import type { Participants, ParticipantTask } from "../coordinator/participants.ts";
+import { ParticipantProblem } from "../coordinator/participants/participant-problem.ts";
+import type { Participants, ParticipantTask } from "../coordinator/participants/participants.ts";
 import { TrainerError } from "../errors.ts";
 import type { KeptAnswer } from "../operations/keep-answer.ts";
 import type { ComputePool } from "../pool/pool.ts";

@@ -1,11 +1,11 @@
 import { thresholdOf } from "../../../common/secure-settings.ts";
 import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { layoutOf } from "../../privacy/secure-work.ts";
-import { type Collection, resultOf } from "../collect-updates.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";
-import { ParticipantProblem } from "../participant-problem.ts";
-import { requireAble } from "../require-able.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
+import { requireAble } from "../participants/require-able.ts";
 import { trainTask } from "../train-task.ts";
+import { type Collection, resultOf } from "../updates/collect-updates.ts";
 import { askEverybody, LATE } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";

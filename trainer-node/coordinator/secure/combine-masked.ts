@@ -6,7 +6,7 @@ import { findAggregator } from "../../compute/aggregators/registry.ts";
 import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
 import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
-import { ParticipantProblem } from "../participant-problem.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { askEverybody } from "./in-time.ts";
 import { readPlan, type SecurePlan } from "./plan.ts";
 

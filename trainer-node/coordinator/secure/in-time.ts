@@ -1,6 +1,6 @@
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
-import { ParticipantProblem } from "../participant-problem.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
 
 const RETRY_MS = { first: 200, max: 5000 };
 

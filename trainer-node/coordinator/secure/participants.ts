@@ -1,9 +1,17 @@
 import { z } from "zod";
 import { type HelpText, helpText, type IntroductionText, introductionText, sealedShare } from "../../privacy/wire.ts";
-import type { BlobFolder } from "../blob-folder.ts";
-import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "../node-call.ts";
-import { ParticipantProblem } from "../participant-problem.ts";
-import { asJson, fieldsOf, jsonBody, octetBody, type ParticipantTask, trainHeader } from "../participants.ts";
+import type { BlobFolder } from "../blobs/blob-folder.ts";
+import {
+  type CallBody,
+  type CallNode,
+  type NodeAddress,
+  type NodeAnswer,
+  readAnswer,
+  refusal,
+  wholeBody,
+} from "../participants/node-call.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
+import { asJson, fieldsOf, jsonBody, octetBody, type ParticipantTask, trainHeader } from "../participants/participants.ts";
 
 /** Where in which round. */
 export interface SecurePlace {

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { IntroductionText } from "../../privacy/wire.ts";
-import type { BlobFolder } from "../blob-folder.ts";
+import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { Introduced } from "./participants.ts";
 
 /**

@@ -2,8 +2,8 @@ import type { Logger } from "../../../common/logger.ts";
 import { lazyPool } from "../../pool/lazy-pool.ts";
 import { createPool } from "../../pool/pool.ts";
 import type { SecureWork } from "../../privacy/secure-work.ts";
-import type { BlobFolder } from "../blob-folder.ts";
-import type { CallNode } from "../node-call.ts";
+import type { BlobFolder } from "../blobs/blob-folder.ts";
+import type { CallNode } from "../participants/node-call.ts";
 import { createSecureParticipants, type SecureParticipants } from "./participants.ts";
 
 const TASK_MS_MAX = 3_600_000;

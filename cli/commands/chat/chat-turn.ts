@@ -1,0 +1,101 @@
+import { fromJson } from "../../../common/json.ts";
+import { CliError, interrupted } from "../../cli-error.ts";
+import type { Context } from "../../context.ts";
+import { EXIT } from "../../exit-codes.ts";
+import type { ApiRequest } from "../../http/client.ts";
+import { readSse } from "../../http/sse.ts";
+import { documentJson } from "../../output/json.ts";
+import { terminalText } from "../../output/terminal-text.ts";
+import { shown, valueAt } from "../../output/values.ts";
+
+export interface Message {
+  readonly role: "system" | "user" | "assistant";
+  readonly content: string;
+}
+
+export interface Turn {
+  readonly model: string;
+  readonly messages: readonly Message[];
+  readonly stream: boolean;
+  readonly platform: boolean;
+  /** Further fields of the request. */
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/** Sends what was said so far, shows the answer as it comes and gives it back. */
+export async function askModel(context: Context, turn: Turn): Promise<string> {
+  // A document for programs is one document: nothing to stream there.
+  return turn.stream && !context.print.json ? streamed(context, turn) : whole(context, turn);
+}
+
+async function whole(context: Context, turn: Turn): Promise<string> {
+  const { body, headers } = await context.client.send({ ...requestOf(context, turn, false), untimed: true });
+  const text = String(valueAt(firstChoice(body), "message.content") ?? "");
+  if (context.print.json) context.print.text(documentJson(body));
+  else context.print.text(`${terminalText(text)}\n`);
+  costNote(context, { usage: valueAt(body, "usage"), cost: headers.get("x-gw-cost-nano") });
+  return text;
+}
+
+async function streamed(context: Context, turn: Turn): Promise<string> {
+  const response = await context.client.open({ ...requestOf(context, turn, true), untimed: true });
+  let text = "";
+  let usage: unknown;
+  try {
+    for await (const { data } of readSse(response.body ?? new ReadableStream())) {
+      if (data === "[DONE]") break;
+      const chunk = fromJson(data);
+      refuseBroken(chunk);
+      const piece = valueAt(firstChoice(chunk), "delta.content");
+      if (typeof piece === "string") {
+        text += piece;
+        context.print.text(terminalText(piece));
+      }
+      usage = valueAt(chunk, "usage") ?? usage;
+    }
+  } catch (cause) {
+    context.print.text("\n");
+    throw context.io.signal.aborted ? interrupted() : cause;
+  }
+  context.print.text("\n");
+  costNote(context, { usage, cost: valueAt(usage, "cost_nano") });
+  return text;
+}
+
+function requestOf({ settings }: Context, turn: Turn, stream: boolean): ApiRequest {
+  const body = {
+    model: turn.model,
+    messages: turn.messages,
+    ...turn.settings,
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  };
+  if (!turn.platform) return { method: "POST", path: "/v1/chat/completions", auth: "key", body };
+  const apiKey = settings.apiKey?.value;
+  if (!apiKey)
+    throw new CliError(EXIT.notLoggedIn, {
+      error: "--platform needs an API key that pays.",
+      code: "NO_API_KEY",
+      hint: "GW_API_KEY, or `gw keys create --save`.",
+    });
+  return { method: "POST", path: "/api/gw/messages", auth: "user", body: { ...body, apiKey } };
+}
+
+/** After the first byte an error is a frame of the stream. */
+function refuseBroken(chunk: unknown): void {
+  const error = valueAt(chunk, "error");
+  if (error === undefined) return;
+  throw new CliError(EXIT.server, {
+    error: String(valueAt(error, "message") ?? "The answer broke off."),
+    code: String(valueAt(error, "code") ?? valueAt(error, "type") ?? "STREAM_ERROR"),
+    retryable: true,
+  });
+}
+
+function costNote({ print, io }: Context, { usage, cost }: { usage: unknown; cost: unknown }): void {
+  if (!io.stderr.isTerminal || usage === undefined) return;
+  const nano = typeof cost === "string" && /^\d+$/.test(cost) ? BigInt(cost) : cost;
+  const price = nano === null || nano === undefined ? "" : `, ${shown(nano, "usd")}`;
+  print.note(`${shown(valueAt(usage, "prompt_tokens"))} tokens in, ${shown(valueAt(usage, "completion_tokens"))} out${price}`);
+}
+
+const firstChoice = (body: unknown): unknown => (valueAt(body, "choices") as unknown[] | undefined)?.[0];

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { fromJson } from "../../../common/json.ts";
+import { CliError } from "../../cli-error.ts";
+import type { Context } from "../../context.ts";
+import { EXIT } from "../../exit-codes.ts";
+import { readSse } from "../../http/sse.ts";
+import { lineJson } from "../../output/json.ts";
+import { type LiveBlock, liveBlock } from "../../output/live-block.ts";
+import { rowsOf } from "../../output/printer.ts";
+import { valueAt } from "../../output/values.ts";
+import { blockLines, roundLine } from "./round-lines.ts";
+
+const OVER = new Set(["completed", "failed", "stopped"]);
+const RECONNECT_MS = 1000;
+const PAGE = 100;
+
+/** A federation as it happens: for people bars and a curve, for programs its events, a line each. Ends when the federation has. */
+export async function followRounds(context: Context, id: string): Promise<void> {
+  const path = `/training/federations/${encodeURIComponent(id)}`;
+  const screen = context.print.json ? undefined : new Screen(context, path);
+  await screen?.refresh();
+  if (!screen?.isOver) await eachEvent(context, path, async (event) => (screen ? screen.refresh() : context.print.text(lineJson(event))));
+  if (context.io.signal.aborted) return;
+  await screen?.refresh();
+  screen?.refuseFailed();
+}
+
+/** Hands over events until there will be no more. A connection that was cut is taken up where it ended. */
+async function eachEvent(context: Context, path: string, take: (event: object) => Promise<void>): Promise<void> {
+  const { client, io } = context;
+  let after: string | undefined;
+  while (!io.signal.aborted) {
+    try {
+      const response = await client.open({ method: "GET", path: `${path}/events`, query: { after }, auth: "either", untimed: true });
+      for await (const { event, data, id } of readSse(response.body ?? new ReadableStream())) {
+        after = id ?? after;
+        await take({ event, ...(fromJson(data) as object) });
+        if (event === "end") return;
+      }
+    } catch (error) {
+      if (error instanceof CliError && error.exit !== EXIT.server && error.exit !== EXIT.interrupted) throw error;
+    }
+    await sleep(RECONNECT_MS, undefined, { signal: io.signal }).catch(() => undefined);
+  }
+}
+
+/** What the terminal shows: committed rounds as lines that stay, the open one as bars below them. */
+class Screen {
+  readonly #context: Context;
+  readonly #path: string;
+  readonly #block: LiveBlock;
+  readonly #accuracies: number[] = [];
+  #federation: unknown;
+  #shown = 0;
+
+  constructor(context: Context, path: string) {
+    this.#context = context;
+    this.#path = path;
+    this.#block = liveBlock(context.io.stdout);
+  }
+
+  get isOver(): boolean {
+    return OVER.has(String(valueAt(this.#federation, "state")));
+  }
+
+  /** Asks where things stand. Events only say that it is worth asking. */
+  async refresh(): Promise<void> {
+    const { client } = this.#context;
+    const { body } = await client.send({ method: "GET", path: this.#path, auth: "either" });
+    this.#federation = valueAt(body, "federation");
+    let open: unknown;
+    for (;;) {
+      const page = String(Math.floor(this.#shown / PAGE) + 1);
+      const answer = await client.send({
+        method: "GET",
+        path: `${this.#path}/rounds`,
+        query: { page, pageSize: String(PAGE) },
+        auth: "either",
+      });
+      const fresh = rowsOf(answer.body).slice(this.#shown % PAGE);
+      const committed = fresh.filter((round) => valueAt(round, "state") === "committed");
+      for (const round of committed) this.#keep(round);
+      open = fresh.find((round) => valueAt(round, "state") !== "committed");
+      if (committed.length === 0 || this.#shown % PAGE !== 0) break;
+    }
+    this.#block.draw(
+      blockLines({
+        federation: this.#federation,
+        open,
+        accuracies: this.#accuracies,
+        paint: this.#context.print.paint,
+        columns: this.#context.io.stdout.columns,
+      }),
+    );
+  }
+
+  #keep(round: unknown): void {
+    this.#shown += 1;
+    const accuracy = valueAt(round, "accuracy");
+    if (accuracy !== null && accuracy !== undefined) this.#accuracies.push(Number(accuracy));
+    this.#block.print(roundLine(round, this.#context.print.paint));
+  }
+
+  refuseFailed(): void {
+    if (valueAt(this.#federation, "state") !== "failed") return;
+    throw new CliError(EXIT.failure, {
+      error: String(valueAt(this.#federation, "failure.message") ?? "The federation failed."),
+      code: String(valueAt(this.#federation, "failure.code") ?? "FAILED"),
+    });
+  }
+}

@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import { open, rename, rm } from "node:fs/promises";
+import { CliError, usageError } from "../../cli-error.ts";
+import type { Context } from "../../context.ts";
+import { EXIT } from "../../exit-codes.ts";
+import { filter, type OperationSpec, word } from "../../operations/spec.ts";
+import { valueAt } from "../../output/values.ts";
+
+/** `gw train parameters`: what a federation made, written to a file. */
+export const parameters: OperationSpec = {
+  name: "parameters",
+  summary: "Download the trained parameters of a federation, or of one of its rounds, into a file",
+  method: "GET",
+  path: "/training/federations/:id/parameters",
+  auth: "either",
+  fields: [
+    word("id", "which federation"),
+    filter("--format <format>", "safetensors where it can be when absent", "format", { choices: ["safetensors", "npz", "raw"] }),
+  ],
+  view: {
+    kind: "sentence",
+    text: (body) =>
+      `Wrote ${String(valueAt(body, "bytes"))} bytes to ${String(valueAt(body, "file"))}, sha256 ${String(valueAt(body, "sha256"))}.`,
+    id: "file",
+  },
+};
+
+export async function downloadParameters(
+  context: Context,
+  id: string,
+  { round, format, out }: { round?: unknown; format?: unknown; out?: unknown },
+): Promise<void> {
+  if (typeof out !== "string") throw usageError("--out is missing: the file to write.");
+  if (round !== undefined && !/^[1-9][0-9]*$/.test(String(round))) throw usageError("--round is a whole number from 1.");
+  const path = `/training/federations/${encodeURIComponent(id)}${round === undefined ? "" : `/rounds/${String(round)}`}/parameters`;
+  const query = { format: format === undefined ? undefined : String(format) };
+  const response = await context.client.open({ method: "GET", path, query, auth: "either", untimed: true });
+  const { bytes, sha256 } = await write(response, out);
+  context.print.answer({ file: out, bytes: BigInt(bytes), sha256 }, parameters.view);
+}
+
+/** Under its name only once it is whole and is what its etag says. */
+async function write(response: Response, out: string): Promise<{ bytes: number; sha256: string }> {
+  const partial = `${out}.partial`;
+  const file = await open(partial, "w").catch((error: Error) => {
+    throw usageError(`${out} cannot be written: ${error.message}`);
+  });
+  const digest = createHash("sha256");
+  let bytes = 0;
+  try {
+    for await (const piece of response.body ?? []) {
+      digest.update(piece);
+      bytes += piece.byteLength;
+      await file.writeFile(piece);
+    }
+    const sha256 = digest.digest("hex");
+    if (response.headers.get("etag") !== `"${sha256}"`)
+      throw new CliError(EXIT.failure, { error: "What arrived is not what was announced; try again.", code: "DOWNLOAD_BROKEN" });
+    await file.close();
+    await rename(partial, out);
+    return { bytes, sha256 };
+  } catch (error) {
+    await file.close();
+    await rm(partial, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+import { given, type OperationSpec, required, type Values, word } from "../../operations/spec.ts";
+import { sparkline } from "../../output/sparkline.ts";
+import { shown, valueAt } from "../../output/values.ts";
+
+const CURVE_COLUMNS = 40;
+
+/** `gw train replay`: both curves, round by round and drawn. */
+export const replay: OperationSpec = {
+  name: "replay",
+  summary: "Make the rounds again from their stored updates with another strategy, and compare; nothing is changed",
+  method: "POST",
+  path: "/training/federations/:id/replays",
+  auth: "either",
+  fields: [
+    word("id", "which federation"),
+    given("--strategy <name>", "median, trimmed_mean, krum, fedadam, ...", "strategy", { ...required, question: "Strategy" }),
+    given("--settings <json>", 'of the strategy, such as {"beta":0.3}', "settings", { kind: "json" }),
+    given("--rounds <n>", "the first so many; all where absent", "rounds", { kind: "integer" }),
+  ],
+  before: async (_context, { body }: Values) => {
+    const { strategy, settings } = body;
+    delete body["settings"];
+    body["strategy"] = { ...Object(settings), name: strategy };
+  },
+  view: { kind: "sentence", text: curves, id: "strategy.name" },
+};
+
+function curves(body: unknown): string {
+  const rounds = (valueAt(body, "rounds") ?? []) as readonly unknown[];
+  const name = shown(valueAt(body, "strategy.name"));
+  const width = Math.max(name.length, "original".length);
+  const percent = (round: unknown, which: string) => shown(valueAt(round, `${which}.accuracy`), "percent");
+  const lines = rounds.map(
+    (round) =>
+      `round ${shown(valueAt(round, "round")).padStart(3)}  ${percent(round, "original").padStart(width)}  ${percent(round, "replayed").padStart(width)}`,
+  );
+  const curve = (title: string, which: string): string => {
+    const values = rounds.map((round) => valueAt(round, `${which}.accuracy`)).filter((value) => typeof value === "number");
+    return `${title.padEnd(width)}  ${sparkline(values, CURVE_COLUMNS)}  ${percent(rounds.at(-1), which)}`;
+  };
+  return [
+    `${" ".repeat(9)}  ${"original".padStart(width)}  ${name.padStart(width)}`,
+    ...lines,
+    curve("original", "original"),
+    curve(name, "replayed"),
+  ].join("\n");
+}

@@ -1,0 +1,235 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gwWith } from "../../io-fixture.ts";
+import { type CommandNode, everyNode } from "../command-tree.ts";
+
+// A coordinator by script: what a terminal shows while rounds happen depends on an order of events that a real one gives only by chance.
+
+let server: Server;
+let url: string;
+const asked: { method: string; path: string; body: string }[] = [];
+
+interface Script {
+  federation: object;
+  rounds: object[];
+}
+const participant = (state: string) => ({ participantId: "p", state, reward: 0 });
+const committed = (round: number, accuracy: number) => ({
+  round,
+  state: "committed",
+  accuracy,
+  budget: 0,
+  recordHash: "ab".repeat(32),
+  participants: [participant("accepted"), participant("accepted"), participant("straggler")],
+  openedAt: "2026-11-15T09:00:00.000Z",
+  committedAt: "2026-11-15T09:00:01.500Z",
+});
+const replayedRound = (round: number, original: number, replayed: number) => ({
+  round,
+  parameters: "ab".repeat(32),
+  original: { accuracy: original, loss: null },
+  replayed: { accuracy: replayed, loss: null },
+});
+const open = { round: 2, state: "training", participants: [participant("accepted"), participant("selected"), participant("selected")] };
+const federation = (state: string, head: number) => ({
+  id: "fed_1",
+  name: "digits",
+  state,
+  rounds: 3,
+  round: head + 1,
+  head: { round: head },
+});
+let script: Script;
+
+beforeAll(async () => {
+  server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await new Promise((listening) => server.once("listening", listening));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  asked.length = 0;
+});
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let body = "";
+  for await (const chunk of request) body += String(chunk);
+  const path = request.url ?? "";
+  asked.push({ method: request.method ?? "", path, body });
+  if (path.includes("/events")) return sendEvents(response, path);
+  const found = path.includes("/rounds")
+    ? { data: script.rounds, meta: { page: 1, pageSize: 100, total: script.rounds.length, totalPages: 1 } }
+    : path.includes("/verify")
+      ? { ok: false, rounds: 2, remade: 1, firstBad: { round: 2, reason: "its hash is not that of its content" } }
+      : path.includes("/replays")
+        ? { strategy: { name: "median" }, rounds: [replayedRound(1, 0.125, 0.5), replayedRound(2, 0.1, 0.875)] }
+        : { federation: script.federation, joinTokens: [] };
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify(found));
+}
+
+/** The first connection is cut after one event; the second goes on after it. */
+function sendEvents(response: ServerResponse, path: string): void {
+  response.setHeader("content-type", "text/event-stream");
+  if (path.includes("after=7")) {
+    script = { federation: federation("completed", 2), rounds: [committed(1, 0.5), committed(2, 0.875)] };
+    response.end('id: 8\nevent: round.committed\ndata: {"round":2}\n\nevent: end\ndata: {"state":"completed"}\n\n');
+  } else {
+    response.write(': following\n\nid: 7\nevent: round.training\ndata: {"round":2}\n\n');
+    setTimeout(() => response.destroy(), 50);
+  }
+}
+
+/** The cursor goes up and what is below it is erased, before lines are drawn again. */
+const ERASED = new RegExp(`${String.fromCharCode(27)}\\[\\d+[AJ]`, "g");
+
+const tried = new Set<string>();
+const gw = (line: string, terminal = false) => {
+  // A group's word alone stands for its list.
+  tried.add(line).add(line.replace(/^train (\w+).*/, "train $1 list"));
+  return gwWith(line.split(" "), { terminal, columns: 60, env: { GW_API_URL: url, GW_TOKEN: "t", XDG_CONFIG_HOME: "/nonexistent" } });
+};
+
+test("rounds --follow: committed rounds stay as lines, the open one is a bar, accuracy a curve; a cut connection is taken up where it ended", async () => {
+  script = { federation: federation("running", 1), rounds: [committed(1, 0.5), open] };
+  const { exit, out: drawn } = await gw("train rounds fed_1 --follow", true);
+  const out = drawn.replaceAll(ERASED, "");
+  expect(exit).toBe(0);
+  expect(out.match(/^round {3}\d {2}committed .*$/gm)).toEqual([
+    "round   1  committed  2 of 3 updates (1 left out)  accuracy 50.0 %  1.5 s",
+    "round   2  committed  2 of 3 updates (1 left out)  accuracy 87.5 %  1.5 s",
+  ]);
+  expect(out).toContain("round   2  ███████░░░░░░░░░░░░░  1/3 training\n");
+  const last = out.slice(out.lastIndexOf("digits")).split("\n");
+  expect(last).toEqual(["digits  completed", "all        █████████████░░░░░░░  2/3 rounds", "accuracy   ▁█  87.5 %", ""]);
+  expect(asked.filter(({ path }) => path.includes("/events")).map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=7"]);
+});
+
+test("rounds --follow in a pipe: every event once, a line of JSON each", async () => {
+  script = { federation: federation("running", 1), rounds: [] };
+  const { exit, out } = await gw("train rounds fed_1 --follow");
+  expect([
+    exit,
+    out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ]).toEqual([
+    0,
+    [
+      { event: "round.training", round: 2 },
+      { event: "round.committed", round: 2 },
+      { event: "end", state: "completed" },
+    ],
+  ]);
+});
+
+test("replay shows both curves", async () => {
+  const { exit, out } = await gw("train replay fed_1 --strategy median --table", true);
+  expect(exit).toBe(0);
+  expect(out.split("\n")).toEqual([
+    "           original    median",
+    "round   1    12.5 %    50.0 %",
+    "round   2    10.0 %    87.5 %",
+    "original  █▁  10.0 %",
+    "median    ▁█  87.5 %",
+    "",
+  ]);
+});
+
+test("a federation that failed ends the command with its reason, and a history that is wrong with 1", async () => {
+  script = { federation: { ...federation("failed", 0), failure: { code: "NO_QUORUM", message: "has 1 of 2" } }, rounds: [] };
+  const failed = await gw("train rounds fed_1 --follow --table");
+  expect([failed.exit, JSON.parse(failed.err)]).toMatchObject([1, { code: "NO_QUORUM", error: "has 1 of 2" }]);
+  const wrong = await gw("train verify fed_1");
+  expect([wrong.exit, JSON.parse(wrong.err).error]).toEqual([1, "The history is wrong: its hash is not that of its content"]);
+});
+
+test.each([
+  ["train list --state running", "GET", "/training/federations?state=running", ""],
+  ["train get fed_1", "GET", "/training/federations/fed_1", ""],
+  ["train rounds fed_1 --page 2", "GET", "/training/federations/fed_1/rounds?page=2", ""],
+  ["train pause fed_1", "POST", "/training/federations/fed_1/pause", "{}"],
+  ["train resume fed_1", "POST", "/training/federations/fed_1/resume", "{}"],
+  ["train stop fed_1 --yes", "POST", "/training/federations/fed_1/stop", "{}"],
+  [
+    "train publish fed_1 --model digits --input-price 1",
+    "POST",
+    "/training/federations/fed_1/publish",
+    '{"model":"digits","pricing":{"input":1000000000}}',
+  ],
+  [
+    'train replay fed_1 --strategy trimmed_mean --settings {"beta":0.3} --rounds 2',
+    "POST",
+    "/training/federations/fed_1/replays",
+    '{"strategy":{"beta":0.3,"name":"trimmed_mean"},"rounds":2}',
+  ],
+  ["train versions fed_1 --model digits", "GET", "/training/federations/fed_1/versions?model=digits", ""],
+  [
+    "train rollback fed_1 --model digits --to-version 1 --yes",
+    "POST",
+    "/training/federations/fed_1/rollback",
+    '{"model":"digits","version":1}',
+  ],
+  ["train models", "GET", "/training/models", ""],
+  ["train models versions a/b", "GET", "/training/models/a%2Fb/versions", ""],
+  ["train models rollback digits --yes", "POST", "/training/models/digits/rollback", "{}"],
+  ["train models split digits --to-version 2 --percent 10", "POST", "/training/models/digits/split", '{"version":2,"percent":10}'],
+  [
+    "train models publish --model digits --blob ab --task softmax --labels a,b",
+    "POST",
+    "/training/models",
+    '{"model":"digits","blob":"ab","task":{"task":"softmax","labels":["a","b"]}}',
+  ],
+  ["train datasets", "GET", "/training/datasets", ""],
+  ["train datasets budget --name digits --epsilon 8", "PUT", "/training/datasets", '{"name":"digits","epsilonBudget":8}'],
+  ["train nodes", "GET", "/training/nodes", ""],
+  ["train nodes get node_1", "GET", "/training/nodes/node_1", ""],
+  ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],
+  ["train nodes add --url http://127.0.0.1:9", "POST", "/training/nodes", '{"url":"http://127.0.0.1:9"}'],
+  ["train nodes remove node_1 --yes", "DELETE", "/training/nodes/node_1", ""],
+  [
+    "train create --participants http://a:1,http://b:1,http://c:1 --secure",
+    "POST",
+    "/training/federations",
+    '{"secureAggregation":true,"participants":[{"url":"http://a:1"},{"url":"http://b:1"},{"url":"http://c:1"}]}',
+  ],
+  [
+    'train create --participants http://a:1,http://b:1 --join 1 --task softmax --dataset digits --config {"epochs":2} --strategy krum --rounds 5 --deadline 1.5 --budget 0.01',
+    "POST",
+    "/training/federations",
+    '{"task":{"name":"softmax","config":{"epochs":2},"dataset":"digits"},"strategy":{"name":"krum"},"rounds":5,"budgetNanoUsd":10000000,"deadlineMs":1500,"participants":[{"url":"http://a:1"},{"url":"http://b:1"},{"join":true}]}',
+  ],
+])("%s is %s %s", async (line, method, path, body) => {
+  script = { federation: federation("running", 1), rounds: [] };
+  expect((await gw(line)).err).toBe("");
+  expect(asked).toEqual([{ method, path, body }]);
+});
+
+test("parameters that are not what their etag says are not left under the file's name", async () => {
+  script = { federation: federation("completed", 3), rounds: [] };
+  const folder = mkdtempSync(join(tmpdir(), "gw-parameters-"));
+  try {
+    const { exit, err } = await gw(`train parameters fed_1 --round 2 --format npz --out ${join(folder, "model.npz")}`);
+    expect([exit, err]).toEqual([1, expect.stringContaining("not what was announced")]);
+    expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("every command of training is tried here", async () => {
+  const names = (await gw("help train --json")).out;
+  const leaves = everyNode(JSON.parse(names) as CommandNode).filter(({ commands }) => commands.length === 0);
+  expect(leaves.map(({ path }) => path).filter((path) => ![...tried].some((line) => line.startsWith(path)))).toEqual([]);
+});
+
+test("a federation without participants is refused before it is sent", async () => {
+  expect([(await gw("train create --rounds 3")).exit, asked]).toEqual([2, []]);
+});

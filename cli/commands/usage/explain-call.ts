@@ -1,0 +1,55 @@
+import type { Context } from "../../context.ts";
+import { shown, valueAt } from "../../output/values.ts";
+
+const CLASSES = [
+  ["input", "input"],
+  ["cachedInput", "cached input"],
+  ["cacheWrite", "cache write"],
+  ["output", "output"],
+  ["reasoning", "of it reasoning"],
+  ["audio", "audio"],
+] as const;
+
+/** One call from the key to the ledger entry: its log row and its signed receipt, side by side. */
+export async function explain(context: Context, [id = ""]: readonly string[]): Promise<void> {
+  const path = `/api/gw/logs/${encodeURIComponent(id)}`;
+  const { body } = await context.client.send({ method: "GET", path, auth: "user" });
+  const log = valueAt(body, "log");
+  const { body: signed } = await context.client.send({ method: "GET", path: `${path}/receipt`, auth: "user" });
+  const document = { log, receipt: signed };
+  context.print.answer(document, { kind: "sentence", text: () => story(context, log, signed).trimEnd(), id: "log.id" });
+}
+
+function story({ print }: Context, log: unknown, signed: unknown): string {
+  const at = (name: string, as?: Parameters<typeof shown>[1]) => shown(valueAt(log, name), as);
+  const line = (title: string, text: string) => `${print.paint("dim", title.padEnd(9))} ${text}\n`;
+  const outcome = at("status") === "success" ? print.paint("green", "success") : print.paint("red", at("status"));
+  const took = `${at("latencyMs")} ms in all, first token after ${at("firstTokenMs")} ms, ours of it ${microseconds(valueAt(log, "overheadUs"))}`;
+  const fallback = valueAt(log, "fallbackFrom") ? `after ${at("fallbackFrom")} failed` : "no fallback";
+  return [
+    `${print.paint("bold", at("id"))}  ${at("endpoint")}${valueAt(log, "stream") === true ? ", streamed" : ""}\n`,
+    line("outcome", `${outcome}, HTTP ${at("httpStatus")}${valueAt(log, "errorCode") ? `, ${at("errorCode")}` : ""}`),
+    line("when", `${at("createdAt")} to ${at("completedAt")}: ${took}`),
+    line("who", `key ${at("apiKeyName")} (${at("maskedKey")}) of team ${at("teamName")}, end user ${at("endUser")}`),
+    line("where to", `${at("model")} at provider ${at("provider")}, deployment ${at("deploymentId")}`),
+    line(
+      "how",
+      `${at("attempts")} attempt(s), ${fallback}, ${valueAt(log, "cacheHit") === true ? "answered from the cache" : "not cached"}`,
+    ),
+    line("counted", `${at("usage.total")} tokens, as the ${at("usage.source") === "provider" ? "provider says" : "gateway estimates"}`),
+    ...CLASSES.map(([name, title]) => priceLine(name, title, { log, signed })),
+    line("cost", `${at("cost", "usd")} (${at("cost", "count")} nano-USD), price version ${at("priceVersion")}, rounded up once`),
+    line("ledger", `entry ${at("ledgerSeq")}, hash ${shown(valueAt(signed, "receipt.entryHash"))}`),
+    line("receipt", `${shown(valueAt(signed, "algorithm"))} by key ${shown(valueAt(signed, "keyId"))}`),
+  ].join("");
+}
+
+function priceLine(name: string, title: string, { log, signed }: { log: unknown; signed: unknown }): string {
+  const count = valueAt(log, `usage.${name}`);
+  if (count === 0n || count === undefined) return "";
+  const price = valueAt(signed, `receipt.prices.${name}`);
+  const at = price === undefined || price === null ? "" : ` at ${shown(price, "price")} a million`;
+  return `${" ".repeat(10)}${title.padEnd(16)} ${shown(count, "count").padStart(9)}${at}\n`;
+}
+
+const microseconds = (value: unknown): string => (typeof value === "bigint" ? `${(Number(value) / 1000).toFixed(2)} ms` : "-");

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Context } from "../../context.ts";
+import { rowsOf } from "../../output/printer.ts";
+import { valueAt } from "../../output/values.ts";
+import { hasRoomForIds, logLine } from "./log-line.ts";
+
+const POLL_MS = 1000;
+/** A call shows when it has ended, under the time it began: we look this far back for those that took long. */
+const LOOK_BACK_MS = 3_600_000;
+const SHOWN_AT_START = 10;
+const PAGES_A_POLL = 20;
+
+/** The last few calls, then each new one as it is settled. Until Ctrl-C. */
+export async function followLogs(context: Context, query: Readonly<Record<string, string>>): Promise<void> {
+  const seen = new Map<string, number>();
+  const [first] = await pages(context, { query, seen, most: 1 });
+  const before = first ?? [];
+  for (const row of before) seen.set(idOf(row), beganMs(row));
+  for (const row of before.slice(0, SHOWN_AT_START).reverse()) show(context, row);
+  const { isTerminal, columns } = context.io.stdout;
+  const ids = isTerminal && !hasRoomForIds(columns) ? " On a wider terminal each has its id." : "";
+  context.print.note(`Waiting for calls; Ctrl-C ends.${ids}`);
+  while (!context.io.signal.aborted) {
+    await sleep(POLL_MS, undefined, { signal: context.io.signal }).catch(() => undefined);
+    if (context.io.signal.aborted) return;
+    const fresh = (await pages(context, { query, seen, most: PAGES_A_POLL })).flat().filter((row) => !seen.has(idOf(row)));
+    fresh.sort((left, right) => String(valueAt(left, "completedAt")).localeCompare(String(valueAt(right, "completedAt"))));
+    for (const row of fresh) {
+      seen.set(idOf(row), beganMs(row));
+      show(context, row);
+    }
+    const forgotten = context.io.nowMs() - 2 * LOOK_BACK_MS;
+    for (const [id, began] of seen) if (began < forgotten) seen.delete(id);
+  }
+}
+
+/** Newest first, page by page, until one holds nothing new. */
+async function pages(
+  { client, io }: Context,
+  { query, seen, most }: { query: Readonly<Record<string, string>>; seen: ReadonlyMap<string, number>; most: number },
+): Promise<unknown[][]> {
+  const found: unknown[][] = [];
+  const startDate = query["startDate"] ?? new Date(io.nowMs() - LOOK_BACK_MS).toISOString();
+  let cursor: string | undefined;
+  while (found.length < most) {
+    const { body } = await client.send({
+      method: "GET",
+      path: "/api/gw/logs",
+      query: { ...query, startDate, pageSize: "100", cursor },
+      auth: "user",
+    });
+    const rows = [...rowsOf(body)];
+    found.push(rows);
+    const next = valueAt(body, "meta.nextCursor");
+    const isKnown = rows.length > 0 && rows.every((row) => seen.has(idOf(row)));
+    if (isKnown || typeof next !== "string") break;
+    cursor = next;
+  }
+  return found;
+}
+
+function show({ print, io }: Context, row: unknown): void {
+  print.item(row, () => logLine(row, print.paint, io.stdout.isTerminal ? io.stdout.columns : undefined));
+}
+
+const idOf = (row: unknown): string => String(valueAt(row, "id"));
+const beganMs = (row: unknown): number => Date.parse(String(valueAt(row, "createdAt")));

@@ -1,0 +1,50 @@
+import { type Paint, stateTone } from "../../output/paint.ts";
+import { cut, cutLine } from "../../output/text-width.ts";
+import { shown, valueAt } from "../../output/values.ts";
+
+interface Layout {
+  readonly model: number;
+  readonly key: number;
+  readonly tokens: number;
+  readonly cost: number;
+  readonly hasId: boolean;
+}
+
+/** From so many columns on; the first that fits. An id is useless when it is cut: where there is no room for it, it is left out. */
+const LAYOUTS: readonly (Layout & { readonly columns: number })[] = [
+  { columns: 135, model: 20, key: 14, tokens: 18, cost: 12, hasId: true },
+  { columns: 118, model: 12, key: 10, tokens: 15, cost: 10, hasId: true },
+  { columns: 80, model: 13, key: 10, tokens: 16, cost: 10, hasId: false },
+];
+const NARROW: Layout = { model: 12, key: 0, tokens: 15, cost: 10, hasId: false };
+
+export const hasRoomForIds = (columns: number): boolean => layoutFor(columns).hasId;
+
+/** A call in a line of a terminal so wide; undefined: of a file, where every line may be as long as it is. */
+export function logLine(row: unknown, paint: Paint, columns: number | undefined): string {
+  const layout = layoutFor(columns);
+  const status = shown(valueAt(row, "status"));
+  const tone = stateTone(status);
+  const error = valueAt(row, "errorCode");
+  const tokens = `${shown(valueAt(row, "usage.input"))}→${shown(valueAt(row, "usage.output"))} tokens`;
+  // On a terminal there is room for one of them: of a call that failed, why.
+  const counted = typeof error === "string" && columns !== undefined ? error : tokens;
+  const line = [
+    paint("dim", shown(valueAt(row, "completedAt"), "time").slice(11, 19)),
+    tone ? paint(tone, shown(valueAt(row, "httpStatus"))) : shown(valueAt(row, "httpStatus")),
+    cell(shown(valueAt(row, "model")), layout.model),
+    ...(layout.key > 0 ? [cell(shown(valueAt(row, "apiKeyName")), layout.key)] : []),
+    cell(counted, layout.tokens),
+    shown(valueAt(row, "cost"), "usd").padStart(layout.cost),
+    shown(valueAt(row, "latencyMs"), "ms").padStart(8),
+    ...(layout.hasId ? [paint("dim", shown(valueAt(row, "id")))] : []),
+    ...(columns === undefined && typeof error === "string" ? [error] : []),
+  ].join("  ");
+  return layout.hasId || columns === undefined ? line : cutLine(line, columns);
+}
+
+const cell = (text: string, width: number): string => cut(text, width).padEnd(width);
+
+function layoutFor(columns = Number.POSITIVE_INFINITY): Layout {
+  return LAYOUTS.find((layout) => columns >= layout.columns) ?? NARROW;
+}

@@ -1,0 +1,100 @@
+import type { Command } from "commander";
+import { usageError } from "../../cli-error.ts";
+import type { Context } from "../../context.ts";
+import type { Io } from "../../io.ts";
+import { type Options, readValues } from "../../operations/read-values.ts";
+import { onAction, pagedFields, registerGroup } from "../../operations/register.ts";
+import { runOperation } from "../../operations/run-operation.ts";
+import { type OperationSpec, type Values, word } from "../../operations/spec.ts";
+import { type Column, shown, valueAt } from "../../output/values.ts";
+import { explain } from "./explain-call.ts";
+import { followLogs } from "./follow-logs.ts";
+import { usageFilters } from "./usage.ts";
+
+const logColumns: readonly Column[] = [
+  { title: "time", at: "createdAt", as: "time" },
+  { title: "model", at: "model" },
+  { title: "status", at: "status", as: "state" },
+  { title: "http", at: "httpStatus" },
+  { title: "key", at: "apiKeyName" },
+  { title: "in", at: "usage.input", as: "count" },
+  { title: "out", at: "usage.output", as: "count" },
+  { title: "cost", at: "cost", as: "usd" },
+  { title: "latency", at: "latencyMs", as: "ms" },
+  { title: "id", at: "id" },
+];
+
+const list: OperationSpec = {
+  name: "list",
+  summary: "Calls of the active organisation, newest first",
+  method: "GET",
+  path: "/api/gw/logs",
+  auth: "user",
+  fields: usageFilters,
+  view: { kind: "list", columns: logColumns, id: "id", empty: 'No calls yet. `gw chat "hello"` makes one.' },
+  after: ({ print }, { body }) => {
+    if (print.json || print.quiet) return;
+    const total = (name: string) => valueAt(body, `meta.totals.${name}`);
+    if (valueAt(body, "meta.partial") === true) print.note("Only the newest calls were searched so far; --all searches all of them.");
+    const scope = valueAt(body, "meta.totalsExact") === false ? "searched so far:" : "in all";
+    print.note(
+      `${scope} ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
+    );
+  },
+};
+
+const receipt: OperationSpec = {
+  name: "receipt",
+  summary: "The signed receipt of a call; anybody can check it",
+  method: "GET",
+  path: "/api/gw/logs/:id/receipt",
+  auth: "user",
+  fields: [word("id", "which call")],
+  view: {
+    kind: "record",
+    fields: [
+      { title: "call", at: "receipt.callId" },
+      { title: "model", at: "receipt.model" },
+      { title: "tokens", at: "receipt.usage.total", as: "count" },
+      { title: "cost", at: "receipt.cost", as: "usd" },
+      { title: "entry hash", at: "receipt.entryHash" },
+      { title: "signature", at: "signature" },
+      { title: "key id", at: "keyId" },
+    ],
+    id: "receipt.callId",
+  },
+};
+
+export function registerLogs(program: Command, io: Io): void {
+  const logs = registerGroup(program, io, {
+    name: "logs",
+    summary: "What was called, what it cost",
+    operations: [list, receipt],
+    alone: "list",
+  });
+  const listing = logs.commands.find((command) => command.name() === "list");
+  listing?.option("-f, --follow", "go on showing calls as they come").option("--csv", "everything that matches, as CSV");
+  if (listing) onAction(listing, io, listLogs);
+  onAction(
+    logs.command("explain <id>").description("One call from the key to the ledger entry: who, where to, what was counted, what it cost"),
+    io,
+    explain,
+  );
+}
+
+async function listLogs(context: Context, words: readonly string[], options: Options): Promise<void> {
+  const fields = pagedFields(list);
+  if (options["follow"] && options["csv"]) throw usageError("--follow and --csv exclude each other.");
+  if (!options["follow"] && !options["csv"]) return runOperation(context, { ...list, fields }, { words, options });
+  const values: Values = await readValues(context, usageFilters, { words: [], options });
+  if (options["follow"]) return followLogs(context, values.query);
+  const response = await context.client.open({
+    method: "GET",
+    path: list.path,
+    query: { ...values.query, format: "csv" },
+    auth: "user",
+    untimed: true,
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) context.print.text(decoder.decode(chunk, { stream: true }));
+}

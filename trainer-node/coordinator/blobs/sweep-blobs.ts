@@ -1,0 +1,93 @@
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../../common/clock.ts";
+import type { Logger } from "../../../common/logger.ts";
+import type { TrainingClient } from "../control.ts";
+import { dropOldPlans } from "../secure/plan.ts";
+import type { BlobFolder } from "./blob-folder.ts";
+
+const CALL_MS = 10_000;
+const PAGE = 1000;
+/** How far the control plane's clock may be from this machine's. */
+const CLOCK_MS_MAX = 600_000;
+const BLOB = /^[0-9a-f]{64}$/;
+/** What a process left that was killed while it wrote. */
+const PARTIAL = /^\.partial-/;
+
+export interface Sweep {
+  readonly blobs: Pick<BlobFolder, "folder">;
+  readonly client: Pick<TrainingClient, "listBlobUses">;
+  readonly clock: Clock;
+  /** What is younger is left alone: somebody may just be about to refer to it. */
+  readonly ageMs: number;
+}
+
+/**
+ * Removes blobs that nothing refers to: no committed round, no head, no open round, no published version. What was made since the oldest round
+ * that is worked on was opened stays too, for its result is referred to only when it is committed. The names of what was removed.
+ */
+export async function sweepBlobs(sweep: Sweep, signal: AbortSignal): Promise<string[]> {
+  const { blobs, clock, ageMs } = sweep;
+  const unused = await olderThan(blobs.folder, clock.now() - ageMs);
+  if (unused.size === 0) return [];
+  // Uses are looked at after the folder: what is kept again meanwhile is young again.
+  const oldestWorkMs = await takeUsed(sweep, unused, signal);
+  const cutMs = Math.min(clock.now() - ageMs, oldestWorkMs - CLOCK_MS_MAX);
+  const removed: string[] = [];
+  for (const name of unused) {
+    const path = join(blobs.folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (!found || found.mtimeMs > cutMs) continue;
+    await rm(path, { force: true });
+    removed.push(name);
+  }
+  return removed;
+}
+
+async function olderThan(folder: string, cutMs: number): Promise<Set<string>> {
+  const old = new Set<string>();
+  for (const name of await readdir(folder)) {
+    if (!BLOB.test(name) && !PARTIAL.test(name)) continue;
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found && found.mtimeMs <= cutMs) old.add(name);
+  }
+  return old;
+}
+
+/** Leaves of the names those that nothing refers to. When the oldest round was opened that is worked on; infinity: there is none. */
+async function takeUsed({ client }: Sweep, names: Set<string>, signal: AbortSignal): Promise<number> {
+  let oldestMs = Number.POSITIVE_INFINITY;
+  let after = "";
+  do {
+    const page = await client.listBlobUses({ after, limit: PAGE }, { deadlineMs: CALL_MS, signal });
+    for (const sha256 of page.blobs) names.delete(sha256);
+    if (page.oldestWorkAt) oldestMs = Math.min(oldestMs, page.oldestWorkAt.getTime());
+    after = page.next;
+  } while (after !== "");
+  return oldestMs;
+}
+
+/** Sweeps from time to time until it is stopped. */
+export function startSweeping(sweep: Sweep & { everyMs: number; logger: Logger }): { stop(): Promise<void> } {
+  const { clock, logger, everyMs } = sweep;
+  const stopping = new AbortController();
+  const loop = (async () => {
+    for (;;) {
+      await clock.sleep(everyMs, stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) return;
+      try {
+        await dropOldPlans(sweep.blobs, clock.now());
+        const removed = await sweepBlobs(sweep, stopping.signal);
+        if (removed.length > 0) logger.info({ blobs: removed.length }, "blobs that nothing refers to were removed");
+      } catch (thrown) {
+        logger.warn({ error: String(thrown) }, "the folder of blobs was not swept");
+      }
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await loop;
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock as clock } from "../../../common/clock.ts";
+import { federationSettings } from "../../../common/federation-settings.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import { systemRandom as random } from "../../../common/random.ts";
+import { Federation, Participant, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { createAggregation } from "../aggregation.ts";
+import { type BlobFolder, openBlobFolder } from "../blobs/blob-folder.ts";
+import { combineRound } from "../combine.ts";
+import type { FederationControl } from "../control.ts";
+import type { FederationRun } from "../deps.ts";
+import { createNodeCalls } from "./node-call.ts";
+import { createParticipants, type Participants } from "./participants.ts";
+
+/** The first bytes of a pickle, and then anything: nobody here may look inside. */
+const pickle = (text: string) => Buffer.concat([Buffer.from([0x80, 4]), Buffer.from(text)]);
+
+interface Asked {
+  path: string;
+  body: Record<string, unknown>;
+}
+
+/** As FLock's SDKs answer: one route, POST only, and an HTML page for everything else. */
+async function startFlock(routes: readonly string[]): Promise<{ url: string; asked: Asked[]; server: Server }> {
+  const asked: Asked[] = [];
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? "";
+    if (!routes.includes(path) || request.method !== "POST") {
+      response.writeHead(routes.includes(path) ? 405 : 404, { "content-type": "text/html" }).end("<!doctype html>");
+      return;
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+    asked.push({ path, body });
+    const method = body["method"] ?? path.slice(1);
+    const list = body["parameters_list"] as string[] | undefined;
+    const made = method === "aggregate" ? pickle(`mean of ${list?.length}`) : pickle(`trained by ${asked.length}`);
+    const answer = method === "evaluate" ? { accuracy: 0.75 } : { parameters: made.toString("base64") };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  });
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, server };
+}
+
+let folder: string;
+let blobs: BlobFolder;
+let participants: Participants;
+let nodes: ReturnType<typeof createNodeCalls>;
+const servers: Server[] = [];
+const signal = new AbortController().signal;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-foreign-"));
+  blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
+  nodes = createNodeCalls({ clock, random, idleMs: 60_000 });
+  participants = createParticipants({ call: nodes.call, blobs });
+});
+afterAll(async () => {
+  await nodes.close();
+  for (const server of servers) server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function flock(generation: 1 | 2) {
+  const started = await startFlock(generation === 1 ? ["/train", "/evaluate", "/aggregate"] : ["/call"]);
+  servers.push(started.server);
+  return { ...started, node: Participant.fromPartial({ id: "p1", url: started.url, secret: "s" }) };
+}
+
+const task = { parameters: "", dataset: [{ a: 1, label: 0 }], config: { epochs: 1 }, key: "k", roundId: "r" };
+
+test.each([
+  [1, "train", "/train", { parameters: null, dataset: task.dataset }],
+  [2, "call", "/call", { parameters: null, method: "train" }],
+] as const)("FLock's generation %s is found out, and sent what its own coordinator would send", async (generation, dialect, path, body) => {
+  const { node, asked } = await flock(generation);
+  expect(await participants.reach(node, signal)).toBe(dialect);
+  const update = await participants.train(node, task, signal);
+  expect(asked).toEqual([{ path, body }]);
+  expect(await blobs.read(update.blob)).toEqual(pickle("trained by 1"));
+  expect(update.samples).toBeUndefined();
+  expect(await participants.evaluate(node, { ...task, parameters: update.blob }, signal)).toMatchObject({ accuracy: 0.75 });
+  expect(asked[1]?.body["parameters"]).toBe(pickle("trained by 1").toString("base64"));
+});
+
+test("parameters that nobody here can read are combined by a participant, and the record says so", async () => {
+  const { node, asked } = await flock(2);
+  const accepted = await Promise.all(
+    ["one", "two"].map(async (text, index) => {
+      const { sha256 } = await blobs.keepBytes(pickle(text));
+      return RoundParticipant.fromPartial({ participantId: `p${index + 1}`, state: "accepted", updateBlob: sha256 });
+    }),
+  );
+  const aggregation = createAggregation({ blobs, recordBytes: 0, logger: silentLogger });
+  const run: FederationRun = {
+    deps: { participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: 1 },
+    control: {} as FederationControl,
+    settings: federationSettings.parse({ task: "anything" }),
+    members: [node],
+    signal,
+    federation: Federation.fromPartial({ id: "fed_1", participants: [node] }),
+  };
+  const { record } = await combineRound(run, 1, accepted);
+  expect(record).toMatchObject({ made: "delegated", base: null, strategy: { name: "delegated" } });
+  expect(await blobs.read(record.result)).toEqual(pickle("mean of 2"));
+  expect(asked.map(({ body }) => body["method"])).toEqual(["aggregate"]);
+});
+
+test("an address where nobody speaks the protocol, and one where nobody is, are told apart", async () => {
+  const stranger = await startFlock([]);
+  servers.push(stranger.server);
+  const at = (url: string) => Participant.fromPartial({ url, secret: "s" });
+  await expect(participants.train(at(stranger.url), task, signal)).rejects.toMatchObject({ message: "it answered 404", again: false });
+  await expect(participants.reach(at("http://127.0.0.1:9"), signal)).rejects.toMatchObject({ again: true });
+});
+
+test.each([
+  ["/train", ["/train"]],
+  ["/call", ["/call", "/call"]],
+])("who says 404 to GET on %s, as many servers do, is found out with the work itself", async (route, served) => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    const isThere = request.method === "POST" && request.url === route;
+    if (isThere) asked.push(route);
+    response.writeHead(isThere ? 200 : 404, { "content-type": "application/json" }).end(isThere ? '{"parameters":"AAAA"}' : "{}");
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const node = Participant.fromPartial({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, secret: "s" });
+  expect(await participants.train(node, task, signal)).toMatchObject({ bytes: 3 });
+  // Known from then on: nothing is tried in vain again.
+  if (route === "/call") await participants.train(node, { ...task, key: "k2" }, signal);
+  expect(asked).toEqual(served);
+});

@@ -1,0 +1,49 @@
+import { type Request, Router } from "express";
+import { CAPABILITIES, type Capability } from "../../../common/federation-needs.ts";
+import { TrainerError } from "../../errors.ts";
+import { onlyMethods } from "../../http/methods.ts";
+import type { BlobFolder } from "../blobs/blob-folder.ts";
+import type { JoinedWork } from "./joined-work.ts";
+
+const WAIT_MS = 20_000;
+/** What a participant that joined declares, with each look for work: it cannot be asked for its /v1/info. */
+export const CAPABILITIES_HEADER = "x-capabilities";
+
+/** Where participants that joined ask for work and bring it back. The edge has looked at their tokens: nobody else reaches this. */
+export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }): Router {
+  const router = Router();
+  router.get("/v1/tasks/:federation/:participant", async (request, response) => {
+    const left = new AbortController();
+    response.once("close", () => left.abort());
+    const capabilities = capabilitiesOf(request.get(CAPABILITIES_HEADER));
+    const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal: left.signal, capabilities });
+    if (task) response.json({ task });
+    else response.status(204).end();
+  });
+  router.post("/v1/tasks/:federation/:participant/:task", async (request, response) => {
+    const fields = readFields(request.get("x-result"));
+    const kept = await blobs.keep(request);
+    const isWanted = work.finish(placeOf(request), String(request.params["task"]), { blob: kept, fields });
+    if (!isWanted) throw new TrainerError("ROUND_CLOSED", "Nobody waits for this work any more.");
+    response.json({ accepted: true });
+  });
+  router.all("/v1/tasks/:federation/:participant", onlyMethods("GET"));
+  return router;
+}
+
+function capabilitiesOf(header = ""): ReadonlySet<Capability> {
+  const named = header.split(",").map((name) => name.trim());
+  return new Set(CAPABILITIES.filter((capability) => named.includes(capability)));
+}
+
+function placeOf({ params }: Request): string {
+  return `${String(params["federation"])}/${String(params["participant"])}`;
+}
+
+function readFields(header: string | undefined): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(header ?? "{}")) as Record<string, unknown>;
+  } catch {
+    throw new TrainerError("VALIDATION_ERROR", "X-Result must be JSON.", { details: { field: "X-Result" } });
+  }
+}

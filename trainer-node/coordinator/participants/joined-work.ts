@@ -1,0 +1,186 @@
+import { hash } from "node:crypto";
+import type { Clock } from "../../../common/clock.ts";
+import type { Capability } from "../../../common/federation-needs.ts";
+import type { Federation, Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { NodeAddress } from "./node-call.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+import type { Evaluation, Participants, ParticipantTask, TrainedUpdate } from "./participants.ts";
+
+/** Work as a participant that joined is handed it; parameters are fetched by their hash. */
+export interface JoinedTask {
+  readonly id: string;
+  readonly operation: "train" | "evaluate";
+  /** SHA-256, or null to begin afresh. */
+  readonly parameters: string | null;
+  readonly dataset: unknown;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly round_id: string;
+}
+
+/** What it brings back: the fields of its answer, and of a training the update, which is a blob by then. */
+export interface JoinedResult {
+  readonly blob: { readonly sha256: string; readonly bytes: number } | undefined;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface JoinedAsk {
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+  /** As the participant declares them. */
+  readonly capabilities: ReadonlySet<Capability>;
+}
+
+/** Work for participants that nobody can call: they ask for it, and bring back what they made. */
+export interface JoinedWork {
+  readonly participants: Participants;
+  /** The oldest work of a place, as soon as there is some; undefined when there was none for so long. */
+  next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
+  /** False where nobody waits for it any more. */
+  finish(place: string, taskId: string, result: JoinedResult): boolean;
+}
+
+const SCHEME = "join:";
+/** A participant that has not asked for so long is away. */
+const AWAY_MS = 60_000;
+
+/** How a place that is taken with a join token is named in place of an address. */
+const joinAddress = (federationId: string, participantId: string): string => `${SCHEME}${federationId}/${participantId}`;
+export const isJoinAddress = (url: string): boolean => url.startsWith(SCHEME);
+
+/** Those of a federation as they are called. A place that is taken with a token has no address: its participant asks for its work. */
+export function membersOf({ id, participants }: Federation): Participant[] {
+  return participants.map((one) => (one.url === "" ? { ...one, url: joinAddress(id, one.id) } : one));
+}
+
+interface Pending {
+  readonly task: JoinedTask;
+  resolve(result: JoinedResult): void;
+}
+
+export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
+  const pending = new Map<string, Pending[]>();
+  const seenMs = new Map<string, number>();
+  const declared = new Map<string, ReadonlySet<Capability>>();
+  const wakers = new Map<string, () => void>();
+  const placeOf = ({ url }: NodeAddress) => url.slice(SCHEME.length);
+  const ask = async (
+    node: NodeAddress,
+    operation: JoinedTask["operation"],
+    task: ParticipantTask,
+    signal: AbortSignal,
+  ): Promise<JoinedResult> => {
+    signal.throwIfAborted();
+    const place = placeOf(node);
+    const { parameters, dataset, config, roundId } = task;
+    // The same work has the same name after a restart, so that what was made meanwhile still finds who waits for it.
+    const id = hash("sha256", `${operation} ${task.key}`, "hex").slice(0, 32);
+    const given: JoinedTask = {
+      id,
+      operation,
+      parameters: parameters === "" ? null : parameters,
+      dataset: dataset ?? null,
+      config,
+      round_id: roundId,
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<JoinedResult>();
+    const entry: Pending = { task: given, resolve };
+    pending.set(place, [...(pending.get(place) ?? []), entry]);
+    wakers.get(place)?.();
+    const stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", stop);
+      pending.set(
+        place,
+        (pending.get(place) ?? []).filter((other) => other !== entry),
+      );
+    }
+  };
+  const requireSeen = (place: string): void => {
+    const atMs = seenMs.get(place);
+    if (atMs !== undefined && clock.monotonicMs() - atMs < AWAY_MS) return;
+    throw new ParticipantProblem("nobody has joined in its place, or it has not asked for work lately", { again: true });
+  };
+  return {
+    next: async (place, { waitMs, signal, capabilities }) => {
+      declared.set(place, capabilities);
+      const untilMs = clock.monotonicMs() + waitMs;
+      for (;;) {
+        seenMs.set(place, clock.monotonicMs());
+        const first = pending.get(place)?.[0];
+        const leftMs = untilMs - clock.monotonicMs();
+        if (first || leftMs <= 0 || signal.aborted) return first?.task;
+        await waitFor(clock, { leftMs, signal, wakers, place });
+      }
+    },
+    finish: (place, taskId, result) => {
+      const found = pending.get(place)?.find(({ task }) => task.id === taskId);
+      found?.resolve(result);
+      return found !== undefined;
+    },
+    participants: {
+      reach: async (node) => {
+        requireSeen(placeOf(node));
+        return "octets";
+      },
+      capabilities: async (node) => {
+        requireSeen(placeOf(node));
+        return declared.get(placeOf(node)) ?? new Set();
+      },
+      train: async (node, task, signal) => readTrained(await ask(node, "train", task, signal)),
+      evaluate: async (node, task, signal) => readEvaluated(await ask(node, "evaluate", task, signal)),
+      aggregate: async () => {
+        throw new ParticipantProblem("it joined with a token, and combines nothing", { again: false });
+      },
+    },
+  };
+}
+
+/** Our own way to each participant: by its address, or by what it asks for. */
+export function eitherWay(called: Participants, joined: Participants): Participants {
+  const of = ({ url }: NodeAddress) => (isJoinAddress(url) ? joined : called);
+  return {
+    reach: (node, signal) => of(node).reach(node, signal),
+    capabilities: (node, signal) => of(node).capabilities(node, signal),
+    train: (node, task, signal) => of(node).train(node, task, signal),
+    evaluate: (node, task, signal) => of(node).evaluate(node, task, signal),
+    aggregate: (node, blobs, signal) => of(node).aggregate(node, blobs, signal),
+  };
+}
+
+async function waitFor(
+  clock: Clock,
+  { leftMs, signal, wakers, place }: { leftMs: number; signal: AbortSignal; wakers: Map<string, () => void>; place: string },
+): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const stop = clock.after(leftMs, resolve);
+    const wake = () => {
+      stop();
+      signal.removeEventListener("abort", wake);
+      resolve();
+    };
+    wakers.set(place, wake);
+    signal.addEventListener("abort", wake, { once: true });
+  });
+}
+
+function readTrained({ blob, fields }: JoinedResult): TrainedUpdate {
+  refuseFailure(fields);
+  if (!blob || blob.bytes === 0) throw new ParticipantProblem("its answer has no parameters", { again: false });
+  return { blob: blob.sha256, bytes: blob.bytes, samples: asNumber(fields["num_samples"]) };
+}
+
+function readEvaluated({ fields }: JoinedResult): Evaluation {
+  refuseFailure(fields);
+  const accuracy = asNumber(fields["accuracy"]);
+  if (accuracy === undefined) throw new ParticipantProblem("its answer has no accuracy", { again: false });
+  return { accuracy, loss: asNumber((Object(fields["metrics"]) as { loss?: unknown }).loss), samples: asNumber(fields["num_samples"]) };
+}
+
+function refuseFailure({ error }: JoinedResult["fields"]): void {
+  if (typeof error === "string") throw new ParticipantProblem(`it failed: ${error.slice(0, 500)}`, { again: false });
+}
+
+const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);

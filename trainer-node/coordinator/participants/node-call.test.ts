@@ -1,0 +1,47 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { systemClock as clock } from "../../../common/clock.ts";
+import { systemRandom as random } from "../../../common/random.ts";
+import { createNodeCalls, readAnswer } from "./node-call.ts";
+
+let server: Server;
+let port: number;
+let connections = 0;
+beforeAll(async () => {
+  server = createServer((_request, response) => response.end("here"));
+  server.on("connection", () => connections++);
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => void server.close());
+
+const signal = new AbortController().signal;
+
+async function ask(host: string, { allowPrivate, addresses }: { allowPrivate: boolean; addresses: string[][] }): Promise<string> {
+  let asked = 0;
+  const resolve = async () => (addresses[asked++] ?? []).map((address) => ({ address, family: 4 }));
+  const { call, close } = createNodeCalls({ clock, random, idleMs: 1000, allowPrivate, resolve });
+  try {
+    const node = { url: `http://${host}:${port}`, secret: "s", token: "", tenantId: "" };
+    return (await readAnswer(await call(node, { method: "GET", path: "/" }, signal), 100)).toString();
+  } finally {
+    await close();
+  }
+}
+
+test("ssrf: a participant's name that leads to a private address is not connected to, whatever it led to before", async () => {
+  connections = 0;
+  const refused = { again: false, message: "its address is private, and the operator lets nobody call such ones" };
+  await expect(ask("participant.example", { allowPrivate: false, addresses: [["127.0.0.1"]] })).rejects.toMatchObject(refused);
+  await expect(ask("participant.example", { allowPrivate: false, addresses: [["93.184.216.34", "127.0.0.1"]] })).rejects.toMatchObject(
+    refused,
+  );
+  await expect(ask("127.0.0.1", { allowPrivate: false, addresses: [] })).rejects.toMatchObject(refused);
+  await expect(ask("participant.example", { allowPrivate: true, addresses: [["169.254.169.254"]] })).rejects.toMatchObject(refused);
+  expect(connections).toBe(0);
+});
+
+test("where the operator allows private participants they are called, by the very address that was judged", async () => {
+  expect(await ask("participant.example", { allowPrivate: true, addresses: [["127.0.0.1"], ["169.254.169.254"]] })).toBe("here");
+});

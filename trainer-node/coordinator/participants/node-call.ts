@@ -1,0 +1,162 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Readable } from "node:stream";
+import { Agent, type Dispatcher } from "undici";
+import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace, type Resolve } from "../../../common/checked-lookup.ts";
+import type { Clock } from "../../../common/clock.ts";
+import type { Random } from "../../../common/random.ts";
+import { SIGNATURE_HEADERS, signatureOf } from "../../call-signature.ts";
+import { createSharedFiles } from "../blobs/shared-files.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+
+/** Where a call goes to, and what authenticates it. */
+export interface NodeAddress {
+  readonly url: string;
+  readonly secret: string;
+  readonly token: string;
+  /** The organization that the call is made for: a node that several share keeps them apart. Empty: the caller's own node. */
+  readonly tenantId: string;
+}
+
+export interface CallBody {
+  /** In hex; part of what is signed. */
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Bytes in memory, or a file that is read as it is sent. */
+  readonly content: Uint8Array | { readonly path: string };
+  readonly type: string;
+}
+
+export interface NodeAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+}
+
+export type CallNode = (
+  node: NodeAddress,
+  call: { method: "GET" | "POST"; path: string; headers?: Readonly<Record<string, string>>; body?: CallBody | undefined },
+  signal: AbortSignal,
+) => Promise<NodeAnswer>;
+
+const CONNECT_MS = 5000;
+
+/**
+ * HTTP to participants. Redirects are not followed: who is asked is who was named. A peer that sends nothing for `idleMs`, once it has begun
+ * to answer, is gone; how long work may take is the round's deadline's to say.
+ */
+export function createNodeCalls(options: {
+  clock: Clock;
+  random: Random;
+  idleMs: number;
+  /** Whether participants may be in the operator's own network; so where absent, for those who call their own. */
+  allowPrivate?: boolean;
+  resolve?: Resolve;
+}): { call: CallNode; close(): Promise<void> } {
+  const { clock, random, idleMs, allowPrivate = true, resolve } = options;
+  const judge = (host: string) => judgePlace(host, { allowPrivate });
+  const connect = { timeout: CONNECT_MS, lookup: checkedLookup(judge, resolve) };
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: idleMs, connect, keepAliveTimeout: 10_000 });
+  const files = createSharedFiles();
+  const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
+    const base = new URL(node.url);
+    const fullPath = base.pathname.replace(/\/$/, "") + path;
+    const parts = {
+      method,
+      path: fullPath,
+      timestamp: String(clock.now()),
+      nonce: random.bytes(16).toString("hex"),
+      bodySha256: body?.sha256 ?? "",
+    };
+    const sent: Dispatcher.RequestOptions = {
+      origin: base.origin,
+      path: fullPath,
+      method,
+      signal,
+      headers: {
+        ...headers,
+        ...(body ? { "content-type": body.type, "content-length": String(body.bytes) } : {}),
+        ...(node.token === "" ? {} : { authorization: `Bearer ${node.token}` }),
+        ...(node.tenantId === "" ? {} : { "x-gw-tenant": node.tenantId }),
+        [SIGNATURE_HEADERS.signature]: signatureOf(node.secret, parts),
+        [SIGNATURE_HEADERS.nonce]: parts.nonce,
+        [SIGNATURE_HEADERS.timestamp]: parts.timestamp,
+        [SIGNATURE_HEADERS.bodySha256]: parts.bodySha256,
+      },
+      ...(body ? { body: body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path)) } : {}),
+    };
+    try {
+      judgeLiteral(base, judge);
+      const { statusCode: status, headers: answered, body: answer } = await agent.request(sent);
+      return { status, headers: answered, body: answer };
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw unreachable(cause);
+    }
+  };
+  return { call, close: () => agent.destroy() };
+}
+
+/**
+ * One piece is fetched ahead, not more: there may be many who are sent something, and of shared pieces two are good at a time. A piece is
+ * more than a socket's buffer, so the next goes out when it is gone.
+ */
+const streamOf = (pieces: AsyncIterable<Uint8Array>): Readable => Readable.from(pieces, { objectMode: false, highWaterMark: 1 });
+
+const PRIVATE = "its address is private, and the operator lets nobody call such ones";
+
+function unreachable(cause: unknown): ParticipantProblem {
+  if (isPlaceRefused(cause)) return new ParticipantProblem(PRIVATE, { again: false, cause });
+  return new ParticipantProblem(`it cannot be reached: ${reasonOf(cause)}`, { again: true, cause });
+}
+
+/** The answer's bytes, up to a limit; what breaks off is a participant that went away. */
+export async function readAnswer(answer: NodeAnswer, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of wholeBody(answer)) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw new ParticipantProblem(`it answered with more than ${bytesMax} bytes`, { again: false });
+    chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+  }
+  return Buffer.concat(chunks);
+}
+
+export async function* wholeBody({ body }: NodeAnswer): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) yield chunk as Uint8Array;
+  } catch (cause) {
+    throw new ParticipantProblem(`its answer broke off: ${reasonOf(cause)}`, { again: true, cause });
+  }
+}
+
+const ERROR_BYTES_MAX = 64 * 1024;
+const BUSY = new Set([408, 425, 429, 502, 503, 504]);
+
+/** An answer that is no success, as a problem: what the node says of it where it says something. */
+export async function refusal(answer: NodeAnswer): Promise<ParticipantProblem> {
+  const text = await readAnswer(answer, ERROR_BYTES_MAX).then(String, () => "");
+  const retryAfter = Number(answer.headers["retry-after"]);
+  const { error, code, details } = parse(text);
+  const message = typeof error === "string" ? `: ${error.slice(0, 500)}` : "";
+  // The call before this one, whose answer was lost, is still at work.
+  const isRunning = code === "IDEMPOTENCY_CONFLICT" && details?.status === "running";
+  // Its kind is part of the reason, for a federation whose participants cannot bound their updates ends for it.
+  const kind = code === "UNSUPPORTED_PARAMETERS" ? `${code}: ` : "";
+  return new ParticipantProblem(`${kind}it answered ${answer.status}${message}`, {
+    again: BUSY.has(answer.status) || isRunning,
+    retryAfterMs: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter * 1000 : undefined,
+  });
+}
+
+function parse(text: string): { error?: unknown; code?: unknown; details?: { status?: unknown } } {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
+  return typeof code === "string" ? code : String(message ?? cause).slice(0, 200);
+}

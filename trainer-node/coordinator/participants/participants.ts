@@ -1,0 +1,211 @@
+import { hash } from "node:crypto";
+import type { Capability } from "../../../common/federation-needs.ts";
+import { gathered } from "../../stream/give-back.ts";
+import type { BlobFolder } from "../blobs/blob-folder.ts";
+import type { Layout } from "../updates/inspect-update.ts";
+import { type DigestUpdate, digestHere } from "../updates/update-digest.ts";
+import { readCapabilities } from "./capabilities.ts";
+import { type Dialect, findDialect } from "./dialect.ts";
+import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+
+/** What is asked of a participant; parameters by their hash, "" for none: it begins afresh. */
+export interface ParticipantTask {
+  readonly parameters: string;
+  readonly dataset: unknown;
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Says that it is the same call again, where the answer to the first was lost. */
+  readonly key: string;
+  readonly roundId: string;
+}
+
+export interface TrainedUpdate {
+  readonly blob: string;
+  readonly bytes: number;
+  readonly samples: number | undefined;
+  /** As inspectUpdate says, where it has been asked already. */
+  readonly layout?: Layout | undefined;
+}
+
+export interface Evaluation {
+  readonly accuracy: number;
+  readonly loss: number | undefined;
+  readonly samples: number | undefined;
+}
+
+export interface Participants {
+  /** Whether it can be reached at all. */
+  reach(node: NodeAddress, signal: AbortSignal): Promise<Dialect>;
+  /** What it declares that it can do; throws where it cannot be asked now. */
+  capabilities(node: NodeAddress, signal: AbortSignal): Promise<ReadonlySet<Capability>>;
+  train(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate>;
+  evaluate(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<Evaluation>;
+  /** Of parameters only the participants can read. */
+  aggregate(node: NodeAddress, blobs: readonly string[], signal: AbortSignal): Promise<string>;
+}
+
+/** With base64 and a few fields around it. */
+const JSON_BYTES_MAX = 512 * 1024 * 1024;
+/** Node's own limit for all headers together is 16 KiB. */
+const HEADER_BYTES_MAX = 10_000;
+/** What is written of an update at a time; a socket gives a quarter of it. */
+const PIECE_BYTES = 256 * 1024;
+
+export function createParticipants(options: { call: CallNode; blobs: BlobFolder; digestOf?: DigestUpdate }): Participants {
+  const { call, blobs, digestOf = digestHere } = options;
+  const dialects = new Map<string, Dialect>();
+  const reach: Participants["reach"] = async (node, signal) => {
+    const known = dialects.get(node.url);
+    if (known) return known;
+    const found = await findDialect(call, node, signal);
+    dialects.set(node.url, found);
+    return found;
+  };
+  /** A node that is another program by now speaks another dialect: what was found is forgotten with the first failure. */
+  const forgetting = async <Result>(node: NodeAddress, work: (dialect: Dialect) => Promise<Result>, signal: AbortSignal) => {
+    try {
+      return await work(await reach(node, signal));
+    } catch (thrown) {
+      dialects.delete(node.url);
+      throw thrown;
+    }
+  };
+  const ask = async (node: NodeAddress, work: Work, signal: AbortSignal): Promise<NodeAnswer> => {
+    const answer = await call(node, await requestOf(blobs, work), signal);
+    if (answer.status === 200) return answer;
+    const problem = await refusal(answer);
+    // It may never have had that route: what it speaks was only guessed.
+    if (answer.status !== 404 || work.dialect !== "train") throw problem;
+    const other = await call(node, await requestOf(blobs, { ...work, dialect: "call" }), signal);
+    if (other.status === 200) {
+      dialects.set(node.url, "call");
+      return other;
+    }
+    throw other.status === 404 ? problem : await refusal(other);
+  };
+  return {
+    reach,
+    capabilities: (node, signal) => readCapabilities(call, node, signal),
+    train: (node, task, signal) =>
+      forgetting(
+        node,
+        async (dialect) => {
+          const accept = dialect === "octets" ? "application/octet-stream" : "application/json";
+          const answer = await ask(node, { operation: "train", task, dialect, accept }, signal);
+          const isOctets = String(answer.headers["content-type"] ?? "").startsWith("application/octet-stream");
+          return isOctets ? keepOctets(blobs, answer, digestOf) : keepJson(blobs, answer);
+        },
+        signal,
+      ),
+    evaluate: (node, task, signal) =>
+      forgetting(
+        node,
+        async (dialect) => {
+          const answer = await ask(node, { operation: "evaluate", task, dialect, accept: "application/json" }, signal);
+          const { accuracy, num_samples: samples, metrics } = await readJson(answer);
+          if (typeof accuracy !== "number") throw new ParticipantProblem("its answer has no accuracy", { again: false });
+          const { loss } = Object(metrics) as { loss?: unknown };
+          return { accuracy, loss: asNumber(loss), samples: asNumber(samples) };
+        },
+        signal,
+      ),
+    aggregate: (node, list, signal) =>
+      forgetting(
+        node,
+        async (dialect) => {
+          const parameters_list = await Promise.all(list.map(async (sha256) => (await blobs.read(sha256)).toString("base64")));
+          const body = asJson({ parameters_list, ...(dialect === "call" ? { method: "aggregate" } : {}) });
+          const path = dialect === "call" ? "/call" : "/aggregate";
+          const answer = await call(node, { method: "POST", path, headers: { accept: "application/json" }, body }, signal);
+          if (answer.status !== 200) throw await refusal(answer);
+          return (await keepJson(blobs, answer)).blob;
+        },
+        signal,
+      ),
+  };
+}
+
+interface Work {
+  readonly operation: "train" | "evaluate";
+  readonly task: ParticipantTask;
+  readonly dialect: Dialect;
+  readonly accept: string;
+}
+
+async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }: Work): Promise<Parameters<CallNode>[1]> {
+  const fields = fieldsOf(task, dialect);
+  const header = dialect === "octets" ? trainHeader(task) : undefined;
+  const asOctets = header !== undefined;
+  const body = asOctets ? await octetBody(blobs, task) : await jsonBody(blobs, { ...fields, ...methodOf(operation, dialect) }, task);
+  const path = dialect === "call" ? "/call" : `${dialect === "octets" ? "/v1" : ""}/${operation}`;
+  const headers = {
+    accept,
+    ...(operation === "train" ? { "idempotency-key": task.key } : {}),
+    ...(asOctets ? { "x-train-config": header } : {}),
+  };
+  return { method: "POST", path, headers, body };
+}
+
+/** What goes beside parameters that are sent as they are; undefined where it does not fit a header. */
+export function trainHeader(task: ParticipantTask): string | undefined {
+  const header = Buffer.from(JSON.stringify(fieldsOf(task, "octets"))).toString("base64");
+  return header.length <= HEADER_BYTES_MAX ? header : undefined;
+}
+
+const methodOf = (operation: string, dialect: Dialect) => (dialect === "call" ? { method: operation } : {});
+
+/** What goes beside the parameters; programs of others are sent no more than they know. */
+export function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string, unknown> {
+  if (dialect === "call") return {};
+  const dataset = { dataset: task.dataset ?? null };
+  if (dialect === "train") return dataset;
+  return { ...dataset, config: task.config, format: "safetensors", round_id: task.roundId };
+}
+
+export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTask): Promise<CallBody> {
+  const type = "application/octet-stream";
+  if (parameters === "") return { type, bytes: 0, sha256: hash("sha256", "", "hex"), content: new Uint8Array(0) };
+  const found = await blobs.find(parameters);
+  if (!found) throw new Error(`the parameters ${parameters} are not in the blob folder any more`);
+  return { type, bytes: found.bytes, sha256: parameters, content: { path: found.path } };
+}
+
+export async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: ParticipantTask): Promise<CallBody> {
+  return asJson({ ...fields, parameters: parameters === "" ? null : (await blobs.read(parameters)).toString("base64") });
+}
+
+export function asJson(value: object): CallBody {
+  const content = Buffer.from(JSON.stringify(value));
+  return { type: "application/json", bytes: content.byteLength, sha256: hash("sha256", content, "hex"), content };
+}
+
+async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: DigestUpdate): Promise<TrainedUpdate> {
+  const { num_samples: samples, sha256: told } = parseObject(String(answer.headers["x-result"] ?? "{}"));
+  const length = answer.headers["content-length"];
+  const digest = digestOf(length === undefined ? undefined : Number(length));
+  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), digest);
+  if (typeof told === "string" && told !== sha256)
+    throw new ParticipantProblem("its parameters are not those it announced", { again: true });
+  return { blob: sha256, bytes, samples: asNumber(samples), layout: digest.layout() };
+}
+
+async function keepJson(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
+  const { parameters, num_samples: samples } = await readJson(answer);
+  if (typeof parameters !== "string" || parameters === "") throw new ParticipantProblem("its answer has no parameters", { again: false });
+  const { sha256, bytes } = await blobs.keepBytes(Buffer.from(parameters, "base64"));
+  return { blob: sha256, bytes, samples: asNumber(samples) };
+}
+
+async function readJson(answer: NodeAnswer): Promise<Record<string, unknown>> {
+  return parseObject((await readAnswer(answer, JSON_BYTES_MAX)).toString("utf8"));
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch (cause) {
+    throw new ParticipantProblem("its answer is not JSON", { again: false, cause });
+  }
+}
+
+const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);

@@ -1,0 +1,34 @@
+import { inabilityText, needsOf } from "../../../common/federation-needs.ts";
+import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { FederationFailed, type FederationRun } from "../deps.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+
+/**
+ * Throws FederationFailed where a participant cannot do what the federation's privacy or strategy needs, and ParticipantProblem where that
+ * cannot be found out now. Masks have a check of their own (secure/participants.ts).
+ */
+export async function requireAble({ deps, settings }: FederationRun, participant: Participant, signal: AbortSignal): Promise<void> {
+  const needed = needsOf(settings).filter((need) => need !== "mask");
+  if (needed.length === 0) return;
+  const able = await deps.participants.capabilities(participant, signal);
+  const missing = needed.filter((need) => !able.has(need));
+  if (missing.length === 0) return;
+  const { id, url } = participant;
+  throw new FederationFailed("VALIDATION_ERROR", `Participant ${id} (${url}) ${inabilityText(missing, settings)}.`);
+}
+
+/** The same of all that can be asked now, before a round is opened and its privacy is spent; the others are asked with their work. */
+export async function requireAllAble(run: FederationRun, participants: readonly Participant[]): Promise<void> {
+  const { deps, settings, signal } = run;
+  if (needsOf(settings).length === 0) return;
+  const waiting = [...participants];
+  const worker = async (): Promise<void> => {
+    for (let participant = waiting.shift(); participant; participant = waiting.shift()) {
+      await requireAble(run, participant, signal).catch((thrown: unknown) => {
+        signal.throwIfAborted();
+        if (!(thrown instanceof ParticipantProblem)) throw thrown;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
+}

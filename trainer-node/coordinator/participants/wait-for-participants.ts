@@ -1,0 +1,52 @@
+import { FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
+import { quorum, roundSize } from "../select.ts";
+import { isJoinAddress } from "./joined-work.ts";
+import { requireAble } from "./require-able.ts";
+
+const LOOK_MS = { first: 200, max: 2000 };
+/** Participants that are started together are not there in the same moment. */
+const TOGETHER_MS = 2000;
+const REASONS_LENGTH_MAX = 500;
+
+/**
+ * Waits until enough participants are there to begin, and says all the while how many there are, what keeps the others and until when it
+ * waits. Where the federation does not say how many results are enough, all that a round asks for are waited for: an address that nobody
+ * answers at for a moment, a place that somebody was given a token for until the start deadline.
+ */
+export async function waitForParticipants(run: FederationRun): Promise<void> {
+  const { deps, control, settings, members, federation, signal } = run;
+  const { wanted } = roundSize({ participants: federation.participants.length, fraction: settings.fraction, overSelect: 0 });
+  const least = quorum({ minResults: settings.minResults, wanted });
+  const startedAt = deps.clock.now();
+  const until = startedAt + settings.startDeadlineMs;
+  for (let delayMs = LOOK_MS.first; ; delayMs = Math.min(LOOK_MS.max, delayMs * 2)) {
+    const reasons = await Promise.all(members.map((participant) => reachable(run, participant)));
+    const there = reasons.filter((reason) => reason === undefined).length;
+    const mayJoin = members.some(({ url }, index) => isJoinAddress(url) && reasons[index] !== undefined);
+    const now = deps.clock.now();
+    const isPatient = settings.minResults === undefined && now < until && (mayJoin || now < startedAt + TOGETHER_MS);
+    const needed = isPatient ? wanted : least;
+    if (there >= needed) return;
+    const away = reasons.flatMap((reason, index) => (reason === undefined ? [] : [`${members[index]?.id}: ${reason}`])).join("; ");
+    if (now >= until) {
+      const text = `It has ${there} of ${needed} participants after ${settings.startDeadlineMs} ms. ${away}`;
+      throw new FederationFailed("NOT_ENOUGH_PARTICIPANTS", text.slice(0, 1000));
+    }
+    await control.reportWaiting(`participants: has ${there} of ${needed} (${away.slice(0, REASONS_LENGTH_MAX)})`, until);
+    await deps.clock.sleep(Math.min(delayMs, Math.max(1, until - deps.clock.now())), signal);
+  }
+}
+
+/** Undefined where it is; else why not. */
+async function reachable(run: FederationRun, participant: FederationRun["members"][number]): Promise<string | undefined> {
+  const { deps, settings, signal } = run;
+  try {
+    await (settings.secureAggregation ? requireSecure(run).participants : deps.participants).reach(participant, signal);
+    await requireAble(run, participant, signal);
+    return undefined;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof FederationFailed) throw thrown;
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+}

@@ -1,0 +1,134 @@
+import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { FederationRun } from "../deps.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
+import type { TrainedUpdate } from "../participants/participants.ts";
+import { requireAble } from "../participants/require-able.ts";
+import { trainTask } from "../train-task.ts";
+import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
+import { type Layout, requireLayout, requireReadable } from "./inspect-update.ts";
+
+export interface Collection {
+  readonly round: number;
+  /** Those of the round whose update is not stored yet. */
+  readonly missing: readonly Participant[];
+  readonly accepted: readonly RoundParticipant[];
+  /** Results after which nobody else is waited for. */
+  readonly wanted: number;
+  /** Results that are enough when the deadline comes. */
+  readonly quorum: number;
+}
+
+const ATTEMPTS_AFTER_QUORUM = 3;
+const RETRY_MS = { first: 200, max: 5000 };
+
+/**
+ * Asks everybody who is missing, at the same time, until enough have answered, all have, or the deadline comes. Every update is on disk
+ * and in the control plane's round before it counts; what did not come is recorded too. The round as it is then.
+ */
+export async function collectUpdates(run: FederationRun, collection: Collection): Promise<Round | undefined> {
+  const { deps, control, settings, signal } = run;
+  const { round: number, wanted, quorum } = collection;
+  const closed = new AbortController();
+  const stopAt = deps.clock.after(settings.deadlineMs, () => closed.abort());
+  const inRound = AbortSignal.any([signal, closed.signal]);
+  let count = collection.accepted.length;
+  let latest: Round | undefined;
+  const layouts = await knownLayout(run, collection.accepted);
+  const waiting = [...collection.missing];
+
+  const settle = async (participant: Participant): Promise<void> => {
+    const begunMs = deps.clock.monotonicMs();
+    const result = await attempt(run, { participant, number, hasQuorum: () => count >= quorum, layouts, inRound });
+    signal.throwIfAborted();
+    const state = result instanceof ParticipantProblem ? (inRound.aborted ? "straggler" : "failed") : "accepted";
+    const durationMs = deps.clock.monotonicMs() - begunMs;
+    latest = await control.recordResult(number, resultOf(participant, { result, state, durationMs, baseRound: number - 1 }));
+    if (state === "accepted") count++;
+    if (count >= wanted) closed.abort();
+  };
+  const worker = async (): Promise<void> => {
+    for (let participant = waiting.shift(); participant; participant = waiting.shift()) await settle(participant);
+  };
+  try {
+    if (count < wanted) await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
+    return latest;
+  } finally {
+    stopAt();
+    closed.abort();
+  }
+}
+
+interface Attempt {
+  readonly participant: Participant;
+  readonly number: number;
+  readonly hasQuorum: () => boolean;
+  readonly layouts: { expected: Layout | undefined };
+  readonly inRound: AbortSignal;
+}
+
+/** One participant's update. A node that is away or busy is asked again while there is time and its update is needed. */
+async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdate | ParticipantProblem> {
+  const { deps, signal } = run;
+  const { participant, number, inRound, layouts } = input;
+  const task = trainTask(run, participant, number);
+  for (let tries = 1; ; tries++) {
+    try {
+      inRound.throwIfAborted();
+      await requireAble(run, participant, inRound);
+      const update = await deps.participants.train(participant, task, inRound);
+      await requireFitting(run, update, layouts);
+      return update;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (inRound.aborted) return new ParticipantProblem("it had not answered when the round was closed", { again: false });
+      if (!(thrown instanceof ParticipantProblem)) throw thrown;
+      if (!thrown.again || (tries >= ATTEMPTS_AFTER_QUORUM && input.hasQuorum())) return thrown;
+      const delayMs = thrown.retryAfterMs ?? Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
+      await deps.clock.sleep(delayMs, inRound).catch(() => {});
+    }
+  }
+}
+
+/** The first update says how the others must look, where nothing else does. */
+async function requireFitting(
+  { deps, settings }: FederationRun,
+  { blob, layout }: TrainedUpdate,
+  layouts: Attempt["layouts"],
+): Promise<void> {
+  const found = layout ?? (await inspectBlob(deps.blobs, blob));
+  requireReadable(found, settings);
+  requireLayout(found, layouts.expected);
+  layouts.expected ??= found;
+}
+
+/** How updates must look: as the parameters they begin with, else as the first that was accepted. */
+async function knownLayout(
+  { deps, federation }: FederationRun,
+  accepted: readonly RoundParticipant[],
+): Promise<{ expected: Layout | undefined }> {
+  const known = federation.headBlob === "" ? accepted[0]?.updateBlob : federation.headBlob;
+  return { expected: known === undefined ? undefined : await layoutOfBlob(deps.blobs, known) };
+}
+
+export function resultOf(
+  participant: Participant,
+  given: { result: TrainedUpdate | ParticipantProblem; state: string; durationMs: number; baseRound: number },
+): RoundParticipant {
+  const { result, state, durationMs, baseRound } = given;
+  const isUpdate = !(result instanceof ParticipantProblem);
+  return {
+    participantId: participant.id,
+    state,
+    updateBlob: isUpdate ? result.blob : "",
+    samples: isUpdate && result.samples !== undefined ? BigInt(Math.max(0, Math.round(result.samples))) : undefined,
+    bytes: BigInt(isUpdate ? result.bytes : 0),
+    durationMs: BigInt(Math.round(durationMs)),
+    reason: isUpdate ? "" : result.message,
+    norm: undefined,
+    cosine: undefined,
+    kept: undefined,
+    contribution: 0,
+    rewardNanoUsd: 0n,
+    baseRound,
+  };
+}

@@ -1,0 +1,65 @@
+import { sortedUpdates } from "../../../common/round-record.ts";
+import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { CombinedRound } from "../combine.ts";
+import type { FederationRun } from "../deps.ts";
+import { evaluateModel } from "../evaluate-model.ts";
+
+/** What each accepted update was worth to the round, as its federation measures it; whom the strategy left out is worth nothing. */
+export async function contributionsOf(
+  run: FederationRun,
+  accepted: readonly RoundParticipant[],
+  { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
+): Promise<RoundParticipant[]> {
+  const measure = await measureOf(run, accepted, { combined, accuracy });
+  return Promise.all(
+    accepted.map(async (participant) => {
+      const figures = combined.figures.get(participant.participantId);
+      const worth = figures?.kept === false ? 0 : await measure(participant);
+      return {
+        ...participant,
+        norm: figures?.norm,
+        cosine: figures?.cosine,
+        kept: figures?.kept,
+        contribution: Number.isFinite(worth) && worth > 0 ? worth : 0,
+      };
+    }),
+  );
+}
+
+type Measure = (participant: RoundParticipant) => number | Promise<number>;
+
+async function measureOf(
+  run: FederationRun,
+  accepted: readonly RoundParticipant[],
+  { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
+): Promise<Measure> {
+  const { by } = run.settings.rewards;
+  const weights = new Map(accepted.map(({ participantId, samples }) => [participantId, Number(samples ?? 0n)]));
+  const bySamples: Measure = ({ participantId }) => weights.get(participantId) ?? 0;
+  if (by === "cosine" && combined.figures.size > 0) return ({ participantId }) => combined.figures.get(participantId)?.cosine ?? 0;
+  if (by !== "leave_one_out" || accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return bySamples;
+  const worths = new Map<string, number>();
+  for (const { participantId } of accepted)
+    worths.set(participantId, accuracy - (await accuracyWithout(run, accepted, { combined, participantId })));
+  return ({ participantId }) => worths.get(participantId) ?? 0;
+}
+
+/** How good the round's model would be without one of its updates. */
+async function accuracyWithout(
+  run: FederationRun,
+  accepted: readonly RoundParticipant[],
+  { combined, participantId }: { combined: CombinedRound; participantId: string },
+): Promise<number> {
+  const { deps, federation } = run;
+  const weightOf = new Map(combined.record.updates.map(({ hash, weight }) => [hash, weight]));
+  const others = accepted.filter((participant) => participant.participantId !== participantId);
+  const updates = sortedUpdates(others.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 })));
+  // Lists hold one value for each client of the whole round.
+  const strategy = Object.fromEntries(Object.entries(combined.record.strategy).filter(([, value]) => !Array.isArray(value)));
+  const { parameters } = await deps.aggregation.store(
+    { updates, strategy, base: federation.headBlob, state: federation.headStateBlob },
+    run.signal,
+  );
+  const evaluation = await evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`);
+  return evaluation?.accuracy ?? 0;
+}

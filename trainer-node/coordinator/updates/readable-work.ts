@@ -1,0 +1,51 @@
+import type { Clock } from "../../../common/clock.ts";
+import type { Federation, FederationWork } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { BlobFolder } from "../blobs/blob-folder.ts";
+
+/**
+ * What a federation has to wait for because this coordinator's folder lacks it; undefined: everything is here. The text is the same from
+ * every coordinator that lacks the same, so that the federation's status does not change with each that looks.
+ */
+export async function missingHere({ federation, round }: FederationWork, blobs: Pick<BlobFolder, "find">): Promise<string | undefined> {
+  // What has all its rounds has only to be ended, and that takes no parameters.
+  if (!federation || federation.headRound >= roundsOf(federation)) return undefined;
+  const head = [federation.headBlob, federation.headStateBlob];
+  if (await isAnyMissing(head, blobs)) return `a coordinator that has the parameters of round ${federation.headRound}`;
+  const updates = (round?.participants ?? []).filter(({ state }) => state === "accepted").map(({ updateBlob }) => updateBlob);
+  if (await isAnyMissing(updates, blobs)) return `a coordinator that has the updates of round ${round?.round}`;
+  return undefined;
+}
+
+function roundsOf({ settings }: Federation): number {
+  return (JSON.parse(settings) as { rounds: number }).rounds;
+}
+
+async function isAnyMissing(hashes: readonly string[], blobs: Pick<BlobFolder, "find">): Promise<boolean> {
+  for (const hash of hashes) if (hash !== "" && !(await blobs.find(hash))) return true;
+  return false;
+}
+
+/** Federations that this coordinator gave back, for as long as it leaves them to others. */
+export interface GivenBack {
+  add(federationId: string): { isFirst: boolean };
+  /** Those not to be claimed now. */
+  ids(): string[];
+}
+
+/** Long enough for a coordinator that has the blobs to claim first, short enough for blobs that are copied here to be found soon. */
+const BACK_OFF_MS = 5_000;
+const KNOWN_MAX = 1_000;
+
+export function rememberGivenBack({ clock }: { clock: Clock }): GivenBack {
+  const untilMs = new Map<string, number>();
+  return {
+    add: (federationId) => {
+      const isFirst = !untilMs.delete(federationId);
+      untilMs.set(federationId, clock.monotonicMs() + BACK_OFF_MS);
+      const [oldest] = untilMs.keys();
+      if (untilMs.size > KNOWN_MAX && oldest !== undefined) untilMs.delete(oldest);
+      return { isFirst };
+    },
+    ids: () => [...untilMs].filter(([, until]) => until > clock.monotonicMs()).map(([id]) => id),
+  };
+}

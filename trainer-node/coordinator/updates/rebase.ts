@@ -1,0 +1,42 @@
+import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
+import { type Floats, isFloat, type Tensor } from "../../compute/tensor.ts";
+
+/** FedBuff (Nguyen 2022): how much an update that is so many rounds behind still counts. */
+export const stalenessFactor = (rounds: number): number => 1 / Math.sqrt(1 + rounds);
+
+/**
+ * What a participant learnt, put on the parameters of today: `head + factor · (update - base)`. So updates that began in different
+ * rounds can be averaged. Tensors that are not of floats stay as the update has them.
+ */
+export function rebaseUpdate({
+  update,
+  base,
+  head,
+  factor,
+}: {
+  update: Uint8Array;
+  base: Uint8Array;
+  head: Uint8Array;
+  factor: number;
+}): Uint8Array {
+  const { format, tensors } = decodeParameters(update);
+  const from = byName(base);
+  const onto = byName(head);
+  const moved = tensors.map((tensor) => {
+    if (!isFloat(tensor)) return tensor;
+    const [began, now] = [floatsOf(from, tensor), floatsOf(onto, tensor)];
+    const data = tensor.data.map((value, index) => (now[index] ?? 0) + factor * (value - (began[index] ?? 0)));
+    return { ...tensor, data } as Tensor;
+  });
+  return encodeParameters(moved, format);
+}
+
+function byName(bytes: Uint8Array): ReadonlyMap<string, Tensor> {
+  return new Map(decodeParameters(bytes).tensors.map((tensor) => [tensor.name, tensor]));
+}
+
+function floatsOf(tensors: ReadonlyMap<string, Tensor>, { name, data: { length } }: Tensor): Floats {
+  const found = tensors.get(name);
+  if (!found || !isFloat(found) || found.data.length !== length) throw new Error(`tensor "${name}" is not as it was when the update began`);
+  return found.data;
+}
