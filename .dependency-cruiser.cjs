@@ -33,6 +33,17 @@ const roomRules = rooms.map((room) =>
   ),
 );
 
+/** The folders of the edge from the top down: a call goes down, and no folder imports one above it. */
+const EDGE_LAYERS = ["server", "stored", "calls", "schemas", "credit", "upstream", "access"];
+const edgeRules = EDGE_LAYERS.slice(1).map((layer, above) =>
+  forbid(
+    `edge-${layer}-never-upward`,
+    `gateway-edge/${layer} is below ${EDGE_LAYERS.slice(0, above + 1).join(", ")}.`,
+    { path: `^gateway-edge/${layer}/`, pathNot: TEST },
+    { path: `^gateway-edge/(${EDGE_LAYERS.slice(0, above + 1).join("|")})/` },
+  ),
+);
+
 // The world of the simulation and what lives in it name each other's types; nothing of it is loaded in a circle.
 const SIMULATION = "^test/faults/sim/";
 
@@ -65,6 +76,7 @@ module.exports = {
       { path: OURS, pathNot: ["^common/", "^proto/gen/.*error"] },
     ),
     ...roomRules,
+    ...edgeRules,
     forbid(
       "cli-sees-types-only",
       "The CLI is a client over HTTP: of the edge's schemas it may name types, and load nothing.",
@@ -80,13 +92,16 @@ module.exports = {
     forbid(
       "edge-http-no-provider-no-driver",
       "A route calls inference; it never sees a provider, a driver or a gRPC library. The port's types it may name.",
-      { path: "^gateway-edge/(http|platform)/", pathNot: TEST },
-      { path: ["^gateway-edge/providers/", DRIVERS, GRPC], pathNot: "^gateway-edge/providers/provider(-text)?\\.ts$" },
+      { path: "^gateway-edge/server/", pathNot: TEST },
+      {
+        path: ["^gateway-edge/upstream/providers/", DRIVERS, GRPC],
+        pathNot: "^gateway-edge/upstream/providers/(provider|shared/provider-text)\\.ts$",
+      },
     ),
     forbid(
       "provider-pure",
       "A provider is pure: no web framework, no gRPC, no HTTP client, no socket.",
-      { path: "^gateway-edge/providers/", pathNot: TEST },
+      { path: "^gateway-edge/upstream/providers/", pathNot: TEST },
       {
         path: [
           library("express", "express-[^/]+", "http-proxy-middleware", "undici"),
@@ -99,28 +114,22 @@ module.exports = {
     forbid(
       "provider-imports-its-port-only",
       "A provider imports the port and other files of providers/, never the rest of the edge.",
-      { path: "^gateway-edge/providers/", pathNot: TEST },
-      { path: "^gateway-edge/", pathNot: "^gateway-edge/(providers|schemas)/" },
+      { path: "^gateway-edge/upstream/providers/", pathNot: TEST },
+      { path: "^gateway-edge/", pathNot: "^gateway-edge/upstream/providers/" },
     ),
     forbid(
       "provider-never-another-provider",
-      "Siblings do not know each other; openai-compatible is the shared base, the registry the only list.",
+      "Siblings do not know each other; openai-compatible and shared are their base, the registry is the only list.",
       {
-        // A family is what comes before the first dash: gemini-stream.ts belongs to gemini.
-        path: "^gateway-edge/providers/([^/.-]+)",
-        pathNot: [TEST, "^gateway-edge/providers/registry\\.ts$", "^gateway-edge/providers/provider-contract"],
+        path: "^gateway-edge/upstream/providers/([^/]+)/",
+        pathNot: TEST,
       },
       {
-        path: "^gateway-edge/providers/",
+        path: "^gateway-edge/upstream/providers/[^/]+/",
         pathNot: [
-          "^gateway-edge/providers/$1(\\.ts$|/|-)",
-          "^gateway-edge/providers/(provider|openai-compatible)[^/]*(\\.ts$|/)",
-          // Readers and writers of a wire form (sse-reader, event-stream, aws-signature …) belong to no provider.
-          "^gateway-edge/providers/(shared/|[^/]*-reader\\.ts$|aws-event-stream\\.ts$|openai-usage\\.ts$)",
-          // What every family reads JSON and refusals with.
-          "^gateway-edge/providers/(json-fields|read-upstream-error|upstream-error-[^/]*)\\.ts$",
+          "^gateway-edge/upstream/providers/($1|openai-compatible|shared)/",
           // Vertex serves Google's models: the same bodies at another address.
-          "^gateway-edge/providers/gemini-[^/]*\\.ts$",
+          "^gateway-edge/upstream/providers/gemini/",
         ],
       },
     ),

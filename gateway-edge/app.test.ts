@@ -8,11 +8,11 @@ import { type Logger, silentLogger } from "../common/logger.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
 import { readEdgeConfig } from "./config.ts";
-import { type Listener, listen } from "./listen.ts";
-import { ADMIN_TOKEN, fakeControlPlane, samples, USER_TOKEN } from "./platform/control-plane-fixture.ts";
-import { gatewayState } from "./platform/gateway-state-fixture.ts";
-import { createMetrics } from "./platform/metrics.ts";
-import { createMemoryRecords } from "./records/memory-records.ts";
+import { type Listener, listen } from "./server/listen.ts";
+import { ADMIN_TOKEN, fakeControlPlane, samples, USER_TOKEN } from "./server/platform/control-plane-fixture.ts";
+import { gatewayState } from "./server/platform/gateway-state-fixture.ts";
+import { createMetrics } from "./server/platform/metrics.ts";
+import { createMemoryRecords } from "./stored/records/memory-records.ts";
 
 const opened: Listener[] = [];
 afterEach(async () => {

@@ -3,19 +3,19 @@ import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { VERSION } from "../common/version.ts";
+import { connectControlPlane } from "./access/clients/control-plane.ts";
 import { startReports } from "./access/report-edge.ts";
 import { createApp } from "./app.ts";
-import { createEdgeRuns } from "./assistants/edge-runs.ts";
-import { connectControlPlane } from "./clients/control-plane.ts";
+import { createInference } from "./calls/create.ts";
+import { vocabularyOf } from "./calls/tokens/token-counter.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
-import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./http/routes.ts";
-import { createInference } from "./inference/create.ts";
-import { vocabularyOf } from "./inference/token-counter.ts";
-import { listen } from "./listen.ts";
-import { addCallFigures, createMetrics } from "./platform/metrics.ts";
-import { createRpcRecords } from "./records/rpc-records.ts";
-import { startWork } from "./work.ts";
+import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./server/http/routes.ts";
+import { listen } from "./server/listen.ts";
+import { addCallFigures, createMetrics } from "./server/platform/metrics.ts";
+import { createEdgeRuns } from "./stored/assistants/edge-runs.ts";
+import { createRpcRecords } from "./stored/records/rpc-records.ts";
+import { startWork } from "./stored/work.ts";
 
 await runMain("tributary edge", async () => {
   const config = readEdgeConfig(process.env);

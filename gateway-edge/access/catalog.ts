@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { ControlPlane } from "../clients/control-plane.ts";
+import type { ControlPlane } from "./clients/control-plane.ts";
 
 /** What the control plane says can be called: loaded at the start and whenever it changed, handed on whole. */
 export interface Catalog {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
 import type { Caller, Change, ResolveKeyResponse } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { ControlPlane } from "../clients/control-plane.ts";
 import { CallerCache, subjectsOf } from "./caller-cache.ts";
+import type { ControlPlane } from "./clients/control-plane.ts";
 import { createRecentChanges, type RecentChanges, subjectOf } from "./recent-changes.ts";
 
 export interface MirrorDeps {

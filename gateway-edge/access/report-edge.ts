@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
-import type { ControlPlane } from "../clients/control-plane.ts";
+import type { ControlPlane } from "./clients/control-plane.ts";
 
 const EVERY_MS = 3000;
 const DEADLINE_MS = 2000;

@@ -1,6 +1,6 @@
 import { silentLogger } from "../../common/logger.ts";
 import type { Change, Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
-import { deployment, FakeWatch } from "../http/edge-fixture.ts";
+import { deployment, FakeWatch } from "../server/http/testing/edge-fixture.ts";
 import { createCatalog } from "./catalog.ts";
 import { fakeClock, settleWork } from "./clock-fixture.ts";
 import { startWatch } from "./watch.ts";

@@ -2,7 +2,7 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
 import { fromErrorInfo } from "../../common/grpc/status.ts";
 import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { ControlPlane } from "../clients/control-plane.ts";
+import type { ControlPlane } from "../access/clients/control-plane.ts";
 
 type Access = ControlPlane["access"];
 

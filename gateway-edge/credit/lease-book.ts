@@ -3,7 +3,7 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import { withinInt64 } from "../../common/money.ts";
 import { teamBlocked } from "../../common/team-blocked.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
-import type { ControlPlane } from "../clients/control-plane.ts";
+import type { ControlPlane } from "../access/clients/control-plane.ts";
 import { type Held, LeaseAccount } from "./lease-account.ts";
 
 export interface LeaseBookDeps {

@@ -2,7 +2,7 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError, type RateState } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
-import type { ControlPlane } from "../clients/control-plane.ts";
+import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Credit, Reservation, ReserveInput } from "./credit.ts";
 import type { Journal, JournalFigures } from "./journal/journal.ts";
 import type { Progress, Served } from "./journal/records.ts";

@@ -1,5 +1,5 @@
-import { grantBody, purchaseBody } from "./billing.ts";
 import { nanoAmount } from "./fields.ts";
+import { grantBody, purchaseBody } from "./platform/billing.ts";
 
 const problemOf = (result: { error?: { issues: readonly { message: string }[] } | undefined }) => result.error?.issues[0]?.message;
 

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
-import type { PageQuery } from "../records/records.ts";
 
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 20;
@@ -16,10 +15,18 @@ export const listQuery = z.object({
 });
 export const messageListQuery = listQuery.extend({ run_id: once });
 
+/** A page of one of OpenAI's lists. */
+export interface Page {
+  readonly order: "asc" | "desc";
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
+  readonly limit: number;
+}
+
 type ListQuery = z.output<typeof listQuery>;
 
-/** The page that a query asks for; throws VALIDATION_ERROR (400). */
-export function readPage({ limit, order = "desc", after, before }: ListQuery): Omit<PageQuery, "parentId"> {
+/** The page of a query; throws VALIDATION_ERROR (400). */
+export function readPage({ limit, order = "desc", after, before }: ListQuery): Page {
   if (order !== "asc" && order !== "desc") throw badQuery("order", "must be asc or desc");
   const count = limit === undefined || limit === "" ? LIMIT_DEFAULT : Number(limit);
   if (!Number.isInteger(count) || count < 1 || count > LIMIT_MAX) throw badQuery("limit", `must be a whole number from 1 to ${LIMIT_MAX}`);

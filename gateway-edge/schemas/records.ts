@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { budgetRecord } from "./budgets.ts";
-import { rateLimitRecord } from "./rate-limits.ts";
+import { budgetRecord } from "./platform/budgets.ts";
+import { rateLimitRecord } from "./platform/rate-limits.ts";
 
 // The records of the platform API as they leave: bigint and Date here, integer literals and ISO 8601 on the wire.
 

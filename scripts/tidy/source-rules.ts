@@ -25,7 +25,7 @@ const TEST_LINES_MAX = 800;
 const MAIN_LOOP_LINES_MAX = 300;
 /** Main loops attract everything, so they get a smaller budget than other files from the first day. */
 const MAIN_LOOPS = new Set([
-  "gateway-edge/inference/run-inference.ts",
+  "gateway-edge/calls/inference/run-inference.ts",
   "trainer-node/coordinator/coordinator.ts",
   "control-plane/domain/settlement.ts",
   "control-plane/services/settle.ts",

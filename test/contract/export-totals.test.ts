@@ -9,9 +9,9 @@ import { usageHandlers } from "../../control-plane/services/usage.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
 import { openTestStore } from "../../control-plane/stores/test-store.ts";
 import type { EdgeDeps } from "../../gateway-edge/deps.ts";
-import type { Operation, OperationCall } from "../../gateway-edge/middleware/operation.ts";
-import type { TextStream } from "../../gateway-edge/middleware/text-stream.ts";
-import { usageOperations } from "../../gateway-edge/platform/usage.ts";
+import type { Operation, OperationCall } from "../../gateway-edge/server/middleware/operation.ts";
+import type { TextStream } from "../../gateway-edge/server/middleware/text-stream.ts";
+import { usageOperations } from "../../gateway-edge/server/platform/usage.ts";
 
 // The edge's operations over the control plane's handlers over a real store, in one process: a year of calls, hundreds of questions.
 

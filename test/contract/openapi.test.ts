@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { openApiDocument } from "../../gateway-edge/openapi.ts";
+import type { openApiDocument } from "../../gateway-edge/server/openapi.ts";
 import { type Answer, adminToken, call, joinTeam, newTenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { furnishedTenant, INPUTS, type Things } from "./inputs.ts";

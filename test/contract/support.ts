@@ -6,10 +6,10 @@ import { systemClock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { readEdgeConfig } from "../../gateway-edge/config.ts";
-import type { Operation } from "../../gateway-edge/middleware/operation.ts";
-import { fakeControlPlane } from "../../gateway-edge/platform/control-plane-fixture.ts";
-import { platformOperations } from "../../gateway-edge/platform/operations.ts";
-import { createMemoryRecords } from "../../gateway-edge/records/memory-records.ts";
+import type { Operation } from "../../gateway-edge/server/middleware/operation.ts";
+import { fakeControlPlane } from "../../gateway-edge/server/platform/control-plane-fixture.ts";
+import { platformOperations } from "../../gateway-edge/server/platform/operations.ts";
+import { createMemoryRecords } from "../../gateway-edge/stored/records/memory-records.ts";
 import { type Answer, type CallOptions, call } from "../helpers/api.ts";
 import * as records from "./records.ts";
 

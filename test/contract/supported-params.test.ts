@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PROVIDER_KINDS, type ProviderKindName } from "../../common/model-data/provider-kinds.ts";
 import { type KindParams, PROVIDER_PARAMS } from "../../common/providers/params.ts";
-import { providers } from "../../gateway-edge/providers/registry.ts";
+import { providers } from "../../gateway-edge/upstream/providers/registry.ts";
 import { call } from "../helpers/api.ts";
 import { MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
 

@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
-import type * as system from "../../../gateway-edge/schemas/system.ts";
+import type * as system from "../../../gateway-edge/schemas/platform/system.ts";
 import { call, get, type Query } from "./client.ts";
 import type { AdminModel, AuditEntry, LedgerProof, List, Organization, Provider, User, Wire } from "./types.ts";
 

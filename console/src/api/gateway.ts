@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import type * as gateway from "../../../gateway-edge/schemas/gateway-state.ts";
+import type * as gateway from "../../../gateway-edge/schemas/platform/gateway-state.ts";
 import { get } from "./client.ts";
 import type { Wire } from "./types.ts";
 

@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import type * as proof from "../../../gateway-edge/schemas/proof.ts";
+import type * as proof from "../../../gateway-edge/schemas/platform/proof.ts";
+import type * as trained from "../../../gateway-edge/schemas/platform/trained-models.ts";
+import type * as training from "../../../gateway-edge/schemas/platform/training.ts";
+import type * as webhooks from "../../../gateway-edge/schemas/platform/webhooks.ts";
 import type * as records from "../../../gateway-edge/schemas/records.ts";
-import type * as trained from "../../../gateway-edge/schemas/trained-models.ts";
-import type * as training from "../../../gateway-edge/schemas/training.ts";
-import type * as webhooks from "../../../gateway-edge/schemas/webhooks.ts";
 
 /** A record as JSON carries it: times are ISO texts, integers are numbers. Amounts are read from their exact `…Usd` sibling. */
 export type Wire<Value> = Value extends bigint

@@ -2,7 +2,7 @@ import { type FakeDisk, fakeDisk } from "../../../common/disk-fixture.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { type FakeClock, fakeClock } from "../../access/clock-fixture.ts";
-import { NO_USAGE } from "../../inference/usage.ts";
+import { NO_USAGE } from "../pricing/usage.ts";
 import type { Journal } from "./journal.ts";
 import { type JournalOptions, openJournal } from "./open-journal.ts";
 import type { Intent, Progress, Served } from "./records.ts";

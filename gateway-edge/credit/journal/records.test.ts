@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import { cost } from "../../inference/price.ts";
-import { NO_USAGE } from "../../inference/usage.ts";
+import { cost } from "../pricing/price.ts";
+import { NO_USAGE } from "../pricing/usage.ts";
 import { crc32c } from "./crc32c.ts";
 import { packFinal, unpackFinal } from "./final-record.ts";
 import { checksumSeed, decodeHeader, encodeHeader, FRAME_OVERHEAD_BYTES, type Frame, putFrame, readFrames } from "./frame.ts";

@@ -1,6 +1,6 @@
 import { Packr } from "msgpackr";
-import type { Prices, PriceUnit } from "../../inference/price.ts";
-import type { Usage } from "../../inference/usage.ts";
+import type { Prices, PriceUnit } from "../pricing/price.ts";
+import type { Usage } from "../pricing/usage.ts";
 
 /** A call that was admitted: all that a usage row needs if nothing more is ever heard of it. */
 export interface Intent {

@@ -1,7 +1,7 @@
 import { nanoUsd } from "../../../common/money.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import { cost } from "../../inference/price.ts";
-import { NO_USAGE, toWireUsage } from "../../inference/usage.ts";
+import { cost } from "../pricing/price.ts";
+import { NO_USAGE, toWireUsage } from "../pricing/usage.ts";
 import type { Intent, Progress, Served } from "./records.ts";
 
 /** What the journal knows of a call whose end it never saw. */

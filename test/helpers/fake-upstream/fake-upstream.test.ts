@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readAwsEventStream } from "../../../gateway-edge/providers/aws-event-stream.ts";
+import { readAwsEventStream } from "../../../gateway-edge/upstream/providers/shared/aws-event-stream.ts";
 import type { Json } from "./dialect.ts";
 import { type FakeUpstream, startFakeUpstream } from "./server.ts";
 

@@ -1,0 +1,65 @@
+import type { Clock } from "../../../common/clock.ts";
+import type { Logger } from "../../../common/logger.ts";
+import { type CacheSettings, compileCacheSettings } from "./cache-settings.ts";
+import { createMemoryCache } from "./memory-cache.ts";
+import { openRedisCache } from "./redis-cache.ts";
+import type { ResponseCache } from "./response-cache.ts";
+import { tolerant } from "./tolerant-cache.ts";
+
+/** The cache in force, as settings come and go. */
+export interface CacheLayer {
+  update(settingsJson: string): void;
+  /** Undefined: answers are not kept. */
+  current(): { readonly settings: CacheSettings; readonly cache: ResponseCache } | undefined;
+  /** Every answer that is kept, of this process or in the Redis that it shares. */
+  clear(): Promise<void>;
+  readonly bytesMax: number;
+  readonly figures: { hits: number; misses: number; failures: number };
+  close(): Promise<void>;
+}
+
+export interface CacheLayerOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The operator's choice by environment. */
+  readonly chosen: "memory" | "redis" | undefined;
+  readonly redisUrl: string | undefined;
+  readonly bytesMax: number;
+}
+
+export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
+  const figures = { hits: 0, misses: 0, failures: 0 };
+  const opened = new Map<CacheSettings["type"], ResponseCache>();
+  let settings: CacheSettings | undefined;
+
+  function open(type: CacheSettings["type"]): ResponseCache {
+    const { clock, logger, redisUrl, bytesMax } = options;
+    if (type === "redis" && redisUrl !== undefined) return openRedisCache({ url: redisUrl, logger });
+    if (type === "redis") logger.error({}, "the response cache is to be in Redis, but REDIS_URL is not set; it is in memory");
+    return createMemoryCache({ clock, bytesMax });
+  }
+
+  function cacheFor(type: CacheSettings["type"]): ResponseCache {
+    const known = opened.get(type);
+    if (known) return known;
+    const cache = tolerant(open(type), { logger: options.logger, failed: () => void figures.failures++ });
+    opened.set(type, cache);
+    return cache;
+  }
+
+  return {
+    update(settingsJson) {
+      settings = compileCacheSettings(settingsJson, options.chosen);
+      if (settings) cacheFor(settings.type);
+    },
+    current: () => settings && { settings, cache: cacheFor(settings.type) },
+    clear: async () => {
+      await Promise.all([...opened.values()].map((cache) => cache.clear()));
+    },
+    bytesMax: options.bytesMax,
+    figures,
+    close: async () => {
+      await Promise.all([...opened.values()].map((cache) => cache.close()));
+    },
+  };
+}

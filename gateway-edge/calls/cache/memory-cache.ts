@@ -1,0 +1,51 @@
+import type { Clock } from "../../../common/clock.ts";
+import type { ResponseCache } from "./response-cache.ts";
+
+interface Kept {
+  readonly value: string;
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+/** Of this process: bounded in bytes, the longest unused goes first. */
+export function createMemoryCache({ clock, bytesMax }: { clock: Clock; bytesMax: number }): ResponseCache {
+  // A map keeps the order of insertion: whoever is read is put at the end.
+  const entries = new Map<string, Kept>();
+  let bytes = 0;
+
+  function drop(key: string): void {
+    bytes -= entries.get(key)?.bytes ?? 0;
+    entries.delete(key);
+  }
+
+  async function clear(): Promise<void> {
+    entries.clear();
+    bytes = 0;
+  }
+
+  return {
+    async get(key) {
+      const kept = entries.get(key);
+      if (!kept) return undefined;
+      drop(key);
+      if (kept.untilMs <= clock.monotonicMs()) return undefined;
+      entries.set(key, kept);
+      bytes += kept.bytes;
+      return kept.value;
+    },
+    async set(key, value, ttlMs) {
+      drop(key);
+      const size = Buffer.byteLength(value) + key.length;
+      if (size > bytesMax) return;
+      entries.set(key, { value, bytes: size, untilMs: clock.monotonicMs() + ttlMs });
+      bytes += size;
+      for (const oldest of entries.keys()) {
+        if (bytes <= bytesMax) break;
+        drop(oldest);
+      }
+    },
+    clear,
+    held: () => ({ entries: entries.size, bytes }),
+    close: clear,
+  };
+}

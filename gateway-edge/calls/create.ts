@@ -1,0 +1,198 @@
+import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
+import { createCatalog } from "../access/catalog.ts";
+import { createMirror } from "../access/mirror.ts";
+import { startWatch } from "../access/watch.ts";
+import type { Credit } from "../credit/credit.ts";
+import { openCredit } from "../credit/open-credit.ts";
+import type { EdgeDeps } from "../deps.ts";
+import { echoUpstream } from "../upstream/providers/echo/upstream.ts";
+import type { Provider, Send } from "../upstream/providers/provider.ts";
+import { providers as allProviders } from "../upstream/providers/registry.ts";
+import { createRouter, type Router } from "../upstream/routing/route.ts";
+import type { ConnectionWaits } from "../upstream/transports/connection-wait.ts";
+import { createGoogleTokens } from "../upstream/transports/google-token.ts";
+import { connectionsWithin, readOpenFilesMax } from "../upstream/transports/open-files.ts";
+import { createHttpSend, type HttpSend } from "../upstream/transports/send-http.ts";
+import { createAwsSigner } from "../upstream/transports/sign-aws.ts";
+import { createSend } from "../upstream/transports/upstream.ts";
+import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
+import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
+import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
+import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./tokens/remote-count.ts";
+
+/** The inference half of an edge, without its HTTP. */
+export interface Inference {
+  run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
+  /** How many tokens a request has, by the provider's own word; undefined where the provider does not say. */
+  countRemotely(count: RemoteCountInput): Promise<RemoteCounted | undefined>;
+  findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
+  isMasterKey(sha256: Buffer): boolean;
+  /** Providers' own APIs under our keys. */
+  readonly passThrough: PassThrough;
+  /** What can be called under which name, and where it goes. */
+  readonly routing: Router;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly layers: Pick<Layers, "cache" | "guardrails">;
+  /** Whether calls can be served now: the catalog is known and the control plane is heard. */
+  ready(): boolean;
+  figures(): InferenceFigures;
+  /** How this edge is, for the control plane's operators. */
+  report(): Omit<ReportEdgeRequest, "version" | "startedAt">;
+  /** After the last call: waits until the ledger has every settlement. */
+  stop(): Promise<void>;
+}
+
+export interface InferenceFigures extends LayerFigures {
+  readonly settledByStatus: Readonly<Record<string, number>>;
+  readonly settlementsPending: number;
+  readonly callersCached: number;
+  readonly connectionWaits: ConnectionWaits;
+}
+
+/** What a test may put in place of the real thing. */
+export interface InferenceParts {
+  readonly providers?: ReadonlyMap<string, Provider>;
+  readonly send?: Send;
+  readonly credit?: Credit;
+}
+
+const FLUSHED_MS = 1000;
+
+/** Wires the inference half; resolves when the first catalog is there and changes are listened to. */
+export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
+  const { config, control, clock, random, logger } = deps;
+  const { access } = control;
+  const stopping = new AbortController();
+  const edgeId = `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`;
+  const credit = counted(parts.credit ?? (await openCredit(deps, edgeId)));
+  const routing = createRouter({ clock, random });
+  const providers = parts.providers ?? allProviders;
+  const http = networkHttp(deps);
+  const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
+  const runDeps = { routing, credit, providers, send, clock, logger, dropParams: () => routing.settings().dropParams };
+  const layers = createLayers({ ...runDeps, random, config });
+  const { guardrails } = layers;
+  const passThrough = createPassThrough({ credit, guardrails, clock, bodyBytesMax: config.jsonBodyBytesMax });
+  const catalog = createCatalog({
+    access,
+    clock,
+    logger,
+    signal: stopping.signal,
+    take: ({ deployments, settings }) => {
+      routing.update(deployments, settings);
+      layers.update(settings);
+      passThrough.update(deployments, settings);
+    },
+  });
+  const mirror = createMirror({ access, clock, ageMsMax: config.mirrorAgeMs });
+  const watch = startWatch(await catalog.load(), {
+    open: (request, options) => control.watch(request, options),
+    reconnect: () => control.reconnect(),
+    clock,
+    random,
+    logger,
+    edgeId,
+    hear: (changes, { instance, noPrimary }) => {
+      mirror.hear(changes, { noPrimary });
+      catalog.heard(instance);
+      for (const { kind, revision } of changes) {
+        if (kind === "catalog") catalog.changed(revision);
+        if (kind === "cache") void layers.cache.clear();
+      }
+    },
+    flush: (flush, recall) => {
+      if (recall !== undefined) credit.recall(recall);
+      void tellFlushed(deps, { credit, edgeId, flush });
+    },
+    recover: async () => {
+      mirror.dropAll();
+      // Among the changes that were missed may be the order to forget.
+      void layers.cache.clear();
+      return await catalog.load();
+    },
+  });
+  const isReady = () => catalog.isLoaded() && mirror.isAlive() && credit.trouble() === undefined;
+  return {
+    run: layers.run,
+    passThrough,
+    countRemotely: (count) => countRemotely(runDeps, count),
+    findCaller: (sha256) => mirror.findCaller(sha256),
+    isMasterKey: catalog.isMasterKey,
+    routing,
+    providers,
+    layers,
+    ready: isReady,
+    figures: () => ({
+      settledByStatus: { ...credit.settledByStatus },
+      settlementsPending: credit.pending(),
+      callersCached: mirror.size(),
+      connectionWaits: http.waits(),
+      ...layers.figures(),
+    }),
+    report: () => reportOf(credit, { edgeId, isReady }),
+    stop: async () => {
+      await credit.close();
+      stopping.abort();
+      await watch.stop();
+      await layers.close();
+    },
+  };
+}
+
+function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady: () => boolean }): ReturnType<Inference["report"]> {
+  const { openCalls, bytes, records, unacknowledged, oldestUnacknowledgedAt } = credit.journal();
+  return {
+    id: edgeId,
+    isReady: isReady(),
+    trouble: credit.trouble(),
+    inFlight: BigInt(openCalls),
+    journal: {
+      bytes: BigInt(bytes),
+      records: BigInt(records),
+      unshipped: BigInt(unacknowledged),
+      oldestUnshippedAt: oldestUnacknowledgedAt,
+    },
+  };
+}
+
+/** Brings every call that has ended to the ledger, and says so. Whoever asked waits only for a while. */
+async function tellFlushed(
+  { control, logger }: EdgeDeps,
+  { credit, edgeId, flush }: { credit: Credit; edgeId: string; flush: bigint },
+): Promise<void> {
+  await credit.settled();
+  await control.access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
+    logger.debug({ error: String(error) }, "the control plane could not be told that all is settled");
+  });
+}
+
+/** The network, for all upstreams but the built-in one. */
+function networkHttp({ clock, config }: EdgeDeps): HttpSend {
+  return createHttpSend({
+    clock,
+    signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) },
+    connectionsMax: connectionsWithin(config.upstreamConnectionsMax, readOpenFilesMax()),
+  });
+}
+
+function counted(credit: Credit): Credit & { readonly settledByStatus: Record<string, number> } {
+  const settledByStatus: Record<string, number> = {};
+  return {
+    reserve: (input) => credit.reserve(input),
+    settle: (log) => {
+      settledByStatus[log.status] = (settledByStatus[log.status] ?? 0) + 1;
+      return credit.settle(log);
+    },
+    grow: (input, more) => credit.grow(input, more),
+    served: (served) => credit.served(served),
+    progress: (progress) => credit.progress(progress),
+    recall: (organizationId) => credit.recall(organizationId),
+    pending: () => credit.pending(),
+    settled: () => credit.settled(),
+    trouble: () => credit.trouble(),
+    journal: () => credit.journal(),
+    close: () => credit.close(),
+    settledByStatus,
+  };
+}

@@ -1,0 +1,82 @@
+import type { AppError } from "../../../../common/errors.ts";
+import { RESPONSE_EVENTS } from "../../../upstream/providers/openai-compatible/responses.ts";
+import type { Fields, StreamPart } from "../../../upstream/providers/provider.ts";
+import { asFields, asList } from "../../../upstream/providers/shared/json-fields.ts";
+import type { Bill } from "../../inference/bill.ts";
+import { endOf, type FrameOptions, frameOf, RESPONSE_CHARACTERS_MAX, tooLong } from "./frames.ts";
+import { ItemNames, passedResponse } from "./passed.ts";
+import { type ResponseIdentity, responseFields, responseUsage, shownItem, shownResponse } from "./response.ts";
+
+type Part = Exclude<StreamPart, { type: "usage" }>;
+
+/** Whether a part carries a provider's own events. */
+export function isPassed(part: Part): boolean {
+  return part.type === "other-delta" && RESPONSE_EVENTS in part.fields;
+}
+
+/** A provider's own events under our names, with its numbers. The last one waits until the call is paid and the response kept. */
+export class PassedFrames {
+  readonly #identity: ResponseIdentity;
+  readonly #options: FrameOptions;
+  readonly #names: ItemNames;
+  readonly #done: Fields[] = [];
+  #doneCharacters = 0;
+  #lastNumber = -1;
+  #ending: Fields | undefined;
+
+  constructor(identity: ResponseIdentity, options: FrameOptions) {
+    this.#identity = identity;
+    this.#options = options;
+    this.#names = new ItemNames(identity.suffix);
+  }
+
+  frames(part: Part): string {
+    const events = part.type === "other-delta" ? asList(part.fields[RESPONSE_EVENTS]).map(asFields) : [];
+    return events.map((event) => this.#frame(event)).join("");
+  }
+
+  async last({ usage, cost }: Bill): Promise<string> {
+    const ending = asFields(this.#ending?.["response"]);
+    const whole = passedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
+    const response = await this.#kept(whole);
+    // A stream has no header for its cost.
+    const usageWithCost = { ...asFields(response["usage"]), cost_nano: cost };
+    return frameOf({ ...endOf({ ...response, usage: usageWithCost }), sequence_number: this.#lastNumber });
+  }
+
+  async failed(error: AppError): Promise<string> {
+    const response = responseFields(this.#identity, { status: "failed", error, output: this.#done });
+    return frameOf({ ...endOf(await this.#kept(response)), sequence_number: this.#lastNumber + 1 });
+  }
+
+  #frame(event: Fields): string {
+    const { item_id: itemId, item, response, sequence_number: number } = event;
+    this.#lastNumber = typeof number === "number" ? number : this.#lastNumber + 1;
+    const type = String(event["type"]);
+    if (type === "response.completed" || type === "response.incomplete") {
+      this.#ending = event;
+      return "";
+    }
+    const named = item === undefined ? undefined : this.#names.item(item);
+    const frame = frameOf({
+      ...event,
+      type,
+      sequence_number: this.#lastNumber,
+      ...(itemId === undefined ? {} : { item_id: this.#names.of(itemId) }),
+      ...(named ? { item: shownItem(named, this.#options.include) } : {}),
+      ...(response === undefined ? {} : { response: passedResponse(this.#identity, asFields(response), this.#names) }),
+    });
+    if (named && type === "response.output_item.done") this.#addDone(named, frame.length);
+    return frame;
+  }
+
+  #addDone(item: Fields, characters: number): void {
+    this.#doneCharacters += characters;
+    if (this.#doneCharacters > RESPONSE_CHARACTERS_MAX) throw tooLong();
+    this.#done.push(item);
+  }
+
+  async #kept(response: Fields): Promise<Fields> {
+    return shownResponse(await this.#options.keep(response), this.#options.include);
+  }
+}

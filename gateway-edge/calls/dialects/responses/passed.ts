@@ -1,0 +1,64 @@
+import { defined } from "../../../../common/defined.ts";
+import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
+import { type ResponseIdentity, responseId, SEALED } from "./response.ts";
+import { isOwnSeal } from "./seal.ts";
+
+/** What goes to a server that speaks this API: the request with the conversation spelled out, for nothing is stored there. */
+export function passedBody(asked: ResponsesRequest, items: readonly Fields[], { reasons }: { reasons: boolean }): Fields {
+  const { input, previous_response_id: previous, include = [], metadata: _metadata, background: _background, ...rest } = asked;
+  const { store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
+  const isPlain = typeof input === "string" && previous === undefined;
+  // Thoughts that are not stored there must come back sealed, or the next turn has to do without them.
+  const wanted = [...new Set([...include, ...(reasons ? [SEALED] : [])])];
+  return defined({ ...sent, input: isPlain ? input : items.flatMap(sentItem), include: wanted.length > 0 ? wanted : undefined });
+}
+
+function sentItem(item: Fields): Fields[] {
+  const { id, ...anonymous } = item;
+  if (item["type"] === "reasoning") {
+    const sealed = asText(item["encrypted_content"]);
+    // A thought that this provider cannot open is none to it, and the names of thoughts are those of its store.
+    return sealed === undefined || isOwnSeal(sealed) ? [] : [anonymous];
+  }
+  // Names that we gave to input are ours alone.
+  return [/_i\d+$/.test(String(id)) ? anonymous : item];
+}
+
+/** Names of items that tell which response they are of. The provider's prefix stays: it is part of what the name means. */
+export class ItemNames {
+  readonly #suffix: string;
+  readonly #names = new Map<string, string>();
+
+  constructor(suffix: string) {
+    this.#suffix = suffix;
+  }
+
+  of(id: unknown): string {
+    const key = String(id);
+    const name = this.#names.get(key) ?? `${/^[a-z]+(?=_)/.exec(key)?.[0] ?? "item"}_${this.#suffix}_${this.#names.size}`;
+    this.#names.set(key, name);
+    return name;
+  }
+
+  item(value: unknown): Fields {
+    const item = asFields(value);
+    return { ...item, id: this.of(item["id"]) };
+  }
+}
+
+/** A provider's response under our name. What we changed on the way there reads as the caller wrote it. */
+export function passedResponse({ suffix, model, request }: ResponseIdentity, response: Fields, names: ItemNames): Fields {
+  return {
+    ...response,
+    id: responseId(suffix),
+    model,
+    background: false,
+    store: request.store ?? true,
+    previous_response_id: request.previous_response_id ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    metadata: request.metadata ?? {},
+    output: asList(response["output"]).map((item) => names.item(item)),
+  };
+}

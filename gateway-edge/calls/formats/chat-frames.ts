@@ -1,0 +1,107 @@
+import { toJson } from "../../../common/json.ts";
+import { inputTokens, type Usage } from "../../credit/pricing/usage.ts";
+import type { ChatAnswer } from "../../upstream/providers/provider.ts";
+import { encodedText } from "../../upstream/providers/shared/provider-text.ts";
+import type { Bill } from "../inference/bill.ts";
+import type { DeliveredPart } from "../inference/run-inference.ts";
+import { type FinishCause, finishDetails } from "./finish-details.ts";
+
+/** What all objects of one answer share. */
+export interface ChatIdentity {
+  readonly id: string;
+  readonly createdSeconds: number;
+  readonly model: string;
+}
+
+export function chatIdentity({ callId, nowMs, model }: { callId: string; nowMs: number; model: string }): ChatIdentity {
+  return { id: `chatcmpl-${callId.replace(/^call_/, "")}`, createdSeconds: Math.floor(nowMs / 1000), model };
+}
+
+/** A whole answer in OpenAI's words. */
+export function chatCompletion(identity: ChatIdentity, result: { answer: ChatAnswer; bill: Bill }): string {
+  // No money in it, so no need for the slower way that writes it.
+  return JSON.stringify({
+    id: identity.id,
+    object: "chat.completion",
+    created: identity.createdSeconds,
+    model: identity.model,
+    choices: result.answer.choices.map(({ index, message, finishReason, logprobs }) => ({
+      index,
+      message: { role: "assistant", content: null, refusal: null, ...message },
+      logprobs,
+      finish_reason: finishReason,
+    })),
+    usage: chatUsage(result.bill.usage),
+    ...result.answer.extra,
+  });
+}
+
+export const DONE_FRAME = "data: [DONE]\n\n";
+
+export function errorFrame(body: unknown): string {
+  return `data: ${toJson(body)}\n\n`;
+}
+
+/** Frames of one stream. The role goes out once for each choice, before anything else of it: repeated, it breaks clients. */
+export class ChatFrames {
+  readonly #head: string;
+  readonly #tail: string;
+  readonly #identity: ChatIdentity;
+  readonly #started = new Set<number>();
+
+  constructor(identity: ChatIdentity, { withUsage }: { withUsage: boolean }) {
+    this.#identity = identity;
+    // Equal in every frame, so written once: the start up to the choices, and what follows them.
+    this.#head = `data: ${JSON.stringify(this.#fields()).slice(0, -1)},"choices":`;
+    this.#tail = withUsage ? ',"usage":null}\n\n' : "}\n\n";
+  }
+
+  frames(part: Exclude<DeliveredPart, { type: "settled" }>): string {
+    const start = this.#started.has(part.choice) ? "" : this.#frame(part.choice, { role: "assistant", content: "", refusal: null }, null);
+    this.#started.add(part.choice);
+    if (part.type === "text-delta") return start + this.#textFrame(part);
+    if (part.type === "other-delta") return start + this.#frame(part.choice, part.fields, null);
+    return start + this.#frame(part.choice, {}, part.reason, part.cause);
+  }
+
+  usageFrame({ usage, cost }: Bill): string {
+    // Beside the usage and in it: typed clients show only the fields of one or of the other.
+    const usageWithCost = { ...chatUsage(usage), cost_nano: cost };
+    return `data: ${toJson({ ...this.#fields(), choices: [], usage: usageWithCost, cost_nano: cost })}\n\n`;
+  }
+
+  /** Nearly all frames of a stream: the text goes in as it came, already JSON. */
+  #textFrame(part: Extract<DeliveredPart, { type: "text-delta" }>): string {
+    const logprobs = part.logprobs === undefined ? "null" : JSON.stringify(part.logprobs);
+    const choice = `{"index":${part.choice},"delta":{"content":${encodedText(part)}},"logprobs":${logprobs},"finish_reason":null}`;
+    return `${this.#head}[${choice}]${this.#tail}`;
+  }
+
+  #frame(index: number, delta: object, finishReason: string | null, cause?: FinishCause): string {
+    const choice = { index, delta, logprobs: null, finish_reason: finishReason, ...(cause && { finish_details: finishDetails(cause) }) };
+    return `${this.#head}[${JSON.stringify(choice)}]${this.#tail}`;
+  }
+
+  #fields() {
+    const { id, createdSeconds, model } = this.#identity;
+    return { id, object: "chat.completion.chunk", created: createdSeconds, model };
+  }
+}
+
+/** Our disjoint classes, put together again as OpenAI counts: prompt with cached, completion with reasoning. */
+export function chatUsage(usage: Usage) {
+  const prompt = inputTokens(usage);
+  const completion = usage.output + usage.reasoning + usage.audioOutput;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: usage.cachedInput, audio_tokens: usage.audioInput },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoning,
+      audio_tokens: usage.audioOutput,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import type { Logger } from "../../../common/logger.ts";
+import { lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
+import type { Guardrail, GuardrailBase, Stage } from "./guardrail.ts";
+import { jsonSchemaGuardrail } from "./json-schema.ts";
+import { type Moderate, moderationModelGuardrail } from "./moderation-model.ts";
+import { piiMaskingGuardrail } from "./pii-masking.ts";
+import { promptSizeGuardrail } from "./prompt-size.ts";
+import { regexGuardrail } from "./regex.ts";
+import { wordListGuardrail } from "./word-list.ts";
+
+export interface CompileOptions {
+  readonly moderate: Moderate;
+  readonly logger: Logger;
+}
+
+const KINDS: Readonly<Record<string, (base: GuardrailBase, params: unknown, options: CompileOptions) => Guardrail>> = {
+  regex: regexGuardrail,
+  "word-list": wordListGuardrail,
+  "json-schema": jsonSchemaGuardrail,
+  "pii-masking": piiMaskingGuardrail,
+  "prompt-size": promptSizeGuardrail,
+  "moderation-model": (base, params, { moderate }) => moderationModelGuardrail(base, params, moderate),
+};
+
+const mode = z.union([z.string().transform((text) => [text]), z.array(z.string())]).default(["pre_call"]);
+const entry = z.object({
+  guardrail_name: z.string(),
+  litellm_params: z.looseObject({ guardrail: z.string(), mode, default_on: lenientFlag }),
+});
+
+/** The guardrails of the configuration file, by name, in its order. */
+export function compileGuardrails(settingsJson: string, options: CompileOptions): Map<string, Guardrail> {
+  const list = readFields(settingsJson)["guardrails"];
+  const guardrails = new Map<string, Guardrail>();
+  for (const given of Array.isArray(list) ? list : []) {
+    const guardrail = compileOne(given, options);
+    if (guardrail) guardrails.set(guardrail.name, guardrail);
+  }
+  return guardrails;
+}
+
+function compileOne(given: unknown, options: CompileOptions): Guardrail | undefined {
+  const read = entry.safeParse(given);
+  if (!read.success) return undefined;
+  const { guardrail_name: name, litellm_params: params } = read.data;
+  const kind = KINDS[params.guardrail];
+  if (!kind) return undefined;
+  const base: GuardrailBase = { name, kind: params.guardrail, stage: stageOf(params.mode), byDefault: params.default_on ?? false };
+  try {
+    return kind(base, params, options);
+  } catch (error) {
+    // The control plane has refused such a file; should one come through all the same, nothing passes what cannot be checked.
+    options.logger.error({ guardrail: name, error: String(error) }, "a guardrail cannot be used; it blocks every call it holds for");
+    return { ...base, reach: 0, check: () => ({ action: "block", reason: "it is not set up correctly" }) };
+  }
+}
+
+/** Beside the call means before it here: nobody is shown an answer that was not allowed to be asked for. */
+function stageOf(modes: readonly string[]): Stage | "both" {
+  const post = modes.includes("post_call");
+  const pre = modes.includes("pre_call") || modes.includes("during_call");
+  return pre && post ? "both" : post ? "post" : "pre";
+}

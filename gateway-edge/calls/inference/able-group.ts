@@ -1,0 +1,109 @@
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Provider } from "../../upstream/providers/provider.ts";
+import { type Job, offerOf, providerFor } from "./job.ts";
+import { listedModel } from "./listed-model.ts";
+
+/** What planning needs of the deployments of a group that offer an operation: worked out once for each table, not for each call. */
+export interface AbleGroup {
+  readonly deployments: readonly Deployment[];
+  /** One for each way in which they are priced and limited: of the others no plan would come out dearer. */
+  readonly kinds: readonly Deployment[];
+  /** The largest maximum of output; infinite where one is not known. */
+  readonly mostOutput: number;
+  /** One of their models has a limit or a budget of its own. */
+  readonly isLimited: boolean;
+}
+
+type Providers = ReadonlyMap<string, Provider>;
+
+const known = new WeakMap<Providers, WeakMap<readonly Deployment[], Map<string, AbleGroup>>>();
+
+/** Candidates stay the same list until the next table: what was worked out for it holds for as long. */
+export function ableGroup(providers: Providers, candidates: readonly Deployment[], job: Job<unknown>): AbleGroup {
+  const offer = offerOf(job);
+  const found = known.get(providers)?.get(candidates)?.get(offer);
+  if (found) return found;
+  const group = compile(candidates.filter((each) => providerFor(providers, job, each) !== undefined));
+  const ofProviders = known.get(providers) ?? new WeakMap<readonly Deployment[], Map<string, AbleGroup>>();
+  const ofCandidates = ofProviders.get(candidates) ?? new Map<string, AbleGroup>();
+  known.set(providers, ofProviders.set(candidates, ofCandidates.set(offer, group)));
+  return group;
+}
+
+export function outputLimitOf(deployment: Deployment): number | undefined {
+  return deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
+}
+
+/** A limit or a budget of the model itself: its calls have to be asked for, whoever makes them. */
+export function hasLimit({ model }: Deployment): boolean {
+  const { rpm, tpm, maxParallelRequests } = model?.limits ?? {};
+  return (rpm ?? tpm ?? maxParallelRequests ?? model?.budget) !== undefined;
+}
+
+function compile(deployments: readonly Deployment[]): AbleGroup {
+  const kinds = new Map<string, Deployment>();
+  for (const deployment of deployments) {
+    const kind = kindOf(deployment);
+    if (!kinds.has(kind)) kinds.set(kind, deployment);
+  }
+  return {
+    deployments,
+    kinds: comparable([...kinds.values()]),
+    mostOutput: deployments.reduce((most, each) => Math.max(most, outputLimitOf(each) ?? Number.POSITIVE_INFINITY), 0),
+    isLimited: deployments.some(hasLimit),
+  };
+}
+
+/** The same for deployments whose calls are planned alike. */
+function kindOf(deployment: Deployment): string {
+  const limit = outputLimitOf(deployment);
+  const pricing = deployment.model?.pricing;
+  if (!pricing) return JSON.stringify([limit, deployment.providerKind, deployment.inferenceModelId]);
+  const { unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, tiers } = pricing;
+  const prices = { unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, tiers };
+  return JSON.stringify([limit, prices], (_name, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
+}
+
+/** What a caller that names no limit is given where the maximum is not known; see outputAt. */
+export const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
+/** Above it kinds are compared no more: of all together the dearest price of each class counts. */
+const KINDS_COMPARED_MAX = 16;
+
+/** As many kinds as can be compared with every call. Prices with tiers, or of other units than tokens, stay as they are. */
+function comparable(kinds: readonly Deployment[]): readonly Deployment[] {
+  if (kinds.length <= KINDS_COMPARED_MAX) return kinds;
+  const plain = kinds.filter(hasPlainPrices);
+  const [known, unknown] = [true, false].map((isKnown) => plain.filter((kind) => (outputLimitOf(kind) !== undefined) === isKnown));
+  return [...kinds.filter((kind) => !hasPlainPrices(kind)), ...merged(known), ...merged(unknown)];
+}
+
+function hasPlainPrices({ model }: Deployment): boolean {
+  return model?.pricing?.unit === "token" && model.pricing.tiers === undefined;
+}
+
+/** One that is never cheaper than any of them. */
+function merged(kinds: readonly Deployment[] = []): Deployment[] {
+  const [first, ...others] = kinds;
+  return first ? [others.reduce(dearer, first)] : [];
+}
+
+function dearer(left: Deployment, right: Deployment): Deployment {
+  const [model, pricing, other] = [left.model, left.model?.pricing, right.model?.pricing];
+  if (!model || !pricing || !other) return left;
+  const limits = [outputLimitOf(left), outputLimitOf(right)].filter((limit) => limit !== undefined);
+  // A class without a price of its own costs what its kind costs.
+  const dearest = {
+    input: highest(pricing.input, other.input),
+    output: highest(pricing.output, other.output),
+    cachedInput: highest(pricing.cachedInput ?? pricing.input, other.cachedInput ?? other.input),
+    cacheWrite: highest(pricing.cacheWrite ?? pricing.input, other.cacheWrite ?? other.input),
+    audioInput: highest(pricing.audioInput ?? pricing.input, other.audioInput ?? other.input),
+    audioOutput: highest(pricing.audioOutput ?? pricing.output, other.audioOutput ?? other.output),
+  };
+  const maxOutputTokens = limits.length === 0 ? undefined : Math.max(...limits);
+  return { ...left, model: { ...model, maxOutputTokens, pricing: { ...pricing, ...dearest } } };
+}
+
+function highest(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
+}

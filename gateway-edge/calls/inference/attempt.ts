@@ -1,0 +1,257 @@
+import type { Clock } from "../../../common/clock.ts";
+import { AppError, asAppError } from "../../../common/errors.ts";
+import type { BytesPart, ConnectionWait, Provider, Send, StreamPart } from "../../upstream/providers/provider.ts";
+import type { Attempt } from "../../upstream/routing/route.ts";
+import { targetOf } from "../../upstream/target.ts";
+import { connectionLimitReached } from "../../upstream/transports/connection-wait.ts";
+import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
+import { type Job, type JobAnswer, type JobWork, providerFor } from "./job.ts";
+import { Watchdog } from "./watchdog.ts";
+
+export interface AttemptDeps {
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly send: Send;
+  readonly clock: Clock;
+}
+
+export interface AttemptInput<Answer> {
+  readonly job: Job<Answer>;
+  readonly attempt: Attempt;
+  readonly signal: AbortSignal;
+  readonly maxOutputTokens: number;
+  readonly dropParams: boolean;
+}
+
+interface Open {
+  readonly attempt: Attempt;
+  readonly provider: Provider;
+  /** What went wrong after it was open, as our error. */
+  asError(thrown: unknown): AppError;
+  /** Frees the connection; what has not arrived is not wanted any more. */
+  close(): void;
+  /** How long it waited for a connection of ours. */
+  readonly queuedMs: number;
+}
+
+/** An attempt with something to show: a whole answer, or the first part of a stream. */
+export type OpenAttempt<Answer> =
+  | (Open & { readonly type: "answer"; readonly answer: JobAnswer<Answer> })
+  | (Open & {
+      readonly type: "stream";
+      /** As the upstream named it. */
+      readonly contentType: string | undefined;
+      readonly first: IteratorResult<AttemptPart>;
+      next(): Promise<IteratorResult<AttemptPart>>;
+    });
+
+type AttemptPart = StreamPart | BytesPart;
+
+/** Nothing of it was visible: another deployment may be asked. */
+export interface FailedOpening {
+  readonly type: "failed";
+  readonly error: AppError;
+  readonly upstreamStatus: number | undefined;
+  readonly queuedMs: number;
+}
+
+/** Asks one deployment once. What goes wrong is an outcome, not an exception. */
+export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput<Answer>): Promise<OpenAttempt<Answer> | FailedOpening> {
+  const { job, attempt, signal, maxOutputTokens, dropParams } = input;
+  const line = new Line(deps, { attempt, signal, uploaded: job.uploaded });
+  let upstreamStatus: number | undefined;
+  try {
+    const provider = providerOf(deps, input);
+    const target = targetOf(attempt.deployment);
+    const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
+    const work = { provider, target, maxOutputTokens, dropParams };
+    const pieces = job.pieces?.(provider, target);
+    if (pieces) {
+      const onStatus = (status: number) => {
+        upstreamStatus = status;
+      };
+      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, work, line, onStatus })));
+      line.done();
+      return { type: "answer", attempt, provider, asError, close, queuedMs: line.queuedMs(), answer };
+    }
+    const response = await deps.send(job.request(work), line.signal, line);
+    upstreamStatus = response.status;
+    if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
+    const queuedMs = line.queuedMs();
+    if (!job.stream && !job.passesBytes) {
+      const body = wholeBody(response);
+      const bytes = body instanceof Promise ? await body : body;
+      const answer = job.readAnswer(provider, parseAnswer(bytes, job.answerAs), target);
+      line.done();
+      return { type: "answer", attempt, provider, asError, close, queuedMs, answer };
+    }
+    const opened = { attempt, provider, asError, close, queuedMs, contentType: response.headers["content-type"] };
+    return await openStream(opened, job.readStream(provider, response.body, target), line);
+  } catch (thrown) {
+    const error = line.asError(thrown);
+    line.close();
+    return { type: "failed", error, upstreamStatus, queuedMs: line.queuedMs() };
+  }
+}
+
+/** Requests of one attempt that are under way at the same time. */
+const PIECES_AT_ONCE = 4;
+
+/** Answers in the order of the jobs. The first failure is that of all: the line is closed then, which aborts what is under way. */
+async function askAll<Answer>(
+  jobs: readonly Job<Answer>[],
+  ask: (job: Job<Answer>) => Promise<JobAnswer<Answer>>,
+): Promise<JobAnswer<Answer>[]> {
+  const answers = new Array<JobAnswer<Answer>>(jobs.length);
+  const rest = jobs.entries();
+  let failed = false;
+  const work = async () => {
+    for (const [index, job] of rest) {
+      if (failed) return;
+      answers[index] = await ask(job);
+    }
+  };
+  const fail = (thrown: unknown) => {
+    failed = true;
+    throw thrown;
+  };
+  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, () => work().catch(fail)));
+  return answers;
+}
+
+async function askPiece<Answer>(
+  { send }: AttemptDeps,
+  { piece, work, line, onStatus }: { piece: Job<Answer>; work: JobWork; line: Line; onStatus: (status: number) => void },
+): Promise<JobAnswer<Answer>> {
+  const { provider, target } = work;
+  const response = await send(piece.request(work), line.signal, line);
+  onStatus(response.status);
+  if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
+  const answer = piece.readAnswer(provider, parseAnswer(await wholeBody(response), piece.answerAs), target);
+  line.heard();
+  return answer;
+}
+
+function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: AttemptInput<Answer>): Provider {
+  const { deployment } = attempt;
+  const provider = providerFor(providers, job, deployment);
+  if (provider) return provider;
+  throw new AppError("UPSTREAM_UNAVAILABLE", "The provider does not offer this operation.", {
+    internal: `${deployment.providerKind} ${job.operation}`,
+  });
+}
+
+/** The status is only known with the first part: until then an error is still a real one, and another deployment may be tried. */
+async function openStream<Answer>(
+  open: Open & { contentType: string | undefined },
+  parts: AsyncIterable<AttemptPart>,
+  line: Line,
+): Promise<OpenAttempt<Answer>> {
+  const iterator = parts[Symbol.asyncIterator]();
+  const heard = (result: IteratorResult<AttemptPart>) => {
+    line.heard();
+    if (result.done) line.done();
+    return result;
+  };
+  const next = () => iterator.next().then(heard);
+  const close = () => {
+    open.close();
+    void iterator.return?.().catch(() => {});
+  };
+  return { ...open, close, type: "stream", first: await next(), next };
+}
+
+/** Why a line was closed; made once, because a reason of its own for every call costs a stack trace each. */
+const CLOSED = Object.assign(new Error("the line was closed"), { name: "AbortError" });
+
+/** The connection of one attempt: aborted when the client left, when it takes too long, or when nobody wants the rest. */
+class Line implements ConnectionWait {
+  readonly #clock: Clock;
+  readonly #waitMsMax: number;
+  readonly #abort = new AbortController();
+  readonly #watchdog: Watchdog;
+  readonly #client: AbortSignal;
+  #finished = false;
+  /** Requests of the attempt that have no connection yet. */
+  #queuedCount = 0;
+  #queuedSinceMs: number | undefined;
+  #queuedMs = 0;
+  #isQueueTooLong = false;
+  #cancelQueue: () => void = () => {};
+  readonly #onClientLeft = () => this.#abort.abort(CLOSED);
+
+  constructor(
+    { clock }: AttemptDeps,
+    { attempt, signal, uploaded }: { attempt: Attempt; signal: AbortSignal; uploaded: Promise<void> | undefined },
+  ) {
+    this.#clock = clock;
+    this.#waitMsMax = attempt.timeouts.totalMs;
+    this.#client = signal;
+    if (signal.aborted) this.#abort.abort(CLOSED);
+    signal.addEventListener("abort", this.#onClientLeft, { once: true });
+    this.#watchdog = new Watchdog(clock, attempt.timeouts, () => this.#abort.abort(CLOSED));
+    if (!uploaded) return;
+    // A client that sends slowly does not make the upstream slow.
+    this.#watchdog.hold();
+    const release = () => this.#watchdog.release();
+    uploaded.then(release, release);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** As long as the gateway has no connection for it, the upstream is not asked, and its time does not count. The wait has as long as the whole. */
+  queued(): void {
+    this.#queuedCount++;
+    if (this.#queuedCount > 1) return;
+    this.#queuedSinceMs = this.#clock.monotonicMs();
+    this.#watchdog.hold();
+    this.#cancelQueue = this.#clock.after(this.#waitMsMax, () => {
+      this.#isQueueTooLong = true;
+      this.#abort.abort(CLOSED);
+    });
+  }
+
+  started(): void {
+    this.#queuedCount--;
+    if (this.#queuedCount > 0) return;
+    this.#queuedMs = this.queuedMs();
+    this.#queuedSinceMs = undefined;
+    this.#cancelQueue();
+    this.#watchdog.release();
+  }
+
+  queuedMs(): number {
+    return this.#queuedMs + (this.#queuedSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#queuedSinceMs);
+  }
+
+  heard(): void {
+    this.#watchdog.heard();
+  }
+
+  /** Everything has arrived. */
+  done(): void {
+    this.#finished = true;
+    this.#watchdog.stop();
+    this.#cancelQueue();
+    this.#client.removeEventListener("abort", this.#onClientLeft);
+  }
+
+  close(): void {
+    // What has arrived in full has freed its connection already.
+    if (this.#finished) return;
+    this.done();
+    this.#abort.abort(CLOSED);
+  }
+
+  asError(thrown: unknown): AppError {
+    if (this.#isQueueTooLong) return connectionLimitReached(thrown);
+    if (this.#watchdog.timedOut) return new AppError("UPSTREAM_TIMEOUT", "The provider did not answer in time.", { cause: thrown });
+    if (thrown instanceof AppError) return thrown;
+    const { name, code } = thrown as { name?: unknown; code?: unknown };
+    const isOfNetwork = name === "AbortError" || typeof code === "string";
+    return isOfNetwork
+      ? new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(code ?? name), cause: thrown })
+      : asAppError(thrown);
+  }
+}

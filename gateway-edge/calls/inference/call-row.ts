@@ -1,0 +1,153 @@
+import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Intent, Served as ServedRecord } from "../../credit/journal/records.ts";
+import { pricesAt } from "../../credit/pricing/price-tier.ts";
+import { toWireUsage } from "../../credit/pricing/usage.ts";
+import type { Provider } from "../../upstream/providers/provider.ts";
+import type { Bill, Outcome } from "./bill.ts";
+import type { Job } from "./job.ts";
+import { pricesOf } from "./plan-call.ts";
+
+export interface Metered {
+  readonly callId: string;
+  readonly onceFor?: string | undefined;
+  readonly endpoint: string;
+  readonly caller: Caller;
+  readonly job: Job<unknown>;
+  /** As counted before the call, for its reservation. */
+  readonly inputTokens: number;
+  /** For each choice, as the provider is asked. */
+  readonly maxOutputTokens: number;
+}
+
+/** Who answered in the end, and how many were asked. */
+export interface Served {
+  readonly attempt: { readonly deployment: Deployment; readonly group: string; readonly isFallback: boolean };
+  readonly provider: Provider;
+}
+
+const END_USER_CHARACTERS_MAX = 256;
+
+/** The status that logs show for a client that left; it never goes over a wire. */
+const CLIENT_LEFT_STATUS = 499;
+
+/** What is written down of a call before it is made. */
+export function intentOf({ callId, onceFor, caller, endpoint, job }: Metered, at: { createdAtMs: number; worstCase: bigint }): Intent {
+  return {
+    callId,
+    createdAtMs: at.createdAtMs,
+    endpoint,
+    organizationId: caller.organizationId,
+    teamId: caller.teamId,
+    teamName: caller.teamName,
+    apiKeyId: caller.keyId,
+    apiKeyName: caller.keyName,
+    maskedKey: caller.maskedKey,
+    userId: caller.userId,
+    endUser: endUserOf(job),
+    model: job.model,
+    type: job.operation,
+    stream: job.stream,
+    worstCase: at.worstCase,
+    tags: job.tags,
+    onceFor,
+  };
+}
+
+/** What is written down of who answers. */
+export function servedRecordOf(call: Metered, served: Served, attempts: number): ServedRecord {
+  const { deploymentId, provider, model, type } = identityOf(call, served);
+  const { deployment, isFallback } = served.attempt;
+  const prices = pricesOf(deployment, call.job);
+  return {
+    callId: call.callId,
+    deploymentId,
+    provider,
+    model,
+    type,
+    priceVersion: deployment.model?.pricing?.version ?? 0,
+    prices: prices && pricesAt(prices, call.inputTokens),
+    attempts,
+    fallbackFrom: isFallback ? call.job.model : undefined,
+  };
+}
+
+/** How a call went, in time. */
+export interface Timing {
+  readonly createdAt: Date;
+  readonly completedAt: Date;
+  readonly latencyMs: number;
+  readonly firstTokenMs: number | undefined;
+  readonly overheadMs: number;
+}
+
+export interface EndedCall {
+  readonly call: Metered;
+  readonly served: Served | undefined;
+  readonly attempts: number;
+  readonly timing: Timing;
+}
+
+/** The row of a call that has ended. */
+export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Outcome, { usage, cost }: Bill): UsageLog {
+  const attempt = served?.attempt;
+  return {
+    ...identityOf(call, served),
+    createdAt: timing.createdAt,
+    completedAt: timing.completedAt,
+    status: outcome.status,
+    httpStatus: outcome.status === "error" ? outcome.httpStatus : outcome.status === "cancelled" ? CLIENT_LEFT_STATUS : 200,
+    errorCode: errorCodeOf(outcome),
+    usage: toWireUsage(usage),
+    cost,
+    priceVersion: attempt?.deployment.model?.pricing?.version ?? 0,
+    cacheHit: false,
+    attempts,
+    fallbackFrom: attempt?.isFallback ? call.job.model : undefined,
+    latencyMs: Math.round(timing.latencyMs),
+    firstTokenMs: rounded(timing.firstTokenMs),
+    overheadUs: Math.round(timing.overheadMs * 1000),
+    tags: [...call.job.tags],
+  };
+}
+
+/** Who called for what, and who answered, as a row says it. */
+export function identityOf(
+  { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens" | "maxOutputTokens">,
+  served: Pick<Served, "attempt"> | undefined,
+) {
+  const deployment = served?.attempt.deployment;
+  return {
+    callId,
+    onceFor,
+    endpoint,
+    organizationId: caller.organizationId,
+    teamId: caller.teamId,
+    teamName: caller.teamName,
+    apiKeyId: caller.keyId,
+    apiKeyName: caller.keyName,
+    maskedKey: caller.maskedKey,
+    userId: caller.userId,
+    endUser: endUserOf(job),
+    // The name asked for, also when it was an alias; after a fallback the group that answered.
+    model: served?.attempt.isFallback ? served.attempt.group : job.model,
+    deploymentId: deployment?.id ?? "",
+    provider: deployment?.model?.providerName || deployment?.providerKind || "",
+    type: deployment?.model?.type ?? job.operation,
+    stream: job.stream,
+  };
+}
+
+function errorCodeOf(outcome: Outcome): string | undefined {
+  if (outcome.status === "error") return outcome.error.code;
+  return outcome.status === "success" && outcome.isCutShort ? "QUOTA_EXCEEDED" : undefined;
+}
+
+/** A label for the log, not a place to keep things: a row has to fit into a message. */
+function endUserOf({ endUser }: Job<unknown>): string | undefined {
+  return endUser?.slice(0, END_USER_CHARACTERS_MAX);
+}
+
+export function rounded(milliseconds: number | undefined): number | undefined {
+  return milliseconds === undefined ? undefined : Math.round(milliseconds);
+}

@@ -1,0 +1,70 @@
+import type { ChatRequest } from "../../../schemas/calls/chat.ts";
+import type { ChatAdapter, ChatAnswer, ChatBody, ChatCall, Fields, Provider } from "../../../upstream/providers/provider.ts";
+import { readEvents } from "../../../upstream/transports/framing.ts";
+import type { Job, JobFace, JobWork } from "../job.ts";
+import { keepSupported } from "../params.ts";
+import { chatFace } from "../traits/chat.ts";
+import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
+
+export function chatJob(request: ChatRequest): Job<ChatAnswer> {
+  const body = bodyOf(request);
+  const stream = request.stream === true;
+  let face: JobFace<ChatAnswer> | undefined;
+  const callOf = (maxOutputTokens: number, kept: ChatBody = body): ChatCall => ({ body: kept, stream, maxOutputTokens });
+  return {
+    operation: "chat",
+    model: request.model,
+    stream,
+    choiceCount: request.n ?? 1,
+    maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    maxOutputParam: request.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens",
+    endUser: request.user ?? undefined,
+    tags: tagsOf(request),
+    countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),
+    isOfferedBy: (provider) => provider.chat !== undefined,
+    request: ({ provider, target, maxOutputTokens, dropParams }: JobWork) => {
+      const adapter = chatOf(provider);
+      const withDefaults = { ...defaultsOf(target.params), ...body };
+      const kept = keepSupported(withDefaults, adapter.supportedParams(target.inferenceModelId), dropParams);
+      return adapter.buildRequest(callOf(maxOutputTokens, kept), target);
+    },
+    readAnswer: (provider, answer) => {
+      const read = chatOf(provider).readAnswer(answer, callOf(0));
+      return { answer: read, usage: read.usage, texts: read.choices.map(({ message }) => textOf(message)) };
+    },
+    readStream: (provider, bytes) => {
+      const adapter = chatOf(provider);
+      return adapter.readStream(readEvents(adapter.framing, bytes), callOf(0));
+    },
+    // Several layers look at it, one after the other.
+    face: () => {
+      face ??= chatFace(request, (changed) => chatJob(changed as ChatRequest));
+      return face;
+    },
+  };
+}
+
+function chatOf(provider: Provider): ChatAdapter {
+  if (!provider.chat) throw new Error(`${provider.kind} has no chat`);
+  return provider.chat;
+}
+
+function bodyOf(request: ChatRequest): ChatBody {
+  const fields = providerFields(request);
+  // An empty list of tools is a 400 at most providers and means the same as none.
+  const isEmptyTools = (name: string) => (name === "tools" || name === "functions") && (fields[name] as unknown[]).length === 0;
+  const names = Object.keys(fields);
+  if (!names.some(isEmptyTools)) return fields as unknown as ChatBody;
+  return Object.fromEntries(names.filter((name) => !isEmptyTools(name)).map((name) => [name, fields[name]])) as unknown as ChatBody;
+}
+
+function toolTokens(body: ChatBody, counter: { countText(text: string): number }): number {
+  const tools = body["tools"] ?? body["functions"];
+  return tools === undefined ? 0 : counter.countText(JSON.stringify(tools));
+}
+
+function textOf(message: Fields): string {
+  const { content, tool_calls: toolCalls, reasoning_content: reasoning } = message;
+  const texts = [content, reasoning].filter((text) => typeof text === "string");
+  return texts.join("") + (toolCalls === undefined ? "" : JSON.stringify(toolCalls));
+}

@@ -1,0 +1,84 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { EmbeddingsInput, EmbeddingsRequest } from "../../../schemas/calls/embeddings.ts";
+import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider, ReportedUsage } from "../../../upstream/providers/provider.ts";
+import { malformed } from "../../../upstream/providers/shared/json-fields.ts";
+import type { Job, JobAnswer } from "../job.ts";
+import { keepSupported } from "../params.ts";
+import { embeddingsFace } from "../traits/embeddings.ts";
+import { providerFields, tagsOf } from "./gateway-fields.ts";
+
+export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
+  return {
+    operation: "embeddings",
+    model: request.model,
+    stream: false,
+    choiceCount: 1,
+    maxOutputTokens: 0,
+    endUser: request.user ?? undefined,
+    tags: tagsOf(request),
+    countInput: (counter) =>
+      input.reduce<number>((sum, entry) => sum + (typeof entry === "string" ? counter.countText(entry) : entry.length), 0),
+    isOfferedBy: (provider) => provider.embeddings !== undefined,
+    request: ({ provider, target, dropParams }) => {
+      const adapter = adapterOf(provider);
+      if (!adapter.takesTokens && typeof input[0] !== "string") {
+        throw new AppError("INVALID_REQUEST", "The model takes text, not tokens.", { param: "input" });
+      }
+      const supported = [...adapter.supportedParams(target.inferenceModelId), "encoding_format"];
+      const { model: _model, input: _input, ...fields } = keepSupported(providerFields(request), supported, dropParams);
+      return adapter.buildRequest({ input, dimensions: request.dimensions ?? undefined, body: fields }, target);
+    },
+    pieces: (provider, target) => {
+      const size = adapterOf(provider).batchMax?.(target.inferenceModelId) ?? input.length;
+      return input.length > size ? { jobs: batchesOf(input, size).map((batch) => wholeBatch({ request, input: batch })), join } : undefined;
+    },
+    readAnswer: (provider, body) => {
+      const answer = adapterOf(provider).readAnswer(body);
+      return { answer, usage: answer.usage, texts: [] };
+    },
+    readStream: () => {
+      throw new Error("embeddings have no stream");
+    },
+    face: () => embeddingsFace({ request, input }, (changed) => embeddingsJob({ request, input: changed })),
+  };
+}
+
+function batchesOf(input: EmbeddingsInput, size: number): EmbeddingsInput[] {
+  const count = Math.ceil(input.length / size);
+  return Array.from({ length: count }, (_, index) => input.slice(index * size, (index + 1) * size) as EmbeddingsInput);
+}
+
+/** A batch that lacks a vector would move those of all later batches to other inputs. */
+function wholeBatch(batch: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
+  const job = embeddingsJob(batch);
+  return {
+    ...job,
+    readAnswer: (provider, body, target) => {
+      const read = job.readAnswer(provider, body, target);
+      if (read.answer.vectors.length !== batch.input.length) throw malformed("another number of vectors than of inputs");
+      return read;
+    },
+  };
+}
+
+/** Usage is known where every batch says it; else all of it is estimated. */
+function join(answers: readonly JobAnswer<EmbeddingsAnswer>[]): JobAnswer<EmbeddingsAnswer> {
+  const said = answers.flatMap(({ usage }) => (usage ? [usage] : []));
+  const usage = said.length === answers.length ? said.reduce(sumOf) : undefined;
+  return { answer: { vectors: answers.flatMap(({ answer }) => answer.vectors), usage }, usage, texts: [] };
+}
+
+function sumOf(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
+  return {
+    promptTokens: left.promptTokens + right.promptTokens,
+    cachedTokens: left.cachedTokens + right.cachedTokens,
+    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
+    completionTokens: left.completionTokens + right.completionTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+  };
+}
+
+function adapterOf(provider: Provider): EmbeddingsAdapter {
+  if (!provider.embeddings) throw new Error(`${provider.kind} has no embeddings`);
+  return provider.embeddings;
+}

@@ -1,0 +1,125 @@
+import { isTrue } from "../../../schemas/calls/form-fields.ts";
+import type { ImageEditsRequest, ImagesRequest } from "../../../schemas/calls/images.ts";
+import type { BytesPart, Fields, ImagesAdapter, Provider, ReportedUsage, StreamPart } from "../../../upstream/providers/provider.ts";
+import { asFields, asList, malformed } from "../../../upstream/providers/shared/json-fields.ts";
+import { NOTHING_REPORTED, readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
+import type { Job, JobAnswer } from "../job.ts";
+import { textFieldsFace } from "../traits/text-fields.ts";
+import { type FormSource, formCallOf } from "./form-source.ts";
+import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { passEvents } from "./pass-events.ts";
+
+/** An image in tokens, for models that are priced by them: the largest in the best quality, made and looked at. */
+const MOST_TOKENS_PER_IMAGE = 7000;
+const MOST_TOKENS_PER_PARTIAL_IMAGE = 100;
+const MOST_TOKENS_PER_INPUT_IMAGE = 8000;
+/** The usual one, of middle quality; stands in where the provider says nothing. */
+const USUAL_TOKENS_PER_IMAGE = 1056;
+
+export function imagesJob(request: ImagesRequest): Job<Fields> {
+  const stream = request.stream === true;
+  return {
+    operation: "images",
+    stream,
+    tags: tagsOf(request),
+    ...countsOf({
+      model: request.model,
+      prompt: request.prompt,
+      user: request.user,
+      count: request.n ?? 1,
+      partial: request.partial_images ?? 0,
+      inputs: 0,
+    }),
+    ...(stream ? { offer: "images-streamed" } : {}),
+    isOfferedBy: (provider) => provider.images !== undefined && (!stream || provider.images.streams),
+    request: ({ provider, target }) => adapterOf(provider).buildRequest({ body: providerFields(request) }, target),
+    readAnswer: (provider, body) => {
+      const { answer, usage } = adapterOf(provider).readAnswer(body);
+      return counted(answer, usage, 0);
+    },
+    readStream: (_provider, bytes) => passImages(bytes, 0),
+    face: () => textFieldsFace(request, ["prompt"], (changed) => imagesJob(changed as ImagesRequest)),
+  };
+}
+
+/** An edit; its form is here as a whole. */
+export function imageEditsJob({ request, form }: { request: ImageEditsRequest; form: FormSource }): Job<Fields> {
+  const inputs = form.files.length;
+  const { model, prompt, user } = request;
+  return {
+    operation: "imageEdits",
+    stream: isTrue(request.stream),
+    tags: [],
+    ...countsOf({ model, prompt, user, count: Number(request.n ?? 1), partial: Number(request.partial_images ?? 0), inputs }),
+    isOfferedBy: (provider) => provider.imageEdits !== undefined,
+    request: ({ provider, target }) => {
+      if (!provider.imageEdits) throw new Error(`${provider.kind} has no image edits`);
+      return provider.imageEdits.buildRequest(formCallOf(form), target);
+    },
+    readAnswer: (_provider, body) => {
+      const answer = asFields(body);
+      if (asList(answer["data"]).length === 0) throw malformed("an answer without images");
+      return counted(answer, readMediaUsage(answer), inputs);
+    },
+    readStream: (_provider, bytes) => passImages(bytes, inputs),
+  };
+}
+
+interface Wanted {
+  readonly model: string;
+  readonly prompt: string;
+  readonly user: string | undefined;
+  readonly count: number;
+  readonly partial: number;
+  readonly inputs: number;
+}
+
+/** What a job of images says about its size. */
+function countsOf({ model, prompt, user, count, partial, inputs }: Wanted) {
+  const images = { input: inputs, output: count };
+  return {
+    model,
+    endUser: user,
+    choiceCount: count,
+    maxOutputTokens: MOST_TOKENS_PER_IMAGE + partial * MOST_TOKENS_PER_PARTIAL_IMAGE,
+    countInput: (counter) => counter.countText(prompt) + inputs * MOST_TOKENS_PER_INPUT_IMAGE,
+    most: { image: images },
+    estimate: ({ inputTokens }) => ({ input: inputTokens, output: count * USUAL_TOKENS_PER_IMAGE, amounts: { image: images } }),
+  } satisfies Partial<Job<Fields>>;
+}
+
+function counted(answer: Fields, usage: ReportedUsage | undefined, inputs: number): JobAnswer<Fields> {
+  const amounts = { image: { input: inputs, output: asList(answer["data"]).length } };
+  return { answer, usage: { ...NOTHING_REPORTED, ...usage, amounts }, texts: [] };
+}
+
+/** Several images come with an event and a usage each: what is paid is the sum. */
+async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): AsyncGenerator<StreamPart | BytesPart> {
+  let made = 0;
+  let sum = NOTHING_REPORTED;
+  const addedBy = (event: Fields) => {
+    if (!String(event["type"]).endsWith(".completed")) return {};
+    made++;
+    return { amounts: { image: { input: inputs, output: made } } };
+  };
+  for await (const part of passEvents(bytes, { addedBy })) {
+    if (part.type === "usage") sum = plus(sum, part.usage);
+    yield part.type === "usage" ? { type: "usage", usage: sum } : part;
+  }
+}
+
+function plus(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
+  return {
+    promptTokens: left.promptTokens + right.promptTokens,
+    cachedTokens: left.cachedTokens + right.cachedTokens,
+    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
+    completionTokens: left.completionTokens + right.completionTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+    ...(right.amounts ? { amounts: right.amounts } : {}),
+  };
+}
+
+function adapterOf(provider: Provider): ImagesAdapter {
+  if (!provider.images) throw new Error(`${provider.kind} has no images`);
+  return provider.images;
+}

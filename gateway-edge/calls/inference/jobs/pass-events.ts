@@ -1,0 +1,42 @@
+import type { BytesPart, Fields, ReportedUsage, StreamPart, UpstreamEvent } from "../../../upstream/providers/provider.ts";
+import { brokenOff, parseEvent } from "../../../upstream/providers/shared/json-fields.ts";
+import { NOTHING_REPORTED, readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
+import { readInlineError } from "../../../upstream/providers/shared/read-upstream-error.ts";
+import { readSse } from "../../../upstream/providers/shared/sse-reader.ts";
+
+/** An event may hold a whole image. */
+const EVENT_CHARACTERS_MAX = 24 * 1024 * 1024;
+
+export interface PassOptions {
+  /** What of an event counts as output, when the provider does not say what was used. */
+  readonly textOf?: (event: Fields) => string;
+  /** What an event adds to the usage beside what it says itself. */
+  readonly addedBy?: (event: Fields) => Pick<ReportedUsage, "amounts">;
+}
+
+/** Events in OpenAI's words, handed on as they are. Usage is read on the way; an end without a last event is an error. */
+export async function* passEvents(
+  body: AsyncIterable<Uint8Array>,
+  { textOf, addedBy }: PassOptions = {},
+): AsyncGenerator<StreamPart | BytesPart> {
+  let isEnded = false;
+  for await (const upstreamEvent of readSse(body, EVENT_CHARACTERS_MAX)) {
+    if (upstreamEvent.data === "[DONE]") {
+      isEnded = true;
+      break;
+    }
+    const event = parseEvent(upstreamEvent.data);
+    if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null)) throw readInlineError(event);
+    isEnded ||= /\.(done|completed)$/.test(String(event["type"]));
+    const usage = readMediaUsage({ usage: event["usage"] });
+    const added = addedBy?.(event);
+    if (usage || added?.amounts) yield { type: "usage", usage: { ...NOTHING_REPORTED, ...usage, ...added } };
+    yield { type: "bytes", bytes: frameOf(upstreamEvent), text: textOf?.(event) ?? "" };
+  }
+  if (!isEnded) throw brokenOff();
+}
+
+function frameOf({ event, data }: UpstreamEvent): Uint8Array {
+  const name = event === undefined ? "" : `event: ${event}\n`;
+  return Buffer.from(`${name}data: ${data.replaceAll("\n", "\ndata: ")}\n\n`);
+}

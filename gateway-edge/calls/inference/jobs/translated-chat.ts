@@ -1,0 +1,59 @@
+import type { ChatRequest } from "../../../schemas/calls/chat.ts";
+import type { ChatAnswer, Provider, ProviderTarget } from "../../../upstream/providers/provider.ts";
+import type { Job, JobFace } from "../job.ts";
+import { chatFace } from "../traits/chat.ts";
+import { chatJob } from "./chat.ts";
+
+/** A chat that came in by another API than OpenAI's chat. */
+export interface TranslatedChat {
+  /** With what only some providers take: see `takesBlocks` of their adapters. */
+  readonly withBlocks: ChatRequest;
+  /** The same in OpenAI's words alone; throws what cannot be said in them. */
+  readonly plain: (request: ChatRequest) => ChatRequest;
+  /** Parameters that come of the translation, not of the caller: left out where a model does not take them. */
+  readonly optional: readonly string[];
+  /** Betas of Anthropic's that the caller switched on. */
+  readonly betas?: readonly string[];
+  readonly tags?: readonly string[];
+  /** The limit on output as the caller's API names it; absent: as chat does. */
+  readonly maxOutputParam?: string;
+}
+
+/** Told to each provider in the words it takes; read back as any chat is. */
+export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
+  const job = chatJob(chat.withBlocks);
+  return {
+    ...job,
+    tags: chat.tags ?? job.tags,
+    maxOutputParam: chat.maxOutputParam ?? job.maxOutputParam,
+    face: () => faceOf(chat),
+    request: (work) => {
+      const { provider, target } = work;
+      const told = provider.chat?.takesBlocks?.(target.inferenceModelId) ? chat.withBlocks : chat.plain(chat.withBlocks);
+      const request = without(told, lacking(chat.optional, provider, target));
+      return chatJob(request).request({ ...work, target: withBetas(target, chat.betas ?? []) });
+    },
+  };
+}
+
+function faceOf(chat: TranslatedChat): JobFace<ChatAnswer> {
+  const { kept, ...face } = chatFace(chat.withBlocks, (changed) => translatedChatJob({ ...chat, withBlocks: changed as ChatRequest }));
+  // Betas change answers and are no field of the request: what came of them is not kept.
+  return kept === undefined || (chat.betas ?? []).length > 0 ? face : { ...face, kept };
+}
+
+function lacking(optional: readonly string[], { chat }: Provider, { inferenceModelId }: ProviderTarget): readonly string[] {
+  const supported = chat?.supportedParams(inferenceModelId) ?? [];
+  return optional.filter((name) => !supported.includes(name));
+}
+
+function without(request: ChatRequest, names: readonly string[]): ChatRequest {
+  return Object.fromEntries(Object.entries(request).filter(([name]) => !names.includes(name))) as ChatRequest;
+}
+
+function withBetas(target: ProviderTarget, betas: readonly string[]): ProviderTarget {
+  if (betas.length === 0) return target;
+  const { anthropic_beta: own } = target.params;
+  const all = [...(Array.isArray(own) ? own : own === undefined ? [] : [own]), ...betas];
+  return { ...target, params: { ...target.params, anthropic_beta: all } };
+}

@@ -1,0 +1,48 @@
+import { countTokens as countByO200k } from "gpt-tokenizer/encoding/o200k_base";
+import { systemClock } from "../../../common/clock.ts";
+import { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { openai } from "../../upstream/providers/openai/provider.ts";
+import { vocabularyOf } from "../tokens/token-counter.ts";
+import { chatJob } from "./jobs/chat.ts";
+import { createMeter } from "./meter.ts";
+
+const TEXT = "The journal's notes are what a process that dies leaves behind: they count by the vocabulary, never by bytes. ".repeat(20);
+
+function meterOf() {
+  const job = chatJob({ model: "m", stream: true, messages: [{ role: "user", content: "Say it." }] });
+  const caller = Caller.fromPartial({});
+  const meter = createMeter(
+    { callId: "call_1", endpoint: "/v1/chat/completions", caller, job, inputTokens: 8, maxOutputTokens: 4096 },
+    systemClock,
+  );
+  const deployment = Deployment.fromPartial({ providerKind: "openai", inferenceModelId: "gpt-4o", params: "{}", info: "{}" });
+  meter.servedBy({ attempt: { deployment, group: "m", isFallback: false }, provider: openai }, { retries: 0, fallbacks: 0 });
+  return meter;
+}
+
+test("what the journal notes of a stream is its tokens by vocabulary, and before the vocabulary is there fewer, never more", async () => {
+  const words = TEXT.split(/(?= )/);
+  const notedBy = () => {
+    const meter = meterOf();
+    let said = "";
+    return words.flatMap((text) => {
+      meter.delivered({ type: "text-delta", choice: 0, text });
+      said += text;
+      const progress = meter.progress();
+      return progress ? [{ noted: progress.usage.output, exact: countByO200k(said), input: progress.usage.input }] : [];
+    });
+  };
+  // Before the vocabulary is loaded: every piece of the text counts as one token.
+  const early = notedBy();
+  expect(early.length).toBeGreaterThan(3);
+  for (const { noted, exact } of early) {
+    expect(noted).toBeLessThanOrEqual(exact);
+    expect(noted).toBeGreaterThan(exact * 0.8);
+  }
+  await vocabularyOf("o200k_base");
+  for (const { noted, exact, input } of notedBy()) {
+    expect(noted).toBe(exact);
+    // A token for four bytes in place of the reservation's three.
+    expect(input).toBe(6);
+  }
+});

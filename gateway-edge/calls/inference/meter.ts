@@ -1,0 +1,253 @@
+import type { Clock } from "../../../common/clock.ts";
+import { nanoUsd } from "../../../common/money.ts";
+import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Intent, Progress, Served as ServedRecord } from "../../credit/journal/records.ts";
+import { cost, type PriceUnit } from "../../credit/pricing/price.ts";
+import { pricesAt } from "../../credit/pricing/price-tier.ts";
+import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
+import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
+import { DeliveredText } from "../tokens/delivered-text.ts";
+import type { Bill, Outcome } from "./bill.ts";
+import { intentOf, type Metered, rounded, rowOf, type Served, servedRecordOf } from "./call-row.ts";
+import { measured, saysTokens } from "./measure.ts";
+import { pricesOf } from "./plan-call.ts";
+import { countRequest, textCounterOf } from "./text-counters.ts";
+import { whyNotBelieved } from "./usage-bounds.ts";
+
+export interface Disbelieved {
+  readonly reason: string;
+  readonly reported: ReportedUsage;
+}
+
+/** Watches one call: what was delivered, what it costs, where its time went. */
+export interface Meter {
+  /** Counts the time of something that is not our own work: the upstream, or a client that reads slowly. */
+  outside<T>(waiting: Promise<T>): Promise<T>;
+  waited(milliseconds: number): void;
+  /** What is written down of the call before it is made. */
+  intent(worstCase: bigint): Intent;
+  /** Who answers. */
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void;
+  /** What is written down of who answers. */
+  served(served: Served): ServedRecord;
+  /** A part of a stream that goes to the client. */
+  delivered(part: StreamPart | BytesPart): void;
+  /** What the provider says of a stream's usage. */
+  reported(usage: ReportedUsage): void;
+  /** A whole answer: its texts, by choice, and what the provider says of its usage. */
+  answered(texts: readonly string[], usage: ReportedUsage | undefined): void;
+  /** What was delivered so far, when it is time to write that down again. */
+  progress(): Progress | undefined;
+  /** What the call costs if it ends now: by the provider's word, or by our own count of what was delivered. */
+  bill(): Bill | Promise<Bill>;
+  log(outcome: Outcome, bill: Bill): UsageLog;
+  /** What the provider reported and could not be true; the bill is by our own count then. */
+  disbelieved(): Disbelieved | undefined;
+  overheadMs(): number;
+  elapsedMs(): number;
+  firstTokenMs(): number | undefined;
+}
+
+/** How much may be delivered, and for how long, before it is written down again: a process that dies forgets no more than that. */
+const PROGRESS_DELTAS = 32;
+const PROGRESS_MS = 250;
+
+/** Of the rough count of a request, which is for reservations: what a row gets that is made out of the journal, a token for four bytes. */
+const JOURNAL_INPUT_SHARE = 0.75;
+
+export function createMeter(call: Metered, clock: Clock): Meter {
+  return new CallMeter(call, clock);
+}
+
+class CallMeter implements Meter {
+  readonly #call: Metered;
+  readonly #clock: Clock;
+  readonly #createdAt: Date;
+  readonly #startedMs: number;
+  /** Counted only when the provider does not say what was used. */
+  #text: DeliveredText | undefined;
+  #deltas = 0;
+  #outsideMs = 0;
+  #firstTokenMs: number | undefined;
+  #answered = false;
+  #passedBytes = 0;
+  #reported: ReportedUsage | undefined;
+  #disbelieved: Disbelieved | undefined;
+  #served: Served | undefined;
+  #attempts = 1;
+  /** What was last written down of the call. */
+  #told = { deltas: 0, elapsedMs: 0 };
+
+  constructor(call: Metered, clock: Clock) {
+    this.#call = call;
+    this.#clock = clock;
+    this.#createdAt = new Date(clock.now());
+    this.#startedMs = clock.monotonicMs();
+  }
+
+  outside<T>(waiting: Promise<T>): Promise<T> {
+    const sinceMs = this.#clock.monotonicMs();
+    const over = () => {
+      this.#outsideMs += this.#clock.monotonicMs() - sinceMs;
+    };
+    // One promise more, not the three of an async function: it is passed with every token.
+    return waiting.then(
+      (value) => {
+        over();
+        return value;
+      },
+      (error: unknown) => {
+        over();
+        throw error;
+      },
+    );
+  }
+
+  waited(milliseconds: number): void {
+    this.#outsideMs += milliseconds;
+  }
+
+  intent(worstCase: bigint): Intent {
+    return intentOf(this.#call, { createdAtMs: this.#createdAt.getTime(), worstCase });
+  }
+
+  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void {
+    this.#served = served;
+    this.#attempts = 1 + route.retries + route.fallbacks;
+  }
+
+  served(served: Served): ServedRecord {
+    return servedRecordOf(this.#call, served, this.#attempts);
+  }
+
+  progress(): Progress | undefined {
+    // What passes as bytes is measured at its end.
+    if (this.#call.job.estimate) return undefined;
+    const elapsedMs = this.elapsedMs();
+    const fresh = this.#deltas - this.#told.deltas;
+    if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#told.elapsedMs < PROGRESS_MS)) return undefined;
+    this.#told = { deltas: this.#deltas, elapsedMs };
+    const usage = { ...NO_USAGE, input: this.#inputNow(), output: this.#text?.soFar() ?? 0 };
+    return { callId: this.#call.callId, elapsedMs: Math.round(elapsedMs), firstTokenMs: rounded(this.#firstTokenMs), usage };
+  }
+
+  delivered(part: StreamPart | BytesPart): void {
+    if (part.type === "finish" || part.type === "usage") return;
+    this.#firstTokenMs ??= this.elapsedMs();
+    this.#text ??= this.#newText();
+    if (part.type === "bytes") {
+      this.#passedBytes += part.bytes.length;
+      if (part.text !== undefined) this.#text.add(0, part.text);
+      return;
+    }
+    this.#deltas++;
+    this.#text.add(part.choice, part.text);
+  }
+
+  reported(usage: ReportedUsage): void {
+    this.#answered = true;
+    this.#believe(usage);
+  }
+
+  answered(texts: readonly string[], usage: ReportedUsage | undefined): void {
+    this.#answered = true;
+    if (usage) this.#believe(usage);
+    if (texts.length === 0) return;
+    this.#firstTokenMs ??= this.elapsedMs();
+    this.#text = this.#newText(texts);
+  }
+
+  bill(): Bill | Promise<Bill> {
+    // Without an answer there is nothing to pay.
+    const prices = this.#served && pricesOf(this.#served.attempt.deployment, this.#call.job);
+    const usage = this.#call.job.estimate ? this.#measured(prices?.unit) : this.#usage();
+    const billOf = (used: Usage): Bill => ({ usage: used, cost: prices ? cost(used, pricesAt(prices, inputTokens(used))) : nanoUsd(0n) });
+    return usage instanceof Promise ? usage.then(billOf) : billOf(usage);
+  }
+
+  log(outcome: Outcome, bill: Bill): UsageLog {
+    const timing = {
+      createdAt: this.#createdAt,
+      completedAt: new Date(this.#clock.now()),
+      latencyMs: this.elapsedMs(),
+      firstTokenMs: this.#firstTokenMs,
+      overheadMs: this.overheadMs(),
+    };
+    return rowOf({ call: this.#call, served: this.#served, attempts: this.#attempts, timing }, outcome, bill);
+  }
+
+  disbelieved(): Disbelieved | undefined {
+    return this.#disbelieved;
+  }
+
+  overheadMs(): number {
+    return Math.max(0, this.elapsedMs() - this.#outsideMs);
+  }
+
+  elapsedMs(): number {
+    return this.#clock.monotonicMs() - this.#startedMs;
+  }
+
+  firstTokenMs(): number | undefined {
+    return this.#firstTokenMs;
+  }
+
+  /** The last word counts, whether it can be true or not. */
+  #believe(reported: ReportedUsage): void {
+    const reason = whyNotBelieved(reported, this.#call);
+    this.#disbelieved = reason === undefined ? undefined : { reason, reported };
+    this.#reported = reason === undefined ? reported : undefined;
+  }
+
+  /** The usage of a job that can be counted in more than tokens. */
+  #measured(unit: PriceUnit = "token"): Usage | Promise<Usage> {
+    if (this.#passedBytes === 0 && !this.#answered) return NO_USAGE;
+    const measure = ({ input, output }: Counted) => {
+      const answered = { bytes: this.#passedBytes, textTokens: output, inputTokens: input };
+      return measured({ estimate: this.#call.job.estimate?.(answered), reported: this.#reported, unit });
+    };
+    // What the provider says needs no count of ours.
+    return saysTokens(this.#reported) ? measure({ input: this.#call.inputTokens, output: 0 }) : mapped(this.#counted(), measure);
+  }
+
+  #usage(): Usage | Promise<Usage> {
+    // Nothing at all used for an answer is as good as nothing said.
+    if (saysTokens(this.#reported)) return disjointUsage(this.#reported);
+    // A client that left before anything came pays nothing; an answer without a word on usage is counted by us.
+    if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
+    return mapped(this.#counted(), (counted) => ({ ...NO_USAGE, ...counted }));
+  }
+
+  /** Our own count of request and answer. Where it takes a vocabulary it may have to wait for it. */
+  #counted(): Counted | Promise<Counted> {
+    const output = this.#text?.total() ?? 0;
+    if (this.#countsItself()) return mapped(output, (tokens) => ({ input: this.#call.inputTokens, output: tokens }));
+    const served = this.#served;
+    const input = served ? countRequest(this.#call.job, served).catch(() => this.#inputNow()) : this.#inputNow();
+    return Promise.all([input, output]).then(([inputTokens, outputTokens]) => ({ input: inputTokens, output: outputTokens }));
+  }
+
+  /** The request's tokens as far as they are known without counting them. */
+  #inputNow(): number {
+    const { inputTokens: known } = this.#call;
+    return this.#countsItself() ? known : Math.ceil(known * JOURNAL_INPUT_SHARE);
+  }
+
+  /** Whether the provider's own way of counting is known here, by which the request was counted before the call. */
+  #countsItself(): boolean {
+    return this.#served?.provider.counter !== undefined;
+  }
+
+  #newText(whole: readonly string[] = []): DeliveredText {
+    return new DeliveredText(textCounterOf(this.#served), { choiceCount: this.#call.job.choiceCount, whole });
+  }
+}
+
+interface Counted {
+  readonly input: number;
+  readonly output: number;
+}
+
+function mapped<T, U>(value: T | Promise<T>, then: (value: T) => U): U | Promise<U> {
+  return value instanceof Promise ? value.then(then) : then(value);
+}

@@ -1,0 +1,70 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Fields } from "../../upstream/providers/provider.ts";
+
+/** Parameters that OpenAI documents: a model may lack one of them. Fields that are in no list are passed on as they are. */
+const KNOWN = new Set([
+  "audio",
+  "frequency_penalty",
+  "function_call",
+  "functions",
+  "logit_bias",
+  "logprobs",
+  "max_completion_tokens",
+  "max_tokens",
+  "modalities",
+  "n",
+  "parallel_tool_calls",
+  "prediction",
+  "presence_penalty",
+  "reasoning_effort",
+  "response_format",
+  "seed",
+  "service_tier",
+  "stop",
+  "temperature",
+  "tool_choice",
+  "tools",
+  "top_logprobs",
+  "top_p",
+  "verbosity",
+  "web_search_options",
+  "dimensions",
+  "suffix",
+  "echo",
+  "best_of",
+]);
+
+/** Output limits are ours to set, under whatever name the provider has for them. */
+const ALWAYS = new Set(["max_tokens", "max_completion_tokens"]);
+
+/** A body with only what the model understands; refuses the rest by name, or leaves it out where that is allowed. */
+export function keepSupported<Body extends Fields>(body: Body, supported: readonly string[], dropParams: boolean): Body {
+  const understood = setOf(supported);
+  const lacking = Object.keys(body).filter((name) => KNOWN.has(name) && !ALWAYS.has(name) && !understood.has(name));
+  const refused = lacking.filter((name) => !isNeutral(name, body[name]));
+  if (refused.length > 0 && !dropParams) {
+    throw new AppError("UNSUPPORTED_PARAMETER", `The model does not support ${refused.join(", ")}. Leave it out, or set drop_params.`, {
+      param: refused[0],
+    });
+  }
+  if (lacking.length === 0) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !lacking.includes(name))) as Body;
+}
+
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+/** Adapters keep one list for each family of models. */
+function setOf(names: readonly string[]): ReadonlySet<string> {
+  const known = sets.get(names) ?? new Set(names);
+  sets.set(names, known);
+  return known;
+}
+
+// Asking for one choice, or for no penalty, asks for nothing.
+function isNeutral(name: string, value: unknown): boolean {
+  if (name === "n" || name === "best_of") return value === 1;
+  if (name === "frequency_penalty" || name === "presence_penalty") return value === 0;
+  if (name === "logprobs" || name === "echo") return value === false;
+  if (name === "parallel_tool_calls") return value === true;
+  return Array.isArray(value) && value.length === 0;
+}

@@ -1,0 +1,75 @@
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { RouteCall } from "../../upstream/routing/route.ts";
+import { type Job, offerOf, providerFor } from "./job.ts";
+import { mayUseModel } from "./model-access.ts";
+import type { CallPlan, OutputRouting, PlanDeps } from "./plan-call.ts";
+
+export interface CallRouting extends OutputRouting {
+  readonly fallbacks: readonly string[];
+  readonly contextWindowFallbacks: Readonly<Record<string, string>>;
+  readonly numRetries: number | undefined;
+  readonly disableFallbacks: boolean;
+}
+
+interface RoutedCall {
+  readonly callId: string;
+  readonly caller: Caller;
+  readonly job: Job<unknown>;
+  readonly routing: CallRouting;
+}
+
+/** The routing fields of a request. */
+export function routingOf(request: Readonly<Record<string, unknown>>): CallRouting {
+  const texts = (value: unknown) => (Array.isArray(value) ? value.filter((name) => typeof name === "string") : []);
+  const {
+    fallbacks,
+    context_window_fallback_dict: context,
+    num_retries: retries,
+    disable_fallbacks: disabled,
+    drop_params: drop,
+  } = request;
+  return {
+    fallbacks: texts(fallbacks),
+    contextWindowFallbacks: (context ?? {}) as Readonly<Record<string, string>>,
+    numRetries: typeof retries === "number" ? retries : undefined,
+    disableFallbacks: disabled === true,
+    dropParams: typeof drop === "boolean" ? drop : undefined,
+  };
+}
+
+/** Every model the caller named besides the one it asked for. */
+export function alternativesOf({ fallbacks, contextWindowFallbacks }: CallRouting): readonly string[] {
+  const named = Object.values(contextWindowFallbacks);
+  return named.length === 0 ? fallbacks : [...fallbacks, ...named];
+}
+
+/** What routing must know of a call. */
+export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): RouteCall {
+  const { job, caller, routing, callId } = call;
+  const { inputTokens, maxOutputTokens } = plan;
+  return {
+    model: job.model,
+    callId,
+    keyId: caller.keyId,
+    stream: job.stream || job.passesBytes === true,
+    tags: job.tags,
+    inputTokens,
+    maxOutputTokens,
+    clientFallbacks: routing.fallbacks,
+    clientContextFallbacks: contextFallbacks(routing),
+    numRetries: routing.numRetries,
+    disableFallbacks: routing.disableFallbacks,
+    teamId: caller.teamId,
+    organizationId: caller.organizationId,
+    models: caller.models,
+    teamModels: caller.teamModels,
+    offer: offerOf(job),
+    isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
+    mayUse: (model) => mayUseModel(caller, model, deps.routing),
+  };
+}
+
+function contextFallbacks({ contextWindowFallbacks }: CallRouting): RouteCall["clientContextFallbacks"] {
+  const pairs = Object.entries(contextWindowFallbacks);
+  return pairs.length === 0 ? undefined : new Map(pairs.map(([from, to]) => [from, [to]]));
+}

@@ -1,0 +1,298 @@
+import type { Clock } from "../../../common/clock.ts";
+import { AppError, asAppError, type RateState } from "../../../common/errors.ts";
+import type { Logger } from "../../../common/logger.ts";
+import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Credit, ReserveInput } from "../../credit/credit.ts";
+import { totalTokens } from "../../credit/pricing/usage.ts";
+import type { BytesPart, Send, StreamPart } from "../../upstream/providers/provider.ts";
+import type { RouteRun, Router } from "../../upstream/routing/route.ts";
+import { type OpenAttempt, openAttempt } from "./attempt.ts";
+import type { Bill, Outcome } from "./bill.ts";
+import type { Job, JobAnswer } from "./job.ts";
+import { createMeter, type Meter } from "./meter.ts";
+import { OutputLimit } from "./output-limit.ts";
+import { type CallPlan, outputAt, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { alternativesOf, type CallRouting, routeRequest } from "./route-request.ts";
+import { isGrowingStream, isInTokens, ShortCredit } from "./short-credit.ts";
+import { StreamBounds } from "./stream-bounds.ts";
+
+export type { CallRouting } from "./route-request.ts";
+
+export interface InferenceDeps extends PlanDeps {
+  readonly routing: Router;
+  readonly credit: Credit;
+  readonly send: Send;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface InferenceCall<Answer> {
+  readonly callId: string;
+  /** The piece of background work it is made for: of all calls for the same piece, also of an edge that died, one is paid. */
+  readonly onceFor?: string | undefined;
+  readonly endpoint: string;
+  readonly caller: Caller;
+  readonly job: Job<Answer>;
+  /** What the caller said about where the call may go. */
+  readonly routing: CallRouting;
+  /** Aborted when the client left. */
+  readonly signal: AbortSignal;
+  /** The status under which the client sees an error; for the log. */
+  readonly errorStatus: (error: AppError) => number;
+  /** Looks at a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is paid all the same. */
+  readonly review?: ((answer: Answer, bill: Bill) => Promise<Answer>) | undefined;
+}
+
+/** What is known of a call before its first byte. */
+export interface CallHead {
+  /** The model as the client knows it: the name it sent, or the fallback's. */
+  readonly model: string;
+  readonly deploymentId: string;
+  readonly rate: RateState | undefined;
+  readonly retries: number;
+  readonly fallbacks: number;
+  /** Time spent here, without the provider's and the client's. */
+  overheadMs(): number;
+  /** Set when nobody was asked: the answer was given before. */
+  readonly cacheKey?: string;
+}
+
+export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly type: "settled"; readonly bill: Bill };
+
+export type InferenceResult<Answer> =
+  | { readonly type: "answer"; readonly head: CallHead; readonly answer: Answer; readonly bill: Bill }
+  /**
+   * Parts to send on, then one `settled`: the ledger has the call, the last bytes may go out. To stop iterating means that
+   * the client left. An error thrown by it comes after the first part, and after the settlement.
+   */
+  | { readonly type: "stream"; readonly head: CallHead; readonly contentType: string | undefined; readonly parts: DeliveredParts };
+
+export type DeliveredParts = AsyncIterable<DeliveredPart | BytesPart>;
+
+/** The one data path of every priced call: admit, reserve, route, send, meter, settle, end. Knows no provider and no web framework. */
+export async function runInference<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
+  const { job, caller, routing } = call;
+  const alternatives = alternativesOf(routing);
+  const plan = planCall(deps, { caller, job, alternatives, routing });
+  const { callId, onceFor, endpoint } = call;
+  const { inputTokens, maxOutputTokens } = plan;
+  const meter = createMeter({ callId, onceFor, endpoint, caller, job, inputTokens, maxOutputTokens }, deps.clock);
+  const input = reserveInput(deps, { call, plan, meter });
+  const reservation = deps.credit.reserve(input);
+  // In steady state the credit is here, and nobody waits.
+  const { reserved, rate } = reservation instanceof Promise ? await meter.outside(reservation) : reservation;
+  const running = new RunningCall(deps, { call, plan, meter, rate, input, reserved });
+  // From here on credit is set aside: every way out goes through exactly one settlement.
+  try {
+    return await running.run();
+  } catch (thrown) {
+    throw await running.fail(thrown);
+  }
+}
+
+function reserveInput<Answer>(
+  deps: InferenceDeps,
+  { call, plan, meter }: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter },
+): ReserveInput {
+  const { job, caller } = call;
+  const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
+  return {
+    intent: meter.intent(plan.reserve),
+    model,
+    tokens: plan.inputTokens,
+    isLimited: caller.isLimited || plan.isLimited,
+  };
+}
+
+interface RunningParts<Answer> {
+  readonly call: InferenceCall<Answer>;
+  readonly plan: CallPlan;
+  readonly meter: Meter;
+  readonly rate: RateState | undefined;
+  readonly input: ReserveInput;
+  readonly reserved: bigint;
+}
+
+/** A call that has its reservation and owes its settlement. */
+class RunningCall<Answer> {
+  readonly #deps: InferenceDeps;
+  readonly #parts: RunningParts<Answer>;
+  readonly #call: InferenceCall<Answer>;
+  readonly #meter: Meter;
+  readonly #route: RouteRun;
+  #open: OpenAttempt<Answer> | undefined;
+  #settled = false;
+
+  constructor(deps: InferenceDeps, parts: RunningParts<Answer>) {
+    const { call, plan, meter } = parts;
+    this.#deps = deps;
+    this.#parts = parts;
+    this.#call = call;
+    this.#meter = meter;
+    this.#route = deps.routing.start(routeRequest(deps, call, plan));
+  }
+
+  async run(): Promise<InferenceResult<Answer>> {
+    const { plan, reserved } = this.#parts;
+    const { job } = this.#call;
+    const isGrowing = isGrowingStream({ ...this.#parts, job });
+    const mostOutput = (deployment: Deployment) =>
+      isGrowing ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job });
+    const open = await this.#openFirst(mostOutput);
+    this.#open = open;
+    this.#meter.servedBy(open, this.#route);
+    const head = this.#head(open);
+    if (open.type === "stream") {
+      const served = this.#meter.served(open);
+      // A whole answer is written down with its end, before any of it is shown; a stream may be cut off after its first part.
+      this.#deps.credit.served(served);
+      const growing = { ...this.#parts, job, credit: this.#deps.credit, counter: open.provider.counter };
+      const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
+      const { counter } = open.provider;
+      const limit = isInTokens(job) ? new OutputLimit({ job, counter, maxOutputTokens: mostOutput(open.attempt.deployment) }) : undefined;
+      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, new StreamBounds({ limit, short })) };
+    }
+    const reviewed = this.#reviewed(open.answer);
+    const answer = reviewed instanceof Promise ? await reviewed : reviewed;
+    return { type: "answer", head, answer, bill: await this.#settle({ status: "success" }) };
+  }
+
+  /** Settles for what was delivered so far, if anything, and gives the error to show. */
+  async fail(thrown: unknown): Promise<AppError> {
+    const error = this.#open ? this.#open.asError(thrown) : asError(thrown, this.#call.signal);
+    if (!this.#settled) {
+      const cancelled = this.#call.signal.aborted;
+      if (this.#open && !cancelled) this.#route.failed(this.#open.attempt, error, { visible: true });
+      await this.#settle(cancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
+    }
+    return error;
+  }
+
+  /** Tries where the router says until one attempt has something to show. Nothing visible was sent before that. */
+  async #openFirst(mostOutput: (deployment: Deployment) => number): Promise<OpenAttempt<Answer>> {
+    const { job, signal, routing } = this.#call;
+    for (;;) {
+      signal.throwIfAborted();
+      const next = this.#route.next(signal);
+      const attempt = next instanceof Promise ? await this.#meter.outside(next) : next;
+      if (!attempt) throw this.#exhausted();
+      const dropParams = routing.dropParams ?? this.#deps.dropParams();
+      const maxOutputTokens = mostOutput(attempt.deployment);
+      const sinceMs = this.#deps.clock.monotonicMs();
+      const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
+      // A wait for one of our own connections is ours.
+      this.#waitedSince(sinceMs + opened.queuedMs);
+      if (opened.type !== "failed") return opened;
+      if (signal.aborted) this.#route.cancelled(attempt);
+      else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
+    }
+  }
+
+  #exhausted(): AppError {
+    const { lastError, retries, fallbacks } = this.#route;
+    if (!lastError) return new AppError("UPSTREAM_UNAVAILABLE", `No provider of the model ${this.#call.job.model} can be reached.`);
+    if (retries + fallbacks === 0) return lastError;
+    const { code, message, internal, details, param, retryAfterSeconds } = lastError;
+    return new AppError(code, message, { internal, details, param, retryAfterSeconds, retried: true, cause: lastError });
+  }
+
+  /** Takes note of a whole answer, and lets whoever wants to look at it. */
+  #reviewed({ answer, usage, texts }: JobAnswer<Answer>): Answer | Promise<Answer> {
+    this.#meter.answered(texts, usage);
+    const { review } = this.#call;
+    if (!review) return answer;
+    const bill = this.#meter.bill();
+    return bill instanceof Promise ? bill.then((counted) => review(answer, counted)) : review(answer, bill);
+  }
+
+  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>, bounds: StreamBounds): AsyncGenerator<DeliveredPart | BytesPart> {
+    const { clock } = this.#deps;
+    let isCutShort = false;
+    // From handing a part over to having the next, the time is the client's and the upstream's.
+    let sinceMs = clock.monotonicMs();
+    const waited = () => this.#waitedSince(sinceMs);
+    try {
+      for (let next = open.first; !next.done; waited()) {
+        const part = next.value;
+        const covered = bounds.covers(part);
+        if (covered !== true && !(await covered)) {
+          isCutShort = bounds.isOutOfCredit;
+          yield* bounds.endings();
+          break;
+        }
+        if (part.type === "usage") this.#meter.reported(part.usage);
+        else this.#handOver(part);
+        sinceMs = clock.monotonicMs();
+        if (part.type !== "usage") yield part;
+        next = await open.next();
+      }
+      // Written down before the client's last byte: what a client saw the end of is settled, whatever dies.
+      yield { type: "settled", bill: await this.#settle({ status: "success", isCutShort }) };
+    } catch (thrown) {
+      if (!this.#settled) waited();
+      throw await this.fail(thrown);
+    } finally {
+      // Reached unsettled only when the reader stopped reading: the client left.
+      if (!this.#settled) await this.#settle({ status: "cancelled" });
+    }
+  }
+
+  /** Counted when handed over: what a client may have seen is paid. */
+  #handOver(part: Exclude<StreamPart, { type: "usage" }> | BytesPart): void {
+    this.#meter.delivered(part);
+    const progress = this.#meter.progress();
+    if (progress) this.#deps.credit.progress(progress);
+  }
+
+  async #settle(outcome: Outcome): Promise<Bill> {
+    this.#settled = true;
+    const counted = this.#meter.bill();
+    // What has not arrived is not wanted any more, however long the counting takes.
+    if (counted instanceof Promise) this.#open?.close();
+    const bill = counted instanceof Promise ? await counted : counted;
+    if (this.#open) this.#close(this.#open, outcome, bill);
+    this.#logDisbelief();
+    const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill));
+    const sinceMs = this.#deps.clock.monotonicMs();
+    await settling;
+    this.#waitedSince(sinceMs);
+    return bill;
+  }
+
+  #logDisbelief(): void {
+    const disbelieved = this.#meter.disbelieved();
+    if (!disbelieved) return;
+    const [callId, deploymentId] = [this.#call.callId, this.#open?.attempt.deployment.id];
+    this.#deps.logger.warn(
+      { callId, deploymentId, ...disbelieved },
+      "the provider's usage is not believed; the call is billed by our own count",
+    );
+  }
+
+  #waitedSince(sinceMs: number): void {
+    this.#meter.waited(this.#deps.clock.monotonicMs() - sinceMs);
+  }
+
+  #close(open: OpenAttempt<Answer>, outcome: Outcome, { usage }: Bill): void {
+    open.close();
+    if (outcome.status === "cancelled") this.#route.cancelled(open.attempt);
+    if (outcome.status !== "success") return;
+    const { queuedMs } = open;
+    const [elapsedMs, firstMs] = [this.#meter.elapsedMs(), this.#meter.firstTokenMs()];
+    const firstTokenMs = firstMs === undefined ? undefined : firstMs - queuedMs;
+    this.#route.succeeded(open.attempt, { latencyMs: elapsedMs - queuedMs, firstTokenMs, tokens: totalTokens(usage) });
+  }
+
+  #head(open: OpenAttempt<Answer>): CallHead {
+    const { deployment, group } = open.attempt;
+    const { retries, fallbacks } = this.#route;
+    // The name the client sent, also when it was an alias; after a fallback the group that really answered.
+    const model = fallbacks > 0 ? group : this.#call.job.model;
+    return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
+  }
+}
+
+function asError(thrown: unknown, signal: AbortSignal): AppError {
+  if (thrown instanceof AppError) return thrown;
+  return signal.aborted ? new AppError("UPSTREAM_UNAVAILABLE", "The client left.", { cause: thrown }) : asAppError(thrown);
+}

@@ -1,0 +1,74 @@
+import type { ChatAnswer, Fields, StreamPart } from "../../../upstream/providers/provider.ts";
+import type { AnswerFace, Job, JobFace, KeptFace, PromptFace } from "../job.ts";
+import { mapChatAnswer, mapMessages } from "./message-texts.ts";
+import { gatherChoices, isWhole, textDeltas } from "./streamed-choices.ts";
+import { readTexts, replaceTexts } from "./text-mapper.ts";
+
+/**
+ * Most calls have no guardrails, and nobody asks for the prompt. An object's own getter, not a class's: who takes a face apart to make
+ * another of it must not lose what guardrails read.
+ */
+export function chatFace(request: Fields, over: (request: Fields) => Job<ChatAnswer>): JobFace<ChatAnswer> {
+  return {
+    request,
+    get prompt(): PromptFace<ChatAnswer> {
+      return {
+        get texts() {
+          return readTexts(mapMessages, request);
+        },
+        withTexts: (texts) => over(replaceTexts(mapMessages, request, texts)),
+        answer: ANSWER,
+      };
+    },
+    kept: KEPT,
+  };
+}
+
+const ANSWER: AnswerFace<ChatAnswer> = {
+  texts: (answer) => readTexts(mapChatAnswer, answer),
+  withTexts: (answer, texts) => replaceTexts(mapChatAnswer, answer, texts),
+};
+
+const KEPT: KeptFace<ChatAnswer> = { isWhole: ({ choices }) => isWhole(choices), assemble, replay };
+
+function assemble(parts: readonly StreamPart[]): ChatAnswer {
+  const choices = gatherChoices(parts).map(({ index, text, fields, finishReason, logprobs }) => ({
+    index,
+    message: { content: text === "" ? null : text, ...withoutIndexes(fields) },
+    finishReason: finishReason ?? "error",
+    logprobs,
+  }));
+  return { choices, usage: undefined };
+}
+
+/** Tool calls carry an index in a stream and none in a whole answer. */
+function withoutIndexes(fields: Fields): Fields {
+  const calls = fields["tool_calls"];
+  if (!Array.isArray(calls)) return fields;
+  return { ...fields, tool_calls: calls.map(({ index: _index, ...call }: Record<string, unknown>) => call) };
+}
+
+function replay({ choices }: ChatAnswer): StreamPart[] {
+  return choices.flatMap(({ index, message, finishReason, logprobs }): StreamPart[] => {
+    const { content, reasoning_content: reasoning, thinking_blocks: sealed, role: _role, ...rest } = message;
+    const others = Object.entries(rest).filter(([, value]) => value !== undefined && value !== null);
+    const fields = withIndexes(Object.fromEntries(others));
+    return [
+      ...(typeof reasoning === "string" ? [otherDelta(index, { reasoning_content: reasoning }, reasoning)] : []),
+      // The seal of a thought comes before what was thought of, as it did the first time.
+      ...(Array.isArray(sealed) ? [otherDelta(index, { thinking_blocks: sealed }, "")] : []),
+      ...(typeof content === "string" ? textDeltas(index, content, logprobs) : []),
+      ...(others.length > 0 ? [otherDelta(index, fields, JSON.stringify(fields))] : []),
+      { type: "finish", choice: index, reason: finishReason },
+    ];
+  });
+}
+
+function otherDelta(choice: number, fields: Fields, text: string): StreamPart {
+  return { type: "other-delta", choice, fields, text };
+}
+
+function withIndexes(fields: Fields): Fields {
+  const calls = fields["tool_calls"];
+  return Array.isArray(calls) ? { ...fields, tool_calls: calls.map((call: Fields, index) => ({ index, ...call })) } : fields;
+}

@@ -1,0 +1,32 @@
+import type { EmbeddingsAnswer, Fields } from "../../../upstream/providers/provider.ts";
+import type { Job, JobFace } from "../job.ts";
+import { isText, mapTextOrTexts } from "./completions.ts";
+import { readTexts, replaceTexts, type TextMapper } from "./text-mapper.ts";
+
+type Input = readonly string[] | readonly (readonly number[])[];
+
+/** Texts go in and numbers come out: guardrails read the question only. Each entry can be kept and asked for by itself. */
+export function embeddingsFace(
+  { request, input }: { request: Fields; input: Input },
+  over: (input: Input) => Job<EmbeddingsAnswer>,
+): JobFace<EmbeddingsAnswer> {
+  return {
+    request: { ...request, input },
+    prompt: {
+      // Read only when somebody asks: most calls have no guardrails.
+      get texts() {
+        return isText(input) ? readTexts(mapInput, input) : undefined;
+      },
+      withTexts: (texts) => over(replaceTexts(mapInput, input, texts)),
+    },
+    kept: { isWhole: ({ vectors }) => vectors.length === input.length },
+    items: {
+      count: input.length,
+      only: (places) => over(places.map((place) => input[place]) as unknown as Input),
+      split: ({ vectors }) => vectors.map((vector) => ({ vectors: [vector], usage: undefined })),
+      join: (answers) => ({ vectors: answers.flatMap(({ vectors }) => vectors), usage: undefined }),
+    },
+  };
+}
+
+const mapInput: TextMapper<Input> = (input, map) => mapTextOrTexts(input, map) as Input;

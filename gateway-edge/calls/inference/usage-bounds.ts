@@ -1,0 +1,99 @@
+import type { Fields, ReportedUsage } from "../../upstream/providers/provider.ts";
+import type { Job } from "./job.ts";
+
+/** What a call allowed its provider to use. */
+export interface Allowed {
+  readonly job: Job<unknown>;
+  /** As counted for the reservation: a token for every three bytes. */
+  readonly inputTokens: number;
+  /** For each choice, as the provider was asked. */
+  readonly maxOutputTokens: number;
+}
+
+/** How far a report of output may go beyond what was asked for: providers end a few tokens late. */
+const OUTPUT_TOLERANCE = 1.01;
+const OUTPUT_TOLERANCE_TOKENS = 16;
+/** No vocabulary has more tokens than bytes; the reservation counts three bytes as one. */
+const BYTES_PER_ROUGH_TOKEN = 3;
+/**
+ * Hidden prompts, templates around messages and tools, and what a provider reads of its own accord: of 756 recorded answers of real
+ * providers the largest surplus was 33,000 tokens.
+ */
+const HIDDEN_TOKENS = 100_000;
+/** More than the longest context there is, several times over: for requests whose size says nothing of what a provider reads. */
+const READ_TOKENS_MAX = 10_000_000;
+
+/** Why a provider's report cannot be true; undefined: it can be. */
+export function whyNotBelieved(reported: ReportedUsage, allowed: Allowed): string | undefined {
+  const { promptTokens, completionTokens } = reported;
+  if (!isCounts(reported)) return "a count is negative, fractional, not a number or absurdly large";
+  if (completionTokens > outputBound(allowed)) return "more output than max_tokens";
+  // Only a report that the request's size does not explain makes it worth looking into the request.
+  const isExplained = promptTokens <= allowed.inputTokens * BYTES_PER_ROUGH_TOKEN + HIDDEN_TOKENS;
+  return isExplained || readsMore(allowed.job) ? undefined : "more input than the request has";
+}
+
+/** Whether a report is one of counts at all. */
+export function isCounts(reported: ReportedUsage): boolean {
+  const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens, reasoningTokens } = reported;
+  const { audioPromptTokens = 0, audioCompletionTokens = 0, amounts = {} } = reported;
+  return (
+    isCount(promptTokens) &&
+    isCount(cachedTokens) &&
+    isCount(cacheWriteTokens) &&
+    isCount(completionTokens) &&
+    isCount(reasoningTokens) &&
+    isCount(audioPromptTokens) &&
+    isCount(audioCompletionTokens) &&
+    Object.values(amounts).every(({ input, output }) => isAmount(input) && isAmount(output))
+  );
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0 && value <= READ_TOKENS_MAX;
+}
+
+/** In other units, such as milliseconds, there is no such limit. */
+function isAmount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Jobs in other units than tokens (pictures, sound) have no limit of tokens to hold a report against. */
+function outputBound({ job, maxOutputTokens }: Allowed): number {
+  if (job.estimate) return READ_TOKENS_MAX;
+  return maxOutputTokens * job.choiceCount * OUTPUT_TOLERANCE + OUTPUT_TOLERANCE_TOKENS;
+}
+
+/** Fields by which a provider reads more than was sent: what it searches for, stores or remembers. */
+const READING_FIELDS = new Set([
+  "web_search_options",
+  "search_parameters",
+  "plugins",
+  "previous_response_id",
+  "conversation",
+  "prompt",
+  "documents",
+  "container",
+  "mcp_servers",
+]);
+const PLAIN_TOOLS = new Set([undefined, "function", "custom"]);
+const PLAIN_PARTS = new Set([undefined, "text", "input_text", "output_text", "refusal", "tool_use", "tool_result", "thinking", "message"]);
+
+/** Whether a request can make its provider read more than its own text: media, files, or tools that the provider runs itself. */
+function readsMore(job: Job<unknown>): boolean {
+  const request = job.face?.().request;
+  // What cannot be looked into may hold anything.
+  if (!request || job.estimate) return true;
+  const tools = request["tools"];
+  if (Object.keys(request).some((name) => READING_FIELDS.has(name) && !(name === "prompt" && typeof request[name] === "string")))
+    return true;
+  if (Array.isArray(tools) && tools.some((tool: Fields | null) => !PLAIN_TOOLS.has(tool?.["type"] as string | undefined))) return true;
+  return hasMedia(request["messages"]) || hasMedia(request["input"]);
+}
+
+function hasMedia(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasMedia);
+  if (typeof value !== "object" || value === null) return false;
+  const { type, content } = value as Fields;
+  return !PLAIN_PARTS.has(type as string | undefined) || hasMedia(content);
+}

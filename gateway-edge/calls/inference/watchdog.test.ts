@@ -1,0 +1,43 @@
+import { fakeClock } from "../../access/clock-fixture.ts";
+import { Watchdog } from "./watchdog.ts";
+
+const LIMITS = { firstTokenMs: 1000, betweenTokensMs: 200, totalMs: 3000 };
+
+function open() {
+  const clock = fakeClock();
+  let aborted = 0;
+  const watchdog = new Watchdog(clock, LIMITS, () => void aborted++);
+  return { clock, watchdog, aborted: () => aborted };
+}
+
+test("an answer that does not begin in time is aborted once", async () => {
+  const { clock, watchdog, aborted } = open();
+  await clock.advance(999);
+  expect([aborted(), watchdog.timedOut]).toEqual([0, false]);
+  await clock.advance(1);
+  expect([aborted(), watchdog.timedOut]).toEqual([1, true]);
+  await clock.advance(10_000);
+  expect(aborted()).toBe(1);
+});
+
+test("parts that keep coming keep it alive until the total is used up", async () => {
+  const { clock, watchdog, aborted } = open();
+  for (let part = 0; part < 19; part++) {
+    await clock.advance(150);
+    watchdog.heard();
+  }
+  expect(aborted()).toBe(0);
+  await clock.advance(150);
+  expect(aborted()).toBe(1);
+});
+
+test("a silence between two parts is aborted; one that is stopped never is", async () => {
+  const silent = open();
+  silent.watchdog.heard();
+  await silent.clock.advance(1200);
+  expect(silent.aborted()).toBe(1);
+  const stopped = open();
+  stopped.watchdog.stop();
+  await stopped.clock.advance(60_000);
+  expect(stopped.aborted()).toBe(0);
+});

@@ -1,0 +1,70 @@
+import type { Clock } from "../../../common/clock.ts";
+
+export interface WatchdogLimits {
+  /** Until the first sign of an answer. */
+  readonly firstTokenMs: number;
+  readonly betweenTokensMs: number;
+  readonly totalMs: number;
+}
+
+/**
+ * Aborts an attempt that takes too long: to begin, between two parts, or in all. One timer at a time, set anew only when it fires:
+ * a part that arrives costs a number, not a timer.
+ */
+export class Watchdog {
+  readonly #clock: Clock;
+  readonly #limits: WatchdogLimits;
+  readonly #abort: () => void;
+  #startedMs: number;
+  #heardMs: number | undefined;
+  #cancel: () => void;
+  #barked = false;
+  #holds = 0;
+
+  constructor(clock: Clock, limits: WatchdogLimits, abort: () => void) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#abort = abort;
+    this.#startedMs = clock.monotonicMs();
+    this.#cancel = clock.after(Math.min(limits.firstTokenMs, limits.totalMs), () => this.#look());
+  }
+
+  get timedOut(): boolean {
+    return this.#barked;
+  }
+
+  /** Time does not count until `release`, as often as it is held: the caller or the gateway is not done with its own part. */
+  hold(): void {
+    this.#holds++;
+  }
+
+  release(): void {
+    this.#holds--;
+    this.#startedMs = this.#clock.monotonicMs();
+  }
+
+  /** The upstream has sent something. */
+  heard(): void {
+    this.#heardMs = this.#clock.monotonicMs();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #look(): void {
+    const { firstTokenMs, totalMs } = this.#limits;
+    const leftMs = this.#holds > 0 ? Math.min(firstTokenMs, totalMs) : this.#deadlineMs() - this.#clock.monotonicMs();
+    if (leftMs > 0) {
+      this.#cancel = this.#clock.after(leftMs, () => this.#look());
+      return;
+    }
+    this.#barked = true;
+    this.#abort();
+  }
+
+  #deadlineMs(): number {
+    const waitMs = this.#heardMs === undefined ? this.#startedMs + this.#limits.firstTokenMs : this.#heardMs + this.#limits.betweenTokensMs;
+    return Math.min(waitMs, this.#startedMs + this.#limits.totalMs);
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from "../../../common/clock.ts";
+import { AppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import { nanoUsd } from "../../../common/money.ts";
+import type { Random } from "../../../common/random.ts";
+import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
+import { compileSchema } from "../guardrails/schema-check.ts";
+import type { Bill } from "../inference/bill.ts";
+import type { LayeredCall, Run } from "../inference/run.ts";
+import type { InferenceResult } from "../inference/run-inference.ts";
+import { isFields } from "../inference/traits/message-texts.ts";
+
+export interface CheckedRunDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The operator's word that every schema is checked, not only a strict one. */
+  readonly checksAll: () => boolean;
+}
+
+/**
+ * The layer that holds a whole chat answer against the JSON schema the caller gave. A wrong one is asked for once more, as a call of
+ * its own: both were spent, so both are paid and both are in the log.
+ */
+export function checkedRun(deps: CheckedRunDeps, run: Run): Run {
+  return (call) => {
+    const check = answerCheck(deps, call);
+    return check ? runChecked(deps, run, { call, check }) : run(call);
+  };
+}
+
+type Check<Answer> = (answer: Answer) => string | undefined;
+
+async function runChecked<Answer>(
+  deps: CheckedRunDeps,
+  run: Run,
+  { call, check }: { call: LayeredCall<Answer>; check: Check<Answer> },
+): Promise<InferenceResult<Answer>> {
+  let spent: Bill | undefined;
+  const checked: typeof call = {
+    ...call,
+    review: async (answer, bill) => {
+      const problem = check(answer);
+      if (problem !== undefined) {
+        spent = bill;
+        throw invalid(problem);
+      }
+      return call.review ? call.review(answer, bill) : answer;
+    },
+  };
+  try {
+    return await run(checked);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "JSON_SCHEMA_VALIDATION" || call.signal.aborted) throw error;
+  }
+  const first = spent;
+  const tags = [...call.job.tags, `retry-of:${call.callId}`];
+  const again = await run({ ...checked, callId: newId("call", deps), job: { ...call.job, tags } });
+  return again.type === "answer" && first ? { ...again, bill: { ...again.bill, cost: nanoUsd(first.cost + again.bill.cost) } } : again;
+}
+
+function answerCheck<Answer>(deps: CheckedRunDeps, { job }: LayeredCall<Answer>): Check<Answer> | undefined {
+  if (job.operation !== "chat" || job.stream) return undefined;
+  const format = job.face?.().request["response_format"];
+  const asked = isFields(format) && format["type"] === "json_schema" && isFields(format["json_schema"]) ? format["json_schema"] : undefined;
+  const schema = asked?.["schema"];
+  if (!isFields(schema) || (asked?.["strict"] !== true && !deps.checksAll())) return undefined;
+  const check = compileSchema(schema);
+  return (answer) => {
+    const { choices } = answer as ChatAnswer;
+    return choices
+      .flatMap((choice) => textToCheck(choice))
+      .map(check)
+      .find((problem) => problem !== undefined);
+  };
+}
+
+/** A refusal, a call of a tool and a text that was cut off promise no schema. */
+function textToCheck({ message, finishReason }: { message: Fields; finishReason: string }): string[] {
+  const { content, refusal, tool_calls: calls } = message;
+  if (finishReason === "length" || finishReason === "content_filter" || typeof refusal === "string" || calls !== undefined) return [];
+  return [typeof content === "string" ? content : ""];
+}
+
+function invalid(problem: string): AppError {
+  return new AppError("JSON_SCHEMA_VALIDATION", `The model's answer does not fit the JSON schema of the request: ${problem}.`);
+}

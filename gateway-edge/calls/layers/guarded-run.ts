@@ -1,0 +1,94 @@
+import { AppError } from "../../../common/errors.ts";
+import { applyGuardrails, atStage } from "../guardrails/apply.ts";
+import type { Guardrail, GuardrailContext, Stage } from "../guardrails/guardrail.ts";
+import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import { guardedScreen } from "../guardrails/screen.ts";
+import { Vault } from "../guardrails/vault.ts";
+import type { JobFace, PromptFace } from "../inference/job.ts";
+import { type PlanDeps, planCall } from "../inference/plan-call.ts";
+import { alternativesOf } from "../inference/route-request.ts";
+import type { LayeredCall, Run } from "../inference/run.ts";
+import type { InferenceResult } from "../inference/run-inference.ts";
+
+export interface GuardedRunDeps extends PlanDeps {
+  readonly guardrails: GuardrailLayer;
+}
+
+/** The layer that lets guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
+export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
+  return (call) => {
+    const face = call.job.face?.();
+    if (!face) return run(call);
+    // Where there are none at all, there is nothing to find out about the call.
+    if (deps.guardrails.isNone(call.caller, face.request)) return run(call);
+    return runGuarded(deps, run, { call, face });
+  };
+}
+
+async function runGuarded<Answer>(
+  deps: GuardedRunDeps,
+  run: Run,
+  { call, face }: { call: LayeredCall<Answer>; face: JobFace<Answer> },
+): Promise<InferenceResult<Answer>> {
+  if (!face.prompt && !face.readable) return run(call);
+  const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: face.request });
+  if (chosen.length === 0) return run(call);
+  const job = face.readable?.() ?? call.job;
+  const prompt = face.prompt ?? job.face?.().prompt;
+  if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
+  // Who may not call at all is told that, not what the guardrails think.
+  const { caller, routing } = call;
+  planCall(deps, { caller, job, alternatives: alternativesOf(routing), routing });
+  return run(await guarded(deps, { ...call, job }, { chosen, prompt }));
+}
+
+async function guarded<Answer>(
+  { guardrails: { findings } }: GuardedRunDeps,
+  call: LayeredCall<Answer>,
+  { chosen, prompt }: { chosen: readonly Guardrail[]; prompt: PromptFace<Answer> },
+): Promise<LayeredCall<Answer>> {
+  const [pre, post] = [atStage(chosen, "pre"), atStage(chosen, "post")];
+  const vault = new Vault();
+  const contextAt = (stage: Stage): GuardrailContext => {
+    const { callId, caller, signal } = call;
+    return { stage, callId, caller, signal, vault };
+  };
+  const job = pre.length === 0 ? call.job : await readPrompt(prompt, call.job, (texts) => applyGuardrails(pre, texts, at("pre")));
+  const { answer: face } = prompt;
+  if (post.length === 0 || !face) return { ...call, job };
+  const read = (texts: readonly string[]) => applyGuardrails(post, texts, at("post"));
+  const readers = { read, mask: (texts: readonly string[]) => maskOnly(post, texts, contextAt("post")) };
+  return {
+    ...call,
+    job,
+    review: async (answer) => face.withTexts(answer, await read(face.texts(answer))),
+    screen: guardedScreen(readers, Math.max(...post.map(({ reach }) => reach))),
+  };
+
+  function at(stage: Stage) {
+    return { context: contextAt(stage), findings };
+  }
+}
+
+async function readPrompt<Answer>(
+  prompt: PromptFace<Answer>,
+  job: LayeredCall<Answer>["job"],
+  read: (texts: readonly string[]) => Promise<readonly string[]>,
+): Promise<LayeredCall<Answer>["job"]> {
+  const { texts: given } = prompt;
+  if (given === undefined) {
+    throw new AppError("INVALID_REQUEST", "A guardrail has to read this request; send it as text, not as tokens.");
+  }
+  const texts = await read(given);
+  return texts === given ? job : prompt.withTexts(texts);
+}
+
+/** What the guardrails would make of a text if none of them blocked. */
+async function maskOnly(guardrails: readonly Guardrail[], texts: readonly string[], context: GuardrailContext): Promise<readonly string[]> {
+  let current = texts;
+  for (const guardrail of guardrails) {
+    const verdict = await guardrail.check(current, context);
+    if (verdict.action === "mask") current = verdict.texts;
+  }
+  return current;
+}

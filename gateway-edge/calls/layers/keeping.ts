@@ -1,0 +1,75 @@
+import type { Fields } from "../../upstream/providers/provider.ts";
+import { type CacheControls, readCacheControls } from "../cache/cache-controls.ts";
+import { cacheKey } from "../cache/cache-key.ts";
+import type { CacheLayer } from "../cache/cache-layer.ts";
+import type { ResponseCache } from "../cache/response-cache.ts";
+import type { JobFace, KeptFace } from "../inference/job.ts";
+import { providerFields } from "../inference/jobs/gateway-fields.ts";
+import type { LayeredCall } from "../inference/run.ts";
+import type { Entry, HitDeps } from "./cache-hit.ts";
+
+export interface CachedRunDeps extends HitDeps {
+  readonly cache: CacheLayer;
+}
+
+/** One call that may be answered from the cache, and whose answer may be kept. */
+export interface Keeping<Answer> {
+  readonly face: JobFace<Answer>;
+  readonly kept: KeptFace<Answer>;
+  readonly controls: CacheControls;
+  keyOf(request: Fields): string;
+  find(key: string): Promise<Entry<Answer> | undefined>;
+  store(key: string, entry: Entry<Answer>): void;
+}
+
+/** Undefined: the call is none of the cache's business. */
+export function keepingOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>): Keeping<Answer> | undefined {
+  const { job, caller } = call;
+  const current = deps.cache.current();
+  if (!current?.settings.operations.has(job.operation)) return undefined;
+  const face = job.face?.();
+  if (!face?.kept || (job.stream && !face.kept.replay)) return undefined;
+  const controls = readCacheControls(face.request, current.settings);
+  const group = deps.routing.groupOf(job.model, caller);
+  const { organizationId } = caller;
+  const { operation } = job;
+  // Versions too: what one of a trained model said is nothing that the next one would say.
+  const versions = deps.routing.candidates(job.model, caller).flatMap(({ id, model }) => (model?.trained ? [id] : []));
+  const names = [group?.configuredName ?? job.model, group?.name ?? job.model, ...versions];
+  const entries = entryStore<Answer>(current.cache, deps, controls);
+  return {
+    face,
+    kept: face.kept,
+    controls,
+    keyOf: (request) =>
+      cacheKey({ organizationId, operation, group: names, namespace: controls.namespace, fields: providerFields(request) }),
+    ...entries,
+  };
+}
+
+function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }: CachedRunDeps, controls: CacheControls) {
+  return {
+    async find(key: string): Promise<Entry<Answer> | undefined> {
+      if (!controls.read) return undefined;
+      const stored = parsed<Answer>(await cache.get(key));
+      const isFresh = stored && (controls.ageMsMax === undefined || clock.now() - stored.storedAt <= controls.ageMsMax);
+      if (isFresh) figures.hits++;
+      else figures.misses++;
+      return isFresh ? stored : undefined;
+    },
+    store(key: string, entry: Entry<Answer>): void {
+      if (!controls.write) return;
+      void cache.set(key, JSON.stringify({ ...entry, storedAt: clock.now() }), controls.ttlMs);
+    },
+  };
+}
+
+/** What somebody else wrote into the store under our key is a miss. */
+function parsed<Answer>(text: string | undefined): (Entry<Answer> & { storedAt: number }) | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Entry<Answer> & { storedAt: number };
+  } catch {
+    return undefined;
+  }
+}

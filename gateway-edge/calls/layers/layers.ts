@@ -1,0 +1,84 @@
+import { newId } from "../../../common/ids.ts";
+import type { Random } from "../../../common/random.ts";
+import type { EdgeConfig } from "../../config.ts";
+import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
+import { type CacheLayer, createCacheLayer } from "../cache/cache-layer.ts";
+import { gatewayErrorStatus } from "../gateway-error.ts";
+import type { GuardrailFigures } from "../guardrails/findings.ts";
+import { createGuardrailLayer, type GuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import type { Moderate } from "../guardrails/moderation-model.ts";
+import { moderationsJob } from "../inference/jobs/moderations.ts";
+import { type Run, screenedRun } from "../inference/run.ts";
+import type { CallRouting, InferenceDeps } from "../inference/run-inference.ts";
+import { cachedRun } from "./cached-run.ts";
+import { checkedRun } from "./checked-run.ts";
+import { guardedRun } from "./guarded-run.ts";
+
+/** The data path with everything around it: guardrails outermost, then the cache, then the check of schemas. */
+export interface Layers {
+  readonly run: Run;
+  /** Takes the settings of the configuration file, whenever they come. */
+  update(settingsJson: string): void;
+  figures(): LayerFigures;
+  /** Whether guardrails hold for every call of somebody, or for all. */
+  readonly guardrails: GuardrailLayer;
+  readonly cache: CacheLayer;
+  close(): Promise<void>;
+}
+
+export interface LayerFigures {
+  readonly cache: CacheLayer["figures"];
+  readonly guardrails: GuardrailFigures;
+}
+
+const NO_ROUTING: CallRouting = {
+  fallbacks: [],
+  contextWindowFallbacks: {},
+  numRetries: undefined,
+  disableFallbacks: false,
+  dropParams: undefined,
+};
+
+export function createLayers(deps: InferenceDeps & { readonly random: Random; readonly config: EdgeConfig }): Layers {
+  const { clock, random, logger, config } = deps;
+  const cache = createCacheLayer({
+    clock,
+    logger,
+    chosen: config.cache,
+    redisUrl: config.redisUrl,
+    bytesMax: config.cacheBytesMax,
+  });
+  let checksAll = false;
+  const answered = cachedRun({ ...deps, cache }, checkedRun({ clock, random, checksAll: () => checksAll }, screenedRun(deps)));
+  const guardrails = createGuardrailLayer({ logger, clock, moderate: moderateWith(answered, deps) });
+  return {
+    run: guardedRun({ ...deps, guardrails }, answered),
+    update(settingsJson) {
+      cache.update(settingsJson);
+      guardrails.update(settingsJson);
+      const litellm = lenientFields.parse(readFields(settingsJson)["litellm_settings"]);
+      checksAll = lenientFlag.parse(litellm?.["enable_json_schema_validation"]) ?? false;
+    },
+    figures: () => ({ cache: { ...cache.figures }, guardrails: structuredClone(guardrails.findings.figures) }),
+    guardrails,
+    cache,
+    close: () => cache.close(),
+  };
+}
+
+/** A call of its own, with a row of its own. The operator chose the model, so the key's list of models does not matter. */
+function moderateWith(run: Run, source: Pick<InferenceDeps, "clock"> & { readonly random: Random }): Moderate {
+  return async ({ model, texts }, { caller, signal }) => {
+    const result = await run({
+      callId: newId("call", source),
+      endpoint: "/v1/moderations",
+      caller: { ...caller, models: undefined, teamModels: undefined },
+      job: moderationsJob({ model, input: [...texts] }),
+      routing: NO_ROUTING,
+      signal,
+      errorStatus: gatewayErrorStatus,
+    });
+    if (result.type !== "answer") throw new Error("a moderation was streamed");
+    return result.answer;
+  };
+}

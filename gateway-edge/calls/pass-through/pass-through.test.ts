@@ -1,0 +1,312 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { deployment, FakeControl, MASTER_KEY, startEdge, type TestEdge } from "../../server/http/testing/edge-fixture.ts";
+
+interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+const servers: Server[] = [];
+const edges: TestEdge[] = [];
+afterAll(async () => {
+  await Promise.all(edges.map((edge) => edge.close()));
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+async function open(answer: Answer, settings: object = { general_settings: { pass_through: true } }) {
+  const seen: Seen[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on("end", () => {
+      seen.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
+      answer(request, response);
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const control = new FakeControl();
+  control.settings = JSON.stringify(settings);
+  const at = (kind: string, baseUrl: string) =>
+    deployment({
+      modelName: `our-${kind}`,
+      providerKind: kind,
+      inferenceModelId: `${kind}-x`,
+      baseUrl,
+      apiKey: `up-${kind}`,
+      params: "{}",
+    });
+  control.deployments = [at("openai", `${base}/v1`), at("anthropic", base), at("gemini", `${base}/deep/base`), at("azure", base)];
+  const edge = await startEdge(control);
+  edges.push(edge);
+  const { secret } = control.addKey();
+  const call = (path: string, init: RequestInit & { key?: string } = {}) =>
+    fetch(edge.url + path, { ...init, headers: { authorization: `Bearer ${init.key ?? secret}`, ...init.headers } });
+  const post = (path: string, body: object, init: RequestInit & { key?: string } = {}) =>
+    call(path, { ...init, method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", ...init.headers } });
+  const logs = () => [...control.settled.values()];
+  return { control, edge, seen, call, post, logs };
+}
+
+const json =
+  (body: unknown, status = 200): Answer =>
+  (_request, response) => {
+    response.writeHead(status, {
+      "content-type": "application/json",
+      "set-cookie": "a=b",
+      "openai-organization": "ours",
+      "content-security-policy": "script-src *",
+      "access-control-allow-origin": "*",
+      "service-worker-allowed": "/",
+      "x-ratelimit-remaining-requests": "9",
+    });
+    response.end(JSON.stringify(body));
+  };
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!isSo()) {
+    if (Date.now() > deadline) throw new Error("it did not come about within five seconds");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+test("a call goes on with our key and without the client's, and comes back as it is; paid by the usage in it", async () => {
+  const { seen, post, logs, control } = await open(json({ id: "x", usage: { prompt_tokens: 100, completion_tokens: 10 } }));
+  const headers = { "x-gw-tags": "t", "x-forwarded-for": "1.2.3.4", cookie: "c=d", "openai-beta": "assistants=v2" };
+  const response = await post(
+    "/openai/v1/chat/completions?a=1&key=steal",
+    { model: "openai-x", max_tokens: 50, messages: [] },
+    { headers },
+  );
+  expect([response.status, await response.json()]).toEqual([200, { id: "x", usage: { prompt_tokens: 100, completion_tokens: 10 } }]);
+  expect([...response.headers.keys()].toSorted()).toEqual([
+    "connection",
+    "content-type",
+    "date",
+    "keep-alive",
+    "transfer-encoding",
+    "x-content-type-options",
+    "x-gw-call-id",
+    "x-ratelimit-remaining-requests",
+    "x-request-id",
+  ]);
+  expect(response.headers.get("x-gw-call-id")).toBe(logs()[0]?.callId);
+  const [request] = seen;
+  expect(request).toMatchObject({
+    method: "POST",
+    url: "/v1/chat/completions?a=1",
+    headers: { authorization: "Bearer up-openai", "openai-beta": "assistants=v2" },
+  });
+  expect(JSON.parse(request?.body ?? "")).toEqual({ model: "openai-x", max_tokens: 50, messages: [] });
+  expect(JSON.stringify(request?.headers)).not.toMatch(/x-gw|sk-|1\.2\.3\.4|c=d/);
+  expect(logs()).toMatchObject([
+    {
+      type: "pass_through",
+      model: "openai-x",
+      provider: "echo",
+      status: "success",
+      cost: 120_000n,
+      usage: { input: 100n, output: 10n, source: "provider" },
+    },
+  ]);
+  expect(control.reserved[0]?.worstCase).toBeGreaterThan(100_000n);
+});
+
+test("each provider has its own key header, base and version; a path without a version gets one", async () => {
+  const { seen, post, call } = await open(json({}));
+  await post("/anthropic/v1/messages", { model: "anthropic-x" });
+  await post("/gemini/v1beta/models/gemini-x:generateContent", {});
+  await post("/azure/openai/deployments/azure-x/chat/completions?api-version=1", {});
+  await call("/openai/models");
+  expect(seen.map(({ url }) => url)).toEqual([
+    "/v1/messages",
+    "/deep/base/v1beta/models/gemini-x:generateContent",
+    "/openai/deployments/azure-x/chat/completions?api-version=1",
+    "/v1/models",
+  ]);
+  expect(seen[0]?.headers).toMatchObject({ "x-api-key": "up-anthropic", "anthropic-version": "2023-06-01" });
+  expect(seen[1]?.headers).toMatchObject({ "x-goog-api-key": "up-gemini" });
+  expect(seen[2]?.headers).toMatchObject({ "api-key": "up-azure" });
+  expect(seen.slice(0, 3).every(({ headers }) => headers.authorization === undefined)).toBe(true);
+});
+
+test.each([
+  [
+    "anthropic",
+    { usage: { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 5, output_tokens: 20 } },
+    { input: 10n, cachedInput: 100n, cacheWrite: 5n, output: 20n },
+  ],
+  [
+    "gemini",
+    { usageMetadata: { promptTokenCount: 30, cachedContentTokenCount: 10, candidatesTokenCount: 4, thoughtsTokenCount: 6 } },
+    { input: 20n, cachedInput: 10n, output: 4n, reasoning: 6n },
+  ],
+  [
+    "openai",
+    {
+      usage: {
+        input_tokens: 30,
+        input_tokens_details: { cached_tokens: 10 },
+        output_tokens: 9,
+        output_tokens_details: { reasoning_tokens: 4 },
+      },
+    },
+    { input: 20n, cachedInput: 10n, output: 5n, reasoning: 4n },
+  ],
+])("usage in the shape of %s", async (kind, body, usage) => {
+  const { post, logs } = await open(json(body));
+  await (await post(`/${kind}/v1/things`, { model: `${kind}-x` })).text();
+  expect(logs()[0]?.usage).toMatchObject({ ...usage, source: "provider" });
+});
+
+test("a stream passes as it comes, its usage is read on the way, and the call is settled before its end", async () => {
+  const frames = [
+    { type: "message_start", message: { usage: { input_tokens: 12, output_tokens: 1 } } },
+    { type: "content_block_delta", delta: { text: "hi" } },
+    { type: "message_delta", usage: { output_tokens: 7 } },
+  ];
+  const { post, logs } = await open((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const frame of frames) response.write(`event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`);
+    response.end();
+  });
+  const response = await post("/anthropic/v1/messages", { model: "anthropic-x", stream: true, max_tokens: 10 });
+  const text = await response.text();
+  expect(text.match(/^event: /gm)).toHaveLength(3);
+  expect(logs()).toMatchObject([{ status: "success", stream: true, usage: { input: 12n, output: 7n }, cost: 26_000n }]);
+});
+
+test("a client that leaves ends the upstream, and pays what it saw; an upstream that breaks off ends the client", async () => {
+  let upstreamClosed = false;
+  const chunk = `data: ${JSON.stringify({ choices: [{ delta: { content: "one two three" } }] })}\n\n`;
+  const { post, logs, control } = await open((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(chunk);
+    response.once("close", () => {
+      upstreamClosed = true;
+    });
+  });
+  const leaving = new AbortController();
+  const response = await post("/openai/v1/chat/completions", { model: "openai-x", stream: true }, { signal: leaving.signal });
+  await response.body?.getReader().read();
+  leaving.abort();
+  await until(() => upstreamClosed && control.settled.size === 1);
+  expect(logs()).toMatchObject([{ status: "cancelled", httpStatus: 499, usage: { source: "estimated" } }]);
+  expect(logs()[0]?.cost).toBeGreaterThan(0n);
+
+  const broken = await open((_request, answer) => {
+    answer.writeHead(200, { "content-type": "text/event-stream" });
+    answer.write(chunk, () => answer.destroy());
+  });
+  const cut = await broken.post("/openai/v1/chat/completions", { model: "openai-x", stream: true });
+  await expect(cut.text()).rejects.toThrow();
+  await until(() => broken.control.settled.size === 1);
+  expect(broken.logs()).toMatchObject([{ status: "error" }]);
+});
+
+test("an upstream's refusal is passed on and costs nothing; one that cannot be reached is a 503", async () => {
+  const { post, logs } = await open(json({ error: { message: "no" } }, 422));
+  const refused = await post("/openai/v1/chat/completions", { model: "openai-x" });
+  expect([refused.status, await refused.json()]).toEqual([422, { error: { message: "no" } }]);
+  expect(logs()).toMatchObject([{ status: "error", httpStatus: 422, cost: 0n }]);
+
+  const ours = await open(json({ error: { message: "bad key up-openai" } }, 401));
+  const wrong = await ours.post("/openai/v1/chat/completions", { model: "openai-x" });
+  expect([wrong.status, await wrong.text()]).toEqual([503, expect.not.stringContaining("up-openai")]);
+
+  const gone = await open(json({}));
+  const server = servers.at(-1);
+  server?.closeAllConnections();
+  await new Promise((resolve) => server?.close(resolve));
+  const response = await gone.post("/openai/v1/chat/completions", { model: "openai-x" });
+  expect(response.status).toBe(503);
+  expect(gone.logs()).toMatchObject([{ status: "error", httpStatus: 503, cost: 0n }]);
+});
+
+test("a GET costs and reserves nothing, and is logged all the same", async () => {
+  const { call, logs, control, seen } = await open(json({ data: [] }));
+  control.balance = 0n;
+  expect((await call("/openai/v1/files?limit=3")).status).toBe(200);
+  expect(seen[0]).toMatchObject({ method: "GET", url: "/v1/files?limit=3", body: "" });
+  expect([control.reserved, logs()[0]?.cost]).toEqual([[], 0n]);
+});
+
+describe("who may", () => {
+  test("nobody without a key; keys only when the operator says so, and only without a list of models; admins always", async () => {
+    const { post, seen, edge, control } = await open(json({ usage: { prompt_tokens: 1, completion_tokens: 1 } }), {});
+    const body = { model: "openai-x" };
+    expect((await fetch(`${edge.url}/openai/v1/models`)).status).toBe(401);
+    expect((await post("/openai/v1/chat/completions", body)).status).toBe(403);
+    expect(seen).toHaveLength(0);
+    expect((await post("/openai/v1/chat/completions", body, { key: MASTER_KEY })).status).toBe(200);
+    const opened = await open(json({}));
+    const bound = opened.control.addKey({ models: { names: ["our-openai"] } });
+    const blocked = opened.control.addKey({ status: "team_blocked" });
+    for (const { secret } of [bound, blocked])
+      expect((await opened.post("/openai/v1/chat/completions", body, { key: secret })).status).toBe(403);
+    expect(opened.seen).toHaveLength(0);
+    expect(control.settled.size).toBe(1);
+  });
+
+  test("nothing without a known price, but for admins; nothing past an empty balance", async () => {
+    const { post, seen, control } = await open(json({}));
+    expect((await post("/openai/v1/chat/completions", { model: "never-heard-of" })).status).toBe(400);
+    expect((await post("/openai/v1/files", {})).status).toBe(400);
+    expect((await post("/openai/v1/files", {}, { key: MASTER_KEY })).status).toBe(200);
+    control.balance = 0n;
+    expect((await post("/openai/v1/chat/completions", { model: "openai-x" })).status).toBe(429);
+    expect(seen).toHaveLength(1);
+  });
+
+  test("nobody for whom guardrails hold: they could not read what passes", async () => {
+    const guardrails = [{ guardrail_name: "g", litellm_params: { guardrail: "regex", patterns: ["x"], default_on: true } }];
+    const { post, seen } = await open(json({}), { general_settings: { pass_through: true }, guardrails });
+    expect((await post("/openai/v1/chat/completions", { model: "openai-x" })).status).toBe(403);
+    expect((await post("/openai/v1/chat/completions", { model: "openai-x" }, { key: MASTER_KEY })).status).toBe(403);
+    expect(seen).toHaveLength(0);
+  });
+});
+
+describe("paths", () => {
+  test.each(["/gemini/v1/..%2f..%2fsecret", "/gemini/v1/%2e%2e/%2E%2E/secret", "/gemini/v1/..%5c..%5csecret", "/gemini/v1/a%00b"])(
+    "%s does not leave the base",
+    async (path) => {
+      const { call, seen } = await open(json({}));
+      const response = await call(path);
+      expect([400, 404]).toContain(response.status);
+      expect(seen).toHaveLength(0);
+    },
+  );
+
+  test("a host in the path is a path", async () => {
+    const { call, seen } = await open(json({}));
+    await call("/openai//elsewhere.example/v1/models");
+    expect(seen.map(({ url }) => url)).toEqual(["/v1/elsewhere.example/v1/models"]);
+  });
+
+  test("what is ours stays ours: deployments, also those that do not exist", async () => {
+    const { post, seen } = await open(json({ choices: [{ index: 0, message: { content: "hi" }, finish_reason: "stop" }] }));
+    expect((await post("/openai/deployments/nope/chat/completions", { messages: [{ role: "user", content: "x" }] })).status).toBe(404);
+    expect((await post("/openai/deployments/our-openai/unknown", {})).status).toBe(404);
+    expect(seen).toHaveLength(0);
+  });
+
+  test("a provider without a key of ours is a 404; a body that is too large a 413", async () => {
+    const { call, post, seen } = await open(json({}));
+    expect((await call("/mistral/v1/models")).status).toBe(404);
+    expect((await post("/openai/v1/chat/completions", { model: "openai-x", text: "x".repeat(70_000) })).status).toBe(413);
+    expect(seen).toHaveLength(0);
+  });
+});

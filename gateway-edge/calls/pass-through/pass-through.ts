@@ -1,0 +1,81 @@
+import type { Request, Response } from "express";
+import type { Clock } from "../../../common/clock.ts";
+import { AppError } from "../../../common/errors.ts";
+import { callerBlocked } from "../../../common/team-blocked.ts";
+import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Credit } from "../../credit/credit.ts";
+import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
+import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import { hasLimit } from "../inference/able-group.ts";
+import { readBody } from "../read-body.ts";
+import { locate } from "./locate.ts";
+import { PassedExchange } from "./passed-exchange.ts";
+import { headersTo } from "./passed-headers.ts";
+import { priceCall } from "./price-call.ts";
+import { createProxy } from "./proxy.ts";
+import { findUpstreams, type Upstream } from "./upstreams.ts";
+
+export interface PassThroughDeps {
+  readonly credit: Pick<Credit, "reserve" | "settle">;
+  readonly guardrails: Pick<GuardrailLayer, "chosenFor">;
+  readonly clock: Clock;
+  readonly bodyBytesMax: number;
+}
+
+/** A provider's own API under our key: authenticated, priced where its model is known, settled once like every call. */
+export interface PassThrough {
+  update(deployments: readonly Deployment[], settingsJson: string): void;
+  handle(kind: string, exchange: { request: Request; response: Response; callId: string; caller: Caller }): Promise<void>;
+}
+
+const FREE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+export function createPassThrough(deps: PassThroughDeps): PassThrough {
+  const proxy = createProxy();
+  let upstreams: ReadonlyMap<string, Upstream> = new Map();
+  let isOpen = false;
+  return {
+    update(deployments, settingsJson) {
+      upstreams = findUpstreams(deployments);
+      isOpen = lenientFlag.parse(lenientFields.parse(readFields(settingsJson)["general_settings"])?.["pass_through"]) ?? false;
+    },
+    async handle(kind, { request, response, callId, caller }) {
+      refuse(deps, caller, isOpen);
+      const upstream = upstreams.get(kind);
+      if (!upstream) throw new AppError("NOT_FOUND", `No deployment of the provider ${kind} has a key here.`);
+      const url = locate(upstream, request.originalUrl, `/${kind}`);
+      const body = await readBody(request, deps.bodyBytesMax);
+      const isFree = FREE_METHODS.has(request.method);
+      const call = priceCall(upstream, { path: url.pathname, body, isFree });
+      if (!isFree && !call.prices && !caller.isAdmin) {
+        throw new AppError("INVALID_REQUEST", "What this call costs is not known: it names no model that has a price.", { param: "model" });
+      }
+      const passed = new PassedExchange(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
+      await deps.credit.reserve({
+        intent: passed.intent(),
+        model: call.deployment?.modelName ?? call.model ?? kind,
+        tokens: isFree ? 0 : call.inputTokens,
+        isLimited: caller.isLimited || (call.deployment !== undefined && hasLimit(call.deployment)),
+      });
+      // From here on credit is set aside: every way out goes through exactly one settlement.
+      try {
+        const answer = await proxy(request, response, { url, body, headers: headersTo(upstream, request.headers) });
+        await passed.deliver(answer, response);
+      } catch (thrown) {
+        throw await passed.fail(thrown, response);
+      }
+    },
+  };
+}
+
+function refuse(deps: PassThroughDeps, caller: Caller, isOpen: boolean): void {
+  if (caller.status === "team_blocked") throw callerBlocked(caller);
+  const isBound = caller.models !== undefined || caller.teamModels !== undefined;
+  if (!caller.isAdmin && (!isOpen || isBound)) {
+    const why = isOpen ? "This API key is bound to a list of models" : "general_settings.pass_through is not set";
+    throw new AppError("FORBIDDEN", `Providers cannot be called directly with this API key: ${why}.`);
+  }
+  if (deps.guardrails.chosenFor({ caller, request: undefined }).length > 0) {
+    throw new AppError("FORBIDDEN", "Guardrails hold for this API key, and they cannot read what is passed through.");
+  }
+}

@@ -1,0 +1,185 @@
+import type { Response } from "express";
+import type { Clock } from "../../../common/clock.ts";
+import { AppError, asAppError } from "../../../common/errors.ts";
+import { nanoUsd } from "../../../common/money.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Credit } from "../../credit/credit.ts";
+import type { Intent } from "../../credit/journal/records.ts";
+import { cost } from "../../credit/pricing/price.ts";
+import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../../credit/pricing/usage.ts";
+import { gatewayErrorStatus } from "../gateway-error.ts";
+import { callerFields } from "../inference/caller-fields.ts";
+import { isCounts } from "../inference/usage-bounds.ts";
+import { headersBack } from "./passed-headers.ts";
+import type { PassedCall } from "./price-call.ts";
+import type { ProxiedAnswer } from "./proxy.ts";
+import type { Upstream } from "./upstreams.ts";
+import { UsageReader } from "./usage-reader.ts";
+
+export interface PassedDeps {
+  readonly credit: Pick<Credit, "settle">;
+  readonly clock: Clock;
+}
+
+const CLIENT_LEFT_STATUS = 499;
+const DRAIN_MS_MAX = 60_000;
+
+export interface Passing {
+  readonly callId: string;
+  readonly caller: Caller;
+  readonly call: PassedCall;
+  readonly upstream: Upstream;
+  readonly endpoint: string;
+}
+
+/** A call that has its reservation and owes its settlement. */
+export class PassedExchange {
+  readonly #deps: PassedDeps;
+  readonly #passing: Passing;
+  readonly #createdAt: Date;
+  readonly #startedMs: number;
+  #usage: Usage = NO_USAGE;
+  #isStream = false;
+  #settled = false;
+
+  constructor(deps: PassedDeps, passing: Passing) {
+    this.#deps = deps;
+    this.#passing = passing;
+    this.#createdAt = new Date(deps.clock.now());
+    this.#startedMs = deps.clock.monotonicMs();
+  }
+
+  /** What is written down of the call before it is made. */
+  intent(): Intent {
+    const { call } = this.#passing;
+    return {
+      ...this.#identity(),
+      createdAtMs: this.#createdAt.getTime(),
+      stream: call.stream,
+      worstCase: call.worstCase,
+      tags: [],
+      onceFor: undefined,
+    };
+  }
+
+  /** Passes the answer on as it comes; a slow client slows the upstream, and one that leaves ends it. */
+  async deliver({ response: from, abort }: ProxiedAnswer, to: Response): Promise<void> {
+    const status = from.statusCode ?? 502;
+    // Our key is refused, not the caller's.
+    if (status === 401 || status === 403) {
+      abort();
+      throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `the provider answered ${status}` });
+    }
+    const contentType = from.headers["content-type"];
+    const reader = new UsageReader(contentType, this.#passing.call.model ?? "");
+    this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
+    to.status(status);
+    for (const [name, value] of Object.entries(headersBack(from.headers))) to.setHeader(name, value);
+    let isGone = to.destroyed;
+    // The proxy closes the client when the upstream broke off: only a client that closed first has left.
+    to.prependOnceListener("close", () => {
+      isGone = !to.writableFinished && !from.destroyed;
+    });
+    const cut = await this.#pass(from, to, reader);
+    if (to.destroyed) abort();
+    if (status < 400) this.#usage = await this.#used(reader);
+    if (isGone) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });
+    const isBad = status >= 400 || cut !== undefined;
+    await this.#settle(
+      isBad ? { status: "error", httpStatus: status, errorCode: "UPSTREAM_UNAVAILABLE" } : { status: "success", httpStatus: status },
+    );
+    // What broke off upstream breaks off here too: an end would say that it was complete.
+    if (cut === undefined) to.end();
+    else to.destroy();
+  }
+
+  /** Gives what broke it off, if anything did. */
+  async #pass(from: AsyncIterable<Buffer>, to: Response, reader: UsageReader): Promise<unknown> {
+    try {
+      for await (const chunk of from) {
+        reader.feed(chunk);
+        if (to.destroyed) break;
+        if (!to.write(chunk)) await drained(to, this.#deps.clock);
+      }
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  async fail(thrown: unknown, response: Response): Promise<AppError> {
+    const error = asAppError(thrown);
+    const outcome = response.destroyed
+      ? { status: "cancelled", httpStatus: CLIENT_LEFT_STATUS }
+      : { status: "error", httpStatus: gatewayErrorStatus(error), errorCode: error.code };
+    if (!this.#settled) await this.#settle(outcome);
+    return error;
+  }
+
+  /** By the provider's word, or by our own count of what was sent and said. */
+  async #used(reader: UsageReader): Promise<Usage> {
+    const { usage, text } = reader.end();
+    if (usage && isCounts(usage)) return disjointUsage(usage);
+    return this.#passing.call.prices ? { ...NO_USAGE, input: this.#passing.call.inputTokens, output: await text.total() } : NO_USAGE;
+  }
+
+  async #settle(outcome: { status: string; httpStatus: number; errorCode?: string }): Promise<void> {
+    this.#settled = true;
+    await this.#deps.credit.settle(this.#log(outcome));
+  }
+
+  #identity() {
+    const { callId, caller, call, upstream, endpoint } = this.#passing;
+    return {
+      callId,
+      endpoint,
+      ...callerFields(caller),
+      endUser: undefined,
+      model: call.model ?? upstream.row.kind,
+      type: "pass_through",
+    };
+  }
+
+  #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
+    const { call, upstream } = this.#passing;
+    const latencyMs = Math.round(this.#deps.clock.monotonicMs() - this.#startedMs);
+    return {
+      ...this.#identity(),
+      deploymentId: call.deployment?.id ?? "",
+      provider: call.deployment?.model?.providerName || upstream.row.kind,
+      stream: call.stream || this.#isStream,
+      ...outcome,
+      errorCode: outcome.errorCode,
+      createdAt: this.#createdAt,
+      completedAt: new Date(this.#deps.clock.now()),
+      usage: toWireUsage(this.#usage),
+      cost: call.prices ? cost(this.#usage, call.prices) : nanoUsd(0n),
+      priceVersion: call.deployment?.model?.pricing?.version ?? 0,
+      cacheHit: false,
+      attempts: 1,
+      fallbackFrom: undefined,
+      latencyMs,
+      firstTokenMs: undefined,
+      overheadUs: 0,
+      tags: [],
+      ledgerSeq: undefined,
+    };
+  }
+}
+
+async function drained(to: Response, clock: Clock): Promise<void> {
+  await new Promise<void>((resolve) => {
+    // A client that stopped reading would hold its call for ever.
+    const cancel = clock.after(DRAIN_MS_MAX, () => to.destroy());
+    const finish = () => {
+      to.off("drain", finish);
+      to.off("close", finish);
+      cancel();
+      resolve();
+    };
+    to.once("drain", finish);
+    to.once("close", finish);
+    if (to.destroyed) finish();
+  });
+}

@@ -1,0 +1,70 @@
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { Deployment as DeploymentMessage } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
+import { listedModel } from "../inference/listed-model.ts";
+import { RESERVED_OUTPUT_TOKENS_MAX } from "../inference/plan-call.ts";
+import { roughCounter } from "../tokens/tokens.ts";
+import type { Upstream } from "./upstreams.ts";
+
+/** What is known of a direct call before it is made. */
+export interface PassedCall {
+  /** As the provider names it. */
+  readonly model: string | undefined;
+  readonly deployment: Deployment | undefined;
+  /** Undefined: nobody knows what it costs. */
+  readonly prices: Prices | undefined;
+  readonly inputTokens: number;
+  readonly worstCase: bigint;
+  readonly stream: boolean;
+}
+
+const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
+type Json = Readonly<Record<string, unknown>>;
+
+/** The model that a body or a path names, its price, and the most the call can cost by the size of what is sent. */
+export function priceCall(upstream: Upstream, { path, body, isFree }: { path: string; body: Buffer; isFree: boolean }): PassedCall {
+  const fields = jsonOf(body);
+  const model = typeof fields["model"] === "string" ? fields["model"] : modelInPath(path);
+  const own = upstream.deployments.find(({ inferenceModelId, modelName }) => inferenceModelId === model || modelName === model);
+  // A model that nobody configured may still be on the public price list.
+  const named = own ?? (model === undefined ? undefined : unconfigured(upstream.row.kind, model));
+  const prices = named && tokenPrices(named);
+  const inputTokens = roughCounter.countText(body.toString("latin1"));
+  const limit = named?.model?.maxOutputTokens ?? (named && listedModel(named)?.maxOutputTokens);
+  // The provider judges what the caller wrote; what is set aside for it has a bound all the same.
+  const output = Math.min(outputOf(fields) ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN, limit ?? RESERVED_OUTPUT_TOKENS_MAX);
+  const choices = typeof fields["n"] === "number" ? Math.max(1, Math.min(128, fields["n"])) : 1;
+  const worstCase = isFree || !prices ? 0n : worstCaseCost({ input: inputTokens, output: output * choices }, prices);
+  return { model, deployment: own, prices: isFree ? undefined : prices, inputTokens, worstCase, stream: fields["stream"] === true };
+}
+
+function unconfigured(providerKind: string, inferenceModelId: string): Deployment {
+  return DeploymentMessage.fromPartial({ providerKind, inferenceModelId });
+}
+
+function tokenPrices(deployment: Deployment): Prices | undefined {
+  const pricing = deployment.model?.pricing;
+  if (pricing) return pricing.unit === "token" ? (pricing as Prices) : undefined;
+  return listedModel(deployment)?.pricing;
+}
+
+function modelInPath(path: string): string | undefined {
+  const match = /\/(?:models|deployments|engines)\/([^/:?]+)/.exec(path);
+  return match?.[1] === undefined ? undefined : decodeURIComponent(match[1]);
+}
+
+function outputOf(fields: Json): number | undefined {
+  const config = fields["generationConfig"];
+  const inner = typeof config === "object" && config !== null ? (config as Json)["maxOutputTokens"] : undefined;
+  const given = [fields["max_completion_tokens"], fields["max_tokens"], fields["max_output_tokens"], inner];
+  return given.find((value): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
+}
+
+function jsonOf(body: Buffer): Json {
+  try {
+    const value = JSON.parse(body.toString("utf8")) as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+  } catch {
+    return {};
+  }
+}

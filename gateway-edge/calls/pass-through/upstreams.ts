@@ -1,0 +1,67 @@
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { COMPATIBLE_ROWS } from "../../upstream/providers/openai-compatible/table.ts";
+
+/** How a provider is called directly: where it is, and which header carries its key. */
+export interface UpstreamRow {
+  /** The first step of our path, and the kind of its deployments. */
+  readonly kind: string;
+  /** Where everybody finds it; absent: a deployment must say. */
+  readonly root?: string;
+  /** Put before a path that names no version itself. */
+  readonly version?: string;
+  readonly keyHeaders: (apiKey: string) => Readonly<Record<string, string>>;
+  /** Headers that are needed where the client does not send them. */
+  readonly defaults?: Readonly<Record<string, string>>;
+}
+
+const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+
+export const UPSTREAM_ROWS: readonly UpstreamRow[] = [
+  { kind: "openai", root: "https://api.openai.com", version: "v1", keyHeaders: bearer },
+  { kind: "azure", keyHeaders: (apiKey) => ({ "api-key": apiKey }) },
+  {
+    kind: "anthropic",
+    root: "https://api.anthropic.com",
+    version: "v1",
+    keyHeaders: (apiKey) => ({ "x-api-key": apiKey }),
+    defaults: { "anthropic-version": "2023-06-01" },
+  },
+  {
+    kind: "gemini",
+    root: "https://generativelanguage.googleapis.com",
+    version: "v1beta",
+    keyHeaders: (apiKey) => ({ "x-goog-api-key": apiKey }),
+  },
+  { kind: "cohere", root: "https://api.cohere.com", version: "v2", keyHeaders: bearer },
+  { kind: "mistral", root: "https://api.mistral.ai", version: "v1", keyHeaders: bearer },
+  ...COMPATIBLE_ROWS.flatMap(({ kind, baseUrl }) => (baseUrl === undefined ? [] : [{ kind, ...rootOf(baseUrl), keyHeaders: bearer }])),
+];
+
+/** A provider with an address and a key of ours. */
+export interface Upstream {
+  readonly row: UpstreamRow;
+  readonly root: URL;
+  readonly apiKey: string;
+  readonly deployments: readonly Deployment[];
+}
+
+/** By kind, each with the key of its first deployment that has one. */
+export function findUpstreams(deployments: readonly Deployment[]): Map<string, Upstream> {
+  const found = new Map<string, Upstream>();
+  for (const row of UPSTREAM_ROWS) {
+    const own = deployments.filter(({ providerKind }) => providerKind === row.kind);
+    const first = own.find(({ apiKey, baseUrl }) => apiKey !== undefined && (baseUrl ?? row.root) !== undefined);
+    const address = first?.baseUrl === undefined ? row.root : rootOf(first.baseUrl).root;
+    if (first?.apiKey !== undefined && address !== undefined && URL.canParse(address)) {
+      found.set(row.kind, { row, root: new URL(address), apiKey: first.apiKey, deployments: own });
+    }
+  }
+  return found;
+}
+
+/** A deployment's base without the version at its end, which the path brings or the row knows. */
+function rootOf(baseUrl: string): { root: string; version?: string } {
+  const base = baseUrl.replace(/\/+$/, "");
+  const match = /^(https?:\/\/.*)\/(v\d\w*)$/.exec(base);
+  return match?.[1] !== undefined && match[2] !== undefined ? { root: match[1], version: match[2] } : { root: base };
+}

@@ -1,0 +1,119 @@
+import { CL100K_TOKEN_SPLIT_REGEX, O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
+import type { Fields } from "../../upstream/providers/provider.ts";
+import { createVocabulary, type Split, splitOf, type Vocabulary, type VocabularyData } from "./byte-pairs.ts";
+
+export type EncodingName = "o200k_base" | "cl100k_base";
+
+/** What is to be counted: a text, or a conversation in OpenAI's, Anthropic's or Google's words. */
+export interface Countable {
+  readonly prompt?: string | undefined;
+  readonly messages?: readonly Fields[] | undefined;
+  readonly contents?: readonly Fields[] | undefined;
+  readonly system?: unknown;
+  readonly tools?: readonly unknown[] | undefined;
+}
+
+// OpenAI's recipe for chat: what surrounds each message, a name, and the start of the answer.
+const MESSAGE_TOKENS = 3;
+const NAME_TOKENS = 1;
+const ANSWER_START_TOKENS = 3;
+// An image of low detail; what one of high detail costs depends on its size, which is not looked at here.
+const IMAGE_TOKENS = 85;
+
+/** Counts as the model would, by OpenAI's vocabularies; for models of others it is an estimate. */
+export async function countTokens(model: string, countable: Countable): Promise<number> {
+  const vocabulary = await vocabularyOf(encodingOf(model));
+  const { prompt, contents, system, tools } = countable;
+  const messages = [...(countable.messages ?? []), ...(contents ?? []).map(asMessage)];
+  let total = prompt === undefined ? 0 : await vocabulary.count(prompt);
+  if (messages.length > 0) total += ANSWER_START_TOKENS;
+  if (system !== undefined && system !== null) messages.unshift({ role: "system", content: system });
+  for (const message of messages) total += await countMessage(message, vocabulary);
+  if (tools && tools.length > 0) total += await vocabulary.count(JSON.stringify(tools));
+  return total;
+}
+
+/** The vocabulary of a model: cl100k for gpt-4, gpt-3.5 and the embeddings of their time; o200k for all that came later and all others. */
+export function encodingOf(model: string): EncodingName {
+  const name = model.slice(model.lastIndexOf("/") + 1);
+  return /^(ft:)?(gpt-4(?![o.])|gpt-3\.5|gpt-35|text-embedding-(ada-002|3-)|davinci-002|babbage-002)/.test(name)
+    ? "cl100k_base"
+    : "o200k_base";
+}
+
+const loading = new Map<EncodingName, Promise<Vocabulary>>();
+const loaded = new Map<EncodingName, Vocabulary>();
+
+/** Some 20 MB and 200 ms each: loaded by the first question. */
+export function vocabularyOf(encoding: EncodingName): Promise<Vocabulary> {
+  const known = loading.get(encoding);
+  if (known) return known;
+  const vocabulary = load(encoding);
+  loading.set(encoding, vocabulary);
+  return vocabulary;
+}
+
+/** The vocabulary if it is here already. */
+export function loadedVocabulary(encoding: EncodingName): Vocabulary | undefined {
+  return loaded.get(encoding);
+}
+
+async function load(encoding: EncodingName): Promise<Vocabulary> {
+  try {
+    const vocabulary = await createVocabulary({ ranks: await RANKS[encoding](), split: SPLITS[encoding] });
+    loaded.set(encoding, vocabulary);
+    return vocabulary;
+  } catch (error) {
+    // The next question tries again.
+    loading.delete(encoding);
+    throw error;
+  }
+}
+
+/** How a vocabulary cuts a text before merging; needs no loading. */
+export const SPLITS: Readonly<Record<EncodingName, Split>> = {
+  o200k_base: splitOf(O200K_TOKEN_SPLIT_REGEX),
+  cl100k_base: splitOf(CL100K_TOKEN_SPLIT_REGEX),
+};
+
+const RANKS: Readonly<Record<EncodingName, () => Promise<VocabularyData["ranks"]>>> = {
+  o200k_base: async () => (await import("gpt-tokenizer/bpeRanks/o200k_base")).default,
+  cl100k_base: async () => (await import("gpt-tokenizer/bpeRanks/cl100k_base")).default,
+};
+
+async function countMessage(message: Fields, vocabulary: Vocabulary): Promise<number> {
+  let total = MESSAGE_TOKENS;
+  for (const [field, value] of Object.entries(message)) {
+    if (value === undefined || value === null) continue;
+    if (field === "name") total += NAME_TOKENS;
+    total += await countValue(value, vocabulary);
+  }
+  return total;
+}
+
+/** Every text in a value; media count as what the smallest of their kind costs, never by the characters of their data. */
+async function countValue(value: unknown, vocabulary: Vocabulary): Promise<number> {
+  if (typeof value === "string") return await vocabulary.count(value);
+  if (Array.isArray(value)) {
+    let total = 0;
+    for (const item of value as unknown[]) total += await countValue(item, vocabulary);
+    return total;
+  }
+  if (typeof value !== "object" || value === null) return 0;
+  if (isMedia(value as Fields)) return IMAGE_TOKENS;
+  let total = 0;
+  // The kind and the id of a part are the wire's, not the model's.
+  for (const [field, inner] of Object.entries(value)) if (field !== "type" && field !== "id") total += await countValue(inner, vocabulary);
+  return total;
+}
+
+const MEDIA_FIELDS = ["image_url", "input_audio", "file", "source", "inlineData", "inline_data", "fileData", "file_data"];
+
+function isMedia(part: Fields): boolean {
+  return MEDIA_FIELDS.some((field) => typeof part[field] === "object" && part[field] !== null) || typeof part["image_url"] === "string";
+}
+
+/** Google's content as a message: its parts are the content. */
+function asMessage({ role, parts }: Fields): Fields {
+  return { role: role ?? "user", content: parts };
+}

@@ -1,0 +1,45 @@
+import type { PriceTier } from "../../../common/model-data/price-tiers.ts";
+import { ratesAt } from "../../../common/token-cost.ts";
+import type { Prices } from "./price.ts";
+
+/** Prices that rise with the length of the input. */
+export interface TieredPrices extends Prices {
+  readonly tiers?: { readonly tiers: readonly WireTier[] } | undefined;
+}
+
+type WireTier = { readonly [Name in keyof PriceTier]: PriceTier[Name] | undefined } & Pick<
+  PriceTier,
+  "aboveInputTokens" | "input" | "output"
+>;
+
+/**
+ * How far a provider's count may exceed ours, in percent: we count without its vocabulary. A tier within that is reserved for.
+ */
+const REACH_PERCENT = 150;
+
+/** What is billed: the highest tier that the input exceeds holds for the whole call. */
+export function pricesAt(prices: TieredPrices, inputTokens: number): Prices {
+  return ratesAt<Prices>(prices, prices.tiers?.tiers ?? [], inputTokens);
+}
+
+/** What is reserved: of every class the dearest price of all tiers that so much input can reach. */
+export function dearestPrices(prices: TieredPrices, inputTokens: number): Prices {
+  if (prices.tiers === undefined) return prices;
+  const reachable = prices.tiers.tiers.filter(({ aboveInputTokens }) => inputTokens * REACH_PERCENT > aboveInputTokens * 100);
+  return reachable.reduce<Prices>((found, tier) => dearer(found, tier), prices);
+}
+
+function dearer(left: Prices, right: WireTier): Prices {
+  return {
+    ...left,
+    input: highest(left.input, right.input),
+    output: highest(left.output, right.output),
+    // A class without a price of its own costs what its kind costs.
+    cachedInput: highest(left.cachedInput ?? left.input, right.cachedInput ?? right.input),
+    cacheWrite: highest(left.cacheWrite ?? left.input, right.cacheWrite ?? right.input),
+  };
+}
+
+function highest(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
+}

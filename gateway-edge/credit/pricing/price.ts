@@ -1,0 +1,66 @@
+import { type NanoUsd, PRICE_UNITS } from "../../../common/money.ts";
+import { roundedUp, unroundedTokenCost } from "../../../common/token-cost.ts";
+import type { Amounts, MeasuredUnit } from "../../upstream/providers/provider.ts";
+import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
+
+/** "call": the same for every call that was answered, whatever its length. */
+export type PriceUnit = "token" | MeasuredUnit | "call";
+
+/** Nano-USD per 1,000,000 units; a class of tokens without a price of its own costs what its kind costs. */
+export interface Prices {
+  /** Absent: tokens. */
+  readonly unit?: PriceUnit;
+  readonly input: bigint;
+  readonly output: bigint;
+  readonly cachedInput?: bigint | undefined;
+  readonly cacheWrite?: bigint | undefined;
+  readonly audioInput?: bigint | undefined;
+  readonly audioOutput?: bigint | undefined;
+}
+
+/** The most a call can come to, in every unit it can be counted in. */
+export interface Most {
+  readonly input: number;
+  readonly output: number;
+  readonly amounts?: Amounts | undefined;
+}
+
+/** What a call costs: the one function that prices reservation and settlement alike. Rounded up once, at the end. */
+export function cost(usage: Usage, prices: Prices): NanoUsd {
+  return roundedUp(unrounded(usage, prices));
+}
+
+/** The most a call can cost: whatever classes its input and its output turn out to be in. */
+export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
+  if (prices.unit === "call") return cost({ ...NO_USAGE, input: 1 }, prices);
+  if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
+  const dearestInput = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.audioInput);
+  const dearestOutput = highest(prices.output, prices.audioOutput);
+  return cost({ ...NO_USAGE, input, output }, { input: dearestInput, output: dearestOutput });
+}
+
+function highest(...prices: readonly (bigint | undefined)[]): bigint {
+  return prices.reduce<bigint>((most, price) => (price !== undefined && price > most ? price : most), 0n);
+}
+
+/** How many output tokens a reserved amount pays for after the input, at least one; undefined when output is free. */
+export function affordableOutput(reserved: bigint, inputTokens: number, prices: Prices): number | undefined {
+  if (prices.output <= 0n || (prices.unit !== undefined && prices.unit !== "token")) return undefined;
+  const left = reserved * PRICE_UNITS - unrounded({ ...NO_USAGE, input: inputTokens }, prices);
+  const tokens = left / prices.output;
+  return tokens < 1n ? 1 : Number(tokens < MOST ? tokens : MOST);
+}
+
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** In nano-USD × 1,000,000: exact, and therefore additive. */
+export function unrounded(usage: Usage, prices: Prices): bigint {
+  const { unit } = prices;
+  // Without a token in or out there was no answer: nothing to pay.
+  if (unit === "call") return totalTokens(usage) > 0 ? prices.input : 0n;
+  if (unit !== undefined && unit !== "token") {
+    const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };
+    return BigInt(input) * prices.input + BigInt(output) * prices.output;
+  }
+  return unroundedTokenCost(usage, prices);
+}

@@ -1,0 +1,78 @@
+import type { TokenUsage } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Amounts, ReportedUsage } from "../../upstream/providers/provider.ts";
+
+/** Tokens in disjoint classes: each token is in exactly one, and they add up to the provider's total. */
+export interface Usage {
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+  /** Tokens of sound, where they are told apart. */
+  readonly audioInput: number;
+  readonly audioOutput: number;
+  /** The same call in other units than tokens, for models that are priced by them. */
+  readonly amounts?: Amounts | undefined;
+  /** `estimated`: the provider never said, we counted. */
+  readonly source: "provider" | "estimated";
+}
+
+export const NO_USAGE: Usage = {
+  input: 0,
+  cachedInput: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: 0,
+  audioInput: 0,
+  audioOutput: 0,
+  source: "estimated",
+};
+
+/** A provider's report taken apart. A part larger than its whole is cut to it, so that the sum stays the provider's total. */
+export function disjointUsage(reported: ReportedUsage): Usage {
+  const cachedInput = Math.min(reported.cachedTokens, reported.promptTokens);
+  const cacheWrite = Math.min(reported.cacheWriteTokens, reported.promptTokens - cachedInput);
+  const audioInput = Math.min(reported.audioPromptTokens ?? 0, reported.promptTokens - cachedInput - cacheWrite);
+  const reasoning = Math.min(reported.reasoningTokens, reported.completionTokens);
+  const audioOutput = Math.min(reported.audioCompletionTokens ?? 0, reported.completionTokens - reasoning);
+  return {
+    input: reported.promptTokens - cachedInput - cacheWrite - audioInput,
+    cachedInput,
+    cacheWrite,
+    output: reported.completionTokens - reasoning - audioOutput,
+    reasoning,
+    audioInput,
+    audioOutput,
+    source: "provider",
+  };
+}
+
+export function inputTokens(usage: Usage): number {
+  return usage.input + usage.cachedInput + usage.cacheWrite + usage.audioInput;
+}
+
+export function totalTokens(usage: Usage): number {
+  return inputTokens(usage) + usage.output + usage.reasoning + usage.audioOutput;
+}
+
+/** As rows carry it. */
+export function toWireUsage(usage: Usage): TokenUsage {
+  const audio = usage.audioInput + usage.audioOutput;
+  return {
+    input: BigInt(usage.input),
+    cachedInput: BigInt(usage.cachedInput),
+    cacheWrite: BigInt(usage.cacheWrite),
+    output: BigInt(usage.output),
+    reasoning: BigInt(usage.reasoning),
+    audio: BigInt(audio),
+    total: BigInt(totalTokens(usage)),
+    source: usage.source,
+    audioOutput: audio > 0 ? BigInt(usage.audioOutput) : undefined,
+    amounts: usage.amounts && wireAmounts(usage.amounts),
+  };
+}
+
+function wireAmounts(amounts: Amounts): TokenUsage["amounts"] {
+  const told = Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) }));
+  return told.length > 0 ? { amounts: told } : undefined;
+}

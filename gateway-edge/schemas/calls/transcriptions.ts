@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { AppError } from "../../../common/errors.ts";
+import type { FormField } from "../../upstream/providers/provider.ts";
+import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { formFile, formFlag, formList, formNumber, formObject } from "./form-fields.ts";
+
+const shared = {
+  model: z.string().min(1).max(256),
+  prompt: z.string().optional(),
+  temperature: formNumber(0, 1).optional(),
+};
+
+/** The form of a transcription. Fields that are not listed pass on to the provider as they are. */
+export const transcriptionsRequest = z.looseObject({
+  file: formFile,
+  ...shared,
+  language: z.string().max(32).optional(),
+  response_format: z.enum(["json", "text", "srt", "verbose_json", "vtt", "diarized_json"]).optional(),
+  timestamp_granularities: formList(z.enum(["word", "segment"])).optional(),
+  include: formList(z.string()).optional(),
+  stream: formFlag.optional(),
+});
+
+export const translationsRequest = z.looseObject({
+  file: formFile,
+  ...shared,
+  response_format: z.enum(["json", "text", "srt", "verbose_json", "vtt"]).optional(),
+});
+
+export type TranscriptionsRequest = WithoutNulls<z.output<typeof transcriptionsRequest>>;
+
+/** What a form's fields say; throws UNPROCESSABLE with every fault. */
+export function parseAudioForm(
+  operation: "transcriptions" | "translations",
+  fields: readonly FormField[],
+  pathModel?: string,
+): TranscriptionsRequest {
+  const schema = operation === "transcriptions" ? transcriptionsRequest : translationsRequest;
+  const { file, ...given } = formObject(fields);
+  // A file comes as a file; the same name as a plain field is a path or the bytes without a name, which no provider takes.
+  if (file !== undefined) throw new AppError("INVALID_REQUEST", "file: must be sent as a file, with a file name", { param: "file" });
+  return parseRequest(schema, given, pathModel) as TranscriptionsRequest;
+}

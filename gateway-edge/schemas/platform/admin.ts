@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { id, name, paging, plainText } from "../fields.ts";
+import { auditEntryRecord, listOf, userRecord } from "../records.ts";
+import { budgetFields } from "./budgets.ts";
+import { rateLimitFields } from "./rate-limits.ts";
+
+export const listUsersAnswer = listOf(userRecord);
+export const userAnswer = z.object({ user: userRecord });
+export const updateUserBody = z
+  .object({ name: name.optional(), role: z.enum(["user", "admin"]).optional(), ...rateLimitFields, ...budgetFields })
+  .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role, a limit or a budget" });
+export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigint() });
+
+/** Of a team or an organisation. */
+export const blockBody = z.object({ reason: plainText(500).optional() });
+
+export const listAuditQuery = z.object({ ...paging, action: plainText(64).optional(), organizationId: id.optional() });
+export const listAuditAnswer = listOf(auditEntryRecord);

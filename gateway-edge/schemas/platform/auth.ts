@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { email, givenPassword, inviteToken, loginEmail, name, newPassword } from "../fields.ts";
+import { organizationRecord, sessionAnswer, teamRecord, userRecord } from "../records.ts";
+
+export const signUpBody = z.object({
+  email,
+  password: newPassword,
+  name: name.optional(),
+  organizationName: name.optional(),
+  /** Of an invitation to this address: the account joins its team. */
+  inviteToken: inviteToken.optional(),
+});
+export const signUpAnswer = sessionAnswer.extend({ user: userRecord, organization: organizationRecord, team: teamRecord });
+
+export const createTokenBody = z.object({ email: loginEmail, password: givenPassword });
+export const meAnswer = z.object({ user: userRecord, organization: organizationRecord.nullable() });
+export const logoutAnswer = z.object({ loggedOut: z.literal(true) });
+
+export const changePasswordBody = z.object({ currentPassword: givenPassword, newPassword });
+export const requestResetBody = z.object({ email: loginEmail });
+export const requestResetAnswer = z.object({ accepted: z.literal(true) });
+export const resetPasswordBody = z.object({ token: z.string().min(1).max(512), newPassword });
+export const resetPasswordAnswer = z.object({ reset: z.literal(true) });

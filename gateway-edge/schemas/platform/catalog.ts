@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "../fields.ts";
+import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerRecord } from "../records.ts";
+import { budgetFields } from "./budgets.ts";
+import { rateLimitFields } from "./rate-limits.ts";
+
+const modelType = z.enum(["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"]);
+
+const SORT = /^-?(name|createdAt|created_at|contextWindow|context_window|input|output|price|provider)$/;
+
+export const listModelsQuery = z.object({
+  ...paging,
+  search: search.optional(),
+  type: modelType.optional(),
+  provider: id.optional(),
+  /** A field, with "-" before it for descending. */
+  sort: z
+    .string()
+    .regex(SORT, "must be name, createdAt, contextWindow, input, output, price or provider, with - before it for descending")
+    .transform((sort) => sort.replace("price", "input").replace(/_([a-z])/, (_match, letter: string) => letter.toUpperCase()))
+    .optional(),
+});
+export const listModelsAnswer = listOf(modelRecord);
+export const listProvidersAnswer = listOf(providerRecord);
+export const listAdminModelsAnswer = listOf(adminModelRecord);
+export const listAdminProvidersAnswer = listOf(adminProviderRecord);
+
+const TIERS_MAX = 8;
+
+const prices = {
+  input: nanoAmount,
+  output: nanoAmount,
+  cachedInput: nanoAmount.nullish(),
+  cacheWrite: nanoAmount.nullish(),
+};
+
+/** Of a whole call whose input has more tokens than that. */
+const tiers = z
+  .array(z.object({ aboveInputTokens: positiveCount, ...prices }))
+  .max(TIERS_MAX)
+  .refine((all) => all.every((tier, index) => index === 0 || tier.aboveInputTokens > (all[index - 1]?.aboveInputTokens ?? 0)), {
+    message: "must rise from one aboveInputTokens to the next",
+  });
+
+/** Nano-USD per million units. A millisecond is one of sound; only tokens have classes. */
+export const pricing = z.object({
+  unit: z.enum(["token", "character", "millisecond", "image", "search", "call"]).default("token"),
+  ...prices,
+  audioInput: nanoAmount.nullish(),
+  audioOutput: nanoAmount.nullish(),
+  tiers: tiers.nullish(),
+  effectiveAt: instant.nullish(),
+});
+export type PricingFields = z.output<typeof pricing>;
+
+const modelFields = {
+  inferenceModelId: plainText(256),
+  pricing,
+  contextWindow: positiveCount,
+  maxOutputTokens: positiveCount,
+  description: plainText(2000),
+  ...rateLimitFields,
+  ...budgetFields,
+};
+const optionalModelFields = z.object(modelFields).partial();
+
+export const createModelBody = optionalModelFields.extend({
+  name: plainText(128),
+  provider: id,
+  inferenceModelId: modelFields.inferenceModelId,
+  type: modelType.default("chat"),
+});
+export const updateModelBody = optionalModelFields.extend({
+  name: plainText(128).optional(),
+  status: z.enum(["active", "disabled"]).optional(),
+});
+export const modelAnswer = z.object({ model: adminModelRecord });
+export const deletedAnswer = z.object({ deleted: z.literal(true), id: z.string() });
+
+const providerFields = {
+  baseUrl: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).max(500),
+  apiKey: plainText(1000),
+};
+export const createProviderBody = z.object({ name, kind: plainText(64), ...z.object(providerFields).partial().shape });
+export const updateProviderBody = z.object({ name, ...providerFields }).partial();
+export const providerAnswer = z.object({ provider: adminProviderRecord });

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { guardrailNames, id, instant, name, paging, plainText, search } from "../fields.ts";
+import { apiKeyRecord, listOf } from "../records.ts";
+import { budgetFields } from "./budgets.ts";
+import { rateLimitFields } from "./rate-limits.ts";
+
+const MODELS_MAX = 200;
+const GRACE_SECONDS_MAX = 7 * 24 * 3600;
+
+/** What may be set on a key. Null takes a limit away. */
+const limits = {
+  models: z.array(plainText(200)).max(MODELS_MAX).nullish(),
+  guardrails: guardrailNames.nullish(),
+  ...rateLimitFields,
+  ...budgetFields,
+  expiresAt: instant.nullish(),
+};
+export type KeyLimitFields = z.output<z.ZodObject<typeof limits>>;
+
+export const listKeysQuery = z.object({
+  ...paging,
+  search: search.optional(),
+  team_id: id.optional(),
+  status: z.enum(["active", "blocked", "expired"]).optional(),
+});
+export const listKeysAnswer = listOf(apiKeyRecord);
+
+export const createKeyBody = z.object({ name, team_id: id, ...limits });
+export const createdKeyAnswer = z.object({ apiKey: apiKeyRecord, key: z.string() });
+
+// A key's id, its hash or the secret itself, under either of the names the document uses.
+const reference = plainText(256).optional();
+const oneReference = (body: { token?: string | undefined; apiKey?: string | undefined }) =>
+  body.token !== undefined || body.apiKey !== undefined;
+
+export const updateKeyBody = z
+  .object({ token: reference, apiKey: reference, name: name.optional(), ...limits })
+  .refine(oneReference, { path: ["token"], message: "must name the key: its id, its hash or the secret" });
+export const keyAnswer = z.object({ apiKey: apiKeyRecord });
+
+export const removeKeyBody = z
+  .object({ apiKey: reference, token: reference })
+  .refine(oneReference, { path: ["apiKey"], message: "must name the key: its id, its hash or the secret" });
+export const removedKeyAnswer = keyAnswer.extend({ removed: z.literal(true) });
+
+export const rotateKeyBody = z
+  .object({ apiKey: reference, token: reference, graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) })
+  .refine(oneReference, { path: ["apiKey"], message: "must name the key: its id, its hash or the secret" });

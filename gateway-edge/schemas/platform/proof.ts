@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { instant, paging } from "../fields.ts";
+import { listOf, money } from "../records.ts";
+
+const count = z.bigint();
+
+export const verifyLedgerAnswer = z.object({
+  ok: z.boolean(),
+  entries: count,
+  sum: z.bigint(),
+  lastSeq: count,
+  hash: z.string(),
+  firstBad: z.object({ seq: count, reason: z.string(), kind: z.string(), record: z.string() }).nullable(),
+  accounts: count,
+  usageRows: count,
+  rollups: count,
+});
+
+const moment = instant.transform((text) => new Date(text)).meta({ openapi: { type: "string", format: "date-time" } });
+
+export const replayQuery = z.object({ ...paging, asOf: moment.optional(), withPrices: moment.optional() });
+
+const repricing = z.object({
+  ...money("charged", "repriced", "difference"),
+  repricedCalls: count,
+  keptCalls: count,
+});
+
+export const organizationReplayRecord = z
+  .object({
+    organizationId: z.string(),
+    name: z.string(),
+    ...money("balance"),
+    entries: count,
+    lastSeq: count,
+    repricing: repricing.nullable(),
+  })
+  .meta({ id: "OrganizationReplay" });
+
+export const replayAnswer = listOf(organizationReplayRecord).extend({
+  asOf: z.date(),
+  withPrices: z.date().nullable(),
+  rollups: z.object({
+    equal: z.boolean(),
+    firstDifference: z.object({ organizationId: z.string(), rollupId: z.string(), reason: z.string() }).nullable(),
+  }),
+});
+
+/** As signed: `canonicalJson` of it, after the line "tributary.receipt.v1". */
+export const receiptRecord = z
+  .object({
+    callId: z.string(),
+    organizationId: z.string(),
+    model: z.string(),
+    provider: z.string(),
+    status: z.string(),
+    usage: z.object({
+      input: count,
+      cachedInput: count,
+      cacheWrite: count,
+      output: count,
+      reasoning: count,
+      audio: count,
+      total: count,
+      source: z.string(),
+      /** Of audio, what came out. */
+      audioOutput: count.optional(),
+      /** By character, millisecond, image or search, where the call was counted in them. */
+      amounts: z.record(z.string(), z.object({ input: count, output: count })).optional(),
+    }),
+    priceVersion: count,
+    prices: z
+      .object({
+        unit: z.string(),
+        input: z.bigint(),
+        output: z.bigint(),
+        cachedInput: z.bigint().nullable(),
+        cacheWrite: z.bigint().nullable(),
+        audioInput: z.bigint().nullable(),
+        audioOutput: z.bigint().nullable(),
+      })
+      .nullable(),
+    ...money("cost"),
+    ledgerSeq: count.nullable(),
+    entryHash: z.string().nullable(),
+    createdAt: z.string(),
+  })
+  .meta({ id: "Receipt" });
+
+export const receiptAnswer = z.object({
+  receipt: receiptRecord,
+  signature: z.string(),
+  keyId: z.string(),
+  algorithm: z.literal("Ed25519"),
+});
+
+export const receiptKeysAnswer = z.object({
+  keys: z.array(
+    z.object({
+      kty: z.literal("OKP"),
+      crv: z.literal("Ed25519"),
+      use: z.literal("sig"),
+      alg: z.literal("EdDSA"),
+      kid: z.string(),
+      x: z.string(),
+      since: z.date(),
+    }),
+  ),
+});

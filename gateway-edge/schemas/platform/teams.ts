@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { email, guardrailNames, id, name, nanoAmount, plainText, teamRole, timeZone } from "../fields.ts";
+import { listOf, organizationRecord, teamDetailRecord, teamMemberRecord, teamRecord } from "../records.ts";
+import { budgetFields } from "./budgets.ts";
+import { rateLimitFields } from "./rate-limits.ts";
+
+export const listTeamsAnswer = listOf(teamRecord);
+export const createTeamBody = z.object({ name });
+/** Null takes a limit away. */
+export const updateTeamBody = z.object({
+  name: name.optional(),
+  models: z.array(plainText(200)).max(200).nullish(),
+  guardrails: guardrailNames.nullish(),
+  ...rateLimitFields,
+  ...budgetFields,
+});
+export const teamAnswer = z.object({ team: teamRecord });
+export const teamDetailAnswer = z.object({ team: teamDetailRecord });
+
+/** `teamName` is what the inviting person saw; the id decides. */
+export const inviteMemberBody = z.object({
+  teamId: id,
+  teamName: plainText(100).optional(),
+  email,
+  role: teamRole.default("member"),
+});
+export const inviteMemberAnswer = z.object({
+  member: teamMemberRecord,
+  /** False when the person was a member or invited already. */
+  created: z.boolean(),
+  /** Of an invitation: the link with its single-use token, and when it ends. Null for a member, who needs none. */
+  inviteUrl: z.string().nullable(),
+  expiresAt: z.date().nullable(),
+});
+
+const memberId = z.union([id, z.int().min(1)], "must be a member id").transform(String);
+export const updateMemberBody = z.object({ teamId: id, memberId, role: teamRole });
+export const updateMemberAnswer = z.object({ member: teamMemberRecord });
+
+export const removeMemberBody = z.object({ teamId: id, memberId });
+export const removeMemberAnswer = z.object({
+  removed: z.literal(true),
+  teamId: z.string(),
+  memberId: z.union([z.bigint(), z.string()]),
+  /** Ids of the keys that the member made in the team. They are blocked; a rotation makes one work again. */
+  disabledKeys: z.array(z.string()),
+});
+
+export const listOrganizationsAnswer = listOf(organizationRecord);
+export const updateOrganizationBody = z.object({
+  id: id.optional(),
+  name: name.optional(),
+  timezone: timeZone.optional(),
+  lowBalanceThreshold: nanoAmount.nullish(),
+  ...budgetFields,
+  /** True makes it the active organisation of the session. */
+  active: z.boolean().optional(),
+});
+/** Platform admins only. */
+export const organizationLimitsBody = z.object({ ...rateLimitFields, ...budgetFields });
+export const organizationAnswer = z.object({ organization: organizationRecord });

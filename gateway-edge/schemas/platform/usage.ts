@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { type DateRange, readDateRange } from "../date-range.ts";
+import { id, paging, plainText, search, timeZone } from "../fields.ts";
+import { pageMeta, totalsRecord, usageBucketRecord, usageLogRecord } from "../records.ts";
+
+/** What both logs and usage can be narrowed by. */
+const filters = {
+  startDate: z.string().max(40).optional(),
+  endDate: z.string().max(40).optional(),
+  tz: timeZone.default("UTC"),
+  apiKey: plainText(256).optional(),
+  team_id: id.optional(),
+  model: plainText(200).optional(),
+  provider: plainText(128).optional(),
+  status: z.enum(["success", "error", "cancelled"]).optional(),
+  search: search.optional(),
+};
+
+export const listLogsQuery = z
+  .object({ ...filters, ...paging, cursor: plainText(512).optional(), format: z.enum(["json", "csv"]).default("json") })
+  .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
+export const listLogsAnswer = z.object({
+  data: z.array(usageLogRecord),
+  meta: pageMeta
+    .extend({
+      nextCursor: z.string().nullable(),
+      partial: z.boolean().describe("The search ended before the page was full, to leave calls undisturbed. Continue with `nextCursor`."),
+      totals: totalsRecord,
+      totalsExact: z.boolean().describe("`false`: `totals`, `total` and `totalPages` count only the part of the log that was searched."),
+    })
+    .meta({ id: "LogsMeta" }),
+});
+export const logAnswer = z.object({ log: usageLogRecord });
+
+const INTERVALS = ["hour", "day", "month", "all"] as const;
+
+/** `groupBy=day` and its like ask for an interval and no group. */
+export const usageQuery = z
+  .object({
+    ...filters,
+    groupBy: z.enum(["none", "model", "provider", "team", "key", "user", "status", "hour", "day", "month"]).default("none"),
+    interval: z.enum(INTERVALS).optional(),
+  })
+  .transform((query, context) => {
+    const named = INTERVALS.find((interval) => interval === query.groupBy);
+    return {
+      ...query,
+      groupBy: named ? "none" : query.groupBy,
+      interval: query.interval ?? named ?? "day",
+      range: rangeOf(query, context),
+    };
+  });
+export const usageAnswer = z.object({ data: z.array(usageBucketRecord), meta: z.object({ totals: totalsRecord }) });
+
+export type LogFilterFields = z.output<typeof listLogsQuery> | z.output<typeof usageQuery>;
+
+function rangeOf(query: { startDate?: string | undefined; endDate?: string | undefined; tz: string }, context: z.RefinementCtx): DateRange {
+  const range = readDateRange(query);
+  if ("start" in range) return range;
+  context.addIssue({ code: "custom", path: [range.path], message: range.message });
+  return { start: undefined, end: undefined };
+}

@@ -1,0 +1,158 @@
+import type { Response } from "express";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
+import { listOf, runObject } from "../../../schemas/stored/assistant-answers.ts";
+import { metadataChange } from "../../../schemas/stored/assistants.ts";
+import { newRun, newThreadAndRun, toolOutputs } from "../../../schemas/stored/runs.ts";
+import type { RunBody } from "../../../stored/assistants/bodies.ts";
+import { cancelRun, createRun, createThreadAndRun, requireRun, submitToolOutputs } from "../../../stored/assistants/run-actions.ts";
+import type { RunEvent } from "../../../stored/assistants/run-feed.ts";
+import { isEnded } from "../../../stored/assistants/run-states.ts";
+import { requireThread, writeAgainstChange } from "../../../stored/assistants/thread-store.ts";
+import { ownerOf } from "../../../stored/records/own-record.ts";
+import type { RecordOf } from "../../../stored/records/records.ts";
+import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
+import type { AssistantsDeps } from "./assistants-deps.ts";
+import { streamRun } from "./run-stream.ts";
+
+const POLL_AFTER_MS = "500";
+
+/** A run that was just made or goes on: begun here, and followed where the caller wants a stream. */
+interface Starting {
+  readonly record: RecordOf<RunBody>;
+  readonly caller: Caller;
+  readonly response: Response;
+  readonly stream: boolean;
+  /** What is told before what the run itself tells. */
+  readonly first: readonly RunEvent[];
+}
+
+export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
+  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, answer: runObject };
+  const one = { ...shared, paths: twice("threads/:thread_id/runs/:run_id") };
+  return [
+    jsonOperation({
+      ...shared,
+      method: "post",
+      paths: twice("threads/runs"),
+      summary: "Create a thread and run it",
+      body: newThreadAndRun,
+      handle: async ({ body, caller, response }) => {
+        const { thread: givenThread, tool_resources: resources, stream, ...given } = body;
+        // Resources may be given for the run or for its thread; they stay with the thread.
+        const thread = { ...givenThread, tool_resources: givenThread?.tool_resources ?? resources };
+        const created = await createThreadAndRun(deps, caller, { thread, given });
+        const first = [{ event: "thread.created", data: created.thread }, ...asNew(created.record)];
+        return start(deps, { record: created.record, caller, response, stream: stream === true, first });
+      },
+    }),
+    ...threadRuns(deps),
+    jsonOperation({
+      ...one,
+      method: "get",
+      summary: "Retrieve a run",
+      handle: async ({ param, caller, response }) => {
+        const { run } = (await requireRun(deps, caller, placeOf(param))).body;
+        // The official clients ask again after this time; without a word from us, after five seconds.
+        if (!isEnded(run.status)) response.setHeader("openai-poll-after-ms", POLL_AFTER_MS);
+        return run;
+      },
+    }),
+    jsonOperation({
+      ...one,
+      method: "post",
+      summary: "Modify a run",
+      body: metadataChange,
+      keepNulls: true,
+      handle: async ({ body, param, caller }) => {
+        const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
+          const record = await requireRun(deps, caller, placeOf(param));
+          const run = body.metadata === undefined ? record.body.run : { ...record.body.run, metadata: body.metadata ?? {} };
+          const put = { type: "put", kind: "run", id: record.id, body: { ...record.body, run } } as const;
+          return { writes: [{ ...put, expectedRevision: record.revision, keepWork: true }], result: run };
+        });
+        return result;
+      },
+    }),
+    ...runActions(deps),
+  ];
+}
+
+function threadRuns(deps: AssistantsDeps): GatewayOperation[] {
+  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, paths: twice("threads/:thread_id/runs") };
+  return [
+    jsonOperation({
+      ...shared,
+      method: "post",
+      summary: "Run an assistant on a thread",
+      body: newRun,
+      answer: runObject,
+      handle: async ({ body, param, caller, response }) => {
+        const { stream, ...given } = body;
+        const record = await createRun(deps, caller, { threadId: param("thread_id"), given });
+        return start(deps, { record, caller, response, stream: stream === true, first: asNew(record) });
+      },
+    }),
+    jsonOperation({
+      ...shared,
+      method: "get",
+      summary: "List the runs of a thread",
+      query: listQuery,
+      answer: listOf(runObject),
+      handle: async ({ query, param, caller }) => {
+        const parentId = param("thread_id");
+        await requireThread(deps, caller, parentId);
+        const page = await deps.records.list<RunBody>(caller.teamId, "run", { ...readPage(query), parentId });
+        return listAnswer(
+          page.records.map(({ body }) => body.run),
+          page.hasMore,
+        );
+      },
+    }),
+  ];
+}
+
+function runActions(deps: AssistantsDeps): GatewayOperation[] {
+  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, method: "post", answer: runObject } as const;
+  return [
+    jsonOperation({
+      ...shared,
+      paths: twice("threads/:thread_id/runs/:run_id/cancel"),
+      summary: "Cancel a run",
+      handle: async ({ param, caller }) => {
+        const run = await cancelRun(deps, caller, placeOf(param));
+        deps.cancelled(run.id);
+        return run;
+      },
+    }),
+    jsonOperation({
+      ...shared,
+      paths: twice("threads/:thread_id/runs/:run_id/submit_tool_outputs"),
+      summary: "Give a run the outputs of its tool calls",
+      body: toolOutputs,
+      handle: async ({ body, param, caller, response }) => {
+        const { record, step } = await submitToolOutputs(deps, caller, { ...placeOf(param), outputs: body.tool_outputs });
+        const first = [
+          { event: "thread.run.step.completed", data: step },
+          { event: "thread.run.queued", data: record.body.run },
+        ];
+        return start(deps, { record, caller, response, stream: body.stream === true, first });
+      },
+    }),
+  ];
+}
+
+/** Followed before it is begun, so that nothing of it is missed. */
+async function start(deps: AssistantsDeps, { record, caller, response, stream, first }: Starting): Promise<unknown> {
+  const events = stream ? deps.feed.follow(record.id) : undefined;
+  if (!deps.starter.start(record, caller)) deps.feed.end(record.id);
+  if (!events) return record.body.run;
+  await streamRun(response, { clock: deps.clock, first, events });
+  return undefined;
+}
+
+function asNew({ body }: RecordOf<RunBody>): RunEvent[] {
+  return ["created", "queued"].map((name) => ({ event: `thread.run.${name}`, data: body.run }));
+}
+
+const placeOf = (param: (name: string) => string) => ({ threadId: param("thread_id"), runId: param("run_id") });

@@ -1,0 +1,74 @@
+import { newId } from "../../../../common/ids.ts";
+import { deletedObject, threadObject } from "../../../schemas/stored/assistant-answers.ts";
+import { newThread, threadChange } from "../../../schemas/stored/threads.ts";
+import type { ThreadBody } from "../../../stored/assistants/bodies.ts";
+import { requireFiles, requireToolResources } from "../../../stored/assistants/checks.ts";
+import { threadOf } from "../../../stored/assistants/objects.ts";
+import { messageWrites } from "../../../stored/assistants/run-actions.ts";
+import { teamFiles } from "../../../stored/assistants/team-files.ts";
+import { putThread, requireThread, writeAgainstChange } from "../../../stored/assistants/thread-store.ts";
+import { ownerOf } from "../../../stored/records/own-record.ts";
+import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
+import type { AssistantsDeps } from "./assistants-deps.ts";
+
+export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
+  const { bodyBytesMax, records } = deps;
+  const shared = { tag: "Threads", bodyBytesMax, answer: threadObject };
+  const one = { ...shared, paths: twice("threads/:thread_id") };
+  return [
+    jsonOperation({
+      ...shared,
+      method: "post",
+      paths: twice("threads"),
+      summary: "Create a thread",
+      body: newThread,
+      handle: async ({ body, caller }) => {
+        const messages = body.messages ?? [];
+        requireToolResources(body.tool_resources);
+        await requireFiles(messages, { files: teamFiles(records, caller.teamId), at: "messages" });
+        const nowMs = deps.clock.now();
+        const thread = threadOf({ id: newId("thread", deps), nowMs }, body);
+        const kept: ThreadBody = { thread, activeRunId: null };
+        const create = { type: "create", kind: "thread", id: thread.id, body: kept, createdAtMs: nowMs } as const;
+        await records.commit(ownerOf(caller), [create, ...messageWrites(deps, messages, thread.id)]);
+        return thread;
+      },
+    }),
+    jsonOperation({
+      ...one,
+      method: "get",
+      summary: "Retrieve a thread",
+      handle: async ({ param, caller }) => (await requireThread(deps, caller, param("thread_id"))).body.thread,
+    }),
+    jsonOperation({
+      ...one,
+      method: "post",
+      summary: "Modify a thread",
+      body: threadChange,
+      keepNulls: true,
+      handle: async ({ body, param, caller }) => {
+        requireToolResources(body.tool_resources);
+        const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
+          const record = await requireThread(deps, caller, param("thread_id"));
+          const thread = { ...record.body.thread };
+          if (body.metadata !== undefined) thread.metadata = body.metadata ?? {};
+          if (body.tool_resources !== undefined) thread.tool_resources = body.tool_resources;
+          return { writes: [putThread(record, { ...record.body, thread })], result: thread };
+        });
+        return result;
+      },
+    }),
+    jsonOperation({
+      ...one,
+      method: "delete",
+      summary: "Delete a thread with its messages and runs",
+      answer: deletedObject("thread.deleted"),
+      handle: async ({ param, caller }) => {
+        const { id, body } = await requireThread(deps, caller, param("thread_id"));
+        await records.commit(ownerOf(caller), [{ type: "remove", kind: "thread", id, withChildren: true }]);
+        if (body.activeRunId !== null) deps.cancelled(body.activeRunId);
+        return { id, object: "thread.deleted", deleted: true };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,189 @@
+import type { Request, Response } from "express";
+import type { Clock } from "../../../../common/clock.ts";
+import { AppError, asAppError } from "../../../../common/errors.ts";
+import type { Caller, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { DONE_FRAME, errorFrame } from "../../../calls/formats/chat-frames.ts";
+import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
+import { gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
+import type { Job } from "../../../calls/inference/job.ts";
+import type { CallRouting, DeliveredPart, InferenceCall, InferenceResult } from "../../../calls/inference/run-inference.ts";
+import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
+import type { BytesPart } from "../../../upstream/providers/provider.ts";
+import { idempotencyKey } from "../../middleware/idempotency.ts";
+import { callHeaders } from "./call-headers.ts";
+import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
+import { sendBytes } from "./send-bytes.ts";
+import { SseWriter } from "./sse-writer.ts";
+
+export interface CallDeps extends IdempotentDeps {
+  run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
+  readonly clock: Clock;
+  readonly bodyBytesMax: number;
+}
+
+/** How an API words its errors. */
+export interface ErrorFormat {
+  status(error: AppError): number;
+  body(error: AppError): unknown;
+}
+
+export const GATEWAY_ERRORS: ErrorFormat = { status: gatewayErrorStatus, body: gatewayErrorBody };
+
+/** A call that is authenticated and understood, with the exchange it is answered in. */
+export interface CallExchange<Answer> {
+  readonly request: Request;
+  readonly response: Response;
+  readonly callId: string;
+  readonly endpoint: string;
+  readonly caller: Caller;
+  readonly job: Job<Answer>;
+  readonly routing: CallRouting;
+  readonly rawBody: Buffer;
+  readonly pathModel: string | undefined;
+  readonly errors: ErrorFormat;
+  readonly format: ResponseFormat<Answer>;
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const SILENCE_MS_MAX = 15_000;
+const STREAM_TYPE = "text/event-stream; charset=utf-8";
+
+/** The body of an authenticated call, as bytes and as JSON, and the model its path names. */
+export async function readCall(
+  deps: CallDeps,
+  request: Request,
+): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
+  requireJsonType(request);
+  const rawBody = await readBody(request, deps.bodyBytesMax);
+  return { rawBody, body: parseJson(rawBody), pathModel: pathModelOf(request) };
+}
+
+export function pathModelOf(request: Request): string | undefined {
+  const { model } = request.params;
+  return Array.isArray(model) ? model.join("/") : model;
+}
+
+/** Makes the call and answers it, whole or streamed; under an Idempotency-Key at most once. */
+export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): Promise<void> {
+  const { request, response, callId, caller, rawBody, pathModel, endpoint, job, routing } = exchange;
+  const key = idempotencyKey(request);
+  const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
+  const idempotent = begun instanceof Promise ? await begun : begun;
+  if (idempotent.answer) return replay(response, idempotent.answer);
+  const newWriter = () => new SseWriter(response, deps.clock, exchange.format.keepAlive);
+  // A whole answer needs none; where only the upstream's answer tells that it is a stream, it is made then.
+  const early = job.stream ? newWriter() : undefined;
+  try {
+    const call = { callId, endpoint, caller, job, routing, signal: clientLeft(response), errorStatus: exchange.errors.status };
+    const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
+    if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
+    else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer: early ?? newWriter() });
+    else await sendStream(deps, { exchange, result, idempotent, writer: early ?? newWriter() });
+  } catch (thrown) {
+    if (!early?.isOpen) throw thrown;
+    await endWithError(deps, { exchange, writer: early, thrown, format: undefined });
+  } finally {
+    const closing = idempotent.close();
+    if (closing) await closing;
+  }
+}
+
+/** A provider may think for long before its first token. The status waits for it, but not so long that a proxy on the way gives up. */
+function openInTime<Result>({ clock }: CallDeps, writer: SseWriter, result: Promise<Result>): Promise<Result> {
+  return result.finally(clock.after(SILENCE_MS_MAX, () => writer.open()));
+}
+
+interface Sending<Answer, Type extends "answer" | "stream"> {
+  exchange: CallExchange<Answer>;
+  result: Extract<InferenceResult<Answer>, { type: Type }>;
+  idempotent: IdempotentCall;
+}
+
+async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): Promise<void> {
+  const { response, callId, format } = exchange;
+  const headers = callHeaders(callId, result.head, result.bill);
+  const worded = format.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  const body = typeof worded === "string" ? worded : await worded;
+  const contentType = format.wholeType?.(result.answer) ?? JSON_TYPE;
+  idempotent.record(body);
+  const keeping = idempotent.keep(headers, contentType);
+  if (keeping) await keeping;
+  send(response, { headers, contentType, body });
+}
+
+async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stream"> & { writer: SseWriter }): Promise<void> {
+  const { exchange, result, idempotent, writer } = sending;
+  const { response, callId } = exchange;
+  const format = exchange.format.stream?.({ callId, nowMs: deps.clock.now(), model: result.head.model });
+  const headers = callHeaders(callId, result.head);
+  if (!writer.isOpen) {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    writer.open();
+  }
+  try {
+    // Must be iterated whatever happens, for the call is settled at the end of it; to break off means that the client left.
+    for await (const part of result.parts) {
+      const isLast = part.type === "settled";
+      const frames = isLast ? ((await format?.last(part.bill)) ?? "") + (format?.end ?? DONE_FRAME) : framesOf(part, format);
+      idempotent.record(frames);
+      if (isLast) {
+        await idempotent.keep(headers, STREAM_TYPE);
+        writer.end(frames);
+      } else if (!(await writer.write(frames))) {
+        break;
+      }
+    }
+  } catch (thrown) {
+    await endWithError(deps, { exchange, writer, thrown, format });
+  }
+}
+
+function framesOf(part: Exclude<DeliveredPart, { type: "settled" }> | BytesPart, format: StreamFormat | undefined): string | Uint8Array {
+  if (part.type === "bytes") return part.bytes;
+  if (!format) throw new Error("an operation without frames of its own");
+  return format.frames(part);
+}
+
+interface Failing<Answer> {
+  exchange: CallExchange<Answer>;
+  writer: SseWriter;
+  thrown: unknown;
+  /** Undefined: nothing was sent but the status. */
+  format: StreamFormat | undefined;
+}
+
+/** The status is out already: what went wrong is told in the stream, which still ends as a stream should. */
+async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, format }: Failing<Answer>): Promise<void> {
+  const { response, errors, callId, job } = exchange;
+  const error = asAppError(thrown);
+  response.locals["error"] = error;
+  const stream = format ?? exchange.format.stream?.({ callId, nowMs: deps.clock.now(), model: job.model });
+  writer.end((await stream?.failed?.(error)) ?? errorFrame(errors.body(error)) + DONE_FRAME);
+}
+
+function replay(response: Response, answer: StoredAnswer): void {
+  const headers = { ...answer.headers, "idempotent-replayed": "true" };
+  send(response, { status: answer.status, headers, contentType: answer.contentType, body: Buffer.from(answer.body) });
+}
+
+function send(
+  response: Response,
+  answer: { status?: number; headers: Readonly<Record<string, string>>; contentType: string; body: string | Buffer },
+): void {
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+  response.statusCode = answer.status ?? 200;
+  response.setHeader("content-type", answer.contentType);
+  response.setHeader("content-length", Buffer.byteLength(answer.body));
+  response.end(answer.body);
+}
+
+/** The request's own `close` may never come once its body was read; the response's always does. */
+export function clientLeft(response: Response): AbortSignal {
+  const left = new AbortController();
+  const check = () => {
+    if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client left."));
+  };
+  if (response.closed) check();
+  else response.on("close", check);
+  return left.signal;
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import type { Logger } from "../../../../common/logger.ts";
+import type { StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { ControlPlane } from "../../../access/clients/control-plane.ts";
+
+export interface IdempotentDeps {
+  readonly access: Pick<ControlPlane["access"], "beginIdempotentCall" | "endIdempotentCall">;
+  readonly logger: Logger;
+}
+
+/** A priced call under a client's Idempotency-Key; one without a key does nothing. */
+export interface IdempotentCall {
+  /** The answer given before: to be sent again, with nothing else done. */
+  readonly answer: StoredAnswer | undefined;
+  /** Adds to what will be stored. */
+  record(bytes: string | Uint8Array): void;
+  /** Stores what was recorded; before the client's last byte, so that its next try finds it. */
+  keep(headers: Readonly<Record<string, string>>, contentType: string): void | Promise<void>;
+  /** Frees the key, unless an answer was kept: the same call may be tried again. */
+  close(): void | Promise<void>;
+}
+
+const DEADLINE_MS = 2000;
+const ATTEMPTS = 3;
+const STORED_BYTES_MAX = 1024 * 1024;
+
+export interface IdempotentInput {
+  readonly key: string | undefined;
+  readonly keyId: string;
+  readonly callId: string;
+  readonly body: Buffer;
+  /** A model named by the path is part of what is asked. */
+  readonly pathModel: string | undefined;
+}
+
+/** Throws IDEMPOTENCY_CONFLICT when the key was used with another body, or its call is still running. */
+export function beginIdempotentCall(deps: IdempotentDeps, input: IdempotentInput): IdempotentCall | Promise<IdempotentCall> {
+  return input.key === undefined ? NOT_IDEMPOTENT : beginUnder(deps, input.key, input);
+}
+
+async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentInput): Promise<IdempotentCall> {
+  const owner = { keyId: input.keyId, idempotencyKey: key, callId: input.callId };
+  const hash = createHash("sha256").update(input.body);
+  if (input.pathModel !== undefined) hash.update(`\n${input.pathModel}`);
+  const { answer } = await deps.access.beginIdempotentCall({ ...owner, bodySha256: hash.digest() }, { deadlineMs: DEADLINE_MS });
+  return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, owner);
+}
+
+const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, keep: () => {}, close: () => {} };
+
+function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: string; callId: string }): IdempotentCall {
+  let recorded: (string | Uint8Array)[] | undefined = [];
+  let bytes = 0;
+  let ended = false;
+
+  async function end(answer: StoredAnswer | undefined): Promise<void> {
+    ended = true;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      try {
+        await deps.access.endIdempotentCall({ ...owner, answer }, { deadlineMs: DEADLINE_MS });
+        return;
+      } catch (error) {
+        if (attempt === ATTEMPTS) deps.logger.warn({ callId: owner.callId, error: String(error) }, "an idempotent call could not be ended");
+      }
+    }
+  }
+
+  return {
+    answer: undefined,
+    record(piece) {
+      bytes += Buffer.byteLength(piece);
+      if (bytes > STORED_BYTES_MAX) recorded = undefined;
+      recorded?.push(piece);
+    },
+    // An answer too large to store frees the key: better paid twice than never answered.
+    keep: (headers, contentType) =>
+      end(
+        recorded && { status: 200, contentType, body: Buffer.concat(recorded.map((piece) => Buffer.from(piece))), headers: { ...headers } },
+      ),
+    close: async () => {
+      if (!ended) await end(undefined);
+    },
+  };
+}

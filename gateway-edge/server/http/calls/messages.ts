@@ -1,0 +1,132 @@
+import type { Request, RequestHandler } from "express";
+import { AppError } from "../../../../common/errors.ts";
+import { toJson } from "../../../../common/json.ts";
+import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../../../calls/create.ts";
+import { MessageFrames, messageAnswer, messageIdentity, PING_FRAME, writtenEvent } from "../../../calls/dialects/messages/answer.ts";
+import { toPlainChat } from "../../../calls/dialects/messages/plain.ts";
+import { asksForThinking, callerBetas, toChatRequest, toCountedChat } from "../../../calls/dialects/messages/request.ts";
+import { plainMessages } from "../../../calls/dialects/plain-messages.ts";
+import type { ResponseFormat } from "../../../calls/formats/response-format.ts";
+import { tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
+import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
+import { mayUseModel } from "../../../calls/inference/model-access.ts";
+import { routingOf } from "../../../calls/inference/route-request.ts";
+import { countTokens } from "../../../calls/tokens/token-counter.ts";
+import {
+  type CountMessagesRequest,
+  type MessagesRequest,
+  parseCountMessagesRequest,
+  parseMessagesRequest,
+} from "../../../schemas/calls/messages.ts";
+import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
+import { anthropicErrorBody, anthropicErrorStatus, nameAnthropicRequest } from "../../middleware/anthropic-error.ts";
+import { callerOf } from "../../middleware/authenticate-key.ts";
+import { requestIdOf } from "../../middleware/request-id.ts";
+import type { GatedRoute } from "../gate.ts";
+import { answerCall, type CallDeps, clientLeft, readCall } from "./answer-call.ts";
+import { COUNT_MESSAGES_PATHS, MESSAGES_PATHS } from "./messages-operations.ts";
+
+export interface MessagesDeps extends CallDeps {
+  readonly inference: Pick<Inference, "routing" | "providers" | "countRemotely">;
+}
+
+/** Anthropic's Messages API over every chat model. What these throw leaves in Anthropic's shape: they need a gate of their own. */
+export function messagesRoutes(deps: MessagesDeps): GatedRoute[] {
+  return [
+    { method: "post", paths: MESSAGES_PATHS, handler: createMessageHandler(deps) },
+    { method: "post", paths: COUNT_MESSAGES_PATHS, handler: countMessageTokensHandler(deps) },
+  ];
+}
+
+/** A model that has none of these is asked without them: callers of this API send them to every model. */
+const OPTIONAL = ["parallel_tool_calls", "reasoning_effort", "service_tier", "thinking"];
+
+function createMessageHandler(deps: CallDeps): RequestHandler {
+  return async (request, response) => {
+    nameAnthropicRequest(response);
+    const { rawBody, body } = await readCall(deps, request);
+    const asked = parseMessagesRequest(body);
+    const requestId = requestIdOf(response);
+    await answerCall(deps, {
+      request,
+      response,
+      callId: String(response.locals["callId"]),
+      endpoint: "/v1/messages",
+      caller: callerOf(response),
+      job: messagesJob(asked, callerBetas(betaHeader(request))),
+      routing: routingOf(asked),
+      rawBody,
+      pathModel: undefined,
+      errors: { status: anthropicErrorStatus, body: (error) => anthropicErrorBody(error, requestId) },
+      format: messagesFormat({ showsThinking: asksForThinking(asked), requestId }),
+    });
+  };
+}
+
+function messagesJob(asked: MessagesRequest, betas: readonly string[]) {
+  return translatedChatJob({
+    withBlocks: toChatRequest(asked),
+    plain: toPlainChat,
+    optional: OPTIONAL,
+    betas,
+    tags: tagsOf(asked),
+  });
+}
+
+function betaHeader(request: Request): string | undefined {
+  const header = request.headers["anthropic-beta"];
+  return Array.isArray(header) ? header.join(",") : header;
+}
+
+function messagesFormat({ showsThinking, requestId }: { showsThinking: boolean; requestId: string }): ResponseFormat<ChatAnswer> {
+  return {
+    keepAlive: PING_FRAME,
+    whole: (answer, context) => toJson(messageAnswer(messageIdentity(context), answer, { bill: context.bill, showsThinking })),
+    stream: (context) => {
+      const frames = new MessageFrames(messageIdentity(context), { showsThinking });
+      return {
+        frames: (part) => frames.frames(part),
+        last: (bill) => frames.last(bill),
+        end: "",
+        failed: (error) => writtenEvent(anthropicErrorBody(error, requestId)),
+      };
+    },
+  };
+}
+
+/** POST messages/count_tokens: by the provider's own count where it has one, else by ours. Costs nothing. */
+function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
+  return async (request, response) => {
+    nameAnthropicRequest(response);
+    const { body } = await readCall(deps, request);
+    const asked = parseCountMessagesRequest(body);
+    const deployment = deploymentOf(deps, { caller: callerOf(response), model: asked.model });
+    response.json({ input_tokens: await count(deps, { asked, deployment, signal: clientLeft(response) }) });
+  };
+}
+
+function deploymentOf({ inference }: MessagesDeps, { caller, model }: { caller: Caller; model: string }): Deployment {
+  const [deployment] = inference.routing.candidates(model, caller);
+  if (!deployment) throw new AppError("MODEL_NOT_FOUND", `The model ${model} does not exist.`, { param: "model" });
+  if (mayUseModel(caller, model, inference.routing)) return deployment;
+  throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
+}
+
+interface Counting {
+  readonly asked: CountMessagesRequest;
+  readonly deployment: Deployment;
+  readonly signal: AbortSignal;
+}
+
+async function count({ inference }: MessagesDeps, { asked, deployment, signal }: Counting): Promise<number> {
+  const provider = inference.providers.get(deployment.providerKind);
+  const chat = toCountedChat(asked);
+  const tools = chat["tools"] as readonly unknown[] | undefined;
+  const told = chat.messages as readonly ChatMessage[];
+  const messages = provider?.chat?.takesBlocks?.(deployment.inferenceModelId) ? told : plainMessages(told);
+  const remote = await inference.countRemotely({ deployment, asked: { messages, tools }, signal });
+  if (remote?.type === "counted") return remote.tokens;
+  if (provider?.counter) return provider.counter.countMessages(messages) + (tools ? provider.counter.countText(toJson(tools)) : 0);
+  return await countTokens(deployment.inferenceModelId, { messages, tools });
+}

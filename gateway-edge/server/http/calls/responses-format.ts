@@ -1,0 +1,67 @@
+import { toJson } from "../../../../common/json.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { type FrameOptions, ResponseFrames } from "../../../calls/dialects/responses/frames.ts";
+import { ItemNames, passedResponse } from "../../../calls/dialects/responses/passed.ts";
+import { isPassed, PassedFrames } from "../../../calls/dialects/responses/passed-frames.ts";
+import {
+  type ResponseIdentity,
+  responseUsage,
+  shownResponse,
+  suffixOf,
+  wholeResponse,
+} from "../../../calls/dialects/responses/response.ts";
+import type { FormatContext, ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
+import type { Bill } from "../../../calls/inference/bill.ts";
+import type { ResponsesAnswer } from "../../../calls/inference/jobs/responses.ts";
+import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
+import { ownerOf } from "../../../stored/records/own-record.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import type { CallDeps } from "./answer-call.ts";
+import { keepResponse, type StoredResponsesDeps } from "./stored-responses.ts";
+
+interface Answering {
+  readonly asked: ResponsesRequest;
+  readonly caller: Caller;
+  readonly input: readonly Fields[];
+}
+
+/** Answers of any model as responses, kept before the caller sees their end. */
+export function responsesFormat(
+  deps: CallDeps & StoredResponsesDeps,
+  { asked, caller, input }: Answering,
+): ResponseFormat<ResponsesAnswer> {
+  const include = asked.include ?? [];
+  const isKept = asked.store !== false;
+  const keep = async (response: Fields) =>
+    isKept ? await keepResponse(deps, ownerOf(caller), { response, input, nowMs: deps.clock.now() }) : response;
+  return {
+    whole: async (answer, context) => toJson(shownResponse(await keep(answered(answer, identityOf(context, asked), context)), include)),
+    stream: (context) => streamFormat(identityOf(context, asked), { include, keep, now: () => deps.clock.now() }),
+  };
+}
+
+function answered(answer: ResponsesAnswer, identity: ResponseIdentity, context: { bill: Bill; nowMs: number }): Fields {
+  if (!("response" in answer)) return wholeResponse(identity, answer, context);
+  const { response } = answer;
+  const usage = response["usage"] ?? responseUsage(context.bill.usage);
+  return passedResponse(identity, { ...response, usage }, new ItemNames(identity.suffix));
+}
+
+/** Whose events they are is known with the first part. */
+function streamFormat(identity: ResponseIdentity, options: FrameOptions): StreamFormat {
+  let chosen: ResponseFrames | PassedFrames | undefined;
+  const framesFor = (isOfProvider: boolean) => {
+    chosen ??= isOfProvider ? new PassedFrames(identity, options) : new ResponseFrames(identity, options);
+    return chosen;
+  };
+  return {
+    frames: (part) => framesFor(isPassed(part)).frames(part),
+    last: (bill) => framesFor(false).last(bill),
+    end: "",
+    failed: (error) => framesFor(false).failed(error),
+  };
+}
+
+function identityOf({ callId, nowMs, model }: FormatContext, request: ResponsesRequest): ResponseIdentity {
+  return { suffix: suffixOf(callId), createdSeconds: Math.floor(nowMs / 1000), model, request };
+}

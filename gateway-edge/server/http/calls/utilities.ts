@@ -1,0 +1,153 @@
+import type { Request, RequestHandler, Response } from "express";
+import { AppError } from "../../../../common/errors.ts";
+import { findModelData } from "../../../../common/model-data/model-data.ts";
+import { guessKind, kindOfPrefix } from "../../../../common/model-data/provider-kinds.ts";
+import { supportedParams } from "../../../../common/providers/params.ts";
+import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../../../calls/create.ts";
+import { gatewayErrorStatus } from "../../../calls/gateway-error.ts";
+import type { Job } from "../../../calls/inference/job.ts";
+import { chatJob } from "../../../calls/inference/jobs/chat.ts";
+import { completionsJob } from "../../../calls/inference/jobs/completions.ts";
+import { embeddingsJob } from "../../../calls/inference/jobs/embeddings.ts";
+import { moderationsJob } from "../../../calls/inference/jobs/moderations.ts";
+import type { ModelDirectory } from "../../../calls/inference/model-access.ts";
+import type { PlanDeps } from "../../../calls/inference/plan-call.ts";
+import { previewCall } from "../../../calls/inference/preview-call.ts";
+import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
+import { countTokens } from "../../../calls/tokens/token-counter.ts";
+import { parseChatRequest } from "../../../schemas/calls/chat.ts";
+import { parseCompletionsRequest } from "../../../schemas/calls/completions.ts";
+import { parseEmbeddingsRequest } from "../../../schemas/calls/embeddings.ts";
+import { parseModerationsRequest } from "../../../schemas/calls/moderations.ts";
+import {
+  type CallType,
+  parseTokenCountRequest,
+  parseTransformRequest,
+  supportedParamsQuery,
+  type TokenCountRequest,
+  tokenCountQuery,
+} from "../../../schemas/calls/utilities.ts";
+import { parseQuery } from "../../../schemas/request-query.ts";
+import type { ChatMessage, Fields, Provider } from "../../../upstream/providers/provider.ts";
+import { callerOf } from "../../middleware/authenticate-key.ts";
+import { modelFacts, paramsOfDeployment } from "../models/model-facts.ts";
+import { redactHeaders, redactUrl } from "../redact.ts";
+
+export interface UtilityDeps extends PlanDeps {
+  readonly routing: ModelDirectory;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly countRemotely: Inference["countRemotely"];
+  readonly dropParams: () => boolean;
+  readonly bodyBytesMax: number;
+}
+
+/**
+ * POST utils/token_counter. A model that nobody configured is counted by its name alone. With call_endpoint the provider counts, where it
+ * has an endpoint for that.
+ */
+export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
+  return async (request, response) => {
+    const { call_endpoint: callEndpoint } = parseQuery(tokenCountQuery, request.query);
+    const asked = parseTokenCountRequest(await readJson(deps, request));
+    const deployments = usableDeployments(deps, { caller: callerOf(response), model: asked.model });
+    const able = callEndpoint ? deployments.find(({ providerKind }) => deps.providers.get(providerKind)?.remoteCount) : undefined;
+    const deployment = able ?? deployments[0];
+    const remote = able && (await deps.countRemotely({ deployment: able, asked, signal: clientLeft(response) }));
+    const { tokens, tokenizer } = remote?.type === "counted" ? remote : await count(asked, { deployment, providers: deps.providers });
+    const failure = remote?.type === "failed" ? remote : undefined;
+    response.json({
+      total_tokens: tokens,
+      request_model: asked.model,
+      model_used: deployment?.inferenceModelId ?? asked.model,
+      tokenizer_type: tokenizer,
+      original_response: remote?.type === "counted" ? remote.original : null,
+      // The provider could not be asked: the count is ours, and says so.
+      error: failure !== undefined,
+      error_message: failure?.error.message ?? null,
+      status_code: failure ? (failure.upstreamStatus ?? gatewayErrorStatus(failure.error)) : null,
+    });
+  };
+}
+
+/** GET utils/supported_openai_params: of a group that the key may use, or of a provider's model. */
+export function supportedParamsHandler(deps: UtilityDeps): RequestHandler {
+  return (request, response) => {
+    const { model } = parseQuery(supportedParamsQuery, request.query);
+    const caller = callerOf(response);
+    const deployments = deps.routing.candidates(model, caller);
+    const ofGroup = deployments.map((each) => paramsOfDeployment(each, modelFacts(each).values["mode"]));
+    const params = deployments.length > 0 ? [...new Set(ofGroup.flat())] : paramsOfPublicModel(model);
+    if (!params) throw new AppError("INVALID_REQUEST", `Could not map model=${model}`, { param: "model" });
+    response.json({ supported_openai_params: params });
+  };
+}
+
+/** POST utils/transform_request: what the provider would receive, without asking it. */
+export function transformRequestHandler(deps: UtilityDeps): RequestHandler {
+  return async (request, response) => {
+    const { callType, body } = parseTransformRequest(await readJson(deps, request));
+    const makeJob = JOBS[callType];
+    if (!makeJob) throw new AppError("INVALID_REQUEST", `Requests of the type ${callType} cannot be shown.`, { param: "call_type" });
+    const dropParams = typeof body["drop_params"] === "boolean" ? body["drop_params"] : deps.dropParams();
+    const preview = previewCall(deps, { caller: callerOf(response), job: makeJob(body), dropParams });
+    const { url, headers, body: sent, signing } = preview.request;
+    const { apiKey } = preview.deployment;
+    response.json({
+      raw_request_api_base: redactUrl(url),
+      raw_request_body: typeof sent === "string" ? (JSON.parse(sent) as unknown) : {},
+      // A signature is made when the request is sent; that there will be one is shown.
+      raw_request_headers: redactHeaders({ ...headers, ...(signing ? { authorization: signing.type } : {}) }, apiKey ? [apiKey] : []),
+    });
+  };
+}
+
+/** What a request of each kind asks for. Forms and sound are not shown. */
+const JOBS: Readonly<Partial<Record<CallType, (body: Fields) => Job<unknown>>>> = {
+  completion: (body) => chatJob(parseChatRequest(body)),
+  text_completion: (body) => completionsJob(parseCompletionsRequest(body)),
+  embedding: (body) => embeddingsJob(parseEmbeddingsRequest(body)),
+  moderation: (body) => moderationsJob(parseModerationsRequest(body)),
+};
+
+async function readJson({ bodyBytesMax }: UtilityDeps, request: Request): Promise<unknown> {
+  requireJsonType(request);
+  return parseJson(await readBody(request, bodyBytesMax));
+}
+
+function clientLeft(response: Response): AbortSignal {
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  return left.signal;
+}
+
+function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller: Caller; model: string }): readonly Deployment[] {
+  const deployments = routing.candidates(model, caller);
+  if (deployments.length > 0 || !routing.groupOf(model, caller)) return deployments;
+  throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
+}
+
+/** As the provider counts where that is known here, for that is what is billed; else by OpenAI's vocabularies. */
+async function count(
+  asked: TokenCountRequest,
+  { deployment, providers }: { deployment: Deployment | undefined; providers: ReadonlyMap<string, Provider> },
+): Promise<{ tokens: number; tokenizer: string }> {
+  const provider = deployment && providers.get(deployment.providerKind);
+  const messages = asked.messages as readonly ChatMessage[] | undefined;
+  if (provider?.counter && asked.contents === undefined) {
+    const tokens = provider.counter.countText(asked.prompt ?? "") + (messages ? provider.counter.countMessages(messages) : 0);
+    return { tokens, tokenizer: provider.kind };
+  }
+  return { tokens: await countTokens(deployment?.inferenceModelId ?? asked.model, asked), tokenizer: "openai_tokenizer" };
+}
+
+/** `provider/model`, or a bare name that the public data know. */
+function paramsOfPublicModel(name: string): readonly string[] | undefined {
+  const slash = name.indexOf("/");
+  const prefixed = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
+  const kind = prefixed ?? guessKind(name);
+  const model = prefixed ? name.slice(slash + 1) : name;
+  const data = findModelData({ kind, model });
+  if (model === "" || (!prefixed && !data)) return undefined;
+  return supportedParams(kind, { mode: data?.mode, model });
+}

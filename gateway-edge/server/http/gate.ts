@@ -1,0 +1,100 @@
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
+import { AppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Logger } from "../../../common/logger.ts";
+import { gatewayErrorOf } from "../../calls/gateway-error.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
+
+export interface GatedRoute {
+  readonly method: "get" | "post" | "put" | "patch" | "delete";
+  readonly paths: readonly string[];
+  readonly handler: RequestHandler;
+}
+
+export interface Gate {
+  /** Finds out who calls, and keeps it in the response's locals; throws or rejects for nobody we know. */
+  readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
+  /** Words what was thrown. */
+  readonly onError: ErrorRequestHandler;
+}
+
+/**
+ * Routes behind one gate, which names the call, refuses other methods and authenticates, before a byte of the body is read.
+ * Paths that are not in the table pass through untouched.
+ */
+export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate: Gate): Router {
+  const router = Router({ caseSensitive: true });
+  const allPaths = [...new Set(routes.flatMap(({ paths }) => paths))];
+  router.all(allPaths, (request, response, next) => {
+    nameCall(deps, request, response);
+    next();
+  });
+  for (const [paths, methods] of methodsByPaths(routes)) router.all(paths, refuseOtherMethods(methods));
+  router.all(allPaths, (request, response, next) => {
+    const waits = gate.authenticate(request, response);
+    return waits ? waits.then(() => next()) : next();
+  });
+  for (const { method, paths, handler } of routes) for (const path of paths) router[method](path, nameRoute(path), handler);
+  router.use(...errorHandlers(deps, gate));
+  return router;
+}
+
+/** Paths that allow the same methods, together: each look at a path costs every call that comes by. */
+function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], methods: GatedRoute["method"][]][] {
+  const byPath = new Map<string, GatedRoute["method"][]>();
+  for (const { method, paths } of routes) for (const path of paths) byPath.set(path, [...(byPath.get(path) ?? []), method]);
+  const byMethods = new Map<string, [string[], GatedRoute["method"][]]>();
+  for (const [path, methods] of byPath) {
+    const group = byMethods.get(methods.toSorted().join()) ?? [[], methods];
+    group[0].push(path);
+    byMethods.set(methods.toSorted().join(), group);
+  }
+  return [...byMethods.values()];
+}
+
+/** Every answer, also a refusal, tells which request and which call it belongs to. */
+export function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
+  assignRequestId(request, response, deps);
+  const callId = newId("call", deps);
+  response.locals["callId"] = callId;
+  response.locals["route"] = "refused";
+  response.setHeader("x-gw-call-id", callId);
+  response.setHeader("x-content-type-options", "nosniff");
+}
+
+function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHandler[] {
+  return [logFailure(logger), onError];
+}
+
+function nameRoute(path: string): RequestHandler {
+  return (_request, response, next) => {
+    response.locals["route"] = path;
+    next();
+  };
+}
+
+function refuseOtherMethods(methods: readonly GatedRoute["method"][]): RequestHandler {
+  const allowed = methods.flatMap((method) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
+  return (request, response, next) => {
+    if (allowed.includes(request.method)) return next();
+    response.setHeader("allow", [...allowed, "OPTIONS"].join(", "));
+    if (request.method === "OPTIONS") {
+      response.status(204).end();
+      return;
+    }
+    throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not possible here; use ${allowed.join(" or ")}.`);
+  };
+}
+
+/** For whoever words it, or for nobody but us. */
+export function logFailure(logger: Logger): ErrorRequestHandler {
+  return (thrown: unknown, _request, response, next) => {
+    const error = gatewayErrorOf(thrown);
+    const fields = { requestId: requestIdOf(response), callId: response.locals["callId"], code: error.code, internal: error.internal };
+    // A caller that left in the middle of its body is no fault of ours.
+    if (error.code === "SERVER_ERROR" && !response.destroyed) logger.error(fields, error.message);
+    else logger.debug(fields, error.message);
+    next(error);
+  };
+}

@@ -1,0 +1,179 @@
+import { findModelData } from "../../../../common/model-data/model-data.ts";
+import { listedTiers } from "../../../../common/model-data/price-tiers.ts";
+import { isProviderKind, kindOfPrefix, PROVIDER_KINDS } from "../../../../common/model-data/provider-kinds.ts";
+import { supportedParams } from "../../../../common/providers/params.ts";
+import type { Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import { readFields } from "../../../upstream/routing/lenient.ts";
+
+export type Source = "config" | "catalog" | "data";
+
+/** What is known of a deployment's model under LiteLLM's names, and where each value comes from. */
+export interface ModelFacts {
+  readonly values: Fields;
+  readonly source: Readonly<Record<string, Source>>;
+}
+
+/** Every `supports_...` that is always answered; others only where somebody set them. */
+export const SUPPORTS = [
+  "supports_system_messages",
+  "supports_function_calling",
+  "supports_parallel_function_calling",
+  "supports_tool_choice",
+  "supports_response_schema",
+  "supports_vision",
+  "supports_pdf_input",
+  "supports_audio_input",
+  "supports_audio_output",
+  "supports_prompt_caching",
+  "supports_reasoning",
+  "supports_web_search",
+] as const;
+
+const UNKNOWN: Fields = {
+  mode: null,
+  max_tokens: null,
+  max_input_tokens: null,
+  max_output_tokens: null,
+  input_cost_per_token: null,
+  output_cost_per_token: null,
+  ...Object.fromEntries(SUPPORTS.map((name) => [name, false])),
+};
+
+/** The configuration's word before the catalog's before public data; but a price is what is billed, which is the catalog's. */
+export function modelFacts(deployment: Deployment): ModelFacts {
+  const params = readFields(deployment.params);
+  const costs = Object.entries(params).filter(([name]) => /_cost_per_/.test(name));
+  const config: Fields = { ...Object.fromEntries(costs), ...readFields(deployment.info) };
+  const data = dataFacts(deployment, config["base_model"]);
+  const catalog = catalogFacts(deployment, data);
+  const billed = Object.fromEntries(Object.entries(catalog).filter(([name]) => /_cost_per_/.test(name)));
+  const layers: readonly (readonly [Source, Fields])[] = [
+    ["data", data],
+    ["catalog", catalog],
+    ["config", config],
+    ["catalog", billed],
+  ];
+  const values: Record<string, unknown> = { ...UNKNOWN };
+  const source: Record<string, Source> = {};
+  for (const [name, fields] of layers) {
+    for (const [field, value] of Object.entries(fields)) {
+      if (value === undefined || value === null) continue;
+      // Configured, and billed as configured.
+      if (field in source && sameAmount(values[field], value)) continue;
+      values[field] = value;
+      source[field] = name;
+    }
+  }
+  return { values, source };
+}
+
+/** LiteLLM's name of the provider: the prefix of its models. */
+export function providerName({ providerKind, params }: Deployment): string {
+  const own = readFields(params)["custom_llm_provider"];
+  if (typeof own === "string" && own !== "") return own;
+  return isProviderKind(providerKind) ? (PROVIDER_KINDS[providerKind].prefixes[0] ?? providerKind) : providerKind;
+}
+
+/** OpenAI's names of what a deployment's model understands, in the operation that it is for. */
+export function paramsOfDeployment({ providerKind, inferenceModelId, model }: Deployment, mode: unknown): readonly string[] {
+  const params = supportedParams(providerKind, { mode, model: inferenceModelId });
+  return params.length > 0 ? params : (model?.supportedParams ?? []);
+}
+
+function dataFacts({ providerKind, inferenceModelId, model: known }: Deployment, baseModel: unknown): Fields {
+  const [kind, model] = typeof baseModel === "string" ? readBaseModel(baseModel, providerKind) : [providerKind, inferenceModelId];
+  const data = findModelData({ kind, model });
+  if (!data) return {};
+  return {
+    mode: modeOf(data.mode),
+    ...limits(data),
+    ...prices(data.pricing),
+    // Of a price that somebody set, the tiers are those that were set with it.
+    ...(known?.pricing ? {} : tierPrices(listedTiers(data))),
+    ...Object.fromEntries(data.capabilities.map((name) => [`supports_${name}`, true])),
+  };
+}
+
+/** `azure/gpt-4o`, or the bare name at the deployment's own provider. */
+function readBaseModel(name: string, providerKind: string): [kind: string, model: string] {
+  const slash = name.indexOf("/");
+  const kind = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
+  return kind ? [kind, name.slice(slash + 1)] : [providerKind, name];
+}
+
+function catalogFacts({ model }: Deployment, data: Fields): Fields {
+  if (!model) return {};
+  // A wildcard's entry stands for models of any kind; the data know what the one in question is.
+  const isVague = model.name.includes("*") && data["mode"] !== undefined;
+  return {
+    mode: isVague || model.type === "" ? undefined : modeOf(model.type),
+    ...limits(model),
+    ...prices(model.pricing),
+    ...tierPrices(model.pricing?.tiers?.tiers),
+    ...Object.fromEntries(model.capabilities.map((name) => [`supports_${name}`, true])),
+  };
+}
+
+function modeOf(type: string): string {
+  return type === "image" ? "image_generation" : type;
+}
+
+function limits({ contextWindow, maxOutputTokens }: { contextWindow?: number | undefined; maxOutputTokens?: number | undefined }): Fields {
+  return { max_tokens: maxOutputTokens, max_input_tokens: contextWindow, max_output_tokens: maxOutputTokens };
+}
+
+interface TokenPrices {
+  /** Absent: tokens. */
+  readonly unit?: string | undefined;
+  readonly input: bigint;
+  readonly output: bigint;
+  readonly cachedInput?: bigint | undefined;
+  readonly cacheWrite?: bigint | undefined;
+  readonly audioInput?: bigint | undefined;
+  readonly audioOutput?: bigint | undefined;
+}
+
+/** Tiers under LiteLLM's names: `..._above_200k_tokens`. */
+function tierPrices(tiers: readonly (TokenPrices & { readonly aboveInputTokens: number })[] = []): Fields {
+  const named = tiers.flatMap(({ aboveInputTokens, ...tier }) =>
+    Object.entries(prices(tier)).map(([name, price]) => [`${name}_above_${aboveInputTokens / 1000}k_tokens`, price]),
+  );
+  return Object.fromEntries(named);
+}
+
+/** LiteLLM's names of prices that are not for tokens, and how many of our units one of its units has. */
+const OTHER_UNITS: Readonly<Record<string, { readonly name: string; readonly units: number }>> = {
+  character: { name: "character", units: 1 },
+  millisecond: { name: "second", units: 1000 },
+  image: { name: "image", units: 1 },
+  search: { name: "query", units: 1 },
+};
+
+function prices(pricing: TokenPrices | undefined): Fields {
+  const { unit = "token", input = 0n, output = 0n } = pricing ?? {};
+  const other = OTHER_UNITS[unit];
+  if (other) {
+    const usd = (price: bigint) => (price === 0n ? undefined : (Number(price) * other.units) / 1e15);
+    return { [`input_cost_per_${other.name}`]: usd(input), [`output_cost_per_${other.name}`]: usd(output) };
+  }
+  // A price for the whole call has no name of LiteLLM's.
+  if (unit === "call") return {};
+  return {
+    input_cost_per_token: usdPerToken(pricing?.input),
+    output_cost_per_token: usdPerToken(pricing?.output),
+    cache_read_input_token_cost: usdPerToken(pricing?.cachedInput),
+    cache_creation_input_token_cost: usdPerToken(pricing?.cacheWrite),
+    input_cost_per_audio_token: usdPerToken(pricing?.audioInput),
+    output_cost_per_audio_token: usdPerToken(pricing?.audioOutput),
+  };
+}
+
+/** Nano-USD per million tokens as USD per token: a number for people and LiteLLM's clients, never for a bill. */
+function usdPerToken(price: bigint | undefined): number | undefined {
+  return price === undefined ? undefined : Number(price) / 1e15;
+}
+
+function sameAmount(known: unknown, value: unknown): boolean {
+  return known === value || (typeof value === "number" && Number(known) === value && typeof known === "number");
+}

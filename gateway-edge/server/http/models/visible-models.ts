@@ -1,0 +1,63 @@
+import { modelsOf } from "../../../../common/model-data/model-data.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { type ModelDirectory, mayUseModel } from "../../../calls/inference/model-access.ts";
+import { type Asker, isListed } from "../../../upstream/routing/asker.ts";
+import { fillStars, matchPattern } from "../../../upstream/routing/wildcard.ts";
+
+/** Who looks at the models: deployments of its team are shown beside those for everybody, within what its lists allow. */
+export type Viewer = Asker;
+
+export function viewerOf({ teamId, organizationId, models, teamModels }: Caller): Viewer {
+  return { teamId, organizationId, models, teamModels };
+}
+
+export function mayView(viewer: Viewer, name: string, directory: ModelDirectory): boolean {
+  return mayUseModel(viewer, name, directory);
+}
+
+/** Whether a group is shown under this name: not those of hidden aliases and deployments' ids, though they can be called. */
+export function isShown(viewer: Viewer, name: string, directory: ModelDirectory): boolean {
+  if (!mayView(viewer, name, directory)) return false;
+  const group = directory.groupOf(name, viewer);
+  return visibleGroups(viewer, directory).includes(name) || (group?.name === name && group.configuredName.includes("*"));
+}
+
+/** Names of groups that a viewer may use, as they are configured: wildcards stay patterns, aliases count. */
+export function visibleGroups(viewer: Viewer, directory: ModelDirectory): string[] {
+  const configured = directory.names(viewer).filter((name) => mayView(viewer, name, directory));
+  return [...new Set([...configured, ...listedNames(viewer, directory)])];
+}
+
+/** Names of models that a viewer may use: a wildcard is shown as the models that are known of its provider. */
+export function visibleModels(viewer: Viewer, directory: ModelDirectory, { withWildcards }: { withWildcards: boolean }): string[] {
+  const names = directory.names(viewer).flatMap((name) => {
+    if (!name.includes("*")) return [name];
+    return withWildcards ? [name, ...expandWildcard(name, viewer, directory)] : expandWildcard(name, viewer, directory);
+  });
+  const visible = names.filter((name) => mayView(viewer, name, directory));
+  return [...new Set([...visible, ...listedNames(viewer, directory)])];
+}
+
+/** Access groups that a viewer has: those its lists name, or every one where it has no list; never one without a model for it. */
+export function visibleAccessGroups(viewer: Viewer, directory: ModelDirectory): string[] {
+  const shown = [...directory.accessGroups()].filter(
+    ([group, members]) => isListed(viewer, group) && [...members].some((name) => mayView(viewer, name, directory)),
+  );
+  return shown.map(([group]) => group).sort();
+}
+
+/** A list may have names under a wildcard that no price list knows yet. */
+function listedNames(viewer: Viewer, directory: ModelDirectory): string[] {
+  const names = [...(viewer.models?.names ?? []), ...(viewer.teamModels?.names ?? [])];
+  return names.filter((name) => !name.includes("*") && directory.groupOf(name, viewer)?.name === name && mayView(viewer, name, directory));
+}
+
+/** Whatever the viewer's lists say of the pattern: they may have some of the names under it. */
+function expandWildcard(pattern: string, { teamId, organizationId }: Viewer, directory: ModelDirectory): string[] {
+  return directory.candidates(pattern, { teamId, organizationId }).flatMap(({ providerKind, inferenceModelId }) =>
+    modelsOf(providerKind).flatMap((name) => {
+      const captures = inferenceModelId.includes("*") ? matchPattern(inferenceModelId, name) : undefined;
+      return captures ? [fillStars(pattern, { name, captures })] : [];
+    }),
+  );
+}

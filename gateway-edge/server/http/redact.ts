@@ -1,0 +1,69 @@
+import type { Fields } from "../../upstream/providers/provider.ts";
+
+const MASK = "****";
+
+// A secret by its name, whatever its value is.
+const SECRET_NAME = /key|secret|password|passphrase|credential|authorization|cookie|signature/i;
+const TOKEN_NAME = /token/i;
+// Limits, costs "per token" and what LiteLLM shows on purpose.
+const HARMLESS_NAME =
+  /^(default_api_key_(tpm|rpm)_limit|litellm_credential_name|configurable_clientside_auth_params|.*_per_token.*|.*_token_cost.*|.*tokenizer)$/;
+const HEADERS_NAME = /headers$/i;
+// A secret by its value: usual beginnings of keys, certificates and tokens; long texts that mix letters and digits and have no separator.
+const SECRET_VALUE =
+  /^(sk-|pk-|rk-|gsk_|hf_|xai-|ghp_|github_pat_|xox[a-z]-|AKIA|ASIA|AIza|ya29\.|eyJ|Bearer |Basic |-----BEGIN)|^[0-9a-f]{32,}$|^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+_=]{32,}$/;
+
+/** What may be shown of an operator's settings: secrets by name are left out, what looks like one is masked, headers keep their names. */
+export function redactFields(fields: Fields): Record<string, unknown> {
+  const shown = Object.entries(fields).filter(([name, value]) => value !== null && value !== undefined && !isSecret(name, value));
+  return Object.fromEntries(shown.map(([name, value]) => [name, HEADERS_NAME.test(name) ? maskAll(value) : redact(value)]));
+}
+
+/** Headers of a request as it would be sent, without what proves who we are. */
+export function redactHeaders(headers: Readonly<Record<string, string>>, secrets: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => {
+      const isHidden =
+        isSecret(name, value) || /auth/i.test(name) || SECRET_VALUE.test(value) || secrets.some((secret) => value.includes(secret));
+      return [name, isHidden ? maskValue(value) : value];
+    }),
+  );
+}
+
+/** An address without user and password, and without what looks like a key in its query. */
+export function redactUrl(address: string): string {
+  if (!URL.canParse(address)) return MASK;
+  const url = new URL(address);
+  const query = [...url.searchParams.keys()];
+  url.username = "";
+  url.password = "";
+  for (const name of query) if (isSecret(name, "") || SECRET_VALUE.test(url.searchParams.get(name) ?? "")) url.searchParams.delete(name);
+  return url.href.replace(/\/$/, address.endsWith("/") ? "/" : "");
+}
+
+/** A number of tokens is a limit; a token that is a text is a secret. */
+function isSecret(name: string, value: unknown): boolean {
+  if (HARMLESS_NAME.test(name)) return false;
+  return SECRET_NAME.test(name) || (TOKEN_NAME.test(name) && typeof value !== "number" && typeof value !== "boolean");
+}
+
+function redact(value: unknown): unknown {
+  if (typeof value === "string") return redactText(value);
+  if (Array.isArray(value)) return value.map(redact);
+  return typeof value === "object" && value !== null ? redactFields(value as Fields) : value;
+}
+
+function redactText(text: string): string {
+  if (SECRET_VALUE.test(text)) return maskValue(text);
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? redactUrl(text) : text;
+}
+
+function maskAll(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return MASK;
+  return Object.fromEntries(Object.keys(value).map((name) => [name, MASK]));
+}
+
+function maskValue(value: string): string {
+  const scheme = /^(Bearer|Basic) /i.exec(value);
+  return scheme ? scheme[0] + MASK : MASK;
+}

@@ -1,0 +1,159 @@
+import { type RequestHandler, Router } from "express";
+import type { Inference } from "../../calls/create.ts";
+import { gatewayErrorHandler } from "../../calls/gateway-error.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import type { OperationDescription } from "../../schemas/operation-description.ts";
+import type { EdgeRuns } from "../../stored/assistants/edge-runs.ts";
+import type { Worker } from "../../stored/records/worker.ts";
+import { anthropicErrorHandler } from "../middleware/anthropic-error.ts";
+import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
+import { assistantsOperations, describeAssistants } from "./assistants/assistants.ts";
+import type { AssistantsDeps } from "./assistants/assistants-deps.ts";
+import type { CallDeps } from "./calls/answer-call.ts";
+import { audioFormHandler, speechHandler } from "./calls/audio.ts";
+import { chatCompletionsHandler } from "./calls/chat-completions.ts";
+import { completionsHandler } from "./calls/completions.ts";
+import { embeddingsHandler } from "./calls/embeddings.ts";
+import { imageEditsHandler, imagesHandler } from "./calls/images.ts";
+import {
+  IMAGE_EDITS_PATHS,
+  IMAGES_PATHS,
+  RERANK_PATHS,
+  SPEECH_PATHS,
+  TRANSCRIPTIONS_PATHS,
+  TRANSLATIONS_PATHS,
+} from "./calls/media-operations.ts";
+import { messagesRoutes } from "./calls/messages.ts";
+import { describeMessages } from "./calls/messages-operations.ts";
+import { moderationsHandler } from "./calls/moderations.ts";
+import { describePassThrough, passThroughRoutes } from "./calls/pass-through.ts";
+import { messagesHandler } from "./calls/platform-messages.ts";
+import { rerankHandler } from "./calls/rerank.ts";
+import { describeResponses, responsesOperations } from "./calls/responses.ts";
+import { supportedParamsHandler, tokenCounterHandler, transformRequestHandler, type UtilityDeps } from "./calls/utilities.ts";
+import { type ExactRoutes, exactRoutes } from "./exact-routes.ts";
+import { describeFilesAndBatches, filesAndBatches } from "./files/files-and-batches.ts";
+import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
+import { modelGroupInfoHandler, modelInfoHandler } from "./models/model-info.ts";
+import {
+  MODEL_GROUP_INFO_PATHS,
+  MODEL_INFO_PATHS,
+  MODEL_LIST_PATHS,
+  MODEL_PATHS,
+  SUPPORTED_PARAMS_PATHS,
+  TOKEN_COUNTER_PATHS,
+  TRANSFORM_REQUEST_PATHS,
+} from "./models/model-operations.ts";
+import { getModelHandler, listModelsHandler, type ModelListDeps } from "./models/models.ts";
+import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
+
+/** What /openapi.json and /docs say of the routes below. */
+export const inferenceOperations: readonly OperationDescription[] = [
+  ...describeOperations(),
+  ...describeMessages(),
+  ...describeResponses(),
+  ...describeAssistants(),
+  ...describeFilesAndBatches(),
+  ...describePassThrough(),
+];
+
+export interface RouteParts {
+  readonly inference: Inference;
+  /** Who does what outlives a request. */
+  readonly worker: Worker;
+  readonly runs: EdgeRuns;
+  readonly authProfile: AuthProfile;
+}
+
+/** What is called all day, found without the router. */
+export function exactInferenceRoutes(deps: EdgeDeps, parts: RouteParts): ExactRoutes {
+  return exactRoutes(deps, { routes: hotRoutes(callDeps(deps, parts.inference)), gate: gateOf(parts) });
+}
+
+/** Every inference path. */
+export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
+  const { inference } = parts;
+  const calls = callDeps(deps, inference);
+  const gate = gateOf(parts);
+  const router = Router({ caseSensitive: true });
+  router.use(gatedRouter(deps, hotRoutes(calls), gate));
+  router.use(
+    gatedRouter(deps, [...mediaRoutes(calls), ...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], gate),
+  );
+  router.use(gatedRouter(deps, filesAndBatches(deps, parts.worker), gate));
+  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
+  router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
+  router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
+  return router;
+}
+
+function gateOf({ inference, authProfile }: Pick<RouteParts, "inference" | "authProfile">): Gate {
+  return { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler };
+}
+
+function hotRoutes(calls: CallDeps): GatedRoute[] {
+  return [
+    { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
+    { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
+    { method: "post", paths: EMBEDDINGS_PATHS, handler: embeddingsHandler(calls) },
+    { method: "post", paths: MODERATIONS_PATHS, handler: moderationsHandler(calls) },
+  ];
+}
+
+function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inference, worker, runs }: RouteParts): AssistantsDeps {
+  return {
+    records,
+    clock,
+    random,
+    routing: inference.routing,
+    starter: { hold: () => worker.newLease(), start: (record, caller) => worker.startNow({ record, caller }) },
+    feed: runs.feed,
+    cancelled: (runId) => runs.cancelled(runId),
+    bodyBytesMax: config.jsonBodyBytesMax,
+  };
+}
+
+/** Sound, images, ranking. */
+function mediaRoutes(calls: CallDeps): GatedRoute[] {
+  return [
+    { method: "post", paths: SPEECH_PATHS, handler: speechHandler(calls) },
+    { method: "post", paths: TRANSCRIPTIONS_PATHS, handler: audioFormHandler(calls, "transcriptions") },
+    { method: "post", paths: TRANSLATIONS_PATHS, handler: audioFormHandler(calls, "translations") },
+    { method: "post", paths: IMAGES_PATHS, handler: imagesHandler(calls) },
+    { method: "post", paths: IMAGE_EDITS_PATHS, handler: imageEditsHandler(calls) },
+    { method: "post", paths: RERANK_PATHS, handler: rerankHandler(calls) },
+  ];
+}
+
+function modelRoutes(deps: EdgeDeps, inference: Inference): GatedRoute[] {
+  const utilities = utilityDeps(deps, inference);
+  return [
+    { method: "get", paths: MODEL_LIST_PATHS, handler: listModelsHandler({ ...inference, teamModels: teamModels(deps) }) },
+    { method: "get", paths: MODEL_PATHS, handler: getModelHandler(inference) },
+    { method: "get", paths: MODEL_INFO_PATHS, handler: modelInfoHandler(inference) },
+    { method: "get", paths: MODEL_GROUP_INFO_PATHS, handler: modelGroupInfoHandler(inference) },
+    { method: "post", paths: TOKEN_COUNTER_PATHS, handler: tokenCounterHandler(utilities) },
+    { method: "get", paths: SUPPORTED_PARAMS_PATHS, handler: supportedParamsHandler(utilities) },
+    { method: "post", paths: TRANSFORM_REQUEST_PATHS, handler: transformRequestHandler(utilities) },
+  ];
+}
+
+const TEAM_MODELS_MS = 2000;
+
+function teamModels({ control }: EdgeDeps): ModelListDeps["teamModels"] {
+  return async ({ userId, isAdmin }, teamId) =>
+    (await control.access.getTeamModels({ teamId, userId, isAdmin }, { deadlineMs: TEAM_MODELS_MS })).models;
+}
+
+/** POST /api/gw/messages: the same call for a signed-in user of the platform. */
+export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inference: Inference }): RequestHandler {
+  return messagesHandler({ ...callDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
+}
+
+function callDeps({ config, control, clock, logger }: EdgeDeps, inference: Inference): CallDeps {
+  return { run: inference.run, access: control.access, clock, logger, bodyBytesMax: config.jsonBodyBytesMax };
+}
+
+function utilityDeps({ config }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {
+  return { routing, providers, countRemotely, dropParams: () => routing.settings().dropParams, bodyBytesMax: config.jsonBodyBytesMax };
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from "node:http";
+import { type Request, type Response, Router } from "express";
+import { z } from "zod";
+import { AppError } from "../../../../common/errors.ts";
+import type { EdgeDeps } from "../../../deps.ts";
+import type { OperationDescription } from "../../../schemas/operation-description.ts";
+import { callMetadata } from "../../middleware/authenticate-user.ts";
+import { createForward } from "./forward.ts";
+
+const LOOK_MS = 5000;
+const CALL_MS_MAX = 600_000;
+const TOKEN = /^bearer +(join_[A-Za-z0-9_-]{20,100}) *$/i;
+
+/**
+ * A participant that nobody can call, behind its join token: it asks for work here, fetches parameters by their hash and brings back what
+ * it made. The coordinator holds the work; we look at the token and pass on.
+ */
+export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
+  const targets = new WeakMap<IncomingMessage, string>();
+  const forward = createForward({
+    target: config.coordinatorUrl,
+    proxyTimeout: CALL_MS_MAX,
+    pathRewrite: (_path, request) => targets.get(request) ?? "/",
+    onSend: (sent) => {
+      // The participant's token is for us, ours for the coordinator.
+      sent.removeHeader("authorization");
+      if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
+    },
+  });
+  const pass = async (request: Request, response: Response, pathOf: (place: string) => string): Promise<void> => {
+    const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];
+    if (token === undefined) throw new AppError("UNAUTHORIZED", "Send the join token as Authorization: Bearer join_...");
+    const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
+    const { federationId, participantId } = await control.training.joinFederation({ token }, options);
+    targets.set(request, pathOf(`${federationId}/${participantId}`));
+    await forward(request, response).catch((cause: unknown) => {
+      throw new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", { internal: String(cause), cause });
+    });
+  };
+  const name = (value: unknown) => encodeURIComponent(String(value));
+  const router = Router({ caseSensitive: true });
+  router.get("/training/join/tasks", (request, response) => pass(request, response, (place) => `/v1/tasks/${place}`));
+  router.post("/training/join/tasks/:task", (request, response) =>
+    pass(request, response, (place) => `/v1/tasks/${place}/${name(request.params.task)}`),
+  );
+  router.get("/training/join/blobs/:sha256", (request, response) =>
+    pass(request, response, () => `/v1/blobs/${name(request.params.sha256)}`),
+  );
+  return router;
+}
+
+const shared = { tags: ["Training"], auth: "none" } as const;
+
+export const joinedDescriptions: readonly OperationDescription[] = [
+  {
+    ...shared,
+    method: "get",
+    path: "/training/join/tasks",
+    summary: "With a join token: the next piece of work, waited for up to 20 seconds; 204 when there is none",
+    responses: {
+      200: { description: "Work.", schema: z.object({ task: z.looseObject({ id: z.string() }) }) },
+      204: { description: "None." },
+    },
+  },
+  {
+    ...shared,
+    method: "post",
+    path: "/training/join/tasks/:task",
+    summary: "With a join token: what was made, parameters as octets and the other fields as JSON in X-Result",
+    params: z.object({ task: z.string() }),
+    responses: { 200: { description: "Taken.", schema: z.object({ accepted: z.boolean() }) } },
+  },
+  {
+    ...shared,
+    method: "get",
+    path: "/training/join/blobs/:sha256",
+    summary: "With a join token: parameters by their SHA-256",
+    params: z.object({ sha256: z.string() }),
+    responses: { 200: { description: "The bytes.", contentType: "application/octet-stream", schema: z.string() } },
+  },
+];

@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Express } from "express";
+import { boundUnreadBody } from "../../common/unread-body.ts";
+import type { ExactRoutes } from "./http/exact-routes.ts";
+import { ownObjects } from "./own-objects.ts";
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+// Longer than the 60 s of common load balancers, so that they close idle connections and never we under their feet.
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const CHECK_INTERVAL_MS = 5000;
+const HEADERS_MAX = 64;
+const DRAIN_MS = 28_000;
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+  reusePort: boolean;
+  /** Sees every request before the app does. */
+  observe(request: IncomingMessage, response: ServerResponse): void;
+  /** Answered before the app, and without it. */
+  exact: ExactRoutes;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** No new connections; waits for running answers, then cuts. */
+  stop(): Promise<void>;
+}
+
+/** Opens an HTTP server with a limit on everything a slow or hostile client could hold. */
+export async function listen(app: Express, options: ListenOptions): Promise<Listener> {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      noDelay: true,
+      ...ownObjects(app),
+    },
+    (request, response) => {
+      options.observe(request, response);
+      boundUnreadBody(request, response);
+      // An absolute address names a host that is not ours to speak for; a proxy we are not.
+      if (!request.url?.startsWith("/")) return refuseTarget(response);
+      if (!options.exact(request, response)) app(request, response);
+    },
+  );
+  server.maxHeadersCount = HEADERS_MAX;
+  server.on("clientError", refuseUnreadable);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: options.host, port: options.port, reusePort: options.reusePort }, resolve);
+  });
+  return { port: (server.address() as AddressInfo).port, stop: () => drain(server) };
+}
+
+async function drain(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  // Keep-alive connections that finish their answer meanwhile become idle: close them as they do.
+  const sweep = setInterval(() => server.closeIdleConnections(), 250);
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(cut);
+}
+
+function refuseTarget(response: ServerResponse): void {
+  response.writeHead(400, { "content-type": "application/json; charset=utf-8", connection: "close" });
+  response.end(errorText("The request target must be a path."));
+}
+
+/** What could not even be read as HTTP; there is no request to answer, only a socket. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const [status, message] = UNREADABLE[error.code ?? ""] ?? ["400 Bad Request", "The request is not valid HTTP."];
+  const body = errorText(message);
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+const UNREADABLE: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request did not arrive in time."],
+};
+
+function errorText(message: string): string {
+  return JSON.stringify({ error: { message, type: "invalid_request_error", param: null, code: null } });
+}

@@ -1,0 +1,56 @@
+import type { ErrorRequestHandler, Response } from "express";
+import type { AppError, ErrorCode } from "../../../common/errors.ts";
+import { beginError, gatewayErrorStatus } from "../../calls/gateway-error.ts";
+import { requestIdOf } from "./request-id.ts";
+
+interface AnthropicError {
+  readonly status: number;
+  readonly type: string;
+}
+
+const badRequest: AnthropicError = { status: 400, type: "invalid_request_error" };
+
+/** Codes whose status differs from the gateway's own, because Anthropic's API has another one for them. */
+const BY_CODE: Readonly<Partial<Record<ErrorCode, AnthropicError>>> = {
+  UNPROCESSABLE: badRequest,
+  QUOTA_EXCEEDED: { status: 402, type: "billing_error" },
+  UPSTREAM_TIMEOUT: { status: 504, type: "timeout_error" },
+  UPSTREAM_UNAVAILABLE: { status: 529, type: "overloaded_error" },
+};
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+};
+
+export function anthropicErrorStatus(error: AppError): number {
+  return rowOf(error).status;
+}
+
+/** The body of an answer, and of an `error` event in the middle of a stream. */
+export function anthropicErrorBody(error: AppError, requestId: string) {
+  return { type: "error", error: { type: rowOf(error).type, message: error.message }, request_id: requestId };
+}
+
+/** Ends a request with an error in Anthropic's shape; its clients read the type and the message only there. */
+export const anthropicErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
+  const error = beginError(thrown, response);
+  if (!error) return;
+  nameAnthropicRequest(response);
+  response.status(anthropicErrorStatus(error)).json(anthropicErrorBody(error, requestIdOf(response)));
+};
+
+/** Anthropic's clients look for the id of a request under this name. */
+export function nameAnthropicRequest(response: Response): void {
+  response.setHeader("request-id", requestIdOf(response));
+}
+
+function rowOf(error: AppError): AnthropicError {
+  const status = gatewayErrorStatus(error);
+  const known = BY_CODE[error.code];
+  if (known) return known;
+  return { status, type: TYPES[status] ?? (status < 500 ? badRequest.type : "api_error") };
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from "node:http";
+import type { Request, Response } from "express";
+import { AppError } from "../../../common/errors.ts";
+import type { CallOptions } from "../../../common/grpc/client.ts";
+import { secretSha256 } from "../../../common/key-shape.ts";
+import type { ControlPlane } from "../../access/clients/control-plane.ts";
+import { requestIdOf } from "./request-id.ts";
+import { cookieToken } from "./session-cookie.ts";
+
+const TOKEN_BYTES_MAX = 4096;
+const BEARER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+) *$/i;
+const BEARER_KEY = /^bearer +(sk-\S{13,253}) *$/i;
+const KEY = /^sk-\S{13,253}$/;
+
+/**
+ * The platform JWT of a request, from its header or else from the console's cookie. Only its presence and shape are judged here; whether it is genuine and what its holder may do, the
+ * control plane decides, in the same call that does the work.
+ */
+export function bearerToken(request: IncomingMessage): string {
+  return tokenIn(authorizationOf(request) ?? cookieAuthorization(request));
+}
+
+/** The same where nobody needs one: what is no token is as none. */
+export function tokenIfAny(request: IncomingMessage): string | undefined {
+  const { authorization } = request.headers;
+  return authorization === undefined ? cookieToken(request) : BEARER.exec(authorization)?.[1];
+}
+
+/** The same where a key may come in place of a person, in x-gw-api-key or as the bearer: of a secret only its hash leaves the edge. */
+export function userOrKeyToken(request: IncomingMessage): string {
+  return keyHash(request) ?? bearerToken(request);
+}
+
+/** The same from headers alone: where the console's cookie must not count. */
+export function userOrKeyHeader(request: IncomingMessage): string {
+  const header = authorizationOf(request);
+  const key = keyHash(request);
+  if (key !== undefined) return key;
+  if (header === undefined) throw unauthorized("Send a platform token as Authorization: Bearer <token>, or an API key as x-gw-api-key.");
+  return tokenIn(header);
+}
+
+/** Who and what every call to the control plane is made for. */
+export function callMetadata(request: Request, response: Response, token?: string): Record<string, string | undefined> {
+  return { authorization: token, "x-request-id": requestIdOf(response), "x-client-ip": request.ip };
+}
+
+/** Throws UNAUTHORIZED for a bad token and FORBIDDEN for somebody who is no platform admin. */
+export async function requireAdmin(control: ControlPlane, options: CallOptions): Promise<void> {
+  const { user } = await control.identity.getMe({}, options);
+  if (user?.role !== "admin") throw new AppError("FORBIDDEN", "Only a platform admin may do this.");
+}
+
+function tokenIn(header: string): string {
+  const token = header.length <= TOKEN_BYTES_MAX + 16 ? BEARER.exec(header)?.[1] : undefined;
+  if (token === undefined || token.length > TOKEN_BYTES_MAX) throw unauthorized("The token is not valid; log in again.");
+  return token;
+}
+
+function keyHash(request: IncomingMessage): string | undefined {
+  const key = request.headers["x-gw-api-key"] ?? BEARER_KEY.exec(authorizationOf(request) ?? "")?.[1];
+  if (key === undefined) return undefined;
+  if (typeof key !== "string" || !KEY.test(key)) throw unauthorized("The API key in x-gw-api-key is not valid.");
+  return `key-sha256 ${secretSha256(key).toString("hex")}`;
+}
+
+function authorizationOf(request: IncomingMessage): string | undefined {
+  const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
+  if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
+  return carriers.length === 0 ? undefined : (request.headers.authorization ?? "");
+}
+
+function cookieAuthorization(request: IncomingMessage): string {
+  const token = cookieToken(request);
+  if (token === undefined) throw unauthorized("Log in first: send the token as Authorization: Bearer <token>.");
+  return `Bearer ${token}`;
+}
+
+function unauthorized(message: string): AppError {
+  return new AppError("UNAUTHORIZED", message);
+}

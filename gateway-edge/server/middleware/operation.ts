@@ -1,0 +1,198 @@
+import { type Request, type RequestHandler, type Response, Router } from "express";
+import type { z } from "zod";
+import { AppError } from "../../../common/errors.ts";
+import type { CallOptions } from "../../../common/grpc/client.ts";
+import { toJson } from "../../../common/json.ts";
+import { parseJson, readBody, requireJsonType } from "../../calls/read-body.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import type { HttpMethod, OperationDescription, ResponseDescription } from "../../schemas/operation-description.ts";
+import { bearerToken, callMetadata, requireAdmin, tokenIfAny, userOrKeyToken } from "./authenticate-user.ts";
+import { idempotencyHash, idempotencyKey } from "./idempotency.ts";
+import { sendTextStream, TextStream } from "./text-stream.ts";
+import { validate } from "./validate.ts";
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+export const DEADLINE_MS = { read: 5000, write: 5000, checkout: 20_000, password: 15_000, export: 60_000, verify: 300_000 } as const;
+
+/** What a handler may do besides reading its input. */
+export interface OperationCall {
+  /** Options of a call that changes nothing. Given up when the caller leaves. */
+  read(deadlineMs?: number): CallOptions;
+  /** Options of the one call that does the work: carries the Idempotency-Key, and is not given up half-way. */
+  write(deadlineMs?: number): CallOptions;
+  /** Another success status than the declared one. */
+  setStatus(status: number): void;
+  /** What a client says of its place in an event stream that it had before, as browsers do by themselves. */
+  readonly lastEventId?: string | undefined;
+}
+
+/** One HTTP operation, declared once: the route, its checks, its OpenAPI entry and its work. */
+export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, Params extends z.ZodType, Answer extends z.ZodType> {
+  method: HttpMethod;
+  path: string;
+  summary: string;
+  tag: string;
+  /** What is for platform admins the master key opens too. */
+  auth: "none" | "user" | "admin";
+  /** Everybody may ask; who comes with a token may be shown more. */
+  optionalToken?: true;
+  /** A user's operation that an API key opens too, for its team. */
+  apiKey?: true;
+  body?: Body;
+  query?: Query;
+  params?: Params;
+  /** Of success. */
+  status: number;
+  answer: Answer;
+  /** Further answers worth describing, such as another success status. */
+  otherResponses?: Readonly<Record<number, ResponseDescription>>;
+  handler(
+    input: { body: z.output<Body>; query: z.output<Query>; params: z.output<Params> },
+    call: OperationCall,
+  ): Promise<z.input<Answer> | TextStream>;
+}
+
+export interface Operation extends OperationDescription {
+  readonly auth: "none" | "user" | "admin";
+  readonly optionalToken: boolean;
+  readonly apiKey: boolean;
+  readonly status: number;
+  readonly idempotent: boolean;
+  readonly handler: (input: { body: unknown; query: unknown; params: unknown }, call: OperationCall) => Promise<unknown>;
+}
+
+export function operation<Body extends z.ZodType, Query extends z.ZodType, Params extends z.ZodType, Answer extends z.ZodType>(
+  spec: OperationSpec<Body, Query, Params, Answer>,
+): Operation {
+  return {
+    method: spec.method,
+    path: spec.path,
+    summary: spec.summary,
+    tags: [spec.tag],
+    auth: spec.auth,
+    optionalToken: spec.optionalToken ?? false,
+    apiKey: spec.apiKey ?? false,
+    body: spec.body,
+    query: spec.query,
+    params: spec.params,
+    status: spec.status,
+    // The control plane keeps answers sealed, so that even a token may be one.
+    idempotent: spec.method !== "get",
+    responses: { [spec.status]: { description: "Done.", schema: spec.answer }, ...spec.otherResponses },
+    // Sound: the router hands over only what these same schemas gave out.
+    handler: spec.handler as Operation["handler"],
+  };
+}
+
+/** The table as routes. Another method on a known path is a 405 that names the right ones. */
+export function operationRouter(operations: readonly Operation[], deps: EdgeDeps): Router {
+  const router = Router({ caseSensitive: true });
+  // Path by path, its refusals at once: or GET on "/teams/invite-member" would be taken for a team of that id.
+  for (const [path, entries] of Map.groupBy(operations, (entry) => entry.path)) {
+    for (const entry of entries) router[entry.method](path, (request, response) => serve(entry, { request, response, deps }));
+    router.all(path, allowOnly(entries.map(({ method }) => method.toUpperCase())));
+  }
+  return router;
+}
+
+interface Exchange {
+  request: Request;
+  response: Response;
+  deps: EdgeDeps;
+}
+
+async function serve(entry: Operation, exchange: Exchange): Promise<void> {
+  const { request, response } = exchange;
+  response.locals["route"] = entry.path;
+  response.statusCode = entry.status;
+  // Authentication comes before validation: whoever is not logged in learns nothing about bodies.
+  const token = tokenOf(entry, request);
+  const call = new RequestCall(exchange, token);
+  const input = await readInput(entry, request, call).catch((problem: unknown) =>
+    refuseInput(entry, { call, problem, deps: exchange.deps }),
+  );
+  const answer = await entry.handler(input, call);
+  if (answer instanceof TextStream) return sendTextStream(response, answer);
+  response.setHeader("content-type", "application/json; charset=utf-8");
+  response.end(toJson(answer));
+}
+
+function tokenOf({ auth, apiKey, optionalToken }: Operation, request: Request): string | undefined {
+  if (auth === "none") return optionalToken ? tokenIfAny(request) : undefined;
+  return apiKey || auth === "admin" ? userOrKeyToken(request) : bearerToken(request);
+}
+
+async function readInput(entry: Operation, request: Request, call: RequestCall): Promise<Parameters<Operation["handler"]>[0]> {
+  const params = entry.params ? validate(entry.params, request.params, "params") : undefined;
+  const query = entry.query ? validate(entry.query, request.query, "query") : undefined;
+  const given = entry.body ? await readJson(request) : undefined;
+  const body = entry.body ? validate(entry.body, given, "body") : undefined;
+  const key = entry.idempotent ? idempotencyKey(request) : undefined;
+  if (key !== undefined) {
+    const hash = idempotencyHash({ method: request.method, path: request.path, body: given });
+    call.idempotency = { "idempotency-key": key, "idempotency-hash": hash };
+  }
+  return { body, query, params };
+}
+
+async function readJson(request: Request): Promise<unknown> {
+  const bytes = await readBody(request, BODY_BYTES_MAX);
+  if (bytes.length === 0) return {};
+  requireJsonType(request);
+  return parseJson(bytes);
+}
+
+/** Input is wrong; but a bad token is a 401, and a caller who is no admin a 403, whatever the input is. */
+async function refuseInput(entry: Operation, refused: { call: OperationCall; problem: unknown; deps: EdgeDeps }): Promise<never> {
+  const { call, problem, deps } = refused;
+  if (entry.apiKey) await deps.control.training.checkCaller({}, call.read());
+  else if (entry.auth === "user") await deps.control.identity.getMe({}, call.read());
+  if (entry.auth === "admin") await requireAdmin(deps.control, call.read());
+  throw problem;
+}
+
+class RequestCall implements OperationCall {
+  idempotency: Record<string, string> = {};
+  readonly lastEventId: string | undefined;
+  readonly #response: Response;
+  readonly #metadata: Record<string, string | undefined>;
+  readonly #left = new AbortController();
+
+  constructor({ request, response }: Exchange, token: string | undefined) {
+    this.#response = response;
+    this.lastEventId = request.get("last-event-id");
+    this.#metadata = callMetadata(request, response, token);
+    response.once("close", () => this.#left.abort());
+  }
+
+  read(deadlineMs: number = DEADLINE_MS.read): CallOptions {
+    return { deadlineMs, metadata: this.#metadata, signal: this.#left.signal };
+  }
+
+  write(deadlineMs: number = DEADLINE_MS.write): CallOptions {
+    return {
+      deadlineMs,
+      metadata: { ...this.#metadata, ...this.idempotency },
+      onHeader: (header) => {
+        if (header["idempotent-replayed"] === "true") this.#response.setHeader("idempotent-replayed", "true");
+      },
+    };
+  }
+
+  setStatus(status: number): void {
+    this.#response.statusCode = status;
+  }
+}
+
+/** What comes after the handlers of a path: every other method. OPTIONS is told which ones there are. */
+export function allowOnly(allowed: readonly string[]): RequestHandler {
+  const known = allowed.includes("GET") ? [...allowed, "HEAD", "OPTIONS"] : [...allowed, "OPTIONS"];
+  return (request, response) => {
+    response.setHeader("allow", known.join(", "));
+    if (request.method !== "OPTIONS") {
+      throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not possible here; use ${allowed.join(" or ")}.`);
+    }
+    response.status(204).end();
+  };
+}

@@ -1,0 +1,30 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RequestHandler } from "express";
+import type { Clock } from "../../../common/clock.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Random } from "../../../common/random.ts";
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** Gives every answer an `x-request-id`: the caller's own when it is a sane one. */
+export function requestId(source: { clock: Clock; random: Random }): RequestHandler {
+  return (request, response, next) => {
+    assignRequestId(request, response, source);
+    next();
+  };
+}
+
+/** Sets the header unless it is there already, and returns what it holds. */
+export function assignRequestId(request: IncomingMessage, response: ServerResponse, source: { clock: Clock; random: Random }): string {
+  const present = response.getHeader("x-request-id");
+  if (typeof present === "string") return present;
+  const given = request.headers["x-request-id"];
+  const assigned = typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req", source);
+  response.setHeader("x-request-id", assigned);
+  return assigned;
+}
+
+export function requestIdOf(response: ServerResponse): string {
+  const header = response.getHeader("x-request-id");
+  return typeof header === "string" ? header : "";
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from "node:http";
+import type { Request, Response } from "express";
+import { AppError } from "../../../common/errors.ts";
+
+/** The prefix makes browsers refuse it from subdomains, other paths and plain http, except on loopback. */
+const SECURE_COOKIE = "__Host-tributary";
+/** For plain http alone, where some browsers drop the other one: a console on a private network still works. */
+const PLAIN_COOKIE = "tributary-session";
+const TOKEN = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * The token in the console's cookie; undefined without one. A browser sends cookies by itself, so a write counts only when the browser
+ * says that a page of this very origin made it.
+ */
+export function cookieToken(request: IncomingMessage): string | undefined {
+  const cookies = readCookies(request.headers.cookie);
+  // Over https anybody who may set cookies for a neighbouring host could plant the plain one.
+  const token = cookies.get(SECURE_COOKIE) ?? (isSecure(request) ? undefined : cookies.get(PLAIN_COOKIE));
+  if (token === undefined || !TOKEN.test(token)) return undefined;
+  if (!SAFE_METHODS.has(request.method ?? "")) requireSameOrigin(request);
+  return token;
+}
+
+export function setSessionCookie(request: Request, response: Response, session: { token: string; expiresAt: Date }): void {
+  const attributes = `Path=/; Expires=${session.expiresAt.toUTCString()}; HttpOnly; SameSite=Strict`;
+  response.append("set-cookie", `${SECURE_COOKIE}=${session.token}; ${attributes}; Secure`);
+  if (!request.secure) response.append("set-cookie", `${PLAIN_COOKIE}=${session.token}; ${attributes}`);
+}
+
+export function clearSessionCookie(response: Response): void {
+  const attributes = "Path=/; Max-Age=0; HttpOnly; SameSite=Strict";
+  response.append("set-cookie", `${SECURE_COOKIE}=; ${attributes}; Secure`);
+  response.append("set-cookie", `${PLAIN_COOKIE}=; ${attributes}`);
+}
+
+/** Refuses a request that another site's page made. Browsers send one of the two headers with every write. */
+export function requireSameOrigin(request: IncomingMessage): void {
+  const site = request.headers["sec-fetch-site"];
+  const isOwn = site === undefined ? originHost(request.headers.origin) === request.headers.host : site === "same-origin";
+  if (!isOwn) throw new AppError("FORBIDDEN", "This must come from a page of the console itself, not from another site.");
+}
+
+function originHost(origin: string | undefined): string | undefined {
+  return (origin === undefined ? null : URL.parse(origin))?.host;
+}
+
+function isSecure(request: IncomingMessage): boolean {
+  return (request as Partial<Request>).secure === true;
+}
+
+function readCookies(header: string | undefined): Map<string, string> {
+  const pairs = (header ?? "").split(";").map((pair) => {
+    const at = pair.indexOf("=");
+    return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()] as const;
+  });
+  return new Map(pairs);
+}

@@ -1,0 +1,83 @@
+import type { z } from "zod";
+import type { OrganizationReplay, Repricing } from "../../../../proto/gen/tributary/proof/v1/proof.ts";
+import type { EdgeDeps } from "../../../deps.ts";
+import * as schemas from "../../../schemas/platform/proof.ts";
+import { DEADLINE_MS, type Operation, operation } from "../../middleware/operation.ts";
+import { money, presentList, sent } from "../present.ts";
+
+const tag = "Admin";
+const auth = "admin";
+
+/** Proof for operators: read-only, also by the master key, so that a script needs nobody's password. */
+export function adminLedgerOperations(deps: EdgeDeps): Operation[] {
+  return [verifyLedger(deps), replayLedger(deps)];
+}
+
+const verifyLedger = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/admin/ledger/verify",
+    summary: "Re-read all the books: the ledger and its chain, balances, the calls it charges, the sums of charts",
+    tag,
+    auth,
+    status: 200,
+    answer: schemas.verifyLedgerAnswer,
+    handler: async (_input, call) => {
+      const verified = await control.ledger.verifyLedger({}, call.read(DEADLINE_MS.verify));
+      const { ok, entries, sum, lastSeq, hash, firstBad, accounts, usageRows, rollups } = verified;
+      return { ok, entries, sum, lastSeq, hash, firstBad: firstBad ? presentBad(firstBad) : null, accounts, usageRows, rollups };
+    },
+  });
+
+const replayLedger = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/admin/ledger/replay",
+    summary: "Balances as of a moment, made again from the entries; what calls would have cost with the prices of another",
+    tag,
+    auth,
+    query: schemas.replayQuery,
+    status: 200,
+    answer: schemas.replayAnswer,
+    handler: async ({ query: { page, pageSize, asOf, withPrices } }, call) => {
+      const replayed = await control.proof.replayLedger({ page: { page, pageSize }, asOf, withPrices }, call.read(DEADLINE_MS.verify));
+      const { firstRollupDifference: difference } = replayed;
+      return {
+        ...presentList(replayed.organizations, replayed.meta, presentReplay),
+        asOf: sent(replayed.asOf, "asOf"),
+        withPrices: withPrices ?? null,
+        rollups: {
+          equal: difference === undefined,
+          firstDifference: difference
+            ? { organizationId: difference.organizationId, rollupId: difference.rollupId, reason: difference.reason }
+            : null,
+        },
+      };
+    },
+  });
+
+function presentBad({ seq, reason, kind, record }: { seq: bigint; reason: string; kind: string; record: string }) {
+  return { seq, reason, kind, record };
+}
+
+function presentReplay(replay: OrganizationReplay): z.infer<typeof schemas.organizationReplayRecord> {
+  const { organizationId, name, balance, entries, lastSeq, repricing } = replay;
+  return {
+    organizationId,
+    name,
+    ...money("balance", balance),
+    entries,
+    lastSeq,
+    repricing: repricing ? presentRepricing(repricing) : null,
+  };
+}
+
+function presentRepricing({ charged, repriced, repricedCalls, keptCalls }: Repricing) {
+  return {
+    ...money("charged", charged),
+    ...money("repriced", repriced),
+    ...money("difference", repriced - charged),
+    repricedCalls,
+    keptCalls,
+  };
+}

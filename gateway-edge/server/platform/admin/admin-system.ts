@@ -1,0 +1,61 @@
+import type { Edge, JournalFigures, Trainer } from "../../../../proto/gen/tributary/system/v1/system.ts";
+import type { EdgeDeps } from "../../../deps.ts";
+import { type SystemEdge, type SystemTrainer, systemAnswer } from "../../../schemas/platform/system.ts";
+import { type Operation, operation } from "../../middleware/operation.ts";
+import { money, sent } from "../present.ts";
+
+/** For operators, also by the master key, so that a script needs nobody's password. */
+export function adminSystemOperations(deps: EdgeDeps): Operation[] {
+  return [getSystem(deps)];
+}
+
+const getSystem = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/admin/system",
+    summary: "How the processes are: versions, edges with their leases and journals, queues of the control plane, trainers",
+    tag: "Admin",
+    auth: "admin",
+    status: 200,
+    answer: systemAnswer,
+    handler: async (_input, call) => {
+      const { controlPlane, edges, trainers } = await control.system.getSystem({}, call.read());
+      const { version, startedAt, store, queues } = sent(controlPlane, "controlPlane");
+      return {
+        version,
+        startedAt: sent(startedAt, "startedAt"),
+        controlPlane: { store: store === "mongodb" ? ("mongodb" as const) : ("embedded" as const), queues: sent(queues, "queues") },
+        edges: edges.map(presentEdge),
+        trainers: trainers.map(presentTrainer),
+      };
+    },
+  });
+
+function presentEdge({ id, report, seenAt, leases, leaseCount }: Edge): SystemEdge {
+  return {
+    id,
+    status: report ? (report.isReady ? "ready" : "not ready") : "silent",
+    version: report?.version ?? null,
+    startedAt: report?.startedAt ?? null,
+    seenAt: seenAt ?? null,
+    trouble: report?.trouble ?? null,
+    inFlight: report?.inFlight ?? null,
+    leases: leases.map(({ organizationId, granted, settled, released, expiresAt }) => ({
+      organizationId,
+      ...money("granted", granted),
+      ...money("settled", settled),
+      ...money("released", released),
+      expiresAt: sent(expiresAt, "expiresAt"),
+    })),
+    leaseCount,
+    journal: report?.journal ? presentJournal(report.journal) : null,
+  };
+}
+
+function presentJournal({ bytes, records, unshipped, oldestUnshippedAt }: JournalFigures): NonNullable<SystemEdge["journal"]> {
+  return { bytes, records, unshipped, oldestUnshippedAt: oldestUnshippedAt ?? null };
+}
+
+function presentTrainer({ id, name, url, organizationId, status, seenAt, lastError, updates, failures }: Trainer): SystemTrainer {
+  return { id, name, url, organizationId, status, seenAt: seenAt ?? null, lastError: lastError ?? null, updates, failures };
+}

@@ -1,0 +1,122 @@
+import type { EdgeDeps } from "../../../deps.ts";
+import { idParams, searchQuery, userIdParams } from "../../../schemas/fields.ts";
+import * as schemas from "../../../schemas/platform/admin.ts";
+import { teamAnswer } from "../../../schemas/platform/teams.ts";
+import { type Operation, operation } from "../../middleware/operation.ts";
+import { budgetChange } from "../budgets.ts";
+import { presentAuditEntry, presentList, presentTeam, presentUser, sent } from "../present.ts";
+import { limitsChange } from "../rate-limits.ts";
+
+const tag = "Admin";
+const auth = "admin";
+
+export function adminOperations(deps: EdgeDeps): Operation[] {
+  return [
+    listUsers(deps),
+    getUser(deps),
+    updateUser(deps),
+    deleteUser(deps),
+    setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
+    setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
+    listAudit(deps),
+  ];
+}
+
+const listUsers = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/admin/users",
+    summary: "All users",
+    tag,
+    auth,
+    query: searchQuery,
+    status: 200,
+    answer: schemas.listUsersAnswer,
+    handler: async ({ query: { page, pageSize, search } }, call) => {
+      const { users, meta } = await control.identity.listUsers({ page: { page, pageSize }, search }, call.read());
+      return presentList(users, meta, presentUser);
+    },
+  });
+
+const getUser = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/admin/users/:id",
+    summary: "One user",
+    tag,
+    auth,
+    params: userIdParams,
+    status: 200,
+    answer: schemas.userAnswer,
+    handler: async ({ params }, call) => {
+      const { user } = await control.identity.getUser(params, call.read());
+      return { user: presentUser(sent(user, "user")) };
+    },
+  });
+
+const updateUser = ({ control }: EdgeDeps) =>
+  operation({
+    method: "patch",
+    path: "/api/admin/users/:id",
+    summary: "Change a user's name, platform role, rate limits or budget; null takes one away",
+    tag,
+    auth,
+    params: userIdParams,
+    body: schemas.updateUserBody,
+    status: 200,
+    answer: schemas.userAnswer,
+    handler: async ({ params, body }, call) => {
+      const request = { id: params.id, name: body.name, role: body.role, limits: limitsChange(body), budget: budgetChange(body) };
+      const { user } = await control.identity.updateUser(request, call.write());
+      return { user: presentUser(sent(user, "user")) };
+    },
+  });
+
+const deleteUser = ({ control }: EdgeDeps) =>
+  operation({
+    method: "delete",
+    path: "/api/admin/users/:id",
+    summary: "Delete a user; sessions and keys of the user end",
+    tag,
+    auth,
+    params: userIdParams,
+    status: 200,
+    answer: schemas.deletedUserAnswer,
+    handler: async ({ params }, call) => {
+      await control.identity.deleteUser(params, call.write());
+      return { deleted: true as const, id: params.id };
+    },
+  });
+
+const setTeamBlock = ({ control }: EdgeDeps, { path, blocked }: { path: string; blocked: boolean }) =>
+  operation({
+    method: "post",
+    path,
+    summary: blocked ? "Block a team, for a reason that no purchase lifts" : "Lift the block of a team",
+    tag,
+    auth,
+    params: idParams,
+    body: schemas.blockBody,
+    status: 200,
+    answer: teamAnswer,
+    handler: async ({ params, body }, call) => {
+      const { team } = await control.teams.setTeamBlock({ id: params.id, blocked, reason: body.reason }, call.write());
+      return { team: presentTeam(sent(team, "team")) };
+    },
+  });
+
+const listAudit = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/admin/audit",
+    summary: "Who changed what, newest first",
+    tag,
+    auth,
+    query: schemas.listAuditQuery,
+    status: 200,
+    answer: schemas.listAuditAnswer,
+    handler: async ({ query: { page, pageSize, action, organizationId } }, call) => {
+      const { entries, meta } = await control.audit.listAudit({ page: { page, pageSize }, action, organizationId }, call.read());
+      return presentList(entries, meta, presentAuditEntry);
+    },
+  });

@@ -1,0 +1,97 @@
+import type { Layers } from "../../../calls/layers/layers.ts";
+import type { CacheAnswer, GuardrailsAnswer, RoutingAnswer } from "../../../schemas/platform/gateway-state.ts";
+import type { Target } from "../../../upstream/routing/deployment-settings.ts";
+import { fallbacksFor } from "../../../upstream/routing/fallback-plan.ts";
+import type { DeploymentHealth } from "../../../upstream/routing/health.ts";
+import type { Router } from "../../../upstream/routing/route.ts";
+
+type Group = RoutingAnswer["data"][number];
+type Shown = Group["deployments"][number];
+
+export function presentRouting(routing: Pick<Router, "targets" | "settings" | "stateOf">): Omit<RoutingAnswer, "edge"> {
+  const settings = routing.settings();
+  const { strategy, numRetries, timeoutMs, cooldowns, cooldownMs, maxFallbacks, defaultFallbacks, aliases, strategyOfGroup } = settings;
+  const named = Map.groupBy(routing.targets(), (target) => target.settings.teamModelName ?? target.deployment.modelName);
+  const groups = [...named].map(
+    ([name, targets]): Group => ({
+      name,
+      strategy: strategyOfGroup.get(name) ?? strategy,
+      deployments: targets.map((target) => presentTarget(target, routing.stateOf(target.deployment.id))),
+      fallbacks: {
+        general: [...fallbacksFor("general", [name], settings)],
+        contextWindow: [...fallbacksFor("context_window", [name], settings)],
+        contentPolicy: [...fallbacksFor("content_policy", [name], settings)],
+      },
+    }),
+  );
+  return {
+    settings: { strategy, numRetries, timeoutMs, cooldowns, cooldownMs, maxFallbacks, defaultFallbacks: [...defaultFallbacks] },
+    data: groups.sort((left, right) => (left.name < right.name ? -1 : 1)),
+    aliases: [...aliases].map(([name, { model, hidden }]) => ({ name, model, hidden })),
+  };
+}
+
+function presentTarget({ deployment, settings }: Target, health: DeploymentHealth | undefined): Shown {
+  return {
+    id: deployment.id,
+    providerKind: deployment.providerKind,
+    provider: deployment.model?.providerName ?? deployment.providerKind,
+    providerId: deployment.model?.providerId ?? "",
+    inferenceModelId: deployment.inferenceModelId,
+    weight: settings.weight ?? null,
+    order: Number.isFinite(settings.order) ? settings.order : null,
+    requestsPerMinute: settings.requestsPerMinute ?? null,
+    tokensPerMinute: settings.tokensPerMinute ?? null,
+    maxParallel: settings.maxParallel ?? null,
+    tags: [...settings.tags],
+    teamId: settings.teamId ?? null,
+    organizationIds: [...deployment.organizationIds],
+    health: presentHealth(health),
+  };
+}
+
+const STATES = { closed: "up", open: "cooling", "half-open": "probing" } as const;
+
+function presentHealth(health: DeploymentHealth | undefined): Shown["health"] {
+  const availability = health?.availability ?? { state: "closed" };
+  const isOpen = availability.state === "open";
+  return {
+    state: STATES[availability.state],
+    coolingMs: isOpen ? Math.ceil(availability.waitMs) : 0,
+    coolingCause: isOpen ? availability.cause : null,
+    inFlight: health?.inFlight ?? 0,
+    requestsThisMinute: health?.requestsThisMinute ?? 0,
+    tokensThisMinute: health?.tokensThisMinute ?? 0,
+    succeeded: health?.succeeded ?? 0,
+    failed: health?.failed ?? 0,
+    lastFailure: health?.lastFailure ? { kind: health.lastFailure.kind, at: new Date(health.lastFailure.atMs) } : null,
+    firstTokenMs: health?.streamLatency ? health.streamLatency : null,
+  };
+}
+
+export function presentGuardrails({ list, findings }: Layers["guardrails"]): Omit<GuardrailsAnswer, "edge"> {
+  return {
+    data: list().map(({ name, kind, stage, byDefault }) => {
+      const { blocked, masked } = findings.figures[name] ?? { blocked: 0, masked: 0 };
+      return { name, kind, stage, byDefault, blocked, masked };
+    }),
+    decisions: findings.recent().map(({ atMs, ...finding }) => ({ at: new Date(atMs), ...finding })),
+  };
+}
+
+export function presentCache({ current, figures, bytesMax }: Layers["cache"]): Omit<CacheAnswer, "edge"> {
+  const { settings, cache } = current() ?? {};
+  const held = cache?.held?.();
+  return {
+    settings: settings
+      ? {
+          type: settings.type,
+          ttlSeconds: settings.ttlMs / 1000,
+          operations: [...settings.operations],
+          byDefault: settings.byDefault,
+        }
+      : null,
+    ...figures,
+    held: held ? { ...held, bytesMax } : null,
+  };
+}

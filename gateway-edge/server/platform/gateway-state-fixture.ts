@@ -1,0 +1,21 @@
+import { systemClock } from "../../../common/clock.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import { systemRandom } from "../../../common/random.ts";
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { createCacheLayer } from "../../calls/cache/cache-layer.ts";
+import { createGuardrailLayer } from "../../calls/guardrails/guardrail-layer.ts";
+import { createRouter } from "../../upstream/routing/route.ts";
+import type { GatewayState } from "./admin/admin-gateway.ts";
+
+/** The real parts of an edge that admins look at, without the rest of it. */
+export function gatewayState(settings: object = {}, deployments: readonly Deployment[] = []): GatewayState {
+  const json = JSON.stringify(settings);
+  const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
+  const routing = createRouter(ports);
+  routing.update(deployments, json);
+  const cache = createCacheLayer({ ...ports, chosen: undefined, redisUrl: undefined, bytesMax: 1_000_000 });
+  cache.update(json);
+  const guardrails = createGuardrailLayer({ ...ports, moderate: () => Promise.reject(new Error("nobody moderates here")) });
+  guardrails.update(json);
+  return { routing, layers: { cache, guardrails } };
+}

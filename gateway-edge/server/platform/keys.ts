@@ -1,0 +1,116 @@
+import type { KeyLimits } from "../../../proto/gen/tributary/keys/v1/keys.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import * as schemas from "../../schemas/platform/keys.ts";
+import { type Operation, operation } from "../middleware/operation.ts";
+import { periodOf } from "./budgets.ts";
+import { presentApiKey, presentList, sent } from "./present.ts";
+
+const tag = "API keys";
+
+export function keyOperations(deps: EdgeDeps): Operation[] {
+  return [listKeys(deps), createKey(deps), updateKey(deps), removeKey(deps), rotateKey(deps)];
+}
+
+const listKeys = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/api-keys",
+    summary: "The keys of the active organisation; never a secret",
+    tag,
+    auth: "user",
+    query: schemas.listKeysQuery,
+    status: 200,
+    answer: schemas.listKeysAnswer,
+    handler: async ({ query }, call) => {
+      const { page, pageSize, search, team_id: teamId, status } = query;
+      const { apiKeys, meta } = await control.keys.listKeys({ page: { page, pageSize }, search, teamId, status }, call.read());
+      return presentList(apiKeys, meta, presentApiKey);
+    },
+  });
+
+const createKey = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/gw/api-keys",
+    summary: "Make a key of a team; the secret is in this answer and never again",
+    tag,
+    auth: "user",
+    body: schemas.createKeyBody,
+    status: 201,
+    answer: schemas.createdKeyAnswer,
+    handler: async ({ body }, call) => {
+      const request = { name: body.name, teamId: body.team_id, limits: { ...toLimits(body), clear: [] } };
+      const { apiKey, key } = await control.keys.createKey(request, call.write());
+      return { apiKey: presentApiKey(sent(apiKey, "apiKey")), key };
+    },
+  });
+
+const updateKey = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/api-keys/update",
+    summary: "Rename a key or change its limits; null takes a limit away",
+    tag,
+    auth: "user",
+    body: schemas.updateKeyBody,
+    status: 200,
+    answer: schemas.keyAnswer,
+    handler: async ({ body }, call) => {
+      const request = { reference: referenceOf(body), name: body.name, limits: toLimits(body) };
+      const { apiKey } = await control.keys.updateKey(request, call.write());
+      return { apiKey: presentApiKey(sent(apiKey, "apiKey")) };
+    },
+  });
+
+const removeKey = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/api-keys/remove",
+    summary: "Remove a key; every edge refuses it within a second",
+    tag,
+    auth: "user",
+    body: schemas.removeKeyBody,
+    status: 200,
+    answer: schemas.removedKeyAnswer,
+    handler: async ({ body }, call) => {
+      const { apiKey } = await control.keys.removeKey({ reference: referenceOf(body) }, call.write());
+      return { apiKey: presentApiKey(sent(apiKey, "apiKey")), removed: true as const };
+    },
+  });
+
+const rotateKey = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/api-keys/rotate",
+    summary: "A new secret for a key; the old one works for graceSeconds more. A key blocked because its maker left works again",
+    tag,
+    auth: "user",
+    body: schemas.rotateKeyBody,
+    status: 200,
+    answer: schemas.createdKeyAnswer,
+    handler: async ({ body }, call) => {
+      const request = { reference: referenceOf(body), graceSeconds: body.graceSeconds };
+      const { apiKey, key } = await control.keys.rotateKey(request, call.write());
+      return { apiKey: presentApiKey(sent(apiKey, "apiKey")), key };
+    },
+  });
+
+function referenceOf(body: { token?: string | undefined; apiKey?: string | undefined }): string {
+  return body.token ?? sent(body.apiKey, "the key reference");
+}
+
+const LIMIT_NAMES = ["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"] as const;
+
+function toLimits(body: schemas.KeyLimitFields): KeyLimits {
+  return {
+    models: body.models ? { names: body.models } : undefined,
+    guardrails: body.guardrails ? { names: body.guardrails } : undefined,
+    rpm: body.rpm ?? undefined,
+    tpm: body.tpm ?? undefined,
+    maxParallelRequests: body.maxParallelRequests ?? undefined,
+    maxBudget: typeof body.maxBudget === "number" ? BigInt(body.maxBudget) : undefined,
+    budgetPeriod: periodOf(body.budgetPeriod),
+    expiresAt: body.expiresAt ? new Date(body.expiresAt) : undefined,
+    clear: LIMIT_NAMES.filter((name) => body[name] === null),
+  };
+}

@@ -1,0 +1,112 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Clock } from "../../../common/clock.ts";
+
+export interface Metrics {
+  /** For other parts of the edge that have figures of their own. */
+  readonly registry: Registry;
+  /** Counts a request when it is answered, under the template of its route and never under its path. */
+  observe(request: IncomingMessage, response: ServerResponse): void;
+}
+
+const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: number }): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ edge: String(edgeIndex) });
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: "tributary_http_requests_total",
+    help: "Answered HTTP requests.",
+    labelNames: ["method", "route", "status"],
+    registers: [registry],
+  });
+  const seconds = new Histogram({
+    name: "tributary_http_request_duration_seconds",
+    help: "From the request's head to the end of its answer.",
+    labelNames: ["method", "route"],
+    buckets: DURATION_BUCKETS_SECONDS,
+    registers: [registry],
+  });
+  return {
+    registry,
+    observe: (request, response) => {
+      const startedMs = clock.monotonicMs();
+      response.on("close", () => {
+        const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : "other";
+        const route = routeOf(request, response);
+        const status = response.writableFinished ? response.statusCode : 499;
+        requests.inc({ method, route, status });
+        seconds.observe({ method, route }, (clock.monotonicMs() - startedMs) / 1000);
+      });
+    },
+  };
+}
+
+/** Figures that the inference half keeps; read when somebody asks. */
+export interface CallFigures {
+  readonly settledByStatus: Readonly<Record<string, number>>;
+  readonly settlementsPending: number;
+  readonly callersCached: number;
+  readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
+  readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
+  readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
+}
+
+export function addCallFigures({ registry }: Metrics, read: () => CallFigures): void {
+  new Gauge({
+    name: "tributary_calls_settled",
+    help: "Calls this process handed over for settlement, since its start.",
+    labelNames: ["status"],
+    registers: [registry],
+    collect() {
+      for (const [status, count] of Object.entries(read().settledByStatus)) this.set({ status }, count);
+    },
+  });
+  const gauge = (name: string, help: string, value: (figures: CallFigures) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value(read()));
+      },
+    });
+  gauge("tributary_settlements_pending", "Settlements the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
+  gauge("tributary_callers_cached", "Keys in the access mirror.", (figures) => figures.callersCached);
+  gauge(
+    "tributary_upstream_calls_waiting",
+    "Calls that wait for a connection to their upstream.",
+    (figures) => figures.connectionWaits.waiting,
+  );
+  gauge("tributary_upstream_waits", "Calls that waited for a connection, since the start.", (figures) => figures.connectionWaits.waits);
+  gauge(
+    "tributary_upstream_wait_seconds",
+    "How long calls waited for a connection, all together, since the start.",
+    (figures) => figures.connectionWaits.waitedMs / 1000,
+  );
+  gauge("tributary_cache_hits", "Answers given from the response cache, since the start.", ({ cache }) => cache.hits);
+  gauge("tributary_cache_misses", "Questions that the response cache had no answer to, since the start.", ({ cache }) => cache.misses);
+  gauge("tributary_cache_failures", "Commands that the response cache failed, since the start.", ({ cache }) => cache.failures);
+  new Gauge({
+    name: "tributary_guardrail_findings",
+    help: "Texts that a guardrail blocked or masked, since the start.",
+    labelNames: ["guardrail", "action"],
+    registers: [registry],
+    collect() {
+      for (const [guardrail, { blocked, masked }] of Object.entries(read().guardrails)) {
+        this.set({ guardrail, action: "blocked" }, blocked);
+        this.set({ guardrail, action: "masked" }, masked);
+      }
+    },
+  });
+}
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+function routeOf(request: IncomingMessage, response: ServerResponse): string {
+  const { locals } = response as ServerResponse & { locals?: Record<string, unknown> };
+  if (typeof locals?.["route"] === "string") return locals["route"];
+  const { route, baseUrl } = request as IncomingMessage & { route?: { path: unknown }; baseUrl?: string };
+  return route ? `${baseUrl ?? ""}${String(route.path)}` : "none";
+}

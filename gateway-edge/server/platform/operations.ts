@@ -1,0 +1,57 @@
+import { z } from "zod";
+import type { EdgeDeps } from "../../deps.ts";
+import type { OperationDescription } from "../../schemas/operation-description.ts";
+import type { Operation } from "../middleware/operation.ts";
+import { adminOperations } from "./admin/admin.ts";
+import { adminCatalogOperations } from "./admin/admin-catalog.ts";
+import { adminLedgerOperations } from "./admin/admin-ledger.ts";
+import { adminOrganizationOperations } from "./admin/admin-organizations.ts";
+import { adminSystemOperations } from "./admin/admin-system.ts";
+import { authOperations } from "./auth.ts";
+import { billingOperations } from "./billing.ts";
+import { adminCatalogLists, catalogOperations } from "./catalog.ts";
+import { invitationOperations } from "./invitations.ts";
+import { keyOperations } from "./keys.ts";
+import { organizationOperations } from "./organizations.ts";
+import { receiptOperations } from "./receipts.ts";
+import { teamOperations } from "./teams.ts";
+import { usageOperations } from "./usage.ts";
+import { webhookOperations } from "./webhooks.ts";
+
+/** Every /api operation of the platform, in the order of the documentation. */
+export function platformOperations(deps: EdgeDeps): Operation[] {
+  return [
+    ...authOperations(deps),
+    ...organizationOperations(deps),
+    ...teamOperations(deps),
+    ...invitationOperations(deps),
+    ...keyOperations(deps),
+    ...billingOperations(deps),
+    ...usageOperations(deps),
+    ...webhookOperations(deps),
+    ...receiptOperations(deps),
+    ...catalogOperations(deps),
+    ...adminOperations(deps),
+    ...adminOrganizationOperations(deps),
+    ...adminLedgerOperations(deps),
+    ...adminSystemOperations(deps),
+    ...adminCatalogLists(deps),
+    ...adminCatalogOperations(deps),
+  ];
+}
+
+/** Served by the inference half, because it is a priced call; described here, because it is the platform's. */
+export const messagesDescription: OperationDescription = {
+  method: "post",
+  path: "/api/gw/messages",
+  summary: "A chat completion paid by the key in the body; streamed when asked",
+  tags: ["Chat"],
+  auth: "user",
+  body: z.looseObject({
+    model: z.string(),
+    messages: z.array(z.looseObject({ role: z.string() })),
+    apiKey: z.string(),
+    stream: z.boolean().optional(),
+  }),
+  responses: { 200: { description: "The answer, as OpenAI writes it.", schema: z.looseObject({ id: z.string() }) } },
+};

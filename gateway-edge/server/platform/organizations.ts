@@ -1,0 +1,54 @@
+import type { EdgeDeps } from "../../deps.ts";
+import { pageQuery } from "../../schemas/fields.ts";
+import * as schemas from "../../schemas/platform/teams.ts";
+import { type Operation, operation } from "../middleware/operation.ts";
+import { budgetChange } from "./budgets.ts";
+import { presentList, presentOrganization, sent } from "./present.ts";
+
+const tag = "Organisations";
+
+export function organizationOperations(deps: EdgeDeps): Operation[] {
+  return [listOrganizations(deps), updateOrganization(deps)];
+}
+
+const listOrganizations = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/organizations/list",
+    summary: "The organisations the caller belongs to",
+    tag,
+    auth: "user",
+    query: pageQuery,
+    status: 200,
+    answer: schemas.listOrganizationsAnswer,
+    handler: async ({ query }, call) => {
+      const { organizations, meta } = await control.organizations.listOrganizations({ page: query }, call.read());
+      return presentList(organizations, meta, presentOrganization);
+    },
+  });
+
+const updateOrganization = ({ control }: EdgeDeps) =>
+  operation({
+    method: "put",
+    path: "/api/gw/organizations",
+    summary: "Change an organisation, or make it the active one of the session",
+    tag,
+    auth: "user",
+    body: schemas.updateOrganizationBody,
+    status: 200,
+    answer: schemas.organizationAnswer,
+    handler: async ({ body }, call) => {
+      const threshold = body.lowBalanceThreshold;
+      const request = {
+        id: body.id,
+        name: body.name,
+        timezone: body.timezone,
+        lowBalanceThreshold: typeof threshold === "number" ? BigInt(threshold) : undefined,
+        clearLowBalanceThreshold: threshold === null,
+        activate: body.active === true,
+        budget: budgetChange(body),
+      };
+      const { organization } = await control.organizations.updateOrganization(request, call.write());
+      return { organization: presentOrganization(sent(organization, "organization")) };
+    },
+  });

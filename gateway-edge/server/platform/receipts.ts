@@ -1,0 +1,61 @@
+import type { z } from "zod";
+import { fromJson } from "../../../common/json.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import { idParams } from "../../schemas/fields.ts";
+import * as schemas from "../../schemas/platform/proof.ts";
+import { type Operation, operation } from "../middleware/operation.ts";
+import { sent } from "./present.ts";
+
+const tag = "Usage";
+
+export function receiptOperations(deps: EdgeDeps): Operation[] {
+  return [getReceipt(deps)];
+}
+
+/** Outside /api, where a checker looks for it without knowing us. */
+export function receiptKeyOperations(deps: EdgeDeps): Operation[] {
+  return [listKeys(deps)];
+}
+
+const getReceipt = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/logs/:id/receipt",
+    summary: "A signed receipt of one call, which anybody can check with the published keys",
+    tag,
+    auth: "user",
+    params: idParams,
+    status: 200,
+    answer: schemas.receiptAnswer,
+    handler: async ({ params }, call) => {
+      const { receiptJson, signature, keyId } = await control.proof.getReceipt(params, call.read());
+      // As it was signed: what is made of it here would have to be made alike for ever.
+      const receipt = fromJson(receiptJson) as z.infer<typeof schemas.receiptRecord>;
+      return { receipt, signature, keyId, algorithm: "Ed25519" as const };
+    },
+  });
+
+const listKeys = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/.well-known/tributary-receipts.json",
+    summary: "The public keys that receipts are signed with, the one in use first",
+    tag,
+    auth: "none",
+    status: 200,
+    answer: schemas.receiptKeysAnswer,
+    handler: async (_input, call) => {
+      const { keys } = await control.proof.listReceiptKeys({}, call.read());
+      return {
+        keys: keys.map(({ keyId, x, since }) => ({
+          kty: "OKP" as const,
+          crv: "Ed25519" as const,
+          use: "sig" as const,
+          alg: "EdDSA" as const,
+          kid: keyId,
+          x,
+          since: sent(since, "since"),
+        })),
+      };
+    },
+  });

@@ -1,0 +1,123 @@
+import { AppError } from "../../../../common/errors.ts";
+import { toJson } from "../../../../common/json.ts";
+import type { Federation, Round } from "../../../../proto/gen/tributary/training/v1/training.ts";
+import { connectCoordinator } from "../../../access/clients/coordinator.ts";
+import type { EdgeDeps } from "../../../deps.ts";
+import { idParams } from "../../../schemas/fields.ts";
+import * as trained from "../../../schemas/platform/trained-models.ts";
+import * as schemas from "../../../schemas/platform/training.ts";
+import { type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
+import { presentList, sent } from "../present.ts";
+import { modelNameOf } from "./present-training.ts";
+import { presentModel, presentVersion } from "./trained-models.ts";
+
+const shared = { tag: "Training", auth: "user", apiKey: true, params: idParams } as const;
+const PAGE_SIZE = 100;
+
+/** What a federation made, as a model of the gateway: publish a round, see its versions, go back to one. */
+export function federationModelOperations(deps: EdgeDeps): Operation[] {
+  return [publish(deps), versions(deps), rollBack(deps)];
+}
+
+const publish = (deps: EdgeDeps) =>
+  operation({
+    ...shared,
+    method: "post",
+    path: "/training/federations/:id/publish",
+    summary: "Publish a committed round as a model's next version, with its lineage; every edge serves it at once",
+    body: schemas.publishFederationBody,
+    status: 201,
+    answer: trained.publishAnswer,
+    handler: async ({ params, body }, call) => {
+      const { round: wanted, model, labels, flagged, columns, pricing, ...rest } = body;
+      const federation = await federationOf(deps, params.id, call);
+      const rounds = await committedRounds(deps, federation, call);
+      const round = wanted === undefined ? rounds.at(-1) : rounds.find((entry) => entry.round === wanted);
+      if (!round) throw notCommitted(wanted);
+      if (!(await connectCoordinator(deps.config).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
+      const request = {
+        ...rest,
+        model: model ?? modelNameOf(federation),
+        teamId: federation.teamId,
+        blob: round.resultBlob,
+        taskJson: toJson({ task: taskOf(federation), labels, flagged, columns }),
+        lineageJson: toJson(lineageOf(federation, round, rounds)),
+        pricing: pricing && { unit: pricing.unit, input: BigInt(pricing.input), output: BigInt(pricing.output) },
+      };
+      const published = await deps.control.trainedModels.publishVersion(request, call.write());
+      return { model: presentModel(sent(published.model, "model")), version: presentVersion(sent(published.version, "version")) };
+    },
+  });
+
+const versions = (deps: EdgeDeps) =>
+  operation({
+    ...shared,
+    method: "get",
+    path: "/training/federations/:id/versions",
+    summary: "The versions of the model that a federation was published as, newest first",
+    query: schemas.versionsQuery,
+    status: 200,
+    answer: trained.listVersionsAnswer,
+    handler: async ({ params, query: { model: name, ...page } }, call) => {
+      const federation = await federationOf(deps, params.id, call);
+      const request = { model: name ?? "", federationId: federation.id, page };
+      const { model, versions: found, meta } = await deps.control.trainedModels.listVersions(request, call.read());
+      return { model: presentModel(sent(model, "model")), ...presentList(found, meta, presentVersion) };
+    },
+  });
+
+const rollBack = (deps: EdgeDeps) =>
+  operation({
+    ...shared,
+    method: "post",
+    path: "/training/federations/:id/rollback",
+    summary: "Have an earlier version answer every call: the one named, or the one before",
+    body: schemas.rollbackFederationBody,
+    status: 200,
+    answer: trained.trainedModelAnswer,
+    handler: async ({ params, body: { model: name, version } }, call) => {
+      const federation = await federationOf(deps, params.id, call);
+      const request = { model: name ?? "", federationId: federation.id, version };
+      const { model } = await deps.control.trainedModels.rollBack(request, call.write());
+      return { model: presentModel(sent(model, "model")) };
+    },
+  });
+
+async function federationOf({ control }: EdgeDeps, id: string, call: OperationCall): Promise<Federation> {
+  return sent((await control.training.getFederation({ id }, call.read())).federation, "federation");
+}
+
+async function committedRounds({ control }: EdgeDeps, { id: federationId }: Federation, call: OperationCall): Promise<Round[]> {
+  const rounds: Round[] = [];
+  for (let page = 1; ; page++) {
+    const answer = await control.training.listRounds({ federationId, page: { page, pageSize: PAGE_SIZE } }, call.read());
+    rounds.push(...answer.rounds.filter(({ state }) => state === "committed"));
+    if (page >= (answer.meta?.totalPages ?? 0)) return rounds;
+  }
+}
+
+function lineageOf({ id, headRound }: Federation, round: Round, rounds: readonly Round[]): Record<string, unknown> {
+  const { recordHash, accuracy } = round;
+  const participants = round.participants.filter(({ state }) => state === "accepted").length;
+  const curve = rounds.flatMap((entry) => (entry.round <= round.round && entry.accuracy !== undefined ? [entry.accuracy] : []));
+  return { federationId: id, round: round.round, of: headRound, recordHash, participants, accuracy, curve };
+}
+
+function taskOf({ settings }: Federation): string {
+  return (JSON.parse(settings) as { task: { name: string } }).task.name;
+}
+
+/** Published, it would be a model that no node can answer with. */
+function parametersGone(round: number): AppError {
+  return new AppError("NOT_FOUND", `The parameters of round ${round} are not with the coordinator any more; publish another round.`, {
+    details: [{ path: "body.round", message: "has no parameters any more" }],
+  });
+}
+
+function notCommitted(round: number | undefined): AppError {
+  if (round === undefined)
+    return new AppError("VALIDATION_ERROR", "The federation has committed no round yet; there is nothing to publish.");
+  return new AppError("VALIDATION_ERROR", `Round ${round} has not been committed.`, {
+    details: [{ path: "body.round", message: "is not a committed round" }],
+  });
+}

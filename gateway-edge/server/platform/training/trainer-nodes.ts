@@ -1,0 +1,143 @@
+import { Agent, request } from "undici";
+import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace } from "../../../../common/checked-lookup.ts";
+import type { EdgeDeps } from "../../../deps.ts";
+import { idParams, pageQuery } from "../../../schemas/fields.ts";
+import * as schemas from "../../../schemas/platform/training.ts";
+import { type Operation, operation } from "../../middleware/operation.ts";
+import { presentList, sent } from "../present.ts";
+import { presentNode } from "./present-training.ts";
+
+const tag = "Training";
+const HEALTH_MS = 3000;
+
+export function trainerNodeOperations(deps: EdgeDeps): Operation[] {
+  const troubleOf = healthLook(deps.config);
+  return [createNode(deps), listNodes(deps, troubleOf), getNode(deps, troubleOf), nodeHealth(deps, troubleOf), deleteNode(deps)];
+}
+
+type ShownNode = ReturnType<typeof presentNode>;
+/** Why a node cannot be reached; null: it can. */
+type TroubleOf = (node: ShownNode) => Promise<string | null>;
+
+const createNode = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/training/nodes",
+    summary: "Make a trainer node known to a team",
+    tag,
+    auth: "user",
+    apiKey: true,
+    body: schemas.createNodeBody,
+    status: 201,
+    answer: schemas.nodeAnswer,
+    handler: async ({ body: { name = "", url, teamId = "", token } }, call) => {
+      const { node } = await control.training.createNode({ name, url, teamId, token }, call.write());
+      return { node: presentNode(sent(node, "node")) };
+    },
+  });
+
+const listNodes = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
+  operation({
+    method: "get",
+    path: "/training/nodes",
+    summary: "The trainer nodes of the caller's teams, with what became of the calls to them",
+    tag,
+    auth: "user",
+    apiKey: true,
+    query: pageQuery,
+    status: 200,
+    answer: schemas.listNodesAnswer,
+    handler: async ({ query }, call) => {
+      const { nodes, meta } = await control.training.listNodes({ page: query }, call.read());
+      const { data, ...rest } = presentList(nodes, meta, presentNode);
+      return { ...rest, data: await Promise.all(data.map((node) => withStatus(node, { troubleOf, clock }))) };
+    },
+  });
+
+const getNode = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
+  operation({
+    method: "get",
+    path: "/training/nodes/:id",
+    summary: "A trainer node",
+    tag,
+    auth: "user",
+    apiKey: true,
+    params: idParams,
+    status: 200,
+    answer: schemas.nodeAnswer,
+    handler: async ({ params }, call) => {
+      const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
+      return { node: await withStatus(presentNode(sent(node, "node")), { troubleOf, clock }) };
+    },
+  });
+
+const nodeHealth = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
+  operation({
+    method: "get",
+    path: "/training/nodes/:id/health",
+    summary: "Whether a trainer node answers now",
+    tag,
+    auth: "user",
+    apiKey: true,
+    params: idParams,
+    status: 200,
+    answer: schemas.nodeHealthAnswer,
+    handler: async ({ params }, call) => {
+      const { node } = await control.training.getNode({ id: params.id, withToken: false }, call.read());
+      const shown = presentNode(sent(node, "node"));
+      const begunMs = clock.monotonicMs();
+      const error = await troubleOf(shown);
+      return { node: shown, reachable: error === null, latencyMs: Math.round(clock.monotonicMs() - begunMs), error };
+    },
+  });
+
+/** Where a private address is not allowed, a name that leads to one is not connected to, but for the operator's own nodes. */
+function healthLook({ allowPrivateNodes }: EdgeDeps["config"]): TroubleOf {
+  const judge = (host: string) => judgePlace(host, { allowPrivate: allowPrivateNodes });
+  const checked = new Agent({ connect: { lookup: checkedLookup(judge) } });
+  const own = new Agent();
+  return async (node) => {
+    try {
+      const isOwn = node.teamId === null;
+      if (!isOwn) judgeLiteral(new URL(node.url), judge);
+      const signal = AbortSignal.timeout(HEALTH_MS);
+      const { statusCode, body } = await request(`${node.url}/health`, { dispatcher: isOwn ? own : checked, signal });
+      await body.dump();
+      // A participant of another make has no such page; that it answers is what counts.
+      return statusCode < 500 ? null : `it answered ${statusCode}`;
+    } catch (thrown) {
+      return `it cannot be reached: ${codeOf(thrown)}`;
+    }
+  };
+}
+
+const deleteNode = ({ control }: EdgeDeps) =>
+  operation({
+    method: "delete",
+    path: "/training/nodes/:id",
+    summary: "Forget a trainer node; federations that have it go on with it",
+    tag,
+    auth: "user",
+    apiKey: true,
+    params: idParams,
+    status: 200,
+    answer: schemas.deletedNodeAnswer,
+    handler: async ({ params }, call) => {
+      await control.training.deleteNode(params, call.write());
+      return { deleted: true as const, id: params.id };
+    },
+  });
+
+/** Nobody writes down how calls to the operator's nodes went, for they are nobody's: they are asked. */
+async function withStatus(node: ShownNode, { troubleOf, clock }: { troubleOf: TroubleOf; clock: EdgeDeps["clock"] }): Promise<ShownNode> {
+  if (node.teamId !== null) return node;
+  const lastError = await troubleOf(node);
+  const isUp = lastError === null;
+  return { ...node, status: isUp ? "up" : "down", lastSeenAt: isUp ? new Date(clock.now()) : null, lastError };
+}
+
+function codeOf(thrown: unknown): string {
+  const { name, code, cause } = Object(thrown) as { name?: string; code?: unknown; cause?: { code?: string } };
+  if (isPlaceRefused(thrown)) return "its address is private";
+  return cause?.code ?? (typeof code === "string" ? code : undefined) ?? name ?? "unknown";
+}

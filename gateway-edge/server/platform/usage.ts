@@ -1,0 +1,96 @@
+import type { CallOptions } from "../../../common/grpc/client.ts";
+import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import { lastDays } from "../../schemas/date-range.ts";
+import { idParams } from "../../schemas/fields.ts";
+import * as schemas from "../../schemas/platform/usage.ts";
+import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.ts";
+import { TextStream } from "../middleware/text-stream.ts";
+import { CSV_HEADER, csvRow } from "./logs-csv.ts";
+import { presentList, sent } from "./present.ts";
+import { presentTotals, presentUsageBucket, presentUsageLog } from "./present-usage.ts";
+
+const tag = "Usage";
+const USAGE_DAYS = 30;
+
+export function usageOperations(deps: EdgeDeps): Operation[] {
+  return [listLogs(deps), getLog(deps), getUsage(deps)];
+}
+
+const listLogs = (deps: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/logs",
+    summary: "Every call of the active organisation, newest first, as JSON or CSV",
+    tag,
+    auth: "user",
+    query: schemas.listLogsQuery,
+    status: 200,
+    answer: schemas.listLogsAnswer,
+    handler: async ({ query }, call) => {
+      const filter = toFilter(query);
+      if (query.format === "csv") {
+        const parts = exportLogs(deps, filter, () => call.read(DEADLINE_MS.export));
+        return new TextStream({ contentType: "text/csv; charset=utf-8", fileName: "usage-logs.csv", parts });
+      }
+      const { page, pageSize, cursor } = query;
+      const answer = await deps.control.usage.listLogs({ filter, page: { page, pageSize }, cursor, export: false }, call.read());
+      const { data, meta } = presentList(answer.logs, answer.meta, presentUsageLog);
+      const { nextCursor = null, partial, totalsExact } = answer;
+      return { data, meta: { ...meta, nextCursor, partial, totals: presentTotals(answer.totals), totalsExact } };
+    },
+  });
+
+const getLog = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/logs/:id",
+    summary: "One call by its id",
+    tag,
+    auth: "user",
+    params: idParams,
+    status: 200,
+    answer: schemas.logAnswer,
+    handler: async ({ params }, call) => {
+      const { log } = await control.usage.getLog(params, call.read());
+      return { log: presentUsageLog(sent(log, "log")) };
+    },
+  });
+
+const getUsage = ({ control, clock }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/usage",
+    summary: "Usage added up by time and group; the last 30 days unless told otherwise",
+    tag,
+    auth: "user",
+    query: schemas.usageQuery,
+    status: 200,
+    answer: schemas.usageAnswer,
+    handler: async ({ query }, call) => {
+      const filter = toFilter(query);
+      const start = filter.start ?? lastDays(USAGE_DAYS, { end: filter.end ?? new Date(clock.now()), tz: query.tz });
+      const { groupBy, interval, tz: timezone } = query;
+      const request = { filter: { ...filter, start }, groupBy, interval, timezone };
+      const { buckets, totals } = await control.usage.getUsage(request, call.read());
+      return { data: buckets.map(presentUsageBucket), meta: { totals: presentTotals(totals) } };
+    },
+  });
+
+function toFilter(query: schemas.LogFilterFields): LogFilter {
+  const { range, apiKey, team_id: teamId, model, provider, status, search } = query;
+  return { start: range.start, end: range.end, apiKey, teamId, model, provider, status, search };
+}
+
+async function* exportLogs({ control }: EdgeDeps, filter: LogFilter, options: () => CallOptions): AsyncGenerator<string> {
+  let cursor: string | undefined;
+  let text = CSV_HEADER;
+  do {
+    const { logs, nextCursor } = await control.usage.listLogs({ filter, page: undefined, cursor, export: true }, options());
+    for (const log of logs) text += csvRow(presentUsageLog(log));
+    // An answer without rows has searched a part of the log in vain; the next goes on.
+    if (text !== "") yield text;
+    text = "";
+    cursor = nextCursor;
+  } while (cursor !== undefined);
+}

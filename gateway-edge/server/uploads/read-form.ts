@@ -1,0 +1,167 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import busboy from "busboy";
+import { AppError, asAppError } from "../../../common/errors.ts";
+import { dropRest, requireIdentity } from "../../calls/read-body.ts";
+import type { FormField, FormFile } from "../../upstream/providers/provider.ts";
+import { Spool } from "./spool.ts";
+
+export interface FormLimits {
+  /** The fields that are files; a file under another name is refused. */
+  readonly fileFields: readonly string[];
+  readonly filesMax: number;
+  readonly fileBytesMax: number;
+}
+
+const FIELDS_MAX = 200;
+const FIELD_BYTES_MAX = 1024 * 1024;
+
+/** Reads a form as it comes in: fields into memory, files into spools. Nobody has to wait for the end of it. */
+export function readForm(request: IncomingMessage, limits: FormLimits): IncomingForm {
+  const type = request.headers["content-type"] ?? "";
+  if (!/^multipart\/form-data\s*;/i.test(type)) {
+    throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send multipart/form-data.`);
+  }
+  requireIdentity(request);
+  return new IncomingForm(request, limits);
+}
+
+export class IncomingForm {
+  readonly #request: IncomingMessage;
+  readonly #limits: FormLimits;
+  readonly #parser: busboy.Busboy;
+  readonly #fields: FormField[] = [];
+  readonly #files: { readonly head: Omit<FormFile, "size" | "content">; readonly spool: Spool }[] = [];
+  readonly #storing: Promise<void>[] = [];
+  readonly #begun = Promise.withResolvers<void>();
+  readonly #complete = Promise.withResolvers<void>();
+  #state: "coming" | "complete" | "failed" = "coming";
+
+  constructor(request: IncomingMessage, limits: FormLimits) {
+    this.#request = request;
+    this.#limits = limits;
+    this.#parser = openParser(request);
+    // Nobody may be listening when they fail; whoever is, hears it.
+    this.#begun.promise.catch(() => {});
+    this.#complete.promise.catch(() => {});
+    this.#parser.on("field", (name, value, info) => this.#takeField(name, value, info));
+    this.#parser.on("file", (field, stream, { filename, mimeType }) => {
+      this.#takeFile({ field: field ?? "", name: filename ?? "", contentType: mimeType }, stream);
+    });
+    this.#parser.once("fieldsLimit", () => this.#fail(tooLarge(`The form has more than ${FIELDS_MAX} fields.`)));
+    this.#parser.on("error", (cause) => this.#fail(new AppError("INVALID_REQUEST", "The form is not well-formed.", { cause })));
+    this.#parser.once("close", () => void this.#finish());
+    request.once("close", () => {
+      if (!request.complete) this.#fail(new AppError("INVALID_REQUEST", "The client left before its form was sent."));
+    });
+    request.pipe(this.#parser);
+  }
+
+  /** Resolves when a file begins, and with it all fields that come before it are here; or at the end. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
+  get complete(): Promise<void> {
+    return this.#complete.promise;
+  }
+
+  get isComplete(): boolean {
+    return this.#state === "complete";
+  }
+
+  /** So far. */
+  get fields(): readonly FormField[] {
+    return this.#fields;
+  }
+
+  /** So far; each can be read as often as needed, from its start, while it comes in. */
+  get files(): readonly FormFile[] {
+    return this.#files.map(({ head, spool }) => ({
+      ...head,
+      size: spool.isEnded ? spool.size : undefined,
+      content: { [Symbol.asyncIterator]: () => spool.read() },
+    }));
+  }
+
+  /** After the answer: frees the files, and takes what still comes in so that the client can read its answer. */
+  async close(): Promise<void> {
+    const wasComplete = this.isComplete;
+    this.#fail(new Error("the form was dropped"));
+    if (!wasComplete) await dropRest(this.#request);
+    await Promise.all(this.#files.map(({ spool }) => spool.close()));
+  }
+
+  #takeField(name: string | undefined, value: string, { valueTruncated, nameTruncated }: busboy.FieldInfo): void {
+    if (valueTruncated || nameTruncated) {
+      this.#fail(tooLarge(`The field ${name?.slice(0, 100)} is longer than ${FIELD_BYTES_MAX} bytes.`));
+    } else if (name) {
+      this.#fields.push([name, value]);
+    }
+  }
+
+  #takeFile(head: Omit<FormFile, "size" | "content">, stream: Readable): void {
+    const { fileFields, filesMax } = this.#limits;
+    const problem = !fileFields.includes(head.field)
+      ? `No file is expected under the name ${head.field}.`
+      : this.#files.length >= filesMax && `There are more than ${filesMax} files.`;
+    // Where it is not read it may break off unheard: the form as a whole tells why.
+    stream.on("error", () => {});
+    if (problem) {
+      stream.resume();
+      this.#fail(new AppError("INVALID_REQUEST", problem, { param: head.field }));
+      return;
+    }
+    const spool = new Spool();
+    this.#files.push({ head: { ...head, name: head.name || "file" }, spool });
+    this.#storing.push(this.#store(spool, stream).catch((thrown: unknown) => this.#fail(thrown)));
+    this.#begun.resolve();
+  }
+
+  async #store(spool: Spool, stream: Readable): Promise<void> {
+    const { fileBytesMax } = this.#limits;
+    for await (const bytes of stream as AsyncIterable<Buffer>) {
+      if (this.#state === "failed") continue;
+      if (spool.size + bytes.length > fileBytesMax) this.#fail(tooLarge(`A file may have ${fileBytesMax} bytes at most.`));
+      else await spool.write(bytes);
+    }
+    spool.end();
+  }
+
+  async #finish(): Promise<void> {
+    await Promise.all(this.#storing);
+    if (this.#state !== "coming") return;
+    this.#state = "complete";
+    this.#begun.resolve();
+    this.#complete.resolve();
+  }
+
+  #fail(reason: unknown): void {
+    if (this.#state !== "coming") return;
+    this.#state = "failed";
+    const error = asAppError(reason);
+    for (const { spool } of this.#files) spool.fail(error);
+    this.#begun.reject(error);
+    this.#complete.reject(error);
+    this.#request.unpipe(this.#parser);
+    this.#request.resume();
+    // A file that waits for more of itself would wait for ever.
+    this.#parser.destroy();
+  }
+}
+
+function openParser(request: IncomingMessage): busboy.Busboy {
+  try {
+    return busboy({
+      headers: request.headers,
+      defParamCharset: "utf8",
+      limits: { fields: FIELDS_MAX, fieldSize: FIELD_BYTES_MAX, fieldNameSize: 256 },
+    });
+  } catch (cause) {
+    throw new AppError("INVALID_REQUEST", "The form has no boundary in its Content-Type.", { cause });
+  }
+}
+
+function tooLarge(message: string): AppError {
+  return new AppError("PAYLOAD_TOO_LARGE", message);
+}

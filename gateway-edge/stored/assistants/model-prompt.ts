@@ -1,0 +1,77 @@
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { type ChatRequest, parseChatRequest } from "../../schemas/calls/chat.ts";
+import type { MessageObject } from "../../schemas/stored/assistant-answers.ts";
+import type { ChatMessage } from "../../upstream/providers/provider.ts";
+import type { RecordStore } from "../records/records.ts";
+import type { RunBody } from "./bodies.ts";
+import { type FileSearch, openFileSearch } from "./file-search.ts";
+import { fitMessages } from "./fit-messages.ts";
+import { chatFields, chatMessage, frameOf } from "./prompt.ts";
+import { teamFiles } from "./team-files.ts";
+
+export interface PromptDeps {
+  readonly records: RecordStore;
+  /** Tokens of a conversation, as the model would count them. */
+  readonly countTokens: (model: string, countable: { messages: readonly ChatMessage[]; tools?: readonly unknown[] }) => Promise<number>;
+  /** What a model can read at once; undefined: nobody knows. */
+  readonly contextWindow: (model: string, caller: Caller) => number | undefined;
+}
+
+export interface ModelPrompt {
+  readonly request: ChatRequest;
+  readonly fileSearch: FileSearch | undefined;
+}
+
+const PAGE = 100;
+/** Of a thread's messages, the newest that can ever be sent. */
+const MESSAGES_MAX = 1000;
+/** Of a context window, what is left for the answer. */
+const PROMPT_SHARE = 0.75;
+
+/** What to ask the model next; undefined: the prompt does not fit the tokens that the run may use. */
+export async function modelPrompt(deps: PromptDeps, { caller, body }: { caller: Caller; body: RunBody }): Promise<ModelPrompt | undefined> {
+  const { run } = body;
+  const { teamId } = caller;
+  const files = teamFiles(deps.records, teamId);
+  const thread = await newestMessages(deps.records, { teamId, body });
+  const fileSearch = await openFileSearch(run, { messages: thread, files });
+  const fields = chatFields(body, fileSearch);
+  const { before, after } = frameOf(body);
+  const sent = thread.slice(-(run.truncation_strategy.last_messages ?? MESSAGES_MAX));
+  const messages = await Promise.all(sent.map((message) => chatMessage(message, files.readImage)));
+  const tools = fields["tools"] as readonly unknown[] | undefined;
+  const toolTokens = tools ? await deps.countTokens(run.model, { messages: [], tools }) : 0;
+  const { kept, fits } = await fitMessages({
+    before,
+    after,
+    messages,
+    budget: budgetOf(body, deps.contextWindow(run.model, caller)) - toolTokens,
+    count: (counted) => deps.countTokens(run.model, { messages: counted }),
+  });
+  if (!fits && run.max_prompt_tokens !== null) return undefined;
+  return { request: parseChatRequest({ ...fields, messages: [...before, ...kept, ...after] }), fileSearch };
+}
+
+/** The run's own limit holds for all its calls together; the model's for each. */
+function budgetOf({ run, used }: RunBody, window: number | undefined): number {
+  const own = run.max_prompt_tokens === null ? Number.POSITIVE_INFINITY : run.max_prompt_tokens - used.prompt;
+  return Math.min(own, window === undefined ? Number.POSITIVE_INFINITY : Math.floor(window * PROMPT_SHARE));
+}
+
+/** Oldest first, without what this run has said itself: that stands in its turns. Files are searched also where their message is not sent. */
+async function newestMessages(
+  records: RecordStore,
+  { teamId, body: { run } }: { teamId: string; body: RunBody },
+): Promise<MessageObject[]> {
+  const searches = run.tools.some(({ type }) => type === "file_search");
+  const countMax = Math.min(searches ? MESSAGES_MAX : (run.truncation_strategy.last_messages ?? MESSAGES_MAX), MESSAGES_MAX);
+  const newest: MessageObject[] = [];
+  for (let after: string | undefined; newest.length < countMax; ) {
+    const query = { parentId: run.thread_id, order: "desc", limit: PAGE, after } as const;
+    const page = await records.list<MessageObject>(teamId, "message", query);
+    newest.push(...page.records.map(({ body }) => body).filter(({ run_id: runId }) => runId !== run.id));
+    after = page.records.at(-1)?.id;
+    if (!page.hasMore) break;
+  }
+  return newest.slice(0, countMax).reverse();
+}

@@ -1,0 +1,137 @@
+import type { MessageObject, RequestedCall, RunObject, StepCall, StepObject } from "../../schemas/stored/assistant-answers.ts";
+import type { ChatMessage, Fields } from "../../upstream/providers/provider.ts";
+import { answerMessageOf, type Born, stepOf, textBlock } from "./objects.ts";
+import type { RunEvent } from "./run-feed.ts";
+
+interface TurnInput {
+  readonly run: RunObject;
+  readonly born: (prefix: "msg" | "step") => Born;
+  readonly tell: (event: RunEvent) => void;
+  /** Whether a call is of the gateway's own search, and not of a function of the caller. */
+  readonly isSearch: (name: string) => boolean;
+}
+
+/** Where text has been seen, nothing is told of tools until the message is written: `completed` comes before the next `created`. */
+type Begun = { readonly message: MessageObject; readonly step: StepObject };
+
+/** One answer of the model, put together while it comes; tells what is new of it. */
+export class ModelTurn {
+  readonly #input: TurnInput;
+  readonly #calls = new Map<number, { id: string; name: string; text: string }>();
+  readonly #later: RunEvent[] = [];
+  #begun: Begun | undefined;
+  #toolStep: StepObject | undefined;
+  #text = "";
+  #refusal = "";
+  finishReason = "";
+
+  constructor(input: TurnInput) {
+    this.#input = input;
+  }
+
+  takeText(text: string): void {
+    if (text === "") return;
+    const { message } = this.#beginMessage();
+    this.#text += text;
+    this.#tellOfMessage(message, [{ index: 0, type: "text", text: { value: text } }]);
+  }
+
+  /** Other fields of a delta, in OpenAI's words. */
+  takeFields({ refusal, tool_calls: calls }: Fields): void {
+    if (typeof refusal === "string" && refusal !== "") {
+      const { message } = this.#beginMessage();
+      this.#refusal += refusal;
+      this.#tellOfMessage(message, [{ index: this.#text === "" ? 0 : 1, type: "refusal", refusal }]);
+    }
+    if (Array.isArray(calls)) for (const call of calls as CallDelta[]) this.#takeCall(call);
+  }
+
+  get calls(): RequestedCall[] {
+    return [...this.#calls.values()].map(({ id, name, text }) => ({ id, type: "function", function: { name, arguments: text || "{}" } }));
+  }
+
+  /** The message with all that was said, and its step; undefined: nothing was said. */
+  get said(): { message: MessageObject; step: StepObject } | undefined {
+    if (!this.#begun) return undefined;
+    const text = this.#text === "" ? [] : [textBlock(this.#text)];
+    const refusal = this.#refusal === "" ? [] : [{ type: "refusal" as const, refusal: this.#refusal }];
+    return { step: this.#begun.step, message: { ...this.#begun.message, content: [...text, ...refusal] } };
+  }
+
+  toolStep(calls: StepCall[]): StepObject | undefined {
+    return this.#toolStep && { ...this.#toolStep, step_details: { type: "tool_calls", tool_calls: calls } };
+  }
+
+  /** What the model said, as the next call must repeat it. */
+  get asChatMessage(): ChatMessage {
+    const text = this.#text + this.#refusal;
+    const calls = this.calls;
+    return { role: "assistant", content: text === "" ? null : text, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
+  }
+
+  /** What was held back while a message was open. */
+  takeLater(): RunEvent[] {
+    return this.#later.splice(0);
+  }
+
+  #beginMessage(): Begun {
+    if (this.#begun) return this.#begun;
+    const { run, born } = this.#input;
+    const message = answerMessageOf(born("msg"), run);
+    const step = stepOf(born("step"), run, { type: "message_creation", message_creation: { message_id: message.id } });
+    this.#begun = { message, step };
+    const events = [
+      ...["created", "in_progress"].map((name) => ({ event: `thread.run.step.${name}`, data: step })),
+      ...["created", "in_progress"].map((name) => ({ event: `thread.message.${name}`, data: message })),
+    ];
+    for (const event of events) this.#input.tell(event);
+    return this.#begun;
+  }
+
+  #tellOfMessage({ id }: MessageObject, content: object[]): void {
+    this.#input.tell({ event: "thread.message.delta", data: { id, object: "thread.message.delta", delta: { content } } });
+  }
+
+  #takeCall({ index = this.#calls.size, id, function: called }: CallDelta): void {
+    const known = this.#calls.get(index);
+    const call = known ?? { id: id ?? `call_${this.#input.born("step").id.slice("step_".length)}`, name: called?.name ?? "", text: "" };
+    const added = called?.arguments ?? "";
+    if (known && !known.name && called?.name) known.name = called.name;
+    call.text += added;
+    this.#calls.set(index, call);
+    const step = this.#beginTools();
+    const isSearch = this.#input.isSearch(call.name);
+    if (isSearch && known) return;
+    const head = known ? {} : { id: call.id };
+    const detail = isSearch
+      ? { type: "file_search", file_search: {} }
+      : { type: "function", function: { ...(known ? {} : { name: call.name, output: null }), arguments: added } };
+    this.#tellOfTools({
+      event: "thread.run.step.delta",
+      data: {
+        id: step.id,
+        object: "thread.run.step.delta",
+        delta: { step_details: { type: "tool_calls", tool_calls: [{ index, ...head, ...detail }] } },
+      },
+    });
+  }
+
+  #beginTools(): StepObject {
+    if (this.#toolStep) return this.#toolStep;
+    const step = stepOf(this.#input.born("step"), this.#input.run, { type: "tool_calls", tool_calls: [] });
+    this.#toolStep = step;
+    for (const name of ["created", "in_progress"]) this.#tellOfTools({ event: `thread.run.step.${name}`, data: step });
+    return step;
+  }
+
+  #tellOfTools(event: RunEvent): void {
+    if (this.#begun) this.#later.push(event);
+    else this.#input.tell(event);
+  }
+}
+
+interface CallDelta {
+  readonly index?: number;
+  readonly id?: string;
+  readonly function?: { readonly name?: string; readonly arguments?: string };
+}

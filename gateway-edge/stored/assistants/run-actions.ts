@@ -1,0 +1,191 @@
+import { newId } from "../../../common/ids.ts";
+import type { Random } from "../../../common/random.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { ModelDirectory } from "../../calls/inference/model-access.ts";
+import type { AssistantObject, RunObject, StepObject, ThreadObject } from "../../schemas/stored/assistant-answers.ts";
+import type { NewRun, ToolOutput } from "../../schemas/stored/runs.ts";
+import type { NewMessage, NewThread } from "../../schemas/stored/threads.ts";
+import { ownerOf, requireRecord } from "../records/own-record.ts";
+import type { RecordOf, RecordWrite } from "../records/records.ts";
+import type { RunBody, ThreadBody } from "./bodies.ts";
+import { requireFiles, requireModel, requireToolResources, requireTools } from "./checks.ts";
+import { messageOf, newRunBody, runOf, threadOf } from "./objects.ts";
+import { ended, endedStep, isEnded, moved, wrongState } from "./run-states.ts";
+import { teamFiles } from "./team-files.ts";
+import { putThread, requireIdle, requireThread, type StoreDeps, writeAgainstChange } from "./thread-store.ts";
+import { createMessage } from "./turn-writes.ts";
+
+/** Where this edge's own new work begins: held from the commit that makes it. */
+export interface RunStarter {
+  hold(): { claim: string; dueAtMs: number };
+  /** False: there is too much to do here, and whoever has room takes it. */
+  start(record: RecordOf<RunBody>, caller: Caller): boolean;
+}
+
+export interface RunDeps extends StoreDeps {
+  readonly random: Random;
+  readonly routing: ModelDirectory;
+  readonly starter: Pick<RunStarter, "hold">;
+}
+
+type GivenRun = Omit<NewRun, "stream">;
+
+/** A new run on a thread, not begun yet. One at a time: the thread's record carries the one that is active. */
+export async function createRun(
+  deps: RunDeps,
+  caller: Caller,
+  { threadId, given }: { threadId: string; given: GivenRun },
+): Promise<RecordOf<RunBody>> {
+  const added = given.additional_messages ?? [];
+  const assistant = await requireAssistant(deps, caller, given);
+  await requireFiles(added, { files: teamFiles(deps.records, caller.teamId), at: "additional_messages" });
+  const { written } = await writeAgainstChange(deps, ownerOf(caller), async () => {
+    const thread = await requireThread(deps, caller, threadId);
+    requireIdle(thread, "run");
+    const run = newRun(deps, { given, assistant, threadId });
+    const lock = putThread(thread, { ...thread.body, activeRunId: run.id });
+    return { writes: [createRunRecord(deps, run), lock, ...messageWrites(deps, added, threadId)], result: undefined };
+  });
+  return written[0] as RecordOf<RunBody>;
+}
+
+/** A thread, its messages and a run on it, all or nothing. */
+export async function createThreadAndRun(
+  deps: RunDeps,
+  caller: Caller,
+  { thread: givenThread, given }: { thread: NewThread; given: GivenRun },
+): Promise<{ thread: ThreadObject; record: RecordOf<RunBody> }> {
+  const messages = givenThread.messages ?? [];
+  const assistant = await requireAssistant(deps, caller, given);
+  requireToolResources(givenThread.tool_resources);
+  await requireFiles(messages, { files: teamFiles(deps.records, caller.teamId), at: "thread.messages" });
+  const nowMs = deps.clock.now();
+  const thread = threadOf({ id: newId("thread", deps), nowMs }, givenThread);
+  const run = newRun(deps, { given, assistant, threadId: thread.id });
+  const body: ThreadBody = { thread, activeRunId: run.id };
+  const writes: RecordWrite[] = [
+    createRunRecord(deps, run),
+    { type: "create", kind: "thread", id: thread.id, body, createdAtMs: nowMs },
+    ...messageWrites(deps, messages, thread.id),
+  ];
+  const [record] = await deps.records.commit(ownerOf(caller), writes);
+  return { thread, record: record as RecordOf<RunBody> };
+}
+
+/** Messages as they are written into a thread. */
+export function messageWrites(deps: Pick<RunDeps, "clock" | "random">, given: readonly NewMessage[], threadId: string): RecordWrite[] {
+  return given.map((message) => createMessage(messageOf({ id: newId("msg", deps), nowMs: deps.clock.now() }, { ...message, threadId })));
+}
+
+/** Takes the outputs of every call that a run waits for; the run goes on from there. */
+export async function submitToolOutputs(
+  deps: RunDeps,
+  caller: Caller,
+  { threadId, runId, outputs }: { threadId: string; runId: string; outputs: readonly ToolOutput[] },
+): Promise<{ record: RecordOf<RunBody>; step: StepObject }> {
+  const { result: step, written } = await writeAgainstChange(deps, ownerOf(caller), async () => {
+    const record = await requireRun(deps, caller, { threadId, runId });
+    requireWaiting(record.body.run, outputs, deps.clock.now());
+    const stepRecord = await requireRecord<StepObject>(deps, caller, {
+      kind: "run_step",
+      id: record.body.openStepId ?? "",
+      parentId: runId,
+    });
+    const answered = endedStep(withOutputs(stepRecord.body, outputs), { status: "completed" }, deps.clock.now());
+    const put = { type: "put", kind: "run", id: runId, body: goingOn(record.body, outputs), expectedRevision: record.revision } as const;
+    const writes: RecordWrite[] = [
+      { ...put, ...deps.starter.hold() },
+      { type: "put", kind: "run_step", id: answered.id, body: answered, expectedRevision: stepRecord.revision },
+    ];
+    return { writes, result: answered };
+  });
+  return { record: written[0] as RecordOf<RunBody>, step };
+}
+
+/** Marks a run as to be cancelled; whoever works on it ends it. One that waits for its caller is ended here. */
+export async function cancelRun(deps: StoreDeps, caller: Caller, place: { threadId: string; runId: string }): Promise<RunObject> {
+  const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
+    const record = await requireRun(deps, caller, place);
+    const { run } = record.body;
+    if (isEnded(run.status) || run.status === "cancelling") throw wrongState(`Cannot cancel run with status '${run.status}'.`);
+    if (run.status === "requires_action") return await cancelWaiting(deps, caller, record);
+    const body: RunBody = { ...record.body, run: moved(run, "cancelling") };
+    const put = { type: "put", kind: "run", id: run.id, body, expectedRevision: record.revision, keepWork: true } as const;
+    return { writes: [put], result: body.run };
+  });
+  return result;
+}
+
+export function requireRun(
+  deps: StoreDeps,
+  caller: Caller,
+  { threadId, runId }: { threadId: string; runId: string },
+): Promise<RecordOf<RunBody>> {
+  return requireRecord<RunBody>(deps, caller, { kind: "run", id: runId, parentId: threadId });
+}
+
+async function cancelWaiting(deps: StoreDeps, caller: Caller, record: RecordOf<RunBody>) {
+  const nowMs = deps.clock.now();
+  const { run, openStepId } = record.body;
+  const thread = await requireThread(deps, caller, run.thread_id);
+  const step = openStepId === null ? undefined : await deps.records.get<StepObject>(caller.teamId, "run_step", openStepId);
+  const body = ended(record.body, { status: "cancelled" }, nowMs);
+  const writes: RecordWrite[] = [
+    { type: "put", kind: "run", id: run.id, body, expectedRevision: record.revision },
+    putThread(thread, { ...thread.body, activeRunId: null }),
+  ];
+  if (step) writes.push({ type: "put", kind: "run_step", id: step.id, body: endedStep(step.body, { status: "cancelled" }, nowMs) });
+  return { writes, result: body.run };
+}
+
+async function requireAssistant(deps: RunDeps, caller: Caller, given: GivenRun): Promise<AssistantObject> {
+  const { body } = await requireRecord<AssistantObject>(deps, caller, { kind: "assistant", id: given.assistant_id });
+  requireModel(caller, given.model ?? body.model, deps.routing);
+  requireTools(given.tools);
+  return body;
+}
+
+function newRun(deps: RunDeps, input: { given: GivenRun; assistant: AssistantObject; threadId: string }): RunObject {
+  return runOf({ id: newId("run", deps), nowMs: deps.clock.now() }, input.given, input.assistant, input.threadId);
+}
+
+function createRunRecord(deps: RunDeps, run: RunObject): RecordWrite {
+  const body = newRunBody(run);
+  return {
+    type: "create",
+    kind: "run",
+    id: run.id,
+    parentId: run.thread_id,
+    body,
+    createdAtMs: deps.clock.now(),
+    ...deps.starter.hold(),
+  };
+}
+
+function requireWaiting(run: RunObject, outputs: readonly ToolOutput[], nowMs: number): void {
+  const isOver = run.expires_at !== null && nowMs >= run.expires_at * 1000;
+  if (run.status !== "requires_action" || isOver) {
+    throw wrongState(`Runs in status "${isOver ? "expired" : run.status}" do not accept tool outputs.`);
+  }
+  const wanted = new Set(run.required_action?.submit_tool_outputs.tool_calls.map(({ id }) => id));
+  const given = outputs.map(({ tool_call_id: id }) => id);
+  const unknown = given.find((id) => !wanted.has(id));
+  if (unknown !== undefined) throw wrongState(`The run does not wait for the tool call ${unknown}.`, "tool_outputs");
+  if (new Set(given).size < given.length) throw wrongState("Every tool call may have one output.", "tool_outputs");
+  const missing = [...wanted].filter((id) => !given.includes(id));
+  if (missing.length > 0) throw wrongState(`Expected tool outputs for call_ids [${missing.join(", ")}].`, "tool_outputs");
+}
+
+function goingOn(body: RunBody, outputs: readonly ToolOutput[]): RunBody {
+  const turns = outputs.map(({ tool_call_id: id, output }) => ({ role: "tool", tool_call_id: id, content: output ?? "" }));
+  return { ...body, run: moved(body.run, "queued"), turns: [...body.turns, ...turns], openStepId: null };
+}
+
+function withOutputs(step: StepObject, outputs: readonly ToolOutput[]): StepObject {
+  if (step.step_details.type !== "tool_calls") return step;
+  const byId = new Map(outputs.map(({ tool_call_id: id, output }) => [id, output ?? ""]));
+  const calls = step.step_details.tool_calls.map((call) =>
+    call.type === "function" ? { ...call, function: { ...call.function, output: byId.get(call.id) ?? call.function.output } } : call,
+  );
+  return { ...step, step_details: { type: "tool_calls", tool_calls: calls } };
+}

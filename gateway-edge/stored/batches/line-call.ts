@@ -1,0 +1,92 @@
+import type { Clock } from "../../../common/clock.ts";
+import { AppError, asAppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Random } from "../../../common/random.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../../calls/create.ts";
+import { chatExchange } from "../../calls/formats/chat.ts";
+import { completionsExchange } from "../../calls/formats/completions.ts";
+import { embeddingsExchange } from "../../calls/formats/embeddings.ts";
+import type { ResponseFormat } from "../../calls/formats/response-format.ts";
+import { gatewayErrorBody, gatewayErrorStatus } from "../../calls/gateway-error.ts";
+import type { Job } from "../../calls/inference/job.ts";
+import type { CallRouting } from "../../calls/inference/run-inference.ts";
+import { parseChatRequest } from "../../schemas/calls/chat.ts";
+import { parseCompletionsRequest } from "../../schemas/calls/completions.ts";
+import { parseEmbeddingsRequest } from "../../schemas/calls/embeddings.ts";
+import type { BatchEndpoint } from "../../schemas/stored/batches.ts";
+import type { LineResult } from "./batch-body.ts";
+import type { BatchLine } from "./check-line.ts";
+import { retryAfterMs } from "./line-retry.ts";
+
+export interface LineDeps {
+  readonly inference: Pick<Inference, "run">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface LineCall {
+  readonly endpoint: BatchEndpoint;
+  readonly request: BatchLine;
+  /** The piece of work it is; the call for it is paid once, however often it is made. */
+  readonly onceFor: string;
+  /** Whose key it is now. */
+  readonly caller: () => Caller | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** One request of a batch, made like any call of its key, again where waiting helps. Throws only when it was interrupted. */
+export async function callLine(deps: LineDeps, line: LineCall): Promise<LineResult> {
+  for (let attempt = 1; ; attempt++) {
+    const callId = newId("call", deps);
+    try {
+      const body = await callOnce(deps, line, callId);
+      return { isAnswer: true, text: outputLine(line.request, { callId, status: 200, body }) };
+    } catch (thrown) {
+      line.signal.throwIfAborted();
+      const error = asAppError(thrown);
+      const delayMs = retryAfterMs(error, attempt);
+      if (delayMs === undefined) {
+        const answer = { callId, status: gatewayErrorStatus(error), body: JSON.stringify(gatewayErrorBody(error)) };
+        return { isAnswer: false, text: outputLine(line.request, answer) };
+      }
+      // Lines that were refused together do not come back together.
+      await deps.clock.sleep(delayMs * (1 + deps.random.bytes(1).readUInt8() / 1024), line.signal);
+    }
+  }
+}
+
+/** A request that was never made. */
+export function unmadeLine({ customId }: BatchLine, error: { code: string; message: string }, deps: LineDeps): LineResult {
+  return { isAnswer: false, text: JSON.stringify({ id: newId("batch_req", deps), custom_id: customId, response: null, error }) };
+}
+
+async function callOnce(deps: LineDeps, line: LineCall, callId: string): Promise<string> {
+  const caller = line.caller();
+  if (!caller) throw new AppError("INVALID_API_KEY", "The API key that the batch was made with is gone.");
+  return CALLS[line.endpoint](line.request.body)(deps, { ...line, callId, caller });
+}
+
+type Made = Omit<LineCall, "caller" | "request"> & { readonly callId: string; readonly caller: Caller };
+type Call = (deps: LineDeps, made: Made) => Promise<string>;
+
+/** How each endpoint reads a body and words its answer: as its own path does. */
+const CALLS: Readonly<Record<BatchEndpoint, (body: unknown) => Call>> = {
+  "/v1/chat/completions": (body) => callOf(chatExchange(parseChatRequest(body, undefined))),
+  "/v1/completions": (body) => callOf(completionsExchange(parseCompletionsRequest(body, undefined))),
+  "/v1/embeddings": (body) => callOf(embeddingsExchange(parseEmbeddingsRequest(body, undefined))),
+};
+
+function callOf<Answer>({ job, routing, format }: { job: Job<Answer>; routing: CallRouting; format: ResponseFormat<Answer> }): Call {
+  return async ({ inference, clock }, { callId, onceFor, endpoint, caller, signal }) => {
+    const result = await inference.run({ callId, onceFor, endpoint, caller, job, routing, signal, errorStatus: gatewayErrorStatus });
+    if (result.type !== "answer") throw new Error("a line of a batch is answered whole");
+    return format.whole(result.answer, { callId, nowMs: clock.now(), model: result.head.model, bill: result.bill });
+  };
+}
+
+/** The body is JSON already: read and written again, its integers would go through floats. */
+function outputLine({ customId }: BatchLine, { callId, status, body }: { callId: string; status: number; body: string }): string {
+  const [id, custom, request] = [callId.replace(/^call_/, "batch_req_"), customId, callId].map((text) => JSON.stringify(text));
+  return `{"id":${id},"custom_id":${custom},"response":{"status_code":${status},"request_id":${request},"body":${body}},"error":null}`;
+}

@@ -1,0 +1,18 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Owner, RecordKind, RecordOf, RecordStore } from "./records.ts";
+
+export function ownerOf({ teamId, organizationId, keyId }: Owner): Owner {
+  return { teamId, organizationId, keyId };
+}
+
+/** A record of the caller's team, under its parent where it has one; else NOT_FOUND, also when it is another team's. */
+export async function requireRecord<Body>(
+  { records }: { readonly records: Pick<RecordStore, "get"> },
+  { teamId }: Pick<Caller, "teamId">,
+  { kind, id, parentId }: { kind: RecordKind; id: string; parentId?: string },
+): Promise<RecordOf<Body>> {
+  const record = await records.get<Body>(teamId, kind, id);
+  if (record && (parentId === undefined || record.parentId === parentId)) return record;
+  throw new AppError("NOT_FOUND", `No ${kind.replace("_", " ")} found with id '${id.slice(0, 200)}'.`);
+}

@@ -1,0 +1,150 @@
+import type { Clock } from "../../../common/clock.ts";
+import { AppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Logger } from "../../../common/logger.ts";
+import type { Random } from "../../../common/random.ts";
+import { HeldWork } from "./held-work.ts";
+import type { Claimed, RecordKind, RecordStore } from "./records.ts";
+import type { WorkHandlers } from "./work.ts";
+
+export interface WorkerDeps {
+  readonly records: RecordStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly handlers: WorkHandlers;
+  readonly pollMs?: number;
+  readonly leaseMs?: number;
+  readonly renewMs?: number;
+  /** How many pieces of a kind this edge does at once. */
+  readonly concurrency?: Readonly<Partial<Record<RecordKind, number>>>;
+}
+
+export interface Worker {
+  /** A claim for a record that is about to be created, or put, as held by this edge from its first moment; then `startNow`. */
+  newLease(): { claim: string; dueAtMs: number };
+  /** Starts work that this edge has just committed under a lease of its own. False: it has too much already, and the work waits for others. */
+  startNow(claimed: Claimed): boolean;
+  /** Looks for due work now rather than at the next turn. */
+  wake(): void;
+  /** Renews the claim on a piece of work now, if it is held here: its handler sees at once what was written. */
+  refresh(id: string): void;
+  /** Interrupts everything and gives it back, so that another edge goes on at once. */
+  stop(): Promise<void>;
+}
+
+const CONCURRENCY_DEFAULT = 64;
+/** What a stopping edge gives its handlers to end. */
+const STOP_MS_MAX = 5000;
+
+/** Does due work of the kinds it has handlers for, as long as it holds it. */
+export function createWorker(deps: WorkerDeps): Worker {
+  const worker = new PollingWorker(deps);
+  worker.start();
+  return worker;
+}
+
+class PollingWorker implements Worker {
+  readonly #deps: WorkerDeps & { pollMs: number; leaseMs: number; renewMs: number };
+  readonly #held = new Map<string, HeldWork>();
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #wake: () => void = () => {};
+  #isAwake = false;
+
+  constructor(deps: WorkerDeps) {
+    this.#deps = { ...deps, pollMs: deps.pollMs ?? 2000, leaseMs: deps.leaseMs ?? 15_000, renewMs: deps.renewMs ?? 2000 };
+  }
+
+  start(): void {
+    this.#running = this.#poll();
+  }
+
+  newLease(): { claim: string; dueAtMs: number } {
+    const { clock, leaseMs } = this.#deps;
+    return { claim: newId("claim", this.#deps), dueAtMs: clock.now() + leaseMs };
+  }
+
+  startNow(claimed: Claimed): boolean {
+    const { kind, id } = claimed.record;
+    if (this.#stopping.signal.aborted || this.#room(kind) <= 0) {
+      const held = new HeldWork(claimed, this.#deps);
+      this.#deps.logger.debug({ kind, id }, "too much work at once; this piece waits");
+      void held.release();
+      return false;
+    }
+    this.#start(claimed);
+    return true;
+  }
+
+  wake(): void {
+    this.#isAwake = true;
+    this.#wake();
+  }
+
+  refresh(id: string): void {
+    void this.#held.get(id)?.renew();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new AppError("UNAVAILABLE", "This edge stops."));
+    this.#wake();
+    await this.#running;
+    const patience = new AbortController();
+    const ended = Promise.all([...this.#held.values()].map((held) => held.ended));
+    await Promise.race([ended, this.#deps.clock.sleep(STOP_MS_MAX, patience.signal).catch(() => {})]);
+    patience.abort();
+  }
+
+  async #poll(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      this.#isAwake = false;
+      for (const kind of Object.keys(this.#deps.handlers) as RecordKind[]) await this.#claimDue(kind);
+      if (!this.#isAwake && !signal.aborted) await this.#rest();
+    }
+  }
+
+  async #claimDue(kind: RecordKind): Promise<void> {
+    const { records, leaseMs, logger } = this.#deps;
+    const limit = this.#room(kind);
+    if (limit <= 0) return;
+    try {
+      const claimed = await records.claim([kind], { claim: newId("claim", this.#deps), leaseMs, limit });
+      for (const piece of claimed) this.#start(piece);
+    } catch (error) {
+      logger.debug({ kind, error: String(error) }, "due work could not be asked for");
+    }
+  }
+
+  #room(kind: RecordKind): number {
+    const busy = [...this.#held.values()].filter((held) => held.kind === kind).length;
+    return (this.#deps.concurrency?.[kind] ?? CONCURRENCY_DEFAULT) - busy;
+  }
+
+  #start(claimed: Claimed): void {
+    const { id, kind } = claimed.record;
+    const handler = this.#deps.handlers[kind];
+    if (!handler) throw new Error(`nobody here does work of the kind ${kind}`);
+    const held = new HeldWork(claimed, this.#deps);
+    this.#held.set(id, held);
+    void held.run(handler, this.#stopping.signal).finally(() => {
+      // The same piece may have been claimed anew while the old handler was ending.
+      if (this.#held.get(id) === held) this.#held.delete(id);
+      this.wake();
+    });
+  }
+
+  #rest(): Promise<void> {
+    const { clock, pollMs, random } = this.#deps;
+    // Edges that started together do not ask together.
+    const jitterMs = (random.bytes(1).readUInt8() / 256) * (pollMs / 8);
+    return new Promise((resolve) => {
+      const cancel = clock.after(pollMs - jitterMs, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

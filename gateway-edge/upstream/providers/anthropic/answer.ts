@@ -1,0 +1,82 @@
+import { defined } from "../../../../common/defined.ts";
+import type { ChatAnswer, ChatCall, Fields, ReportedUsage } from "../provider.ts";
+import { isJsonAnswer } from "../shared/chat-tools.ts";
+import { asCount, asFields, asList, asText, malformed } from "../shared/json-fields.ts";
+import { readInlineError } from "../shared/read-upstream-error.ts";
+
+/** A Message as OpenAI's answer: texts joined, tool uses as tool calls, thinking beside them so that it can be sent back. */
+export function readAnthropicAnswer(body: unknown, call: ChatCall): ChatAnswer {
+  const message = asFields(body);
+  if (message["type"] === "error") throw readInlineError(body);
+  if (!Array.isArray(message["content"])) throw malformed("an answer without content");
+  const blocks = asList(message["content"]).map(asFields);
+  const uses = blocks.filter(({ type }) => type === "tool_use");
+  const jsonUse = uses.find(({ name }) => isJsonAnswer(name, call.body));
+  const calls = uses.filter(({ name }) => !isJsonAnswer(name, call.body)).map(toolCallOf);
+  const text = jsonUse ? JSON.stringify(jsonUse["input"] ?? {}) : textOf(blocks, "text");
+  const reasoning = textOf(blocks, "thinking");
+  const thinkingBlocks = blocks.flatMap((block) => thinkingBlockOf(block) ?? []);
+  const finishReason = readStopReason(message["stop_reason"], { calledTools: calls.length > 0, saidAnything: blocks.length > 0 });
+  const fields = {
+    content: text === "" && calls.length > 0 ? null : text,
+    refusal: asText(asFields(message["stop_details"])["explanation"]),
+    tool_calls: calls.length > 0 ? calls : undefined,
+    reasoning_content: reasoning === "" ? undefined : reasoning,
+    thinking_blocks: thinkingBlocks.length > 0 ? thinkingBlocks : undefined,
+    stop_sequence: asText(message["stop_sequence"]),
+  };
+  return {
+    choices: [{ index: 0, message: defined(fields), finishReason, logprobs: null }],
+    usage: readAnthropicUsage(message["usage"]),
+  };
+}
+
+const FINISH_REASONS: Readonly<Record<string, string>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  pause_turn: "stop",
+  tool_use: "stop",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  refusal: "content_filter",
+};
+
+/** Why it ended, in OpenAI's words. Calls of tools make a plain stop `tool_calls`, but never hide a limit or a refusal. */
+export function readStopReason(reason: unknown, { calledTools, saidAnything }: { calledTools: boolean; saidAnything: boolean }): string {
+  const known = FINISH_REASONS[String(reason)];
+  if (known === undefined && !saidAnything) throw malformed(`an empty answer with stop_reason ${String(reason)}`);
+  const finish = known ?? "stop";
+  return finish === "stop" && calledTools ? "tool_calls" : finish;
+}
+
+/** Input as OpenAI counts it: what was read from and written to the cache belongs to the prompt. */
+export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const usage = value as Fields;
+  const cachedTokens = asCount(usage["cache_read_input_tokens"]);
+  const cacheWriteTokens = asCount(usage["cache_creation_input_tokens"]);
+  const completionTokens = asCount(usage["output_tokens"]);
+  const thinkingTokens = asCount(asFields(usage["output_tokens_details"])["thinking_tokens"]);
+  return {
+    promptTokens: asCount(usage["input_tokens"]) + cachedTokens + cacheWriteTokens,
+    cachedTokens,
+    cacheWriteTokens,
+    completionTokens,
+    reasoningTokens: Math.min(thinkingTokens, completionTokens),
+  };
+}
+
+/** A block of thinking with its seal, as a caller gets it and sends it back; undefined for other blocks. */
+export function thinkingBlockOf(block: Fields): Fields | undefined {
+  if (block["type"] === "redacted_thinking") return { type: "redacted_thinking", data: block["data"] };
+  if (block["type"] !== "thinking") return undefined;
+  return { type: "thinking", thinking: block["thinking"] ?? "", signature: block["signature"] ?? "" };
+}
+
+function textOf(blocks: readonly Fields[], type: "text" | "thinking"): string {
+  return blocks.map((block) => (block["type"] === type ? (asText(block[type]) ?? "") : "")).join("");
+}
+
+function toolCallOf({ id, name, input }: Fields): Fields {
+  return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+}

@@ -1,0 +1,22 @@
+import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import type { Provider } from "../provider.ts";
+import { readUpstreamError } from "../shared/read-upstream-error.ts";
+import { readAnthropicAnswer } from "./answer.ts";
+import { anthropicCount } from "./count.ts";
+import { buildAnthropicRequest } from "./request.ts";
+import { readAnthropicStream } from "./stream.ts";
+
+/** Anthropic's Messages API. */
+export const anthropic: Provider = {
+  kind: "anthropic",
+  chat: {
+    supportedParams: PROVIDER_PARAMS.anthropic.chat,
+    framing: "sse",
+    takesBlocks: () => true,
+    buildRequest: buildAnthropicRequest,
+    readAnswer: readAnthropicAnswer,
+    readStream: readAnthropicStream,
+  },
+  readError: readUpstreamError,
+  remoteCount: anthropicCount,
+};

@@ -1,0 +1,42 @@
+import { AZURE_CHAT_FAMILIES } from "../../../../common/providers/openai-families.ts";
+import { createOpenAiProvider } from "../openai-compatible/create.ts";
+import type { ProviderTarget } from "../provider.ts";
+import { asText } from "../shared/json-fields.ts";
+import { textHeaders, under, unusable } from "../shared/locate-upstream.ts";
+
+/** The oldest that reports usage in streams and takes structured outputs; `v1` picks the surface without versions. */
+const API_VERSION = "2024-10-21";
+
+/**
+ * Azure OpenAI. The model id is the name of the deployment; where it does not tell the model, `base_model` does.
+ * `api_version: "v1"` or a base that ends in /openai/v1 uses the new surface, anything else the addresses of deployments.
+ */
+export const azure = createOpenAiProvider({
+  kind: "azure",
+  operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits"],
+  families: AZURE_CHAT_FAMILIES,
+  takesTokens: true,
+  // Only the surface without versions has it.
+  speaksResponses: (target) => target.baseUrl !== undefined && addressOf(target, "").includes("/openai/v1/"),
+  locate: (target, path) => ({ url: addressOf(target, path), headers: headersOf(target) }),
+});
+
+function addressOf(target: ProviderTarget, path: string): string {
+  if (target.baseUrl === undefined) throw unusable("azure", "a deployment needs api_base, the address of its resource");
+  const resource = target.baseUrl.replace(/\/+$/, "");
+  const version = asText(target.params["api_version"]) ?? API_VERSION;
+  if (resource.endsWith("/openai/v1")) return under(resource, path);
+  const query = `?api-version=${encodeURIComponent(version)}`;
+  if (/\/openai\/deployments\/[^/]+$/.test(resource)) return `${under(resource, path)}${query}`;
+  if (["v1", "latest", "preview"].includes(version)) {
+    return `${under(resource, `openai/v1/${path}`)}${version === "preview" ? "?api-version=preview" : ""}`;
+  }
+  const deployment = encodeURIComponent(target.inferenceModelId);
+  return `${under(resource, `openai/deployments/${deployment}/${path}`)}${query}`;
+}
+
+function headersOf(target: ProviderTarget): Record<string, string> {
+  const token = asText(target.params["azure_ad_token"]);
+  const credential = token === undefined ? { "api-key": target.apiKey } : { authorization: `Bearer ${token}` };
+  return textHeaders({ ...credential, ...(target.params["extra_headers"] as object | undefined) });
+}

@@ -1,0 +1,97 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Fields } from "../provider.ts";
+import type { TextPart, Turn, TurnPart } from "../shared/chat-turns.ts";
+import type { MediaPart } from "../shared/media-parts.ts";
+
+export function systemOf(system: readonly TextPart[]): readonly Fields[] {
+  return system.flatMap((part) => [{ text: part.text }, ...cachePoint(part.cacheControl)]);
+}
+
+export function messagesOf(turns: readonly Turn[]): readonly Fields[] {
+  const names = new DocumentNames();
+  return turns.map(({ role, parts }) => {
+    const blocks = parts.flatMap((part) => [blockOf(part, names), ...cachePoint(part.cacheControl)]);
+    // A document is refused without a text beside it.
+    const needsText = parts.some(({ type }) => type === "document") && !parts.some(({ type }) => type === "text");
+    return { role, content: needsText ? [...blocks, { text: "." }] : blocks };
+  });
+}
+
+function blockOf(part: TurnPart, names: DocumentNames): Fields {
+  switch (part.type) {
+    case "text":
+      return { text: part.text };
+    case "image":
+      return { image: { format: formatOf(part, IMAGE_FORMATS), source: sourceOf(part) } };
+    case "document":
+      return { document: { format: formatOf(part, DOCUMENT_FORMATS), name: names.nameFor(part.name), source: sourceOf(part) } };
+    case "thinking":
+      return { reasoningContent: { reasoningText: { text: part.text, signature: part.signature } } };
+    case "redacted-thinking":
+      return { reasoningContent: { redactedContent: part.data } };
+    case "tool-call":
+      return { toolUse: { toolUseId: part.id, name: part.name, input: part.input } };
+    case "tool-result": {
+      const content = part.content.map((inner) => blockOf(inner, names));
+      return { toolResult: { toolUseId: part.id, content, ...(part.isError ? { status: "error" } : {}) } };
+    }
+  }
+}
+
+function cachePoint(cacheControl: Fields | undefined): Fields[] {
+  if (!cacheControl) return [];
+  const { ttl } = cacheControl;
+  return [{ cachePoint: { type: "default", ...(typeof ttl === "string" ? { ttl } : {}) } }];
+}
+
+const IMAGE_FORMATS: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/jpg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+};
+const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
+  "application/pdf": "pdf",
+  "text/csv": "csv",
+  "text/html": "html",
+  "text/plain": "txt",
+  "text/markdown": "md",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+};
+
+function formatOf({ type, source }: MediaPart, formats: Readonly<Record<string, string>>): string {
+  // An address says its format only by its ending.
+  const ending = source.type === "url" ? (source.url.split(".").at(-1) ?? "").toLowerCase() : "";
+  const format = source.type === "base64" ? formats[source.mediaType] : Object.values(formats).find((each) => each === ending);
+  if (format !== undefined) return format;
+  if (source.type === "url" && ending === "jpg") return "jpeg";
+  throw new AppError("INVALID_REQUEST", `This model does not take this kind of ${type}.`, { param: "messages" });
+}
+
+/** Converse fetches from S3 and nowhere else; other addresses would have to be fetched by us, which an adapter does not do. */
+function sourceOf({ type, source }: MediaPart): Fields {
+  if (source.type === "base64") return { bytes: source.data };
+  if (source.url.startsWith("s3://")) return { s3Location: { uri: source.url } };
+  throw new AppError("INVALID_REQUEST", `This model takes the ${type} as a data URL, not by its address.`, { param: "messages" });
+}
+
+/** Names in the alphabet that Converse takes, each only once in a request. */
+class DocumentNames {
+  readonly #given = new Set<string>();
+
+  nameFor(name: string | undefined): string {
+    const cleaned = (name ?? "")
+      .replace(/[^A-Za-z0-9 \-()[\]]/g, " ")
+      .replace(/\s+/g, " ")
+      .trim()
+      .slice(0, 180);
+    const base = cleaned === "" ? "document" : cleaned;
+    const unique = this.#given.has(base) ? `${base} ${this.#given.size + 1}` : base;
+    this.#given.add(unique);
+    return unique;
+  }
+}

@@ -1,0 +1,50 @@
+import { GEMINI_EMBEDDING_PARAMS, geminiParams } from "../../../../common/providers/dialect-params.ts";
+import type { CountCall, EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "../provider.ts";
+import { readGeminiAnswer } from "./answer.ts";
+import { readTotalTokens } from "./count.ts";
+import { readGeminiError } from "./errors.ts";
+import { geminiBody } from "./request.ts";
+import { readGeminiStream } from "./stream.ts";
+
+/** What tells one door to Gemini from the other. */
+export interface GeminiSpec {
+  readonly kind: string;
+  /** A method of the model's address, with a JSON body. */
+  readonly requestTo: (target: ProviderTarget, method: string, body: string) => UpstreamRequest;
+  readonly embeddings: {
+    readonly method: string;
+    batchMax(inferenceModelId: string): number;
+    body(call: EmbeddingsCall, target: ProviderTarget): string;
+    readAnswer(body: unknown): EmbeddingsAnswer;
+  };
+  readonly count: { readonly tokenizer: string; body(call: CountCall, target: ProviderTarget): string };
+}
+
+/** Gemini by one of its doors: the chat is the same at both. */
+export function createGeminiProvider({ kind, requestTo, embeddings, count }: GeminiSpec): Provider {
+  return {
+    kind,
+    chat: {
+      supportedParams: geminiParams,
+      framing: "sse",
+      buildRequest: (call, target) =>
+        requestTo(target, call.stream ? "streamGenerateContent?alt=sse" : "generateContent", geminiBody(call, target)),
+      readAnswer: readGeminiAnswer,
+      readStream: readGeminiStream,
+    },
+    embeddings: {
+      supportedParams: () => GEMINI_EMBEDDING_PARAMS,
+      takesTokens: false,
+      batchMax: embeddings.batchMax,
+      buildRequest: (call, target) => requestTo(target, embeddings.method, embeddings.body(call, target)),
+      readAnswer: embeddings.readAnswer,
+    },
+    readError: readGeminiError,
+    remoteCount: {
+      tokenizer: count.tokenizer,
+      takesContents: true,
+      buildRequest: (call, target) => requestTo(target, "countTokens", count.body(call, target)),
+      readAnswer: readTotalTokens,
+    },
+  };
+}

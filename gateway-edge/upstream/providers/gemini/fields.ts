@@ -1,0 +1,15 @@
+import { AppError } from "../../../../common/errors.ts";
+
+/** The value of a JSON text; undefined when it is none. */
+export function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A request that Google cannot be asked, by the field at fault. */
+export function invalid(message: string, param: string): AppError {
+  return new AppError("INVALID_REQUEST", message, { param });
+}

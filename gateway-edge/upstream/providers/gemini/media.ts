@@ -1,0 +1,73 @@
+import type { Fields } from "../provider.ts";
+import { asFields, asText } from "../shared/json-fields.ts";
+import { invalid } from "./fields.ts";
+
+const DATA_URL = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/s;
+
+const TYPE_OF_ENDING: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  heic: "image/heic",
+  heif: "image/heif",
+  pdf: "application/pdf",
+  txt: "text/plain",
+  mp3: "audio/mp3",
+  wav: "audio/wav",
+  flac: "audio/flac",
+  ogg: "audio/ogg",
+  aac: "audio/aac",
+  mp4: "video/mp4",
+  mov: "video/quicktime",
+  webm: "video/webm",
+};
+
+/** A part that is no text: bytes in place, or the address where Google fetches them itself. */
+export function mediaPart(part: Fields): Fields {
+  switch (part["type"]) {
+    case "image_url":
+      return atAddress(part["image_url"], "image/jpeg");
+    case "video_url":
+      return atAddress(part["video_url"], "video/mp4");
+    case "input_audio":
+      return audio(asFields(part["input_audio"]));
+    case "file":
+      return file(asFields(part["file"]));
+    default:
+      throw invalid(`This model takes no part of the type ${String(part["type"]).slice(0, 64)}.`, "messages");
+  }
+}
+
+function atAddress(value: unknown, otherwise: string): Fields {
+  const { url, format } = typeof value === "string" ? { url: value, format: undefined } : asFields(value);
+  if (typeof url !== "string") throw invalid("A part has no address.", "messages");
+  return inline(url) ?? { fileData: { mimeType: asText(format) ?? typeByName(url) ?? otherwise, fileUri: url } };
+}
+
+function audio({ data, format }: Fields): Fields {
+  if (typeof data !== "string") throw invalid("A sound has no data.", "messages");
+  const type = asText(format) ?? "wav";
+  return inline(data) ?? { inlineData: { mimeType: TYPE_OF_ENDING[type] ?? `audio/${type}`, data } };
+}
+
+/** `file_id` is an address of Google's own: of its Files API, or gs://. */
+function file({ file_data: data, file_id: id, filename, format }: Fields): Fields {
+  const type = asText(format) ?? typeByName(asText(filename) ?? asText(id) ?? "") ?? "application/pdf";
+  if (typeof data === "string") return inline(data) ?? { inlineData: { mimeType: type, data } };
+  if (typeof id === "string") return { fileData: { mimeType: type, fileUri: id } };
+  throw invalid("A file has neither data nor an id.", "messages");
+}
+
+function inline(text: string): Fields | undefined {
+  if (!text.startsWith("data:")) return undefined;
+  const [, mimeType = "", data] = DATA_URL.exec(text) ?? [];
+  if (data === undefined) throw invalid("A data address must be written in base64.", "messages");
+  return { inlineData: { mimeType: mimeType === "" ? "application/octet-stream" : mimeType, data } };
+}
+
+function typeByName(name: string): string | undefined {
+  const ending = /\.([a-z0-9]+)(?:[?#].*)?$/i.exec(name)?.[1];
+  return ending === undefined ? undefined : TYPE_OF_ENDING[ending.toLowerCase()];
+}

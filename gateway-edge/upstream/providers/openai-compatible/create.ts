@@ -1,0 +1,212 @@
+import type { ProviderKindName } from "../../../../common/model-data/provider-kinds.ts";
+import { familyOf, type ModelFamily } from "../../../../common/providers/openai-families.ts";
+import { type KindParams, type ParamsOf, PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import type {
+  ChatAdapter,
+  CompletionsAdapter,
+  EmbeddingsAdapter,
+  Fields,
+  ModerationsAdapter,
+  Operation,
+  Provider,
+  ProviderTarget,
+  StreamPart,
+  UpstreamEvent,
+  UpstreamRequest,
+} from "../provider.ts";
+import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
+import { readOpenAiUsage } from "../shared/openai-usage.ts";
+import { readInlineError, readUpstreamError } from "../shared/read-upstream-error.ts";
+import { openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./answer.ts";
+import { readFinishReason } from "./finish.ts";
+import { formOf, imagesOf, type OpenAiDoor, rerankOf, speechOf } from "./media.ts";
+import { responsesOf } from "./responses.ts";
+import { readOpenAiEmbeddings } from "./vectors.ts";
+
+/** What tells one server that speaks OpenAI from another. */
+export interface OpenAiSpec {
+  readonly kind: ProviderKindName;
+  readonly operations: readonly Operation[];
+  /** The first family that fits counts; the last one fits all. */
+  readonly families: readonly ModelFamily[];
+  /** Whether embeddings take lists of token numbers. */
+  readonly takesTokens?: boolean;
+  /** Last changes to a chat body; gets and gives plain fields. */
+  readonly shapeChat?: (fields: Fields) => Fields;
+  readonly shapeEmbeddings?: (fields: Fields) => Fields;
+  /** Whether a deployment speaks the Responses API where its operator did not say; absent: none does. */
+  readonly speaksResponses?: (target: ProviderTarget) => boolean;
+  /** Address and headers of an operation. */
+  readonly locate: (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+}
+
+const PATHS: Readonly<Record<Operation, string>> = {
+  chat: "chat/completions",
+  responses: "responses",
+  completions: "completions",
+  embeddings: "embeddings",
+  moderations: "moderations",
+  speech: "audio/speech",
+  transcriptions: "audio/transcriptions",
+  translations: "audio/translations",
+  images: "images/generations",
+  imageEdits: "images/edits",
+  rerank: "rerank",
+};
+
+/** A provider out of what makes it special. */
+export function createOpenAiProvider(spec: OpenAiSpec): Provider {
+  const has = (operation: Operation) => spec.operations.includes(operation);
+  return {
+    kind: spec.kind,
+    ...(has("chat") ? { chat: chatOf(spec), responses: responsesOf(doorOf(spec, "responses"), spec.speaksResponses ?? none) } : {}),
+    ...(has("completions") ? { completions: completionsOf(spec) } : {}),
+    ...(has("embeddings") ? { embeddings: embeddingsOf(spec) } : {}),
+    ...(has("moderations") ? { moderations: moderationsOf(spec) } : {}),
+    ...(has("speech") ? { speech: speechOf(doorOf(spec, "speech")) } : {}),
+    ...(has("transcriptions") ? { transcriptions: formOf(doorOf(spec, "transcriptions")) } : {}),
+    ...(has("translations") ? { translations: formOf(doorOf(spec, "translations")) } : {}),
+    ...(has("images") ? { images: imagesOf(doorOf(spec, "images")) } : {}),
+    ...(has("imageEdits") ? { imageEdits: formOf(doorOf(spec, "imageEdits")) } : {}),
+    ...(has("rerank") ? { rerank: rerankOf(doorOf(spec, "rerank")) } : {}),
+    readError: readUpstreamError,
+  };
+}
+
+const none = () => false;
+
+function paramsOf({ kind }: OpenAiSpec, operation: keyof KindParams): ParamsOf {
+  const params: KindParams = PROVIDER_PARAMS[kind];
+  const found = params[operation];
+  if (!found) throw new Error(`common/providers/params.ts has no ${operation} of ${kind}`);
+  return found;
+}
+
+function chatOf(spec: OpenAiSpec): ChatAdapter {
+  return {
+    supportedParams: paramsOf(spec, "chat"),
+    framing: "sse",
+    buildRequest: (call, target) => {
+      const model = asText(target.params["base_model"]) ?? target.inferenceModelId;
+      const fields = openAiChatFields(call, target, familyOf(spec.families, model)?.limitField);
+      return jsonRequest(spec, { target, operation: "chat", fields: spec.shapeChat?.(fields) ?? fields });
+    },
+    readAnswer: readOpenAiAnswer,
+    readStream: readOpenAiStream,
+  };
+}
+
+function completionsOf(spec: OpenAiSpec): CompletionsAdapter {
+  return {
+    supportedParams: paramsOf(spec, "completions"),
+    buildRequest: ({ body, stream, maxOutputTokens }, target) => {
+      const { stream: _stream, stream_options: _options, ...fields } = body;
+      const streaming = stream ? { stream: true, stream_options: { include_usage: true } } : {};
+      return jsonRequest(spec, { target, operation: "completions", fields: { ...fields, max_tokens: maxOutputTokens, ...streaming } });
+    },
+    readAnswer: (body) => {
+      const answer = asFields(body);
+      const choices = asList(answer["choices"]).map(asFields);
+      if (choices.length === 0) throw malformed("an answer without choices");
+      return { choices: choices.map(readCompletion), usage: readOpenAiUsage(answer["usage"]) };
+    },
+    readStream: readCompletionStream,
+  };
+}
+
+function readCompletion(choice: Fields, position: number) {
+  return {
+    index: typeof choice["index"] === "number" ? choice["index"] : position,
+    text: asText(choice["text"]) ?? "",
+    finishReason: readFinishReason(asText(choice["finish_reason"]) ?? "stop", { calledTools: false }),
+    logprobs: choice["logprobs"] ?? null,
+  };
+}
+
+async function* readCompletionStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator<StreamPart> {
+  let finished = false;
+  for await (const { data } of events) {
+    if (data === "[DONE]") break;
+    const chunk = parseEvent(data);
+    if (chunk["error"] !== undefined && chunk["error"] !== null) throw readInlineError(chunk);
+    for (const part of asList(chunk["choices"]).flatMap((choice) => readCompletionDelta(asFields(choice)))) {
+      finished ||= part.type === "finish";
+      yield part;
+    }
+    const usage = readOpenAiUsage(chunk["usage"]);
+    if (usage) yield { type: "usage", usage };
+  }
+  if (!finished) throw brokenOff();
+}
+
+function readCompletionDelta(choice: Fields): StreamPart[] {
+  const { index, text, finishReason, logprobs } = readCompletion(choice, 0);
+  const parts: StreamPart[] = [];
+  if (text !== "" || logprobs !== null) parts.push({ type: "text-delta", choice: index, text, ...(logprobs === null ? {} : { logprobs }) });
+  if (asText(choice["finish_reason"]) !== undefined) parts.push({ type: "finish", choice: index, reason: finishReason });
+  return parts;
+}
+
+function embeddingsOf(spec: OpenAiSpec): EmbeddingsAdapter {
+  return {
+    supportedParams: paramsOf(spec, "embeddings"),
+    takesTokens: spec.takesTokens ?? false,
+    buildRequest: ({ input, dimensions, body }, target) => {
+      const { encoding_format: _format, dimensions: _dimensions, input: _input, ...others } = body;
+      const wanted = dimensions === undefined ? {} : { dimensions };
+      const fields = { ...others, input, encoding_format: "float", ...wanted };
+      return jsonRequest(spec, { target, operation: "embeddings", fields: spec.shapeEmbeddings?.(fields) ?? fields });
+    },
+    readAnswer: readOpenAiEmbeddings,
+  };
+}
+
+function moderationsOf(spec: OpenAiSpec): ModerationsAdapter {
+  return {
+    buildRequest: ({ body }, target) => jsonRequest(spec, { target, operation: "moderations", fields: body }),
+    readAnswer: (body) => {
+      const answer = asFields(body);
+      if (!Array.isArray(answer["results"])) throw malformed("a moderation without results");
+      return answer;
+    },
+  };
+}
+
+function doorOf(spec: OpenAiSpec, operation: Operation): OpenAiDoor {
+  return {
+    locate: (target) => spec.locate(target, PATHS[operation]),
+    request: (target, fields) => jsonRequest(spec, { target, operation, fields }),
+  };
+}
+
+interface JsonCall {
+  readonly target: ProviderTarget;
+  readonly operation: Operation;
+  readonly fields: Fields;
+}
+
+function jsonRequest(spec: OpenAiSpec, { target, operation, fields }: JsonCall): UpstreamRequest {
+  const { url, headers } = locatedJson(spec, target, operation);
+  const extra = asFields(target.params["extra_body"]);
+  return {
+    url,
+    headers,
+    body: JSON.stringify({ ...fields, ...extra, model: target.inferenceModelId }),
+  };
+}
+
+type Located = ReturnType<OpenAiSpec["locate"]>;
+
+const located = new WeakMap<ProviderTarget, Map<OpenAiSpec, Partial<Record<Operation, Located>>>>();
+
+/** The same for every call of a deployment, so worked out once. */
+function locatedJson(spec: OpenAiSpec, target: ProviderTarget, operation: Operation): Located {
+  const bySpec = located.get(target) ?? new Map<OpenAiSpec, Partial<Record<Operation, Located>>>();
+  const byOperation = bySpec.get(spec) ?? {};
+  const known = byOperation[operation];
+  if (known) return known;
+  const { url, headers } = spec.locate(target, PATHS[operation]);
+  const found = { url, headers: { ...headers, "content-type": "application/json" } };
+  located.set(target, bySpec.set(spec, { ...byOperation, [operation]: found }));
+  return found;
+}

@@ -1,0 +1,54 @@
+import type { Fields, FormAdapter, ImagesAdapter, ProviderTarget, RerankAdapter, SpeechAdapter, UpstreamRequest } from "../provider.ts";
+import { asFields, asList, asText, malformed, present } from "../shared/json-fields.ts";
+import { readMediaUsage } from "../shared/media-usage.ts";
+import { writeForm } from "../shared/multipart-form.ts";
+import { readRerankAnswer } from "../shared/rerank-answer.ts";
+
+/** How a server of this kind is reached: an operation's address and headers, and a JSON request to it. */
+export interface OpenAiDoor {
+  locate(target: ProviderTarget): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  request(target: ProviderTarget, fields: Fields): UpstreamRequest;
+}
+
+export function speechOf(door: OpenAiDoor): SpeechAdapter {
+  return { buildRequest: ({ body }, target) => door.request(target, body) };
+}
+
+export function formOf(door: OpenAiDoor): FormAdapter {
+  return {
+    buildRequest: (call, target) => {
+      const fields = call.fields.filter(([name]) => name !== "model");
+      const form = writeForm({ ...call, fields: [["model", target.inferenceModelId], ...fields] });
+      const { url, headers } = door.locate(target);
+      return { url, headers: { ...headers, ...form.headers }, body: form.body };
+    },
+  };
+}
+
+export function imagesOf(door: OpenAiDoor): ImagesAdapter {
+  return {
+    streams: true,
+    buildRequest: ({ body }, target) => door.request(target, imageFields(body, target)),
+    readAnswer: (body) => {
+      const answer = asFields(body);
+      if (asList(answer["data"]).length === 0) throw malformed("an answer without images");
+      return { answer, usage: readMediaUsage(answer) };
+    },
+  };
+}
+
+/** Models that always answer in base64 refuse to be asked for it. */
+function imageFields(body: Fields, { inferenceModelId, params }: ProviderTarget): Fields {
+  const model = asText(params["base_model"]) ?? inferenceModelId;
+  const { response_format: format, ...others } = body;
+  return /^(chatgpt|gpt)-image/.test(model) && format === "b64_json" ? others : body;
+}
+
+/** As Together, Fireworks, vLLM and Jina have it: Cohere's request, and its answer or one near it. */
+export function rerankOf(door: OpenAiDoor): RerankAdapter {
+  return {
+    buildRequest: ({ query, documents, topN, body }, target) =>
+      door.request(target, present({ ...body, query, documents, top_n: topN, return_documents: false })),
+    readAnswer: readRerankAnswer,
+  };
+}

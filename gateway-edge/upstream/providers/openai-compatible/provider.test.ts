@@ -1,0 +1,90 @@
+import { COMPATIBLE_FAMILIES } from "../../../../common/providers/compatible-families.ts";
+import type { ProviderTarget } from "../provider.ts";
+import { providerContract } from "../provider-contract.ts";
+import { readAll } from "../provider-contract-support.ts";
+import { providers } from "../registry.ts";
+import { createCompatibleProvider } from "./provider.ts";
+import { COMPATIBLE_ROWS } from "./table.ts";
+
+const target: ProviderTarget = {
+  inferenceModelId: "some-model",
+  apiKey: "secret-key-of-ours",
+  baseUrl: "https://models.test/v1",
+  params: {},
+};
+const rowOf = (kind: string) => COMPATIBLE_ROWS.find((row) => row.kind === kind) ?? COMPATIBLE_ROWS[0];
+const chatOf = (kind: string) => {
+  const chat = providers.get(kind)?.chat;
+  if (!chat) throw new Error(kind);
+  return chat;
+};
+const bodyFor = (kind: string, body: object, inferenceModelId = "m") => {
+  const call = { body: { messages: [{ role: "user", content: "Hi" }], ...body }, stream: false, maxOutputTokens: 9 };
+  return JSON.parse(String(chatOf(kind).buildRequest(call, { ...target, inferenceModelId }).body)) as Record<string, unknown>;
+};
+
+providerContract("compatible", createCompatibleProvider(rowOf("openai_compatible") as (typeof COMPATIBLE_ROWS)[0]), {
+  target,
+  nullable: ["content"],
+  secrets: ["org_01abcdefgh", "user_2abcdefgh"],
+});
+
+test("every name of a provider is there once, and each row can chat", () => {
+  const names = COMPATIBLE_ROWS.flatMap(({ kind, aliases }) => [kind, ...aliases]);
+  expect(names).toEqual([...new Set(names)]);
+  for (const row of COMPATIBLE_ROWS) {
+    const families = COMPATIBLE_FAMILIES[row.kind];
+    expect(families.at(-1)?.models.test("any model at all")).toBe(true);
+    for (const { params } of families) expect(params).toEqual([...new Set(params)]);
+    for (const name of [row.kind, ...row.aliases]) expect(providers.get(name)?.kind).toBe(row.kind);
+    if (row.baseUrl === undefined) expect(() => bodyForRow(row.kind)).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
+    else expect(bodyForRow(row.kind)).toBe(`${row.baseUrl}/chat/completions`);
+  }
+});
+
+function bodyForRow(kind: string): string {
+  const call = { body: { messages: [{ role: "user", content: "Hi" }] }, stream: false, maxOutputTokens: 9 };
+  return chatOf(kind).buildRequest(call, { inferenceModelId: "m", params: {} }).url;
+}
+
+test("DeepSeek: effort turns thinking on or off, a schema is said in words", () => {
+  expect(bodyFor("deepseek", { reasoning_effort: "high" })).toMatchObject({ thinking: { type: "enabled" }, max_tokens: 9 });
+  expect(bodyFor("deepseek", { reasoning_effort: "none" })).toMatchObject({ thinking: { type: "disabled" } });
+  const format = { type: "json_schema", json_schema: { name: "x", schema: { type: "object", required: ["city"] } } };
+  const body = bodyFor("deepseek", { response_format: format });
+  expect(body["response_format"]).toEqual({ type: "json_object" });
+  expect(JSON.stringify(body["messages"])).toContain("city");
+});
+
+test("Groq: no names on messages and no n; Fireworks: never cuts a prompt; xAI: no stop on reasoning models", () => {
+  expect(bodyFor("groq", { messages: [{ role: "user", content: "x", name: "ann" }] })["messages"]).toEqual([
+    { role: "user", content: "x" },
+  ]);
+  expect(chatOf("groq").supportedParams("x")).not.toContain("n");
+  expect(bodyFor("fireworks_ai", {})).toMatchObject({ context_length_exceeded_behavior: "error" });
+  expect(chatOf("xai").supportedParams("grok-4")).not.toContain("stop");
+  expect(chatOf("xai").supportedParams("grok-2")).toContain("stop");
+});
+
+test("an operator's extra body is sent, but cannot change the model", () => {
+  const call = { body: { messages: [] }, stream: false, maxOutputTokens: 9 };
+  const request = chatOf("vllm").buildRequest(call, { ...target, params: { extra_body: { top_k: 5, model: "other" } } });
+  expect(JSON.parse(String(request.body))).toMatchObject({ top_k: 5, model: "some-model" });
+});
+
+test("an error inside a 200 is that error, whole or streamed", async () => {
+  const call = { body: { messages: [] }, stream: false, maxOutputTokens: 9 };
+  const error = { code: 429, message: "Rate limited", metadata: {} };
+  for (const body of [{ error }, { choices: [{ error, message: {} }] }]) {
+    expect(() => chatOf("openrouter").readAnswer(body, call)).toThrow(expect.objectContaining({ code: "RATE_LIMIT_EXCEEDED" }));
+  }
+  const read = (chunk: object) => {
+    async function* events() {
+      yield { event: undefined, data: JSON.stringify(chunk) };
+    }
+    return readAll(chatOf("openrouter").readStream(events(), call));
+  };
+  await expect(read({ error, choices: [] })).rejects.toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+  await expect(read({ choices: [{ delta: {}, finish_reason: "error" }] })).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
+  await expect(read({ choices: [], x_groq: { error: "over" } })).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
+});

@@ -1,0 +1,37 @@
+import type { Fields } from "../provider.ts";
+import { asFields, asList, asText } from "../shared/json-fields.ts";
+
+/** Ways in which servers that speak OpenAI differ in what they take. Each gets a chat body and gives a new one. */
+const QUIRKS = {
+  /** Roles are those of 2023. */
+  "developer-as-system": (fields: Fields) =>
+    withMessages(fields, (message) => (message["role"] === "developer" ? { ...message, role: "system" } : message)),
+  /** A name on a message is refused. */
+  "no-message-names": (fields: Fields) =>
+    withMessages(fields, ({ name, ...message }) => (message["role"] === "function" ? { ...message, name } : message)),
+  "no-empty-names": (fields: Fields) =>
+    withMessages(fields, ({ name, ...message }) => (asText(name) === undefined ? message : { ...message, name })),
+  /** DeepSeek thinks or does not; there is no degree. */
+  "effort-as-thinking": ({ reasoning_effort: effort, ...fields }: Fields) => {
+    if (effort === undefined || fields["thinking"] !== undefined) return fields;
+    return { ...fields, thinking: { type: effort === "none" || effort === "minimal" ? "disabled" : "enabled" } };
+  },
+  /** JSON yes, a schema no: the schema is said in words. */
+  "schema-as-instruction": (fields: Fields) => {
+    const format = asFields(fields["response_format"]);
+    if (format["type"] !== "json_schema") return fields;
+    const schema = JSON.stringify(asFields(format["json_schema"])["schema"] ?? {});
+    const instruction = { role: "system", content: `Answer with one JSON object, and nothing else, that fits this JSON Schema: ${schema}` };
+    return { ...fields, response_format: { type: "json_object" }, messages: [instruction, ...asList(fields["messages"])] };
+  },
+} as const satisfies Record<string, (fields: Fields) => Fields>;
+
+export type Quirk = keyof typeof QUIRKS;
+
+export function applyQuirks(fields: Fields, quirks: readonly Quirk[]): Fields {
+  return quirks.reduce<Fields>((shaped, quirk) => QUIRKS[quirk](shaped), fields);
+}
+
+function withMessages(fields: Fields, change: (message: Fields) => Fields): Fields {
+  return { ...fields, messages: asList(fields["messages"]).map((message) => change(asFields(message))) };
+}

@@ -1,0 +1,102 @@
+import { defined } from "../../../../common/defined.ts";
+import type { AppError } from "../../../../common/errors.ts";
+import type { Fields, ProviderTarget, ReportedUsage, ResponsesAdapter, StreamPart, UpstreamEvent } from "../provider.ts";
+import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
+import { readMediaUsage } from "../shared/media-usage.ts";
+import { readInlineError } from "../shared/read-upstream-error.ts";
+import type { OpenAiDoor } from "./media.ts";
+
+/** The key under which parts of a stream carry the provider's own events. */
+export const RESPONSE_EVENTS = "response_events";
+
+/** Models that OpenAI offers by chat alone. */
+const CHAT_ONLY = /audio|realtime|search-preview/;
+
+/**
+ * A server that speaks OpenAI's Responses API. `isUsual`: whether such a deployment speaks it where nobody said so; the operator's
+ * word, `supports_responses` or `mode: responses` in model_info, goes before.
+ */
+export function responsesOf(door: OpenAiDoor, isUsual: (target: ProviderTarget) => boolean): ResponsesAdapter {
+  return {
+    isSpokenBy: (target) => {
+      const said = target.info?.["supports_responses"];
+      if (typeof said === "boolean") return said;
+      return target.info?.["mode"] === "responses" || (isUsual(target) && !CHAT_ONLY.test(modelOf(target)));
+    },
+    reasons: (target) => /^(o\d|gpt-5|codex|computer-use)/.test(modelOf(target)),
+    buildRequest: ({ body, stream, maxOutputTokens }, target) => {
+      const fields = { ...withDefaults(body, target.params), max_output_tokens: maxOutputTokens, stream: stream || undefined };
+      // What is kept is kept here, for the team that asked; the provider sees one account for all of them.
+      return door.request(target, { ...defined(fields), store: false });
+    },
+    readAnswer: (answer) => readResponse(asFields(answer)),
+    readStream,
+  };
+}
+
+function modelOf({ params, inferenceModelId }: ProviderTarget): string {
+  return asText(params["base_model"]) ?? inferenceModelId;
+}
+
+/** With the operator's own defaults of a deployment, in this API's words. */
+function withDefaults(body: Fields, { temperature, top_p, reasoning_effort: effort }: Fields): Fields {
+  const reasoning = asText(effort) === undefined ? {} : { reasoning: { effort, ...asFields(body["reasoning"]) } };
+  return { ...defined({ temperature: temperature ?? undefined, top_p: top_p ?? undefined }), ...body, ...reasoning };
+}
+
+function readResponse(response: Fields): { response: Fields; usage: ReportedUsage | undefined; text: string } {
+  if (response["status"] === "failed") throw readInlineError(response);
+  if (!Array.isArray(response["output"])) throw malformed("a response without output");
+  return { response, usage: readMediaUsage({ usage: response["usage"] }), text: outputText(response["output"]) };
+}
+
+/** What counts as output where the provider does not say. */
+function outputText(output: readonly unknown[]): string {
+  return output
+    .map(asFields)
+    .flatMap((item) => [...asList(item["content"]).map((part) => asFields(part)["text"]), item["arguments"], item["code"]])
+    .filter((text) => typeof text === "string")
+    .join("");
+}
+
+const OPENING = new Set(["response.created", "response.queued", "response.in_progress"]);
+const ENDING = new Set(["response.completed", "response.incomplete"]);
+
+/** Events as they come. The first ones wait for one that says something: until then another deployment can be asked. */
+async function* readStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator<StreamPart> {
+  let waiting: Fields[] = [];
+  let isShown = false;
+  for await (const { data } of events) {
+    if (data === "[DONE]") break;
+    const event = parseEvent(data);
+    const type = String(event["type"]);
+    const failure = failureIn(type, event);
+    const usage = usageIn(event);
+    // What failed before it was seen is nobody's to pay: it is asked for elsewhere.
+    if (usage && (isShown || !failure)) yield { type: "usage", usage };
+    if (failure) throw failure;
+    waiting.push(event);
+    if (OPENING.has(type)) continue;
+    yield { type: "other-delta", choice: 0, fields: { [RESPONSE_EVENTS]: waiting }, text: textIn(type, event) };
+    if (ENDING.has(type)) return;
+    isShown = true;
+    waiting = [];
+  }
+  throw brokenOff();
+}
+
+function usageIn(event: Fields): ReportedUsage | undefined {
+  return readMediaUsage({ usage: asFields(event["response"])["usage"] });
+}
+
+function textIn(type: string, event: Fields): string {
+  return type.endsWith(".delta") ? (asText(event["delta"]) ?? "") : "";
+}
+
+function failureIn(type: string, event: Fields): AppError | undefined {
+  if (type === "response.failed") return readInlineError(event["response"]);
+  if (type !== "error") return undefined;
+  // OpenAI writes the error's fields into the event itself, others into its `error`.
+  const isInside = event["error"] !== undefined && event["error"] !== null;
+  return readInlineError(isInside ? event : { error: { ...event, type: undefined } });
+}

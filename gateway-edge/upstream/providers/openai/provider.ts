@@ -1,0 +1,22 @@
+import { CHAT_FAMILIES } from "../../../../common/providers/openai-families.ts";
+import { createOpenAiProvider } from "../openai-compatible/create.ts";
+import { bearerHeaders, under } from "../shared/locate-upstream.ts";
+
+const BASE = "https://api.openai.com/v1";
+
+/** OpenAI itself. A base of the operator's is used as it is given. */
+export const openai = createOpenAiProvider({
+  kind: "openai",
+  operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations", "images", "imageEdits"],
+  families: CHAT_FAMILIES,
+  takesTokens: true,
+  // Behind another address stands a server that only calls itself OpenAI.
+  speaksResponses: ({ baseUrl }) => baseUrl === undefined || /^https:\/\/([a-z]+\.)?api\.openai\.com(\/|$)/.test(baseUrl),
+  locate: (target, path) => ({
+    url: under(target.baseUrl ?? BASE, path),
+    headers: bearerHeaders(target, {
+      "openai-organization": target.params["organization"],
+      "openai-project": target.params["project"],
+    }),
+  }),
+});

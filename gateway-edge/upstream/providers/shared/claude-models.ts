@@ -1,0 +1,69 @@
+import type { ClaudeRules } from "../../../../common/providers/claude-rules.ts";
+import type { Fields } from "../provider.ts";
+import type { Turn } from "./chat-turns.ts";
+import { asFields } from "./json-fields.ts";
+
+/** Tokens of thinking for an effort, on models that want a number. */
+const BUDGETS: Readonly<Record<string, number>> = { minimal: 1024, low: 1024, medium: 2048, high: 4096, xhigh: 8192, max: 16384 };
+const BUDGET_MIN = 1024;
+/** The share of the output that may be thought: all of it would leave nothing to say. */
+const BUDGET_SHARE = 0.8;
+
+/**
+ * How hard to think, in the words of the model: from `thinking` (the caller's own, kept) or from `reasoning_effort`. Empty when
+ * nothing was asked for, or when the limit on output leaves no room to think.
+ */
+export function claudeThinking(body: Fields, { rules, maxOutputTokens, turns, forced }: ThinkingContext): Fields {
+  const fields = askedThinking(body, { rules, maxOutputTokens });
+  if (asFields(fields["thinking"])["type"] !== "enabled") return fields;
+  // With a budget a tool cannot be forced, and a call that waits for its result must have come with its thinking: to go without it is
+  // better than to be refused.
+  return forced || lacksThinking(turns) ? {} : fields;
+}
+
+interface ThinkingContext {
+  readonly rules: ClaudeRules;
+  readonly maxOutputTokens: number;
+  readonly turns: readonly Turn[];
+  /** Whether the model has to call a tool. */
+  readonly forced: boolean;
+}
+
+function lacksThinking(turns: readonly Turn[]): boolean {
+  if (!turns.at(-1)?.parts.some(({ type }) => type === "tool-result")) return false;
+  return !turns.at(-2)?.parts.some(({ type }) => type === "thinking" || type === "redacted-thinking");
+}
+
+function askedThinking(body: Fields, { rules, maxOutputTokens }: Pick<ThinkingContext, "rules" | "maxOutputTokens">): Fields {
+  const { thinking, reasoning_effort: effort } = body;
+  if (typeof thinking === "object" && thinking !== null) return withinLimit(thinking as Fields, maxOutputTokens);
+  if (typeof effort !== "string" || rules.thinking === "none") return {};
+  if (effort === "none") return rules.thinkingOff;
+  if (rules.thinking === "budget") {
+    return withinLimit({ type: "enabled", budget_tokens: BUDGETS[effort] ?? BUDGETS["medium"] }, maxOutputTokens);
+  }
+  const display = rules.hidesThinking ? { display: "summarized" } : {};
+  return { thinking: { type: "adaptive", ...display }, output_config: { effort: adaptiveEffort(effort, rules) } };
+}
+
+function withinLimit(thinking: Fields, maxOutputTokens: number): Fields {
+  const { budget_tokens: asked } = thinking;
+  if (typeof asked !== "number") return { thinking };
+  const budgetTokens = Math.min(asked, Math.floor(maxOutputTokens * BUDGET_SHARE));
+  return budgetTokens < BUDGET_MIN ? {} : { thinking: { ...thinking, budget_tokens: budgetTokens } };
+}
+
+function adaptiveEffort(effort: string, { efforts }: ClaudeRules): string {
+  if (effort === "minimal") return "low";
+  if (effort === "xhigh" && !efforts.includes(effort)) return "high";
+  return effort;
+}
+
+/** temperature, top_p and top_k as the model takes them; with thinking they are refused. */
+export function claudeSampling(body: Fields, { rules, thinking }: { rules: ClaudeRules; thinking: unknown }) {
+  const { type = "disabled" } = asFields(thinking);
+  if (rules.sampling === "none" || type !== "disabled") return {};
+  const { temperature, top_p, top_k } = body;
+  const clamped = typeof temperature === "number" ? Math.min(temperature, 1) : undefined;
+  return { temperature: clamped, top_p: rules.sampling === "one" && clamped !== undefined ? undefined : top_p, top_k };
+}

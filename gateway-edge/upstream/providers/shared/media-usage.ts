@@ -1,0 +1,47 @@
+import type { ReportedUsage } from "../provider.ts";
+import { asCount, asFields } from "./json-fields.ts";
+
+/** A word on usage that has no tokens in it. */
+export const NOTHING_REPORTED: ReportedUsage = {
+  promptTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+};
+
+/**
+ * What an answer about sound or pictures says it used, in OpenAI's words and those of servers like it: tokens with their kinds, or
+ * seconds of sound. Undefined when it says nothing.
+ */
+export function readMediaUsage(answer: unknown): ReportedUsage | undefined {
+  const { usage: given, duration } = asFields(answer);
+  const usage = asFields(given);
+  const milliseconds = millisecondsOf(usage["seconds"] ?? usage["prompt_audio_seconds"] ?? duration);
+  const amounts = milliseconds === undefined ? undefined : { millisecond: { input: milliseconds, output: 0 } };
+  const tokens = tokensOf(usage);
+  if (tokens.promptTokens + tokens.completionTokens === 0 && !amounts) return undefined;
+  return { ...tokens, ...(amounts ? { amounts } : {}) };
+}
+
+function tokensOf(usage: Readonly<Record<string, unknown>>): ReportedUsage {
+  // Transcriptions say input_token_details, images input_tokens_details.
+  const input = asFields(usage["input_token_details"] ?? usage["input_tokens_details"] ?? usage["prompt_tokens_details"]);
+  const output = asFields(usage["output_token_details"] ?? usage["output_tokens_details"] ?? usage["completion_tokens_details"]);
+  return {
+    promptTokens: asCount(usage["input_tokens"] ?? usage["prompt_tokens"]),
+    cachedTokens: asCount(input["cached_tokens"]),
+    cacheWriteTokens: 0,
+    audioPromptTokens: asCount(input["audio_tokens"]),
+    completionTokens: asCount(usage["output_tokens"] ?? usage["completion_tokens"]),
+    reasoningTokens: asCount(output["reasoning_tokens"]),
+    audioCompletionTokens: asCount(output["audio_tokens"]),
+  };
+}
+
+/** Seconds, which whole servers write as numbers and some as text. Rounded up: a price is for what has begun. */
+function millisecondsOf(seconds: unknown): number | undefined {
+  const value = typeof seconds === "string" ? Number(seconds) : seconds;
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;
+  return Math.ceil(Number((value * 1000).toFixed(3)));
+}

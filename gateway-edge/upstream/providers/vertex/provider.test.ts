@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ChatAdapter, ChatCall, EmbeddingsAdapter, Fields } from "../provider.ts";
+import { providerContract } from "../provider-contract.ts";
+import { vertex } from "./provider.ts";
+
+const chat = vertex.chat as ChatAdapter;
+const embeddings = vertex.embeddings as EmbeddingsAdapter;
+const credentials = { type: "service_account", project_id: "acme-prod", client_email: "a@acme.test", private_key: "-----secret-----" };
+const target = (params: Fields, inferenceModelId = "gemini-3.1-pro-preview") => ({ inferenceModelId, params });
+const call: ChatCall = { body: { messages: [{ role: "user", content: "Hello" }] }, stream: false, maxOutputTokens: 256 };
+const unreachable = expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" });
+
+providerContract("vertex", vertex, {
+  target: target({ vertex_project: "acme-prod", vertex_location: "europe-west4", vertex_credentials: credentials }),
+  secrets: ["-----secret-----"],
+  unsupported: ["logit_bias", "parallel_tool_calls"],
+});
+
+test("the address has the location in its host, but for the global one", () => {
+  const at = (params: Fields, model?: string) => chat.buildRequest(call, target(params, model)).url;
+  const rest = "publishers/google/models/gemini-3.1-pro-preview:generateContent";
+  expect(at({ vertex_project: "p", vertex_location: "europe-west4" })).toBe(
+    `https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/${rest}`,
+  );
+  expect(at({ vertex_project: "p", vertex_location: "global" })).toBe(
+    `https://aiplatform.googleapis.com/v1/projects/p/locations/global/${rest}`,
+  );
+  expect(at({ vertex_project: "p" }, "4711")).toMatch(/\/locations\/us-central1\/endpoints\/4711:generateContent$/);
+});
+
+test("credentials are an object or its text, go to the signer only, and name the project", () => {
+  for (const vertex_credentials of [credentials, JSON.stringify(credentials)]) {
+    const request = chat.buildRequest(call, target({ vertex_credentials }));
+    expect(request.signing).toEqual({ type: "google", credentials });
+    expect(request.url).toContain("/projects/acme-prod/");
+    expect(JSON.stringify([request.url, request.headers, request.body])).not.toContain("secret");
+  }
+  expect(chat.buildRequest(call, target({ vertex_project: "p" })).signing).toEqual({ type: "google", credentials: undefined });
+});
+
+test("a wrong setting is refused before anything is sent", () => {
+  expect(() => chat.buildRequest(call, target({}))).toThrow(unreachable);
+  expect(() => chat.buildRequest(call, target({ vertex_project: "p", vertex_credentials: "/keys/a.json" }))).toThrow(unreachable);
+  expect(() => chat.buildRequest(call, target({ vertex_project: "p", vertex_location: "evil.test/" }))).toThrow(unreachable);
+});
+
+test("embeddings are predictions, with their tokens counted by Google", () => {
+  const settings = { vertex_project: "p" };
+  const { url, body } = embeddings.buildRequest({ input: ["a", "b"], dimensions: 256, body: {} }, target(settings, "text-embedding-005"));
+  expect(url).toMatch(/models\/text-embedding-005:predict$/);
+  expect(JSON.parse(String(body))).toEqual({ instances: [{ content: "a" }, { content: "b" }], parameters: { outputDimensionality: 256 } });
+  const answer = JSON.parse(readFileSync(join(__dirname, "../__fixtures__/vertex/embeddings.json"), "utf8"));
+  expect(embeddings.readAnswer(answer)).toMatchObject({
+    vectors: [
+      [0.6, 0.8],
+      [0, 1],
+    ],
+    usage: { promptTokens: 7, completionTokens: 0 },
+  });
+  expect([embeddings.batchMax?.("gemini-embedding-001"), embeddings.batchMax?.("text-embedding-005")]).toEqual([1, 250]);
+});

@@ -1,0 +1,147 @@
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { type Asker, isBound, usableTargets } from "./asker.ts";
+import { compileTarget, type Target } from "./deployment-settings.ts";
+import { mayAsk, ownGroups } from "./organization-models.ts";
+import type { Alias } from "./settings.ts";
+import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
+
+/** What a name means: one group, and what can serve it. */
+export interface ModelGroup {
+  /** What was asked for, with an alias followed; a wildcard's concrete name. */
+  readonly name: string;
+  /** The group's name in the configuration: a wildcard's pattern. Of these there is a known number. */
+  readonly configuredName: string;
+  readonly targets: readonly Target[];
+}
+
+export interface ModelNames {
+  /**
+   * Deployment id, alias, the team's own group, the organisation's own group, group, wildcard (longest first): the first that fits. Its targets are those that the asker
+   * may use; empty: there is such a model, but not for this asker.
+   */
+  resolve(name: string, asker?: Asker): ModelGroup | undefined;
+  /** Names to list: groups and wildcard patterns, then aliases that are not hidden; no duplicates. */
+  list(asker?: Asker): readonly string[];
+  /** Access group → the names of groups with a deployment in it. */
+  readonly accessGroups: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly targets: readonly Target[];
+}
+
+const DERIVED_TARGETS_MAX = 20_000;
+
+export function compileModelNames(deployments: readonly Deployment[], aliases: ReadonlyMap<string, Alias>): ModelNames {
+  const targets = deployments.filter(({ model }) => model?.status === "active").map(compileTarget);
+  const byId = new Map(targets.map((target) => [target.deployment.id, target]));
+  const open = groupBy(
+    targets.filter(({ settings, deployment }) => settings.teamId === undefined && deployment.organizationIds.length === 0),
+  );
+  const ofOrganizations = ownGroups(targets);
+  const ofTeams = new Map<string, ReadonlyMap<string, readonly Target[]>>();
+  for (const teamId of new Set(targets.map(({ settings }) => settings.teamId))) {
+    if (teamId !== undefined) ofTeams.set(teamId, groupBy(targets.filter(({ settings }) => settings.teamId === teamId)));
+  }
+  const openGroups = new Map([...open].map(([name, group]) => [name, { name, configuredName: name, targets: group }]));
+  const patterns = [...open.keys()].filter((name) => name.includes("*")).sort(comparePatterns);
+
+  const groupsOfOne = new WeakMap<Target, ModelGroup>();
+  const derived = new Map<string, ModelGroup>();
+  let derivedTargets = 0;
+
+  function byExactId(id: string, asker: Asker | undefined): ModelGroup | undefined {
+    const target = byId.get(id);
+    if (!target || (target.settings.teamId !== undefined && target.settings.teamId !== asker?.teamId)) return undefined;
+    if (!mayAsk(target, asker)) return undefined;
+    const known = groupsOfOne.get(target);
+    if (known) return known;
+    const name = publicName(target);
+    const group = { name, configuredName: name, targets: [target] };
+    groupsOfOne.set(target, group);
+    return group;
+  }
+
+  function byName(name: string, asker: Asker | undefined): ModelGroup | undefined {
+    const { teamId = "", organizationId = "" } = asker ?? {};
+    const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name);
+    if (exact) return { name, configuredName: name, targets: exact };
+    // A call asks for it again and again: the same answer each time is made once.
+    return openGroups.get(name) ?? byPattern(name);
+  }
+
+  function byPattern(name: string): ModelGroup | undefined {
+    const known = derived.get(name);
+    if (known) return known;
+    for (const pattern of patterns) {
+      const captures = matchPattern(pattern, name);
+      if (captures) {
+        const group = { name, configuredName: pattern, targets: (open.get(pattern) ?? []).map((target) => derive(target, name, captures)) };
+        return remembered(group);
+      }
+    }
+    return undefined;
+  }
+
+  /** A caller chooses the names under a wildcard: what is remembered of them has a bound. */
+  function remembered(group: ModelGroup): ModelGroup {
+    if (derivedTargets + group.targets.length > DERIVED_TARGETS_MAX) {
+      derived.clear();
+      derivedTargets = 0;
+    }
+    derivedTargets += group.targets.length;
+    derived.set(group.name, group);
+    return group;
+  }
+
+  return {
+    resolve(name, asker) {
+      const group = byExactId(name, asker) ?? byName(aliases.get(name)?.model ?? name, asker);
+      if (!group || !isBound(asker)) return group;
+      return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], asker }) };
+    },
+    list(asker) {
+      const { teamId = "", organizationId = "" } = asker ?? {};
+      const own = [...(ofTeams.get(teamId)?.keys() ?? []), ...(ofOrganizations.get(organizationId)?.keys() ?? [])];
+      const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, asker) !== undefined);
+      return [...new Set([...own, ...open.keys(), ...shown.map(([name]) => name)])];
+    },
+    accessGroups: groupsByAccess(targets),
+    targets,
+  };
+}
+
+/** A name and what it stands for, each once. */
+export function distinct(model: string, { name, configuredName }: Pick<ModelGroup, "name" | "configuredName">): readonly string[] {
+  if (model === name && name === configuredName) return [name];
+  return [...new Set([model, name, configuredName])];
+}
+
+function publicName({ deployment, settings }: Target): string {
+  return settings.teamModelName ?? deployment.modelName;
+}
+
+function groupBy(targets: readonly Target[]): Map<string, readonly Target[]> {
+  const groups = new Map<string, Target[]>();
+  for (const target of targets) {
+    const name = publicName(target);
+    const group = groups.get(name);
+    if (group) group.push(target);
+    else groups.set(name, [target]);
+  }
+  return groups;
+}
+
+function groupsByAccess(targets: readonly Target[]): Map<string, ReadonlySet<string>> {
+  const groups = new Map<string, Set<string>>();
+  for (const target of targets) {
+    for (const accessGroup of target.settings.accessGroups) {
+      const names = groups.get(accessGroup) ?? new Set();
+      groups.set(accessGroup, names.add(publicName(target)));
+    }
+  }
+  return groups;
+}
+
+/** The wildcard's deployment for one name. It keeps the id: counts, cool-downs and logs belong to what was configured. */
+function derive({ deployment, settings }: Target, name: string, captures: readonly string[]): Target {
+  const inferenceModelId = fillStars(deployment.inferenceModelId, { name, captures });
+  return { deployment: { ...deployment, modelName: name, inferenceModelId }, settings, derived: true };
+}

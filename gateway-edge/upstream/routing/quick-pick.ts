@@ -1,0 +1,114 @@
+import type { Random } from "../../../common/random.ts";
+import { chance } from "./chance.ts";
+import type { Target } from "./deployment-settings.ts";
+import { isFree } from "./eligible.ts";
+import { type Health, type Load, MINUTE_MS } from "./health.ts";
+import type { RouterSettings, StrategyName } from "./settings.ts";
+import { loadOf } from "./strategies.ts";
+import { type TargetTable, tableOf } from "./target-table.ts";
+
+export interface QuickPick {
+  readonly health: Health;
+  readonly settings: RouterSettings;
+  readonly strategy: StrategyName;
+  readonly random: Random;
+  readonly tokens: number;
+  readonly stream: boolean;
+  /** Of the wall clock. */
+  nowMs(): number;
+  /** Where the caller was served before; asked once. */
+  preferredId(): string | undefined;
+}
+
+/** Fewer are all looked at, one by one: that is as quick. */
+const TARGETS_MIN = 16;
+
+/**
+ * A deployment of a large group, chosen before the health of any is known and looked at only then. Undefined when the one that was chosen
+ * may not be called now: then all are looked at and the strategy chooses among those that may. Both ways together choose as the second
+ * alone does: what is free is chosen with its own chance, and whatever falls on the others is dealt out again in the same proportions.
+ */
+export function quickPick(targets: readonly Target[], input: QuickPick): Target | undefined {
+  if (targets.length < TARGETS_MIN) return undefined;
+  const table = tableOf(targets);
+  if (table.isSplit) return undefined;
+  const preferredId = input.preferredId();
+  if (preferredId !== undefined) {
+    const preferred = table.byId.get(preferredId);
+    return preferred && isFree(preferred, input) ? preferred : undefined;
+  }
+  const target = PICK[input.strategy](table, input);
+  return target && isFree(target, input) ? target : undefined;
+}
+
+type Pick = (table: TargetTable, input: QuickPick) => Target | undefined;
+
+const PICK: Readonly<Record<StrategyName, Pick>> = {
+  "simple-shuffle": pickByWeight,
+  "least-busy": ({ first }, { health, random }) =>
+    pickLowest({ targets: first, loads: health.loadsOf(first), measure: ({ inFlight }) => inFlight, random }),
+  "latency-based-routing": pickFasterOfTwo,
+  "usage-based-routing": pickLeastUsed,
+  "cost-based-routing": ({ cheapest }, { random }) => pickAny(cheapest, random),
+};
+
+function pickByWeight({ first, weightsUpTo }: TargetTable, { random }: QuickPick): Target | undefined {
+  if (!weightsUpTo) return pickAny(first, random);
+  const drawn = chance(random) * (weightsUpTo.at(-1) ?? 0);
+  // The first whose sum is above what was drawn.
+  let [low, high] = [0, weightsUpTo.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((weightsUpTo[middle] ?? 0) > drawn) high = middle;
+    else low = middle + 1;
+  }
+  return first[low];
+}
+
+/** As among few: two at random, and both have to be free. */
+function pickFasterOfTwo({ first }: TargetTable, input: QuickPick): Target | undefined {
+  const { random, health, stream } = input;
+  const index = Math.floor(chance(random) * first.length);
+  const step = 1 + Math.floor(chance(random) * (first.length - 1));
+  const [one, other] = [first[index], first[(index + step) % first.length]];
+  if (!one || !other || !isFree(one, input) || !isFree(other, input)) return undefined;
+  const loadAt = (target: Target) => loadOf(health.read(target.deployment.id), stream);
+  return loadAt(other) < loadAt(one) ? other : one;
+}
+
+/** Fewest tokens this minute; as a share of tpm when every one has one. */
+function pickLeastUsed({ first, haveTokenLimits }: TargetTable, { health, random, nowMs }: QuickPick): Target | undefined {
+  const thisMinute = Math.floor(nowMs() / MINUTE_MS);
+  const used = ({ minute, tokens }: Load) => (minute === thisMinute ? tokens : 0);
+  const share = (load: Load, { settings }: Target) => used(load) / (settings.tokensPerMinute ?? 1);
+  return pickLowest({ targets: first, loads: health.loadsOf(first), measure: haveTokenLimits ? share : used, random });
+}
+
+/** Any of those with the lowest measure. Two passes over numbers, and nothing made for each: a group of thousands is gone through with every call. */
+function pickLowest({ targets, loads, measure, random }: Lowest): Target | undefined {
+  let [least, count] = [Number.POSITIVE_INFINITY, 0];
+  for (let index = 0; index < loads.length; index++) {
+    const measured = measure(loads[index] as Load, targets[index] as Target);
+    if (measured > least) continue;
+    count = measured < least ? 1 : count + 1;
+    least = measured;
+  }
+  let left = Math.floor(chance(random) * count);
+  for (let index = 0; index < loads.length; index++) {
+    const target = targets[index] as Target;
+    if (measure(loads[index] as Load, target) === least && left-- === 0) return target;
+  }
+  return undefined;
+}
+
+interface Lowest {
+  readonly targets: readonly Target[];
+  /** Of each target, in the same order. */
+  readonly loads: readonly Load[];
+  readonly measure: (load: Load, target: Target) => number;
+  readonly random: Random;
+}
+
+function pickAny(targets: readonly Target[], random: Random): Target | undefined {
+  return targets[Math.floor(chance(random) * targets.length)];
+}

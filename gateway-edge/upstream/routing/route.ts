@@ -1,0 +1,91 @@
+import type { Clock } from "../../../common/clock.ts";
+import type { Random } from "../../../common/random.ts";
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { createAffinity } from "./affinity.ts";
+import type { Asker } from "./asker.ts";
+import type { Target } from "./deployment-settings.ts";
+import { type FallbackType, fallbacksFor } from "./fallback-plan.ts";
+import { createHealth, type DeploymentHealth } from "./health.ts";
+import { compileModelNames, distinct, type ModelGroup } from "./model-names.ts";
+import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
+import type { RouteCall, RouteRun } from "./route-call.ts";
+
+import { Run } from "./route-run.ts";
+import { compileSettings, type RouterSettings } from "./settings.ts";
+
+export type { Attempt, RouteCall, RouteRun } from "./route-call.ts";
+
+/** Which deployment serves a call, and what is tried when it fails. In memory, of this edge; knows no network. */
+export interface Router {
+  /** Swaps the whole table at once. Calls under way finish with the one they began with; health is kept for what is still there. */
+  update(deployments: readonly Deployment[], settingsJson: string): void;
+  start(call: RouteCall): RouteRun;
+  /** Everything that may serve a name for this asker, fallbacks left out; empty when there is no such model, or none for it. */
+  candidates(model: string, asker?: Asker): readonly Deployment[];
+  /** The group that a name (a deployment's id, an alias, a name under a wildcard) stands for, whether the asker may use it or not. */
+  groupOf(model: string, asker?: Asker): Pick<ModelGroup, "name" | "configuredName"> | undefined;
+  /** Names to list: groups, wildcard patterns (with their `*`), aliases that are not hidden. */
+  names(asker?: Asker): readonly string[];
+  fallbacksOf(model: string, type: FallbackType, asker?: Asker): readonly string[];
+  /** Access group → names of groups with a deployment in it. */
+  accessGroups(): ReadonlyMap<string, ReadonlySet<string>>;
+  /** Everything that can be called, as configured. */
+  targets(): readonly Target[];
+  stateOf(deploymentId: string): DeploymentHealth | undefined;
+  /** As compiled from the last view. */
+  settings(): RouterSettings;
+}
+
+const AFFINITIES_MAX = 50_000;
+const NO_TARGETS: readonly Target[] = [];
+const deployments = new WeakMap<readonly Target[], readonly Deployment[]>();
+
+/** Every call asks for it, several times; the targets of a group stay the same until the next table. */
+function deploymentsOf(targets: readonly Target[]): readonly Deployment[] {
+  const known = deployments.get(targets);
+  if (known) return known;
+  const found = targets.map(({ deployment }) => deployment);
+  deployments.set(targets, found);
+  return found;
+}
+
+export function createRouter({ clock, random }: { clock: Clock; random: Random }): Router {
+  const health = createHealth(clock);
+  const affinity = createAffinity(clock, AFFINITIES_MAX);
+  let settings = compileSettings("{}");
+  let names = compileModelNames([], settings.aliases);
+  let budgets = new Map<string, RetryBudget>();
+
+  /** One per configured group, so that a group in trouble does not use up the retries of another. */
+  function budgetOf(configuredName: string): RetryBudget {
+    const known = budgets.get(configuredName);
+    if (known) return known;
+    const budget = createRetryBudget(clock, settings.retryBudget);
+    budgets.set(configuredName, budget);
+    return budget;
+  }
+
+  return {
+    update(deployments, settingsJson) {
+      const before = settings.retryBudget;
+      settings = compileSettings(settingsJson);
+      names = compileModelNames(deployments, settings.aliases);
+      health.keep(names.targets, settings.latencyTauMs);
+      const listed = new Set(names.targets.map(({ deployment, settings: own }) => own.teamModelName ?? deployment.modelName));
+      const isSame = JSON.stringify(before) === JSON.stringify(settings.retryBudget);
+      budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
+    },
+    start: (call) => new Run({ clock, random, health, affinity, settings, names, budgetOf }, call),
+    candidates: (model, asker) => deploymentsOf(names.resolve(model, asker)?.targets ?? NO_TARGETS),
+    groupOf: (model, asker) => names.resolve(model, asker),
+    names: (asker) => names.list(asker),
+    fallbacksOf(model, type, asker) {
+      const group = names.resolve(model, asker);
+      return group ? fallbacksFor(type, distinct(model, group), settings) : [];
+    },
+    accessGroups: () => names.accessGroups,
+    targets: () => names.targets,
+    stateOf: (deploymentId) => health.stateOf(deploymentId),
+    settings: () => settings,
+  };
+}

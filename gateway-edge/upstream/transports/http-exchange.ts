@@ -1,0 +1,199 @@
+import { type Readable, Stream } from "node:stream";
+import type { Deadline, Deadlines } from "../../../common/deadlines.ts";
+import type { ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
+import { connectionLimitReached } from "./connection-wait.ts";
+import type { CallControl, CallHandler } from "./http1/connection.ts";
+
+type Next = IteratorResult<Uint8Array, undefined>;
+
+/** Bytes that wait for a reader; above it the upstream is not read on. */
+const WAITING_BYTES_MAX = 64 * 1024;
+/** What may still come once nobody reads on: the end of a stream after its last event. To wait for it saves the connection. */
+const REST_MS_MAX = 200;
+const REST_BYTES_MAX = 16 * 1024;
+
+const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
+
+/** Made once: a stack trace for each would cost more than the rest of it. */
+const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError" });
+
+interface ExchangeOptions {
+  readonly deadlines: Deadlines<HttpExchange>;
+  readonly upload: unknown;
+  readonly wait: ConnectionWait | undefined;
+}
+
+/**
+ * One call, from its start to its last byte, and its body as it is pulled: no stream of Node, which costs more than all the rest we do
+ * with an answer. Carried by us, or by undici, whose handler it is too.
+ */
+export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined> {
+  readonly #client: AbortSignal;
+  readonly #upload: Readable | undefined;
+  readonly #deadlines: Deadlines<HttpExchange>;
+  readonly #wait: ConnectionWait | undefined;
+  #deadline: Deadline;
+  #isQueued = false;
+  #restTimer: NodeJS.Timeout | undefined;
+  readonly #response = Promise.withResolvers<UpstreamResponse>();
+  /** While it runs: the connection is another call's afterwards. */
+  #control: CallControl | undefined;
+  #chunks: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #reader: { resolve(next: Next): void; reject(error: unknown): void } | undefined;
+  #state: "open" | "unwanted" | "ended" | "failed" = "open";
+  #error: unknown;
+  readonly #onClientAbort = () => this.#abort(this.#client.reason);
+
+  constructor(client: AbortSignal, { deadlines, upload, wait }: ExchangeOptions) {
+    this.#client = client;
+    this.#wait = wait;
+    this.#upload = upload instanceof Stream ? (upload as Readable) : undefined;
+    this.#deadlines = deadlines;
+    this.#deadline = deadlines.add(this);
+    client.addEventListener("abort", this.#onClientAbort, { once: true });
+  }
+
+  /** Rejects with the error of the network, or the reason of the abort. */
+  get response(): Promise<UpstreamResponse> {
+    return this.#response.promise;
+  }
+
+  /** All of it as one piece, where it has arrived already, as a short answer does with its head. */
+  arrived(): Uint8Array | undefined {
+    return this.#state === "ended" ? this.#take() : undefined;
+  }
+
+  tookTooLong(totalMs: number): void {
+    this.#abort(this.#isQueued ? connectionLimitReached() : new CallTooLong(totalMs));
+  }
+
+  onQueued(): void {
+    if (this.#state !== "open" || this.#isQueued) return;
+    this.#isQueued = true;
+    this.#wait?.queued();
+  }
+
+  onRequestStart(control: CallControl): void {
+    if (this.#isQueued && this.#state === "open") this.#dequeued();
+    // It waited for a connection, and nobody waits for it any more.
+    if (this.#state === "failed") control.abort(this.#error);
+    else this.#control = control;
+  }
+
+  onResponseStart(_control: CallControl, status: number, headers: Record<string, string | string[] | undefined>): void {
+    // Early hints and the like: the answer follows.
+    if (status < 200) return;
+    this.#response.resolve({ status, headers: flatten(headers), body: this });
+  }
+
+  onResponseData(control: CallControl, chunk: Uint8Array): void {
+    const reader = this.#reader;
+    if (reader) {
+      this.#reader = undefined;
+      reader.resolve({ done: false, value: chunk });
+      return;
+    }
+    this.#waitingBytes += chunk.length;
+    if (this.#state === "unwanted") {
+      if (this.#waitingBytes > REST_BYTES_MAX) this.#abort(UNWANTED);
+      return;
+    }
+    this.#chunks.push(chunk);
+    if (this.#waitingBytes > WAITING_BYTES_MAX) control.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#end("ended");
+    this.#reader?.resolve({ done: true, value: undefined });
+  }
+
+  onResponseError(_control: CallControl | null, error: Error): void {
+    this.#fail(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Next> {
+    if (this.#chunks.length > 0) return Promise.resolve({ done: false, value: this.#take() });
+    if (this.#state === "failed") return Promise.reject(this.#error);
+    if (this.#state !== "open") return DONE;
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+
+  /** Nobody reads on. An abort ends it at once; without one the connection has a moment to come to its end and be used again. */
+  return(): Promise<Next> {
+    if (this.#state !== "open") return DONE;
+    this.#state = "unwanted";
+    this.#take();
+    this.#deadlines.delete(this.#deadline);
+    this.#restTimer = setTimeout(() => this.#abort(UNWANTED), REST_MS_MAX).unref();
+    return DONE;
+  }
+
+  /** All that waits, as one piece: whoever is behind catches up in one step. */
+  #take(): Uint8Array {
+    const [first, ...others] = this.#chunks;
+    const taken = first && others.length === 0 ? first : Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    this.#waitingBytes = 0;
+    if (this.#control?.paused) this.#control.resume();
+    return taken;
+  }
+
+  /** The upstream has all the time it would have had without the wait. */
+  #dequeued(): void {
+    this.#isQueued = false;
+    this.#deadlines.delete(this.#deadline);
+    this.#deadline = this.#deadlines.add(this);
+    this.#wait?.started();
+  }
+
+  #abort(reason: unknown): void {
+    if (this.#state === "ended" || this.#state === "failed") return;
+    const control = this.#control;
+    this.#fail(reason);
+    control?.abort(reason);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === "ended" || this.#state === "failed") return;
+    this.#end("failed");
+    this.#error = error;
+    // What waits is not wanted any more either.
+    this.#chunks = [];
+    this.#upload?.on("error", () => {}).destroy();
+    this.#response.reject(error);
+    this.#reader?.reject(error);
+  }
+
+  /** Lets go of the client's signal, the connection and the timers. */
+  #end(state: "ended" | "failed"): void {
+    this.#state = state;
+    this.#control = undefined;
+    this.#deadlines.delete(this.#deadline);
+    if (this.#restTimer) clearTimeout(this.#restTimer);
+    this.#client.removeEventListener("abort", this.#onClientAbort);
+  }
+}
+
+class CallTooLong extends Error {
+  readonly code = "ETIMEDOUT";
+
+  constructor(totalMs: number) {
+    super(`the call took longer than ${totalMs} ms`);
+  }
+}
+
+function flatten(headers: Record<string, string | string[] | undefined>): UpstreamResponse["headers"] {
+  const flat: Record<string, string> = {};
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return flat;
+}

@@ -1,0 +1,177 @@
+import type { Clock } from "../../../../common/clock.ts";
+import type { ConnectionWaits } from "../connection-wait.ts";
+import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
+import type { Address } from "./request.ts";
+
+export interface CarrierOptions {
+  readonly clock: Clock;
+  readonly connectMs: number;
+  /** Connections to one upstream; calls above it wait for one. */
+  readonly connectionsMax: number;
+  /** Upstreams at one time. */
+  readonly originsMax: number;
+}
+
+/** How long a connection is kept that nothing happens on, where the upstream does not say how long it keeps it. */
+const IDLE_MS = 10_000;
+const IDLE_MS_MAX = 60_000;
+/** So much before the upstream would close it: a call that is on its way then is lost. */
+const IDLE_MARGIN_MS = 2000;
+const SWEEP_MS = 1000;
+
+class TooManyOrigins extends Error {
+  readonly code = "TOO_MANY_ORIGINS";
+
+  constructor(max: number) {
+    super(`calls to ${max} upstreams are open already`);
+  }
+}
+
+/** Carries calls over HTTP/1.1: pooled connections, one call on each at a time, the one that was used last first. */
+export class Carrier {
+  readonly #options: CarrierOptions;
+  readonly #origins = new Map<string, Origin>();
+  readonly #waits = { waits: 0, waitedMs: 0 };
+
+  constructor(options: CarrierOptions) {
+    this.#options = options;
+    setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  waits(): ConnectionWaits {
+    let waiting = 0;
+    for (const origin of this.#origins.values()) waiting += origin.waiting;
+    return { ...this.#waits, waiting };
+  }
+
+  carry(address: Address, call: Call): void {
+    const { originsMax } = this.#options;
+    const known = this.#origins.get(address.origin);
+    if (known) known.carry(call);
+    else if (this.#origins.size < originsMax) this.#open(address).carry(call);
+    else call.handler.onResponseError(null, new TooManyOrigins(originsMax));
+  }
+
+  #open(address: Address): Origin {
+    const origin = new Origin(address, this.#options, {
+      onEmpty: () => this.#origins.delete(address.origin),
+      onWaited: (waitedMs) => {
+        this.#waits.waits++;
+        this.#waits.waitedMs += waitedMs;
+      },
+    });
+    this.#origins.set(address.origin, origin);
+    return origin;
+  }
+
+  #sweep(): void {
+    for (const origin of this.#origins.values()) origin.closeExpired();
+  }
+}
+
+interface OriginEvents {
+  onEmpty(): void;
+  onWaited(waitedMs: number): void;
+}
+
+/** The connections to one upstream. */
+class Origin implements ConnectionOwner {
+  readonly address: Address;
+  session: Buffer | undefined;
+  readonly #options: CarrierOptions;
+  readonly #events: OriginEvents;
+  /** The one that was freed last at the end. */
+  readonly #idle: Connection[] = [];
+  readonly #waiting: { readonly call: Call; readonly sinceMs: number }[] = [];
+  #connections = 0;
+
+  constructor(address: Address, options: CarrierOptions, events: OriginEvents) {
+    this.address = address;
+    this.#options = options;
+    this.#events = events;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get connectMs(): number {
+    return this.#options.connectMs;
+  }
+
+  carry(call: Call): void {
+    const connection = this.#takeIdle();
+    if (connection) this.#use(connection, call);
+    else if (this.#connections < this.#options.connectionsMax) this.#connectFor(call);
+    else {
+      this.#waiting.push({ call, sinceMs: this.#options.clock.monotonicMs() });
+      call.handler.onQueued?.();
+    }
+  }
+
+  freed(connection: Connection, keptMs: number | undefined): void {
+    const idleMs = keptMs === undefined ? IDLE_MS : Math.min(keptMs - IDLE_MARGIN_MS, IDLE_MS_MAX);
+    connection.idleUntilMs = this.#options.clock.monotonicMs() + idleMs;
+    if (idleMs > 0) this.unused(connection);
+    else connection.close();
+  }
+
+  unused(connection: Connection): void {
+    this.#use(connection, this.#next());
+  }
+
+  gone(connection: Connection): void {
+    this.#connections--;
+    const place = this.#idle.indexOf(connection);
+    if (place >= 0) this.#idle.splice(place, 1);
+    this.#connectFor(this.#next());
+  }
+
+  closeExpired(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const connection of this.#idle) if (connection.idleUntilMs <= nowMs) connection.close();
+  }
+
+  /** Of the calls that wait the one that came first. */
+  #next(): Call | undefined {
+    const next = this.#waiting.shift();
+    if (next) this.#events.onWaited(this.#options.clock.monotonicMs() - next.sinceMs);
+    return next?.call;
+  }
+
+  /** A call whose client has left meanwhile leaves the connection to the next. */
+  #use(connection: Connection, first: Call | undefined): void {
+    for (let call = first; call; call = this.#next()) if (connection.start(call)) return;
+    this.#idle.push(connection);
+  }
+
+  #takeIdle(): Connection | undefined {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
+      if (connection.isAlive && connection.idleUntilMs > nowMs) return connection;
+      connection.close();
+    }
+    return undefined;
+  }
+
+  /** A connection that cannot even be begun costs its call, and neither the calls behind it nor whoever freed the place. */
+  #connectFor(first: Call | undefined): void {
+    for (let call = first; call; call = this.#next()) {
+      const connection = this.#connect(call);
+      if (!connection) continue;
+      this.#connections++;
+      connection.start(call);
+      return;
+    }
+    if (this.#connections === 0) this.#events.onEmpty();
+  }
+
+  #connect(call: Call): Connection | undefined {
+    try {
+      return new Connection(this);
+    } catch (error) {
+      call.handler.onResponseError(null, error as Error);
+      return undefined;
+    }
+  }
+}
