@@ -27,7 +27,7 @@ import type { Payments } from "./payments/payments.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
-import { LogScans } from "./services/log-scans.ts";
+import { LogScans } from "./services/usage/log-scans.ts";
 import { migrate } from "./stores/migrations/migrate.ts";
 import type { Store } from "./stores/store.ts";
 import { createWebhookSender } from "./webhooks/send-webhook.ts";

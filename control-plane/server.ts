@@ -19,22 +19,22 @@ import { TrainedModelServiceService } from "../proto/gen/tributary/training/v1/t
 import { TrainingServiceService } from "../proto/gen/tributary/training/v1/training.ts";
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
-import { accessHandlers, type MasterKey } from "./services/access.ts";
-import { auditHandlers } from "./services/audit.ts";
-import { catalogHandlers } from "./services/catalog.ts";
+import { accessHandlers, type MasterKey } from "./services/access/service.ts";
+import { auditHandlers } from "./services/audit/service.ts";
+import { catalogHandlers } from "./services/catalog/service.ts";
 import type { ControlDeps } from "./services/deps.ts";
-import { identityHandlers } from "./services/identity.ts";
-import { keysHandlers } from "./services/keys.ts";
-import { ledgerHandlers } from "./services/ledger.ts";
-import { organizationsHandlers } from "./services/organizations.ts";
-import { proofHandlers } from "./services/proof.ts";
-import { recordsHandlers } from "./services/records.ts";
-import { systemHandlers } from "./services/system.ts";
-import { teamsHandlers } from "./services/teams.ts";
-import { trainedModelHandlers } from "./services/trained-models.ts";
-import { trainingHandlers } from "./services/training.ts";
-import { usageHandlers } from "./services/usage.ts";
-import { webhooksHandlers } from "./services/webhooks.ts";
+import { identityHandlers } from "./services/identity/service.ts";
+import { keysHandlers } from "./services/keys/service.ts";
+import { ledgerHandlers } from "./services/ledger/service.ts";
+import { organizationsHandlers } from "./services/organizations/service.ts";
+import { proofHandlers } from "./services/proof/service.ts";
+import { recordsHandlers } from "./services/records/service.ts";
+import { systemHandlers } from "./services/system/service.ts";
+import { teamsHandlers } from "./services/teams/service.ts";
+import { trainedModelHandlers } from "./services/trained-models/service.ts";
+import { trainingHandlers } from "./services/training/service.ts";
+import { usageHandlers } from "./services/usage/service.ts";
+import { webhooksHandlers } from "./services/webhooks/service.ts";
 
 const PROTO_FOLDER = join(import.meta.dirname, "..", "proto");
 const SERVICES = [

@@ -1,5 +1,5 @@
+import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
-import { UnpricedModels } from "../services/unpriced-models.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";

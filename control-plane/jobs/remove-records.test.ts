@@ -1,5 +1,5 @@
 import { silentLogger } from "../../common/logger.ts";
-import { putContent } from "../services/record-content.ts";
+import { putContent } from "../services/records/content.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { commitRecords } from "../writes/records.ts";

@@ -1,4 +1,4 @@
-import { removeContents } from "../services/record-content.ts";
+import { removeContents } from "../services/records/content.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { removeExpiredRecords } from "../writes/records.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/helpers/mongod.ts";
-import { checkLedger } from "../services/verify-ledger.ts";
+import { checkLedger } from "../services/ledger/verify.ts";
 import { openMongoStore } from "../stores/mongo/store.ts";
 import type { Store } from "../stores/store.ts";
 import { DAY, fillBooks, plant, QUARTER, reportedCall, settle } from "./books-fixture.ts";

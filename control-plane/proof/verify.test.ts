@@ -1,7 +1,7 @@
 import { EMPTY_HEAD, entryHash, organizationAccount } from "../domain/ledger.ts";
 import type { LedgerEntry, Rollup } from "../domain/records.ts";
 import { usageContentHash } from "../domain/settlement.ts";
-import { checkLedger } from "../services/verify-ledger.ts";
+import { checkLedger } from "../services/ledger/verify.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";

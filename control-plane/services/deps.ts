@@ -19,7 +19,7 @@ import type { Mailer } from "../mail/mailer.ts";
 import type { Payments } from "../payments/payments.ts";
 import type { Store } from "../stores/store.ts";
 import type { SendWebhook } from "../webhooks/send-webhook.ts";
-import type { LogScans } from "./log-scans.ts";
+import type { LogScans } from "./usage/log-scans.ts";
 
 /** What the services work with; main.ts assembles it, once. */
 export interface ControlDeps {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { PaymentEvent, PaymentFact } from "../domain/payments.ts";
 import type { Purchase, Team } from "../domain/records.ts";
-import { checkLedger } from "../services/verify-ledger.ts";
+import { checkLedger } from "../services/ledger/verify.ts";
 import { collect } from "../stores/page.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { post } from "./ledger.ts";

@@ -5,7 +5,7 @@ import { Leases } from "../../control-plane/credit/leases.ts";
 import { Reservations } from "../../control-plane/credit/reservations.ts";
 import { Settler } from "../../control-plane/credit/settler.ts";
 import { organizationAccount } from "../../control-plane/domain/ledger.ts";
-import { creditHandlers } from "../../control-plane/services/access-credit.ts";
+import { creditHandlers } from "../../control-plane/services/access/credit.ts";
 import type { ControlDeps } from "../../control-plane/services/deps.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
 import { post } from "../../control-plane/writes/ledger.ts";

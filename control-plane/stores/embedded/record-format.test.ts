@@ -3,7 +3,7 @@ import { Packr } from "msgpackr";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UsageRow } from "../../domain/records.ts";
 import { usageContentHash } from "../../domain/settlement.ts";
-import { usageRow } from "../../services/usage-messages.ts";
+import { usageRow } from "../../services/usage/messages.ts";
 import { decode, encode } from "./record-format.ts";
 
 const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });

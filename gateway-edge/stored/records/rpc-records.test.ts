@@ -2,7 +2,7 @@ import { ServerCredentials } from "@grpc/grpc-js";
 import { addService, createGrpcServer, listen, shutDown } from "../../../common/grpc/server.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import type { ControlDeps } from "../../../control-plane/services/deps.ts";
-import { recordsHandlers } from "../../../control-plane/services/records.ts";
+import { recordsHandlers } from "../../../control-plane/services/records/service.ts";
 import type { Store } from "../../../control-plane/stores/store.ts";
 import { openTestStore } from "../../../control-plane/stores/test-store.ts";
 import { RecordsServiceService } from "../../../proto/gen/tributary/records/v1/records.ts";

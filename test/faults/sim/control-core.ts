@@ -4,7 +4,7 @@ import { Reservations } from "../../../control-plane/credit/reservations.ts";
 import { Settler } from "../../../control-plane/credit/settler.ts";
 import { organizationAccount } from "../../../control-plane/domain/ledger.ts";
 import type { Lease, UsageRow } from "../../../control-plane/domain/records.ts";
-import { creditHandlers } from "../../../control-plane/services/access-credit.ts";
+import { creditHandlers } from "../../../control-plane/services/access/credit.ts";
 import type { ControlDeps } from "../../../control-plane/services/deps.ts";
 import type { Write } from "../../../control-plane/stores/overlay.ts";
 import type { Store } from "../../../control-plane/stores/store.ts";

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { outstandingOf } from "../../../control-plane/domain/lease.ts";
 import { organizationAccount } from "../../../control-plane/domain/ledger.ts";
 import type { LedgerEntry, UsageRow } from "../../../control-plane/domain/records.ts";
-import { checkLedger } from "../../../control-plane/services/verify-ledger.ts";
+import { checkLedger } from "../../../control-plane/services/ledger/verify.ts";
 import { leasedOf } from "../../../control-plane/writes/leases.ts";
 import { costOf, type SimCall, teamOf } from "./call-record.ts";
 import type { World } from "./world.ts";

@@ -1,0 +1,101 @@
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Budget } from "../../domain/budget-records.ts";
+import { higher } from "../../domain/permissions.ts";
+import { hasLimit } from "../../domain/rate-limits.ts";
+import type { ApiKey, RateLimits, Team } from "../../domain/records.ts";
+import { teamState } from "../../domain/team-state.ts";
+import { collect } from "../../stores/page.ts";
+import type { Reader } from "../../stores/store.ts";
+import type { ControlDeps } from "../deps.ts";
+import { optionalDate } from "../messages.ts";
+
+const MASTER_KEY_ID = "key_master";
+
+/** Whose secret this is; undefined: unknown, removed, disabled or expired. */
+export async function callerOfHash(deps: ControlDeps, hash: string): Promise<Caller | undefined> {
+  const now = deps.clock.now();
+  const current = await deps.store.find("keys", "byHash", [hash]);
+  const rotated = current ? undefined : await deps.store.find("keys", "byPreviousHash", [hash]);
+  const key = current ?? ((rotated?.previousHashUntil ?? 0) > now ? rotated : undefined);
+  const until = current ? key?.expiresAt : Math.min(key?.expiresAt ?? Number.POSITIVE_INFINITY, key?.previousHashUntil ?? 0);
+  return key && callerOfKey(deps, key, until);
+}
+
+/** The same by the key's id, for work that goes on when nobody shows a secret any more. */
+export async function callerOfKeyId(deps: ControlDeps, keyId: string): Promise<Caller | undefined> {
+  if (keyId === MASTER_KEY_ID) return masterCaller(deps);
+  const key = await deps.store.get("keys", keyId);
+  return key && callerOfKey(deps, key, key.expiresAt);
+}
+
+export async function masterCaller(deps: ControlDeps): Promise<Caller | undefined> {
+  const admin = await deps.store.find("users", "byEmail", [deps.config.adminEmail]);
+  if (!admin) return undefined;
+  const [team] = await collect(deps.store.scan("teams", { index: "byOrganization", equals: [admin.organizationId], limit: 1 }));
+  if (!team) return undefined;
+  return {
+    keyId: MASTER_KEY_ID,
+    keyName: "master key",
+    maskedKey: "sk-...mstr",
+    teamId: team.id,
+    teamName: team.name,
+    organizationId: admin.organizationId,
+    userId: BigInt(admin.id),
+    ...standingOf(team),
+    models: undefined,
+    expiresAt: undefined,
+    isAdmin: true,
+    role: "owner",
+    isLimited: await isLimited(deps.store, { team, userId: admin.id }),
+    guardrails: [...(team.guardrails ?? [])],
+  };
+}
+
+function standingOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
+  const state = teamState(team);
+  return state.status === "blocked" ? { status: "team_blocked", blockedReason: state.reason } : { status: "active" };
+}
+
+async function callerOfKey(deps: ControlDeps, key: ApiKey, until: number | undefined): Promise<Caller | undefined> {
+  if (key.disabledAt !== undefined || (key.expiresAt !== undefined && key.expiresAt <= deps.clock.now())) return undefined;
+  const team = await deps.store.get("teams", key.teamId);
+  return team && callerMessage(deps.store, { key, team, until });
+}
+
+async function callerMessage(
+  reader: Reader,
+  { key, team, until }: { key: ApiKey; team: Team; until: number | undefined },
+): Promise<Caller> {
+  const [organization, member] = await Promise.all([
+    reader.get("organizationMembers", `${team.organizationId}/${key.createdBy}`),
+    reader.get("teamMembers", `${team.id}/${key.createdBy}`),
+  ]);
+  return {
+    keyId: key.id,
+    keyName: key.name,
+    maskedKey: key.maskedKey,
+    teamId: team.id,
+    teamName: team.name,
+    organizationId: team.organizationId,
+    userId: BigInt(key.createdBy),
+    ...standingOf(team),
+    models: key.models && { names: [...key.models] },
+    teamModels: team.models && { names: [...team.models] },
+    expiresAt: optionalDate(until),
+    isAdmin: false,
+    role: higher(organization?.role, member?.role) ?? "member",
+    guardrails: [...new Set([...(team.guardrails ?? []), ...(key.guardrails ?? [])])],
+    isLimited: isBounded(key) || (await isLimited(reader, { team, userId: key.createdBy })),
+  };
+}
+
+/** Whether somebody has to be asked before each call: credit can be leased ahead, a limit of a few calls cannot. */
+async function isLimited(reader: Reader, { team, userId }: { team: Team; userId: number }): Promise<boolean> {
+  if (isBounded(team)) return true;
+  const [organization, user] = await Promise.all([reader.get("organizations", team.organizationId), reader.get("users", userId)]);
+  return isBounded(organization ?? {}) || isBounded(user ?? {});
+}
+
+function isBounded(record: RateLimits & Budget): boolean {
+  return record.maxBudget !== undefined || hasLimit(record);
+}

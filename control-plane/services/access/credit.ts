@@ -1,0 +1,89 @@
+import { AppError, asAppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { toErrorInfo } from "../../../common/grpc/status.ts";
+import type {
+  AccessServiceService,
+  ReserveOutcome,
+  ReserveRequest,
+  ReserveResponse,
+  SettleRequest,
+} from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Reserved, ReserveInput } from "../../credit/reservations.ts";
+import type { LeaseReport } from "../../credit/settler.ts";
+import type { ControlDeps } from "../deps.ts";
+import { usageRow } from "../usage/messages.ts";
+
+type CreditHandlers = Pick<
+  ServiceHandlers<typeof AccessServiceService>,
+  "reserve" | "reserveMany" | "lease" | "settle" | "flushed" | "release"
+>;
+
+/** Is there credit, and here is what was used. */
+export function creditHandlers(deps: ControlDeps): CreditHandlers {
+  return {
+    async reserve(request) {
+      return reserveResponse(await deps.reservations.reserve(reserveInput(request)));
+    },
+
+    async reserveMany(request) {
+      return { outcomes: await Promise.all(request.reservations.map((reservation) => reserveOne(deps, reservation))) };
+    },
+
+    async lease(request) {
+      const { generation, ...input } = request;
+      const answer = await deps.leases.lease({ ...input, generation: Number(generation) });
+      return { ...answer, generation: BigInt(answer.generation) };
+    },
+
+    async settle(request) {
+      const rows = request.settlements.flatMap(({ log }) => (log ? [usageRow(log)] : []));
+      const { settled, repeated, refused } = await deps.settler.settle(rows, leaseReport(request));
+      if (refused.length > 0) throw new AppError("ALREADY_EXISTS", `Reported before with other content: ${refused.join(", ")}.`);
+      return { settled: BigInt(settled), repeatedBefore: BigInt(repeated) };
+    },
+
+    async flushed(request) {
+      deps.edges.flushed(request.edgeId, Number(request.flush));
+      return {};
+    },
+
+    async release({ callId, unused }) {
+      if (unused) deps.reservations.takeBack(callId, { requests: Number(unused.requests), tokens: Number(unused.tokens ?? 0) });
+      else deps.reservations.release(callId);
+      return {};
+    },
+  };
+}
+
+function leaseReport({ settlements, returns, edgeId, endedEdges }: SettleRequest): LeaseReport | undefined {
+  const leased = settlements.flatMap(({ log, leaseGeneration }) =>
+    log && leaseGeneration > 0n ? [[log.callId, Number(leaseGeneration)] as const] : [],
+  );
+  if (leased.length === 0 && returns.length === 0 && endedEdges.length === 0) return undefined;
+  return {
+    edgeId,
+    endedEdges,
+    generations: new Map(leased),
+    returns: returns.map(({ organizationId, generation, released }) => ({ organizationId, generation: Number(generation), released })),
+  };
+}
+
+async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<ReserveOutcome> {
+  try {
+    return { outcome: { $case: "reserved", value: reserveResponse(await deps.reservations.reserve(reserveInput(request))) } };
+  } catch (thrown) {
+    return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
+  }
+}
+
+function reserveInput(request: ReserveRequest): ReserveInput {
+  const { userId, tokens, edgeId: _edge, aheadRequests, aheadTokens, ...rest } = request;
+  const ahead = aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens) } : undefined;
+  return { ...rest, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens), ahead };
+}
+
+function reserveResponse({ reserved, rate, permit }: Reserved): ReserveResponse {
+  if (!permit) return { reserved, rate };
+  const { requests, tokens, lifeMs } = permit;
+  return { reserved, rate, permit: { requests: BigInt(requests), tokens: tokens === undefined ? undefined : BigInt(tokens), lifeMs } };
+}

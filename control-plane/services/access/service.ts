@@ -1,0 +1,106 @@
+import { timingSafeEqual } from "node:crypto";
+import { AppError } from "../../../common/errors.ts";
+import type { ServerStream, ServiceHandlers } from "../../../common/grpc/server.ts";
+import type { AccessServiceService, WatchRequest, WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { FeedMessage } from "../../feed/hub.ts";
+import { allDeployments, settingsJson } from "../catalog/merged-catalog.ts";
+import type { ControlDeps } from "../deps.ts";
+import { callerOfHash, masterCaller } from "./callers.ts";
+import { creditHandlers } from "./credit.ts";
+import { idempotentCallHandlers } from "./idempotency.ts";
+
+const WATCH_QUEUE_MAX = 1000;
+
+/** The master key: what is kept of it, and, when the operator chose it himself, its SHA-256 for edges to know it by without a checksum. */
+export interface MasterKey {
+  hash: string | undefined;
+  sha256: Buffer | undefined;
+}
+
+/** What edges ask. */
+export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHandlers<typeof AccessServiceService> {
+  return {
+    async resolveKey(request) {
+      // The revision is read first: the answer is at least as new as it says.
+      const revision = BigInt(deps.feed.revision);
+      const hash = deps.secrets.keyHash(request.secretSha256);
+      const isMaster = master.hash !== undefined && timingSafeEqual(Buffer.from(hash), Buffer.from(master.hash));
+      return { caller: isMaster ? await masterCaller(deps) : await callerOfHash(deps, hash), revision };
+    },
+
+    async getSnapshot() {
+      const revision = BigInt(deps.feed.revision);
+      const { instance } = deps;
+      return { deployments: await allDeployments(deps), masterKeySha256: master.sha256, revision, settings: settingsJson(deps), instance };
+    },
+
+    async getTeamModels(request) {
+      const team = await deps.store.get("teams", request.teamId);
+      const member = request.userId === undefined ? undefined : await deps.store.get("teamMembers", `${request.teamId}/${request.userId}`);
+      if (!team || !(member || request.isAdmin)) throw new AppError("NOT_FOUND", `The team ${request.teamId} does not exist.`);
+      return { models: team.models && { names: [...team.models] } };
+    },
+
+    watch(request, stream) {
+      void watch(deps, request, stream);
+    },
+
+    ...creditHandlers(deps),
+    ...idempotentCallHandlers(deps),
+  };
+}
+
+/** Sends changes as they come. An edge that reads too slowly is cut off and told, by the gap, to resync. */
+async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
+  let waiting = 0;
+  let draining = false;
+  const { instance } = deps;
+  let isWithoutPrimary = false;
+  const closed = new AbortController();
+  const send = (message: FeedMessage) => {
+    if (stream.signal.aborted || closed.signal.aborted) return;
+    if (draining && ++waiting > WATCH_QUEUE_MAX) {
+      closed.abort();
+      return stream.end();
+    }
+    isWithoutPrimary = message.noPrimary ?? false;
+    const sent = stream.write({
+      changes: message.changes.map(({ id, kind, subject }) => ({ revision: BigInt(id), kind, subject })),
+      revision: BigInt(message.revision),
+      resync: message.resync,
+      instance,
+      noPrimary: message.noPrimary ?? false,
+    });
+    if (sent || draining) return;
+    draining = true;
+    void stream.drained().then(() => {
+      draining = false;
+      waiting = 0;
+    });
+  };
+  try {
+    const stopFeed = await deps.feed.watch(Number(afterRevision), send);
+    const forget = deps.edges.add(edgeId, (flush, recall) => {
+      if (gone.aborted) return;
+      stream.write({
+        changes: [],
+        revision: BigInt(deps.feed.revision),
+        resync: false,
+        flush: BigInt(flush),
+        recall,
+        instance,
+        noPrimary: isWithoutPrimary,
+      });
+    });
+    const gone = AbortSignal.any([stream.signal, closed.signal]);
+    const stop = () => {
+      stopFeed();
+      forget();
+    };
+    if (gone.aborted) stop();
+    else gone.addEventListener("abort", stop, { once: true });
+  } catch (error) {
+    deps.logger.warn({ error: String(error) }, "a watch could not be opened");
+    stream.end();
+  }
+}

@@ -1,0 +1,28 @@
+import { AppError } from "../../../common/errors.ts";
+import { isProviderKind, PROVIDER_KINDS } from "../../../common/model-data/provider-kinds.ts";
+import { placeOf } from "../../../common/place.ts";
+
+/**
+ * Refuses an upstream address that an admin of the platform should not be able to reach through the gateway. Only what the address
+ * itself says is judged; a name that resolves to a private address is for the edge to refuse when it connects. The configuration file
+ * is the operator's own and is not judged. Private addresses are allowed outside production, or with ALLOW_PRIVATE_UPSTREAMS.
+ */
+export function checkBaseUrl(kind: string, baseUrl: string | undefined, allowPrivate: boolean): void {
+  const facts = isProviderKind(kind) ? PROVIDER_KINDS[kind] : undefined;
+  if (baseUrl === undefined) {
+    if (facts?.needsBaseUrl) refuse(`is required for a provider of the kind ${kind}`);
+    return;
+  }
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : refuse("must be an http or https address");
+  if (url.protocol !== "http:" && url.protocol !== "https:") refuse("must be an http or https address");
+  if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password; use apiKey");
+  const place = placeOf(url.hostname);
+  if (place === "link-local") refuse("is a link-local address, where no model is");
+  if (place === "private" && !facts?.isLocal && !allowPrivate) {
+    refuse("is a private address; only an operator can allow it, with ALLOW_PRIVATE_UPSTREAMS=true");
+  }
+}
+
+function refuse(message: string): never {
+  throw new AppError("VALIDATION_ERROR", `The base URL ${message}.`, { details: [{ path: "body.baseUrl", message }] });
+}

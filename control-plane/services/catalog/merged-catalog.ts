@@ -1,0 +1,185 @@
+import { toJson } from "../../../common/json.ts";
+import { supportedParams } from "../../../common/providers/params.ts";
+import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
+import type { ConfiguredDeployment, GatewayConfig } from "../../gateway-config/gateway-config.ts";
+import { collect } from "../../stores/page.ts";
+import type { Reader } from "../../stores/store.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date } from "../messages.ts";
+import { modelMessage } from "./messages.ts";
+import { trainedDeployments, trainedModelMessages } from "./trained-deployments.ts";
+
+/**
+ * The configuration file and the catalog of the store, side by side: for each key, who is asked first. The one statement of it.
+ * - `deployments`: nobody wins; the same model_name on both sides is one group with the deployments of both.
+ * - `price`: an admin's versioned price for a model name holds for every deployment of that name, also while the admin's own model is
+ *   disabled; then what the file says; then the public list price of the day the file was read.
+ * - `limits` (context window, output tokens), `type` and `capabilities`: of each deployment by itself, as its own side says them.
+ * - `rates` (requests, tokens and parallel calls of all who ask for a name): an admin's; the file's rpm and tpm are capacity for routing.
+ * - `settings` (routing, fallbacks, caching): the file alone; the store has none.
+ * - `masterKey`: MASTER_KEY, then general_settings.master_key, then the one made at the first start.
+ */
+export const PRECEDENCE = {
+  deployments: ["file and store"],
+  price: ["store", "file", "list"],
+  limits: ["own side", "list"],
+  rates: ["store"],
+  settings: ["file"],
+  masterKey: ["environment", "file", "store"],
+} as const;
+
+type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway"> & {
+  config: Pick<ControlDeps["config"], "allowUnpricedModels" | "serving">;
+};
+
+/** Every deployment that can be called: the file's in its order, then the store's by name, then those of models that were trained here. */
+export async function allDeployments(deps: Deps): Promise<Deployment[]> {
+  const now = deps.clock.now();
+  const stored = await storedModels(deps.store, now);
+  const admins = byName(stored);
+  const all = [
+    ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, admins)),
+    ...(await storedDeployments(deps, stored)),
+    ...(await trainedDeployments(deps)),
+  ];
+  return deps.config.allowUnpricedModels ? all.map(asFreeWhereUnpriced) : all;
+}
+
+/** ALLOW_UNPRICED_MODELS: what nobody priced costs nothing. Without it an edge refuses such a call. */
+function asFreeWhereUnpriced(deployment: Deployment): Deployment {
+  const { model } = deployment;
+  if (!model || model.pricing) return deployment;
+  return {
+    ...deployment,
+    model: { ...model, pricing: { version: 0, effectiveAt: model.createdAt, unit: "token", input: 0n, output: 0n } },
+  };
+}
+
+/** Models of both sides, as `/api/models` shows them, and those trained ones that this organisation may call. */
+export async function allModels(
+  deps: Pick<Deps, "store" | "clock" | "gateway">,
+  organizationId: string | undefined | "all",
+): Promise<ModelMessage[]> {
+  const now = deps.clock.now();
+  const stored = await storedModels(deps.store, now);
+  const admins = byName(stored);
+  const trained = await trainedModelMessages(deps.store, { now, organizationId });
+  return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, admins)), ...stored, ...trained];
+}
+
+/** The providers of the file: one for each kind that it uses. They cannot be changed but in the file. */
+export function fileProviders(config: GatewayConfig): ProviderMessage[] {
+  const counts = new Map<string, number>();
+  for (const { providerKind } of config.deployments) counts.set(providerKind, (counts.get(providerKind) ?? 0) + 1);
+  return [...counts].map(([kind, modelCount]) => ({
+    id: fileProviderId(kind),
+    name: kind,
+    kind,
+    status: kind === "echo" ? "up" : "unknown",
+    modelCount,
+    source: "configuration",
+  }));
+}
+
+export function isOfFile(config: GatewayConfig, id: string): boolean {
+  return config.deployments.some((deployment) => deployment.id === id || fileProviderId(deployment.providerKind) === id);
+}
+
+/** The file's settings, for the edges. */
+export function settingsJson(deps: Pick<ControlDeps, "gateway">): string {
+  return toJson(deps.gateway.current.settings);
+}
+
+function fileProviderId(kind: string): string {
+  return `config_${kind}`;
+}
+
+async function storedModels(reader: Reader, now: number): Promise<ModelMessage[]> {
+  const models = await collect(reader.scan("models", { index: "byName" }));
+  return Promise.all(models.map((model) => modelMessage(reader, model, now)));
+}
+
+/** What admins said of a name: it holds for the file's deployments of that name too. */
+type AdminModels = ReadonlyMap<string, Pick<ModelMessage, "pricing" | "limits">>;
+
+function byName(stored: readonly ModelMessage[]): AdminModels {
+  return new Map(stored.map((model) => [model.name, model]));
+}
+
+async function storedDeployments({ store, secrets }: Deps, messages: readonly ModelMessage[]): Promise<Deployment[]> {
+  const models = await store.getMany(
+    "models",
+    messages.map(({ id }) => id),
+  );
+  const providers = await store.getMany(
+    "providers",
+    messages.map(({ providerId }) => providerId),
+  );
+  return messages.flatMap((message, index): Deployment[] => {
+    const [model, provider] = [models[index], providers[index]];
+    if (!model || !provider || message.status !== "active") return [];
+    return [
+      {
+        id: message.id,
+        modelName: message.name,
+        model: message,
+        providerKind: provider.kind,
+        inferenceModelId: model.inferenceModelId,
+        baseUrl: provider.baseUrl,
+        apiKey: provider.sealedCredential === undefined ? undefined : secrets.open(provider.sealedCredential).toString("utf8"),
+        params: "{}",
+        info: "{}",
+        dbModel: true,
+        organizationIds: [],
+      },
+    ];
+  });
+}
+
+function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels): Deployment {
+  return {
+    id: deployment.id,
+    modelName: deployment.modelName,
+    model: fileModel(deployment, admins),
+    providerKind: deployment.providerKind,
+    inferenceModelId: deployment.inferenceModelId,
+    baseUrl: deployment.baseUrl,
+    apiKey: deployment.apiKey,
+    params: toJson(deployment.params),
+    info: toJson(deployment.info),
+    dbModel: false,
+    organizationIds: [],
+  };
+}
+
+function fileModel(deployment: ConfiguredDeployment, admins: AdminModels): ModelMessage {
+  const { providerKind, type, createdAt } = deployment;
+  const admin = admins.get(deployment.modelName);
+  return {
+    id: deployment.id,
+    name: deployment.modelName,
+    providerId: fileProviderId(providerKind),
+    providerName: providerKind,
+    type,
+    description: deployment.description,
+    contextWindow: deployment.contextWindow,
+    maxOutputTokens: deployment.maxOutputTokens,
+    pricing: admin?.pricing ?? filePrice(deployment),
+    limits: admin?.limits,
+    capabilities: [...deployment.capabilities],
+    supportedParams: [...supportedParams(providerKind, { mode: type, model: deployment.inferenceModelId })],
+    status: "active",
+    source: "configuration",
+    inferenceModelId: deployment.inferenceModelId,
+    createdAt: date(createdAt),
+    updatedAt: date(createdAt),
+  };
+}
+
+/** Version 0: no admin ever set it. */
+function filePrice({ price, createdAt }: ConfiguredDeployment): Pricing | undefined {
+  if (!price) return undefined;
+  const { source: _source, tiers, ...prices } = price;
+  return { version: 0, effectiveAt: date(createdAt), ...prices, tiers: tiers && { tiers: [...tiers] } };
+}

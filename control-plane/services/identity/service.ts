@@ -1,0 +1,233 @@
+import { AppError } from "../../../common/errors.ts";
+import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
+import {
+  ChangePasswordResponse,
+  CreateTokenResponse,
+  type IdentityServiceService,
+  LogoutResponse,
+  RefreshTokenResponse,
+  RequestPasswordResetResponse,
+  ResetPasswordResponse,
+  SignUpResponse,
+} from "../../../proto/gen/tributary/identity/v1/identity.ts";
+import { checkNewPassword } from "../../domain/password-rule.ts";
+import type { Session, User } from "../../domain/records.ts";
+import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
+import { acceptInvitation, requireInvitation } from "../../writes/invitations.ts";
+import { requireActor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date, organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
+import { replayOf, write } from "../write.ts";
+import { usersHandlers } from "./users.ts";
+
+const RESET_LIFE_MS = 3_600_000;
+/** The same for a name that nobody has: who asks is not to learn which it was. */
+const LOG_IN_WRONG = "E-mail or password is wrong.";
+const CURRENT_PASSWORD_WRONG = "The current password is wrong.";
+
+type Handlers = ServiceHandlers<typeof IdentityServiceService>;
+
+/** Sign-up, tokens, passwords; the users of the platform are in users.ts. */
+export function identityHandlers(deps: ControlDeps): Handlers {
+  return {
+    ...usersHandlers(deps),
+    signUp: signUp(deps),
+    createToken: createToken(deps),
+    refreshToken: refreshToken(deps),
+    logout: logout(deps),
+    getMe: getMe(deps),
+    changePassword: changePassword(deps),
+    requestPasswordReset: requestPasswordReset(deps),
+    resetPassword: resetPassword(deps),
+  };
+}
+
+const signUp =
+  (deps: ControlDeps): Handlers["signUp"] =>
+  async (request, context) => {
+    const email = request.email.toLowerCase();
+    checkNewPassword({ password: request.password, email, isCommon: deps.isCommonPassword, field: "password" });
+    const passwordHash = await deps.passwords.hash(request.password);
+    const name = request.name ?? email.split("@")[0] ?? email;
+    return write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
+      if (await tx.find("users", "byEmail", [email])) {
+        throw new AppError("ALREADY_EXISTS", "An account with this e-mail address exists already. Log in instead.", {
+          details: [{ path: "body.email", message: "is taken" }],
+        });
+      }
+      const given = { token: request.inviteToken ?? "", email, hashToken: deps.secrets.tokenHash };
+      const invitation = request.inviteToken === undefined ? undefined : await requireInvitation(tx, given, now);
+      const { user, organization, team } = await createAccount(tx, deps, {
+        email,
+        name,
+        organizationName: request.organizationName ?? `${name}'s organization`,
+        passwordHash,
+        role: "user",
+        grant: deps.config.signupGrant,
+      });
+      if (invitation) await acceptInvitation(tx, invitation, user, now);
+      const session = await openSession(tx, deps, user);
+      await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id });
+      return {
+        user: userMessage(user),
+        organization: await organizationMessage(tx, organization, { role: "owner", activeId: organization.id, now: deps.clock.now() }),
+        team: await teamMessage(tx, team, now),
+        ...(await signFor(deps, session)),
+      };
+    });
+  };
+
+const createToken =
+  (deps: ControlDeps): Handlers["createToken"] =>
+  async (request, context) => {
+    const user = await checkLogin(deps, context, request);
+    return write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async ({ tx, now, audit }) => {
+      // Read again: what was checked may be some time old, and a password that was changed meanwhile must not come back.
+      const current = await tx.get("users", user.id);
+      if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
+      await tx.put("users", { ...current, lastLoginAt: now });
+      const session = await openSession(tx, deps, user);
+      await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
+      return signFor(deps, session);
+    });
+  };
+
+const refreshToken =
+  (deps: ControlDeps): Handlers["refreshToken"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: RefreshTokenResponse }, async ({ audit }) => {
+      await audit({ action: "session.refresh", target: actor.session.id });
+      return signFor(deps, actor.session);
+    });
+  };
+
+const logout =
+  (deps: ControlDeps): Handlers["logout"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: LogoutResponse }, async ({ tx, now, audit }) => {
+      const session = (await tx.get("sessions", actor.session.id)) ?? actor.session;
+      await tx.put("sessions", { ...session, revokedAt: now });
+      await audit({ action: "session.close", target: actor.session.id });
+      return {};
+    });
+  };
+
+const getMe =
+  (deps: ControlDeps): Handlers["getMe"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    const organization = await deps.store.get("organizations", actor.organizationId);
+    if (!organization) throw new AppError("NOT_FOUND", "The organization is gone.");
+    return {
+      user: await userWithBudget(deps.store, actor.user, deps.clock.now()),
+      organization: await organizationMessage(deps.store, organization, {
+        role: actor.organizationRole,
+        activeId: organization.id,
+        now: deps.clock.now(),
+      }),
+    };
+  };
+
+const changePassword =
+  (deps: ControlDeps): Handlers["changePassword"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const before = await replayOf(deps, context, { actor, codec: ChangePasswordResponse });
+    if (before) return before;
+    checkNewPassword({ password: request.newPassword, email: actor.user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
+    const check = { email: actor.user.email, wrong: CURRENT_PASSWORD_WRONG };
+    await checkThrottled(deps, context, check, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
+    const passwordHash = await deps.passwords.hash(request.newPassword);
+    return write(deps, context, { actor, codec: ChangePasswordResponse }, async ({ tx, now, audit }) => {
+      const user = await tx.get("users", actor.user.id);
+      if (user?.passwordHash !== actor.user.passwordHash) throw new AppError("UNAUTHORIZED", CURRENT_PASSWORD_WRONG);
+      await tx.put("users", { ...user, passwordHash });
+      await endSessions(tx, actor.user.id, now, actor.session.id);
+      await audit({ action: "user.password.change", target: String(actor.user.id) });
+      return signFor(deps, actor.session);
+    });
+  };
+
+const requestPasswordReset =
+  (deps: ControlDeps): Handlers["requestPasswordReset"] =>
+  async (request, context) => {
+    const email = request.email.toLowerCase();
+    const user = await deps.store.find("users", "byEmail", [email]);
+    // The same answer in about the same time whether or not the address is known; the mail goes out afterwards.
+    const token = deps.random.bytes(32).toString("base64url");
+    let stored = false;
+    const response = await write(deps, context, { actor: undefined, codec: RequestPasswordResetResponse }, async ({ tx, now, audit }) => {
+      if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt: now + RESET_LIFE_MS });
+      stored = true;
+      await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
+      return {};
+    });
+    // A repetition stored no token: its mail would hold a link that does not work.
+    if (user && stored) void sendResetMail(deps, user, token);
+    return response;
+  };
+
+const resetPassword =
+  (deps: ControlDeps): Handlers["resetPassword"] =>
+  async (request, context) => {
+    const passwordHash = await deps.passwords.hash(request.newPassword);
+    return write(deps, context, { actor: undefined, codec: ResetPasswordResponse }, async ({ tx, now, audit }) => {
+      const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
+      const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
+      if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Ask for a new one.");
+      // Refused before the token is used up: the person tries again with the same link.
+      checkNewPassword({ password: request.newPassword, email: user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
+      await tx.remove("passwordResets", reset.id);
+      await tx.put("users", { ...user, passwordHash });
+      await endSessions(tx, user.id, now);
+      await audit({ action: "user.password.reset", target: String(user.id), organizationId: user.organizationId });
+      return {};
+    });
+  };
+
+async function signFor(deps: ControlDeps, session: Session): Promise<{ token: string; expiresAt: Date }> {
+  const { token, expiresAt } = await deps.tokens.sign({ sessionId: session.id, userId: session.userId });
+  return { token, expiresAt: date(expiresAt) };
+}
+
+async function checkLogin(deps: ControlDeps, context: CallContext, given: { email: string; password: string }): Promise<User> {
+  const email = given.email.toLowerCase();
+  const user = await deps.store.find("users", "byEmail", [email]);
+  const check = { email, wrong: LOG_IN_WRONG };
+  await checkThrottled(deps, context, check, () => deps.passwords.verify(given.password, user?.passwordHash));
+  if (!user) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
+  return user;
+}
+
+/** Checks a password within the allowed attempts. A right one gives its attempt back, and so does one that could not be checked. */
+async function checkThrottled(
+  deps: ControlDeps,
+  context: CallContext,
+  { email, wrong }: { email: string; wrong: string },
+  verify: () => Promise<boolean>,
+): Promise<void> {
+  const address = context.metadata["x-client-ip"] ?? "unknown";
+  const attempt = deps.loginAttempts.begin({ account: email, address }, deps.clock.monotonicMs());
+  if (!("giveBack" in attempt)) {
+    const seconds = Math.ceil(attempt.waitMs / 1000);
+    throw new AppError("LOGIN_THROTTLED", `Too many log-in attempts. Try again in ${seconds} seconds.`, { retryAfterSeconds: seconds });
+  }
+  let isWrong = false;
+  try {
+    isWrong = !(await verify());
+  } finally {
+    if (!isWrong) attempt.giveBack();
+  }
+  if (isWrong) throw new AppError("UNAUTHORIZED", wrong);
+}
+
+async function sendResetMail(deps: ControlDeps, user: User, token: string): Promise<void> {
+  const link = `${deps.config.publicUrl}/ui/reset-password?token=${token}`;
+  await deps.mailer.send({
+    to: user.email,
+    subject: "Reset your Tributary password",
+    text: `Somebody asked for a new password for ${user.email}. Within one hour, open:\n\n${link}\n\nIf it was not you, do nothing.`,
+  });
+}

@@ -1,0 +1,101 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { DeleteUserResponse, type IdentityServiceService, UpdateUserResponse } from "../../../proto/gen/tributary/identity/v1/identity.ts";
+import { budgetName, budgetOf, withBudget } from "../../domain/budgets.ts";
+import { rateLimitsOf, withRateLimits } from "../../domain/rate-limits.ts";
+import type { User } from "../../domain/records.ts";
+import { collect, readPage } from "../../stores/page.ts";
+import type { Reader, Transaction } from "../../stores/store.ts";
+import { endSessions } from "../../writes/accounts.ts";
+import { followBudget } from "../../writes/budgets.ts";
+import { appendChange } from "../../writes/feed.ts";
+import { withdrawInvitationsBy } from "../../writes/invitations.ts";
+import { deleteKey } from "../../writes/keys.ts";
+import { requireAdmin } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { metaOf, pageOf, userWithBudget } from "../messages.ts";
+import { write } from "../write.ts";
+
+type UsersHandlers = Pick<ServiceHandlers<typeof IdentityServiceService>, "listUsers" | "getUser" | "updateUser" | "deleteUser">;
+
+/** The platform admin's view of its users. */
+export function usersHandlers(deps: ControlDeps): UsersHandlers {
+  return {
+    async listUsers(request, context) {
+      await requireAdmin(deps, context);
+      const page = pageOf(request.page);
+      const search = request.search?.toLowerCase();
+      const { records, total } = await readPage(deps.store, "users", {
+        ...page,
+        ...(search ? { where: (user: User) => user.email.includes(search) || user.name.toLowerCase().includes(search) } : {}),
+      });
+      const now = deps.clock.now();
+      return { users: await Promise.all(records.map((user) => userWithBudget(deps.store, user, now))), meta: metaOf(page, total) };
+    },
+
+    async getUser(request, context) {
+      await requireAdmin(deps, context);
+      return { user: await userWithBudget(deps.store, await requireUser(deps.store, request.id), deps.clock.now()) };
+    },
+
+    async updateUser(request, context) {
+      const actor = await requireAdmin(deps, context);
+      return write(deps, context, { actor, codec: UpdateUserResponse }, async ({ tx, now, audit }) => {
+        const user = await requireUser(tx, request.id);
+        const role = request.role === "admin" || request.role === "user" ? request.role : user.role;
+        if (user.role === "admin" && role !== "admin") await refuseLastAdmin(tx);
+        const updated = withBudget(withRateLimits({ ...user, role, name: request.name ?? user.name }, request.limits), request.budget);
+        await tx.put("users", updated);
+        await followUserBudget(tx, { before: user, after: updated }, now);
+        await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
+        await audit({
+          action: "user.update",
+          target: String(user.id),
+          organizationId: user.organizationId,
+          details: { role, name: updated.name, ...rateLimitsOf(updated), ...budgetOf(updated) },
+        });
+        return { user: await userWithBudget(tx, updated, now) };
+      });
+    },
+
+    async deleteUser(request, context) {
+      const actor = await requireAdmin(deps, context);
+      return write(deps, context, { actor, codec: DeleteUserResponse }, async ({ tx, now, audit }) => {
+        const user = await requireUser(tx, request.id);
+        if (user.role === "admin") await refuseLastAdmin(tx);
+        await endSessions(tx, user.id, now);
+        for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await deleteKey(tx, key, now);
+        for (const { id, teamId } of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] }))) {
+          await tx.remove("teamMembers", id);
+          await withdrawInvitationsBy(tx, { teamId, userId: user.id });
+        }
+        const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [user.id] }));
+        for (const member of memberships) await tx.remove("organizationMembers", member.id);
+        // The organisation and its ledger stay: money is never deleted with a person.
+        await tx.remove("users", user.id);
+        await tx.remove("budgetUses", budgetName("user", user.id));
+        await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
+        await audit({ action: "user.delete", target: String(user.id), organizationId: user.organizationId });
+        return {};
+      });
+    },
+  };
+}
+
+async function followUserBudget(tx: Transaction, { before, after }: { before: User; after: User }, now: number): Promise<void> {
+  const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [after.id] }));
+  const organizationIds = memberships.map(({ organizationId }) => organizationId);
+  await followBudget(tx, { kind: "user", id: after.id, organizationIds }, { before, after }, now);
+}
+
+async function requireUser(reader: Reader, id: bigint): Promise<User> {
+  const user = id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? await reader.get("users", Number(id)) : undefined;
+  if (!user) throw new AppError("NOT_FOUND", "There is no such user.");
+  return user;
+}
+
+async function refuseLastAdmin(tx: Transaction): Promise<void> {
+  let admins = 0;
+  for await (const user of tx.scan("users")) if (user.role === "admin") admins++;
+  if (admins <= 1) throw new AppError("VALIDATION_ERROR", "This is the last platform administrator; make another one first.");
+}

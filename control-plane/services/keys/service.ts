@@ -1,0 +1,207 @@
+import { defined } from "../../../common/defined.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { newId } from "../../../common/ids.ts";
+import { hasKeyShape, maskKey, mintSecret, secretSha256 } from "../../../common/key-shape.ts";
+import {
+  CreateKeyResponse,
+  type KeyLimits,
+  type KeysServiceService,
+  RemoveKeyResponse,
+  RotateKeyResponse,
+  UpdateKeyResponse,
+} from "../../../proto/gen/tributary/keys/v1/keys.ts";
+import type { Budget } from "../../domain/budget-records.ts";
+import { withBudget } from "../../domain/budgets.ts";
+import type { ApiKey, Team } from "../../domain/records.ts";
+import { readPage } from "../../stores/page.ts";
+import type { Reader, Transaction } from "../../stores/store.ts";
+import { followBudget } from "../../writes/budgets.ts";
+import { appendChange } from "../../writes/feed.ts";
+import { deleteKey, keyFacts } from "../../writes/keys.ts";
+import { notify } from "../../writes/notices.ts";
+import { type Actor, requireActor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { keyMessage, keyStatus, metaOf, pageOf } from "../messages.ts";
+import { mayManageKey, requireTeam, visibleTeamIds } from "../teams/access.ts";
+import { write } from "../write.ts";
+
+const GRACE_SECONDS_MAX = 7 * 24 * 3600;
+const KEYS_PER_TEAM_MAX = 1000;
+
+type Handlers = ServiceHandlers<typeof KeysServiceService>;
+
+export function keysHandlers(deps: ControlDeps): Handlers {
+  return {
+    listKeys: listKeys(deps),
+    createKey: createKey(deps),
+    updateKey: updateKey(deps),
+    removeKey: removeKey(deps),
+    rotateKey: rotateKey(deps),
+  };
+}
+
+const listKeys =
+  (deps: ControlDeps): Handlers["listKeys"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
+    const page = pageOf(request.page);
+    const now = deps.clock.now();
+    const where = await keyFilter(deps.store, actor, request, now);
+    const { records, total } = await readPage(deps.store, "keys", {
+      ...page,
+      range: { index: "byOrganization", equals: [actor.organizationId], reverse: true },
+      where,
+    });
+    return { apiKeys: await Promise.all(records.map((key) => keyMessage(deps.store, key, now))), meta: metaOf(page, total) };
+  };
+
+const createKey =
+  (deps: ControlDeps): Handlers["createKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const secret = mintSecret(deps.random);
+    return write(deps, context, { actor, codec: CreateKeyResponse }, async ({ tx, now, audit }) => {
+      const { team } = await requireTeam(tx, actor, request.teamId);
+      if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
+        throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
+      }
+      const key: ApiKey = withLimits(
+        {
+          id: newId("key", deps),
+          hash: deps.secrets.keyHash(secretSha256(secret)),
+          name: request.name,
+          maskedKey: maskKey(secret),
+          teamId: team.id,
+          organizationId: team.organizationId,
+          createdBy: actor.user.id,
+          createdAt: now,
+        },
+        request.limits,
+      );
+      await tx.insert("keys", key);
+      await followKeyBudget(tx, { before: {}, after: key }, now);
+      await notify(tx, { organizationId: key.organizationId, type: "key.created", data: { apiKey: keyFacts(key) } }, now);
+      await audit({
+        action: "key.create",
+        target: key.id,
+        organizationId: key.organizationId,
+        details: { name: key.name, teamId: team.id },
+      });
+      return { apiKey: await keyMessage(tx, key, now), key: secret };
+    });
+  };
+
+const updateKey =
+  (deps: ControlDeps): Handlers["updateKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: UpdateKeyResponse }, async ({ tx, now, audit }) => {
+      const key = await requireKey(deps, tx, actor, request.reference);
+      const updated = withLimits({ ...key, name: request.name ?? key.name }, request.limits);
+      await tx.put("keys", updated);
+      await followKeyBudget(tx, { before: key, after: updated }, now);
+      await appendChange(tx, { kind: "key", subject: key.id }, now);
+      await audit({ action: "key.update", target: key.id, organizationId: key.organizationId, details: { name: updated.name } });
+      return { apiKey: await keyMessage(tx, updated, now) };
+    });
+  };
+
+const removeKey =
+  (deps: ControlDeps): Handlers["removeKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: RemoveKeyResponse }, async ({ tx, now, audit }) => {
+      const key = await requireKey(deps, tx, actor, request.reference);
+      const apiKey = await keyMessage(tx, key, now);
+      await deleteKey(tx, key, now);
+      await audit({ action: "key.remove", target: key.id, organizationId: key.organizationId, details: { name: key.name } });
+      return { apiKey };
+    });
+  };
+
+const rotateKey =
+  (deps: ControlDeps): Handlers["rotateKey"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const secret = mintSecret(deps.random);
+    const graceMs = Math.min(Math.max(request.graceSeconds, 0), GRACE_SECONDS_MAX) * 1000;
+    return write(deps, context, { actor, codec: RotateKeyResponse }, async ({ tx, now, audit }) => {
+      const key = await requireKey(deps, tx, actor, request.reference);
+      const { previousHash: _hash, previousHashUntil: _until, disabledAt, ...rest } = key;
+      // The old secret of a disabled key is known to a person who left: it gets no grace.
+      const hasGrace = graceMs > 0 && disabledAt === undefined;
+      const rotated: ApiKey = {
+        ...rest,
+        hash: deps.secrets.keyHash(secretSha256(secret)),
+        maskedKey: maskKey(secret),
+        ...(hasGrace ? { previousHash: key.hash, previousHashUntil: now + graceMs } : {}),
+      };
+      await tx.put("keys", rotated);
+      await appendChange(tx, { kind: "key", subject: key.id }, now);
+      await audit({
+        action: "key.rotate",
+        target: key.id,
+        organizationId: key.organizationId,
+        details: { graceSeconds: hasGrace ? graceMs / 1000 : 0 },
+      });
+      return { apiKey: await keyMessage(tx, rotated, now), key: secret };
+    });
+  };
+
+/** A key by its id, its hash or the secret itself; what the actor may not see looks missing. */
+export async function findKey(deps: ControlDeps, reader: Reader, reference: string): Promise<ApiKey | undefined> {
+  if (reference.startsWith("key_")) return reader.get("keys", reference);
+  if (hasKeyShape(reference)) {
+    const hash = deps.secrets.keyHash(secretSha256(reference));
+    // A secret in its grace after a rotation still names its key.
+    return (await reader.find("keys", "byHash", [hash])) ?? (await reader.find("keys", "byPreviousHash", [hash]));
+  }
+  return /^[0-9a-f]{64}$/.test(reference) ? reader.find("keys", "byHash", [reference]) : undefined;
+}
+
+async function requireKey(deps: ControlDeps, reader: Reader, actor: Actor, reference: string): Promise<ApiKey> {
+  const key = await findKey(deps, reader, reference);
+  const may = key ? await mayManageKey(reader, actor, key) : "hidden";
+  if (!key || may === "hidden") throw new AppError("NOT_FOUND", "There is no such API key.");
+  if (may === "no") throw new AppError("FORBIDDEN", "Only the key's maker or an owner or admin of its team may do this.");
+  return key;
+}
+
+async function keyFilter(
+  reader: Reader,
+  actor: Actor,
+  request: { search?: string | undefined; teamId?: string | undefined; status?: string | undefined },
+  now: number,
+): Promise<(key: ApiKey) => boolean> {
+  if (request.teamId !== undefined) await requireTeam(reader, actor, request.teamId);
+  const visible = await visibleTeamIds(reader, actor);
+  const search = request.search?.toLowerCase();
+  const teams = new Map<string, Team>();
+  if (request.status !== undefined) {
+    for await (const team of reader.scan("teams", { index: "byOrganization", equals: [actor.organizationId] })) teams.set(team.id, team);
+  }
+  return (key) =>
+    (visible === "all" || visible.has(key.teamId)) &&
+    (request.teamId === undefined || key.teamId === request.teamId) &&
+    (request.status === undefined || keyStatus(key, teams.get(key.teamId), now) === request.status) &&
+    (search === undefined || key.name.toLowerCase().includes(search) || key.maskedKey.toLowerCase().includes(search) || key.id === search);
+}
+
+async function followKeyBudget(tx: Transaction, { before, after }: { before: Budget; after: ApiKey }, now: number): Promise<void> {
+  await followBudget(tx, { kind: "key", id: after.id, organizationIds: [after.organizationId] }, { before, after }, now);
+}
+
+function withLimits(key: ApiKey, limits: KeyLimits | undefined): ApiKey {
+  if (!limits) return key;
+  const { rpm, tpm, maxParallelRequests } = limits;
+  const lists = { models: limits.models?.names, guardrails: limits.guardrails?.names };
+  const given = { ...lists, rpm, tpm, maxParallelRequests, expiresAt: limits.expiresAt?.getTime() };
+  const clear = new Set(limits.clear);
+  const budget = { maxBudget: limits.maxBudget, period: limits.budgetPeriod, clear: clear.has("maxBudget") };
+  const changed: ApiKey = withBudget({ ...key, ...defined(given) }, budget);
+  return Object.fromEntries(Object.entries(changed).filter(([name]) => !CLEARABLE.has(name) || !clear.has(name))) as unknown as ApiKey;
+}
+
+const CLEARABLE: ReadonlySet<string> = new Set(["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "expiresAt"]);

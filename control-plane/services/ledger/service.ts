@@ -1,0 +1,144 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { GrantCreditsResponse, type LedgerServiceService, type Quota } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
+import { emptyAccount, organizationAccount } from "../../domain/ledger.ts";
+import type { LedgerEntry } from "../../domain/records.ts";
+import { teamState } from "../../domain/team-state.ts";
+import { readPage } from "../../stores/page.ts";
+import { grant } from "../../writes/accounts.ts";
+import { leasedOf } from "../../writes/leases.ts";
+import { requireActor, requireAdmin } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date, metaOf, pageOf } from "../messages.ts";
+import { write } from "../write.ts";
+import { entryMessage } from "./messages.ts";
+import { purchaseHandlers } from "./purchases.ts";
+import { checkLedger } from "./verify.ts";
+
+const BURN_WINDOW_DAYS = 7;
+const DAY_MS = 24 * 3_600_000;
+
+type Handlers = ServiceHandlers<typeof LedgerServiceService>;
+
+export function ledgerHandlers(deps: ControlDeps): Handlers {
+  return {
+    getBalance: getBalance(deps),
+    getQuota: getQuota(deps),
+    listEntries: listEntries(deps),
+    grantCredits: grantCredits(deps),
+    verifyLedger: verifyLedger(deps),
+    ...purchaseHandlers(deps),
+  };
+}
+
+const getBalance =
+  (deps: ControlDeps): Handlers["getBalance"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
+    const balance = (await deps.store.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
+    return { balance, organizationId: actor.organizationId, status: balance < 0n ? "blocked" : "active" };
+  };
+
+const getQuota =
+  (deps: ControlDeps): Handlers["getQuota"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    // What edges keep in advance is no call's: what is left as reserved is what running calls may cost.
+    await deps.edges.recall(actor.organizationId);
+    return { quota: await quotaOf(deps, actor.organizationId) };
+  };
+
+const listEntries =
+  (deps: ControlDeps): Handlers["listEntries"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    await deps.edges.caughtUp();
+    const page = pageOf(request.page);
+    const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
+    const { records, total } = await readPage(deps.store, "ledger", {
+      ...page,
+      range,
+      ...(request.type === undefined ? {} : { where: (entry: LedgerEntry) => entry.type === request.type }),
+    });
+    return { entries: records.map(entryMessage), meta: metaOf(page, total) };
+  };
+
+const grantCredits =
+  (deps: ControlDeps): Handlers["grantCredits"] =>
+  async (request, context) => {
+    const actor = await requireAdmin(deps, context);
+    await deps.edges.caughtUp();
+    const answer = await write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
+      if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
+      if (request.amount === 0n)
+        throw new AppError("VALIDATION_ERROR", "A credit must move something.", {
+          details: [{ path: "body.amount", message: "must not be 0" }],
+        });
+      const { entry, balance } = await grant(tx, deps, {
+        organizationId: request.organizationId,
+        amount: request.amount,
+        ...(request.reference === undefined ? {} : { note: request.reference }),
+      });
+      await audit({
+        action: "credits.grant",
+        target: request.organizationId,
+        organizationId: request.organizationId,
+        details: { amount: request.amount, reference: request.reference },
+      });
+      return { entry: entryMessage(entry), balance };
+    });
+    // What edges hold in advance was part of what is gone.
+    if (request.amount < 0n) await deps.edges.recall(request.organizationId);
+    return answer;
+  };
+
+const verifyLedger =
+  (deps: ControlDeps): Handlers["verifyLedger"] =>
+  async (_request, context) => {
+    await requireAdmin(deps, context);
+    await deps.edges.caughtUp();
+    return checkLedger(deps.store, context.signal);
+  };
+
+async function quotaOf(deps: ControlDeps, organizationId: string): Promise<Quota> {
+  const now = deps.clock.now();
+  const [account, organization] = await Promise.all([
+    deps.store.get("accounts", organizationAccount(organizationId)),
+    deps.store.get("organizations", organizationId),
+  ]);
+  const books = account ?? emptyAccount(organizationAccount(organizationId));
+  let blockedTeams = 0;
+  for await (const team of deps.store.scan("teams", { index: "byOrganization", equals: [organizationId] })) {
+    if (teamState(team).status === "blocked") blockedTeams++;
+  }
+  const burnRatePerDay = await burnRate(deps, organizationId, now);
+  // Set aside for calls one by one, and by edges out of their leases.
+  const reserved = deps.reservations.reservedOf(organizationId) + (await leasedOf(deps.store, organizationId, now));
+  return {
+    organizationId,
+    balance: books.balance,
+    reserved,
+    available: books.balance - reserved,
+    totalPurchased: books.purchased,
+    totalGranted: books.granted,
+    totalRewarded: books.rewarded,
+    totalUsed: books.used,
+    status: books.balance < 0n ? "blocked" : "active",
+    blockedTeams,
+    lowBalanceThreshold: organization?.lowBalanceThreshold,
+    burnRatePerDay,
+    // A forecast for people, the one place where an amount may be rounded.
+    estimatedDaysLeft: burnRatePerDay > 0n && books.balance > 0n ? Number((books.balance * 100n) / burnRatePerDay) / 100 : undefined,
+    updatedAt: date(books.updatedAt || (organization?.createdAt ?? now)),
+    ledgerSeq: BigInt(books.seq),
+    paymentMethods: [...(deps.config.testCredits ? ["test"] : []), ...(deps.payments ? ["card"] : [])],
+  };
+}
+
+async function burnRate(deps: ControlDeps, organizationId: string, now: number): Promise<bigint> {
+  let cost = 0n;
+  const range = { index: "byOrganization", equals: [organizationId], from: now - BURN_WINDOW_DAYS * DAY_MS } as const;
+  for await (const rollup of deps.store.scan("rollups", range)) cost += rollup.cost;
+  return cost / BigInt(BURN_WINDOW_DAYS);
+}

@@ -1,0 +1,104 @@
+import { defined } from "../../../common/defined.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import {
+  type OrganizationsServiceService,
+  UpdateOrganizationResponse,
+} from "../../../proto/gen/tributary/organizations/v1/organizations.ts";
+import { type BudgetChange, budgetOf, withBudget } from "../../domain/budgets.ts";
+import type { Organization, Role } from "../../domain/records.ts";
+import { isTimezone } from "../../domain/time-buckets.ts";
+import { readPage } from "../../stores/page.ts";
+import { followSettings } from "../../writes/organizations.ts";
+import { requireActor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { metaOf, organizationMessage, pageOf } from "../messages.ts";
+import { write } from "../write.ts";
+import { adminOrganizationHandlers } from "./admin.ts";
+
+export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof OrganizationsServiceService> {
+  return {
+    async listOrganizations(request, context) {
+      const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
+      const page = pageOf(request.page);
+      const { records, total } = await readPage(deps.store, "organizationMembers", {
+        ...page,
+        range: { index: "byUser", equals: [actor.user.id] },
+      });
+      const organizations = await deps.store.getMany(
+        "organizations",
+        records.map((member) => member.organizationId),
+      );
+      const messages = organizations.flatMap((organization, index) => {
+        const role = records[index]?.role;
+        return organization && role
+          ? [organizationMessage(deps.store, organization, { role, activeId: actor.organizationId, now: deps.clock.now() })]
+          : [];
+      });
+      return { organizations: await Promise.all(messages), meta: metaOf(page, total) };
+    },
+
+    async updateOrganization(request, context) {
+      const actor = await requireActor(deps, context);
+      const id = request.id ?? actor.organizationId;
+      return write(deps, context, { actor, codec: UpdateOrganizationResponse }, async ({ tx, now, audit }) => {
+        const [organization, membership] = [
+          await tx.get("organizations", id),
+          await tx.get("organizationMembers", `${id}/${actor.user.id}`),
+        ];
+        if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
+        const changes = changesOf(request);
+        const { clearLowBalanceThreshold: clearThreshold, budget } = request;
+        const updated = change(organization, { changes, clearThreshold, budget, role: membership.role, now });
+        await tx.put("organizations", updated);
+        await followSettings(tx, { before: organization, after: updated }, now);
+        // Read again: a session that was ended meanwhile must not come back.
+        const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
+        if (session) await tx.put("sessions", { ...session, organizationId: id });
+        await audit({
+          action: "organization.update",
+          target: id,
+          organizationId: id,
+          details: { ...changes, ...budgetOf(updated), activate: request.activate },
+        });
+        const activeId = request.activate ? id : actor.organizationId;
+        return { organization: await organizationMessage(tx, updated, { role: membership.role, activeId, now }) };
+      });
+    },
+
+    ...adminOrganizationHandlers(deps),
+  };
+}
+
+function change(
+  organization: Organization,
+  asked: {
+    changes: Partial<Organization>;
+    clearThreshold: boolean;
+    budget: BudgetChange | undefined;
+    role: Role;
+    now: number;
+  },
+): Organization {
+  const { changes, clearThreshold, budget, role, now } = asked;
+  // Whoever only switches to it changes nothing about it.
+  if (Object.keys(changes).length === 0 && !clearThreshold && !budget) return organization;
+  if (role === "member") throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change it.");
+  const { lowBalanceThreshold, ...rest } = { ...withBudget(organization, budget), ...changes, updatedAt: now };
+  return clearThreshold ? rest : { ...rest, ...defined({ lowBalanceThreshold }) };
+}
+
+function changesOf(request: {
+  name?: string | undefined;
+  timezone?: string | undefined;
+  lowBalanceThreshold?: bigint | undefined;
+}): Partial<Organization> {
+  if (request.timezone !== undefined && !isTimezone(request.timezone)) {
+    throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`, {
+      details: [{ path: "body.timezone", message: "must be an IANA name" }],
+    });
+  }
+  const { name, timezone, lowBalanceThreshold } = request;
+  return defined({ name, timezone, lowBalanceThreshold });
+}

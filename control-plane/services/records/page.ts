@@ -1,0 +1,46 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ListRecordsRequest } from "../../../proto/gen/tributary/records/v1/records.ts";
+import type { TeamRecord } from "../../domain/records.ts";
+import { scopeOf } from "../../domain/team-records.ts";
+import type { Position, Reader } from "../../stores/store.ts";
+
+/** One gRPC message takes 4 MiB. */
+const PAGE_BYTES_MAX = 3 * 1024 * 1024;
+const PAGE_RECORDS_MAX = 1000;
+
+/** A page in the order asked for: what follows `after`, or what stands right before `before`, or what lies between the two. */
+export async function listRecords(reader: Reader, request: ListRecordsRequest): Promise<{ records: TeamRecord[]; hasMore: boolean }> {
+  const scope = scopeOf(request);
+  const limit = Math.min(request.limit, PAGE_RECORDS_MAX);
+  if (limit < 1) throw new AppError("VALIDATION_ERROR", "limit must be at least 1.");
+  const after = await cursorOf(reader, request, "after");
+  const before = await cursorOf(reader, request, "before");
+  // With `before` alone the page ends there: it is read backwards from that place and turned round.
+  const isBackwards = before !== undefined && after === undefined;
+  const reverse = request.descending !== isBackwards;
+  const start = isBackwards ? before : after;
+  const records: TeamRecord[] = [];
+  let bytes = 0;
+  let hasMore = false;
+  const range = { index: "byScope", equals: [scope], reverse, limit: limit + 1, ...(start ? { after: positionOf(start) } : {}) } as const;
+  for await (const record of reader.scan("records", range)) {
+    if (!isBackwards && record.id === before?.id) break;
+    bytes += Buffer.byteLength(record.body);
+    hasMore = records.length === limit || (records.length > 0 && bytes > PAGE_BYTES_MAX);
+    if (hasMore) break;
+    records.push(record);
+  }
+  return { records: isBackwards ? records.reverse() : records, hasMore };
+}
+
+function positionOf(record: TeamRecord): Position {
+  return [record.scope, record.sequence, record.id];
+}
+
+async function cursorOf(reader: Reader, request: ListRecordsRequest, name: "after" | "before"): Promise<TeamRecord | undefined> {
+  const id = request[name];
+  if (id === undefined) return undefined;
+  const record = await reader.get("records", id);
+  if (record?.scope === scopeOf(request)) return record;
+  throw new AppError("INVALID_REQUEST", `There is no ${request.kind} ${id.slice(0, 100)} in this list.`, { param: name });
+}

@@ -1,0 +1,100 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import type { ClaimedRecord, ClaimRecordsRequest, RecordsServiceService } from "../../../proto/gen/tributary/records/v1/records.ts";
+import type { TeamRecord } from "../../domain/records.ts";
+import { claimOldest, commitRecords, contentId, renewClaim } from "../../writes/records.ts";
+import { callerOfKeyId } from "../access/callers.ts";
+import type { ControlDeps } from "../deps.ts";
+import { getContent, putContent, removeContents } from "./content.ts";
+import { recordMessage, requireId, teamWrite } from "./messages.ts";
+import { listRecords } from "./page.ts";
+
+const WRITES_MAX = 2000;
+const CLAIMS_MAX = 100;
+/** With one more record of the largest size an answer still fits a message. */
+const CLAIMED_BYTES_MAX = 512 * 1024;
+const LEASE_MS_MIN = 100;
+const LEASE_MS_MAX = 600_000;
+
+/** What teams keep with the gateway, each record its team's alone. */
+export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof RecordsServiceService> {
+  const { store, clock } = deps;
+  return {
+    async getRecord({ teamId, kind, id }) {
+      const record = await store.get("records", id);
+      return { record: record?.teamId === teamId && record.kind === kind ? recordMessage(record) : undefined };
+    },
+
+    async listRecords(request) {
+      const { records, hasMore } = await listRecords(store, request);
+      return { records: records.map(recordMessage), hasMore };
+    },
+
+    async commitRecords(request) {
+      const teamId = requireId(request.teamId);
+      if (request.writes.length > WRITES_MAX) throw new AppError("PAYLOAD_TOO_LARGE", `More than ${WRITES_MAX} writes at once.`);
+      const writes = request.writes.map(teamWrite);
+      const { records, removed } = await store.transaction((tx) => commitRecords(tx, { teamId, writes }, clock.now()));
+      await removeContentsOf(deps, removed);
+      return { records: records.map((record) => recordMessage({ ...record, body: "" })) };
+    },
+
+    async claimRecords(request) {
+      requireLease(request.leaseMs);
+      const records = await claimRecords(deps, request);
+      return { claimed: await Promise.all(records.map((record) => withCaller(deps, record))) };
+    },
+
+    async renewClaim(request) {
+      const { kind, id, claim } = request;
+      const leaseMs = requireLease(request.leaseMs);
+      const record = await store.transaction((tx) => renewClaim(tx, { kind, id, claim, leaseMs }, clock.now()));
+      return record ? withCaller(deps, record) : {};
+    },
+
+    putContent: (messages) => putContent(deps, messages),
+
+    getContent(request, stream) {
+      void getContent(deps, request, stream);
+    },
+  };
+}
+
+/** Whoever asks finds nothing most of the time: a look costs no transaction. */
+async function claimRecords({ store, clock }: ControlDeps, request: ClaimRecordsRequest): Promise<TeamRecord[]> {
+  const limit = Math.min(request.limit, CLAIMS_MAX);
+  const claimed: TeamRecord[] = [];
+  let bytes = 0;
+  for (const kind of request.kinds) {
+    const lease = { kind, claim: request.claim, leaseMs: Number(request.leaseMs) };
+    // One at a time, so that the answer stays within a message.
+    while (claimed.length < limit && bytes < CLAIMED_BYTES_MAX) {
+      const due = { index: "byDue", equals: [kind], before: clock.now() + 1 } as const;
+      if ((await store.count("records", due)) === 0) break;
+      const record = await store.transaction((tx) => claimOldest(tx, lease, clock.now()));
+      if (!record) break;
+      claimed.push(record);
+      bytes += Buffer.byteLength(record.body);
+    }
+  }
+  return claimed;
+}
+
+async function withCaller(deps: ControlDeps, record: TeamRecord): Promise<ClaimedRecord> {
+  const caller = await callerOfKeyId(deps, record.keyId);
+  return { record: recordMessage(record), caller: caller?.teamId === record.teamId ? caller : undefined };
+}
+
+/** The bytes of what was removed. A failure is no failure of the commit: the job finds them again. */
+async function removeContentsOf(deps: ControlDeps, removed: readonly TeamRecord[]): Promise<void> {
+  if (removed.length === 0) return;
+  await removeContents(deps, removed.map(contentId)).catch((error: unknown) => {
+    deps.logger.warn({ error: String(error) }, "the content of a removed record stays for now");
+  });
+}
+
+function requireLease(leaseMs: bigint): number {
+  const given = Number(leaseMs);
+  if (given >= LEASE_MS_MIN && given <= LEASE_MS_MAX) return given;
+  throw new AppError("VALIDATION_ERROR", `A lease lasts ${LEASE_MS_MIN} to ${LEASE_MS_MAX} ms.`);
+}

@@ -1,0 +1,43 @@
+import { AppError } from "../../../common/errors.ts";
+import { effectiveRole, manages } from "../../domain/permissions.ts";
+import type { ApiKey, Role, Team } from "../../domain/records.ts";
+import { collect } from "../../stores/page.ts";
+import type { Reader } from "../../stores/store.ts";
+import type { Actor } from "../actor.ts";
+
+/** A team as the actor may see it, with his role there; another tenant's team and a missing one are the same 404. */
+export async function requireTeam(reader: Reader, actor: Actor, teamId: string): Promise<{ team: Team; role: Role }> {
+  const team = await reader.get("teams", teamId);
+  const role = team && (await roleIn(reader, actor, team));
+  if (!team || !role) throw new AppError("NOT_FOUND", "There is no such team.");
+  return { team, role };
+}
+
+export async function requireManagedTeam(reader: Reader, actor: Actor, teamId: string): Promise<{ team: Team; role: Role }> {
+  const found = await requireTeam(reader, actor, teamId);
+  if (!manages(found.role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the team may do this.");
+  return found;
+}
+
+/** Which teams of the active organisation the actor sees: all of them, or those he is in. */
+export async function visibleTeamIds(reader: Reader, actor: Actor): Promise<ReadonlySet<string> | "all"> {
+  if (manages(actor.organizationRole)) return "all";
+  const memberships = await collect(reader.scan("teamMembers", { index: "byUser", equals: [actor.user.id] }));
+  return new Set(memberships.map((member) => member.teamId));
+}
+
+/** A key of a team the actor stands in. Whoever manages the team manages its keys; a member only those he made. */
+export async function mayManageKey(reader: Reader, actor: Actor, key: ApiKey): Promise<"yes" | "no" | "hidden"> {
+  const team = await reader.get("teams", key.teamId);
+  const role = team && (await roleIn(reader, actor, team));
+  if (!role) return "hidden";
+  return manages(role) || key.createdBy === actor.user.id ? "yes" : "no";
+}
+
+async function roleIn(reader: Reader, actor: Actor, team: Team): Promise<Role | undefined> {
+  const [organization, member] = await Promise.all([
+    reader.get("organizationMembers", `${team.organizationId}/${actor.user.id}`),
+    reader.get("teamMembers", `${team.id}/${actor.user.id}`),
+  ]);
+  return effectiveRole({ organization: organization?.role, team: member?.role });
+}

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { AppError } from "../../../common/errors.ts";
+import { MODEL_NAME, MODEL_NAME_RULE, modelNameFrom } from "../../../common/model-name.ts";
+import { servedId, TRAINED_TYPES, type TrainedTask, trainedTask } from "../../../common/trained-manifest.ts";
+import type { PublishVersionRequest } from "../../../proto/gen/tributary/training/v1/trained_models.ts";
+import type { TrainedModel } from "../../domain/trained-records.ts";
+
+const LINEAGE_BYTES_MAX = 64 * 1024;
+const ORGANIZATIONS_MAX = 100;
+const TYPES = ["chat", "completion", "embedding", "moderation"] as const;
+const FORMATS = ["safetensors", "npz", "npy", "msgpack"] as const;
+const VISIBILITIES = ["organization", "listed", "public"] as const;
+const UNITS = ["token", "call"] as const;
+
+const request = z.object({
+  model: z.string().regex(MODEL_NAME, { error: ({ input }) => nameProblem(input) }),
+  blob: z.string().regex(/^[0-9a-f]{64}$/, "must be the SHA-256 of the parameters, 64 hex digits"),
+  type: z.enum(TYPES, `must be one of ${TYPES.join(", ")}`).optional(),
+  format: z.enum(FORMATS, `must be one of ${FORMATS.join(", ")}`).optional(),
+  visibility: z.enum(VISIBILITIES, `must be one of ${VISIBILITIES.join(", ")}`).optional(),
+  allowedOrganizationIds: z.array(z.string().min(1).max(100)).max(ORGANIZATIONS_MAX),
+  percent: z.int().min(0).max(99, "must be 0 to 99; leave it out for all calls").optional(),
+  description: z.string().max(2000).optional(),
+});
+
+/** What is to be published, checked: everything a version says, before it is known what it is a version of. */
+export interface Publication {
+  readonly name: string;
+  readonly task: TrainedTask;
+  readonly type: string;
+  readonly blob: string;
+  readonly format: string | undefined;
+  readonly lineage: string;
+  readonly visibility: TrainedModel["visibility"] | undefined;
+  readonly allowedOrganizationIds: readonly string[];
+  readonly percent: number | undefined;
+  readonly description: string | undefined;
+}
+
+export function readPublication(message: PublishVersionRequest): Publication {
+  const { model: name, ...fields } = checked(request, { ...message, blob: message.blob.toLowerCase() }, "body");
+  const task = checked(trainedTask, parsed(message.taskJson, "body.task"), "body.task");
+  refuseUnknownClasses(task);
+  if (servedId({ ...task, blob: fields.blob }) === undefined) {
+    refuse("body.task.labels", "is too long: the names of classes and columns have to fit into 6000 bytes together");
+  }
+  if (message.pricing && !UNITS.some((unit) => unit === (message.pricing?.unit ?? "token"))) {
+    refuse("body.pricing.unit", `must be one of ${UNITS.join(", ")}`);
+  }
+  return {
+    ...fields,
+    name,
+    task,
+    type: fields.type ?? TRAINED_TYPES[task.task],
+    format: fields.format,
+    lineage: lineageOf(message.lineageJson),
+    visibility: fields.visibility,
+    percent: fields.percent,
+    description: fields.description,
+  };
+}
+
+function nameProblem(given: unknown): string {
+  const near = typeof given === "string" ? modelNameFrom(given) : undefined;
+  return near === undefined ? MODEL_NAME_RULE : `${MODEL_NAME_RULE}; "${near}" would be valid`;
+}
+
+function refuseUnknownClasses({ labels, flagged }: TrainedTask): void {
+  if (labels && new Set(labels).size < labels.length) refuse("body.task.labels", "must not have the same name twice");
+  const stranger = labels && flagged?.find((name) => !labels.includes(name));
+  if (stranger !== undefined) refuse("body.task.flagged", `has "${stranger}", which is none of the labels`);
+}
+
+function lineageOf(json: string): string {
+  const text = json === "" ? "{}" : json;
+  if (Buffer.byteLength(text) > LINEAGE_BYTES_MAX) refuse("body.lineage", `must have at most ${LINEAGE_BYTES_MAX} bytes`);
+  const value = parsed(text, "body.lineage");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse("body.lineage", "must be an object");
+  return JSON.stringify(value);
+}
+
+function parsed(json: string, path: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return refuse(path, "must be JSON");
+  }
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const details = result.error.issues.map((issue) => ({ path: [path, ...issue.path].join("."), message: issue.message }));
+  throw new AppError("VALIDATION_ERROR", `${details[0]?.path}: ${details[0]?.message}`, { details });
+}
+
+function refuse(path: string, message: string): never {
+  throw new AppError("VALIDATION_ERROR", `${path}: ${message}`, { details: [{ path, message }] });
+}

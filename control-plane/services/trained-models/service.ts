@@ -1,0 +1,207 @@
+import { defined } from "../../../common/defined.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import {
+  PublishVersionResponse,
+  RollBackResponse,
+  SplitTrafficResponse,
+  type TrainedModelServiceService,
+} from "../../../proto/gen/tributary/training/v1/trained_models.ts";
+import { manages } from "../../domain/permissions.ts";
+import { mainVersion, withShare } from "../../domain/traffic.ts";
+import type { TrainedModel } from "../../domain/trained-records.ts";
+import { collect, readPage } from "../../stores/page.ts";
+import type { Reader } from "../../stores/store.ts";
+import { changeTraffic, publishVersion } from "../../writes/trained-models.ts";
+import type { ControlDeps } from "../deps.ts";
+import { metaOf, pageOf } from "../messages.ts";
+import { requireTrainingActor, type TrainingActor, teamForNew } from "../training/access.ts";
+import { write } from "../write.ts";
+import { trainedModelMessage, trainedVersionMessage } from "./messages.ts";
+import { readPublication } from "./publish-request.ts";
+
+type Handlers = ServiceHandlers<typeof TrainedModelServiceService>;
+
+export function trainedModelHandlers(deps: ControlDeps): Handlers {
+  return {
+    publishVersion: publish(deps),
+    listTrainedModels: listModels(deps),
+    listVersions: listVersions(deps),
+    rollBack: rollBack(deps),
+    splitTraffic: splitTraffic(deps),
+  };
+}
+
+const publish =
+  (deps: ControlDeps): Handlers["publishVersion"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const publication = readPublication(request);
+    const { organizationId, teamId } = await publishingPlace(deps.store, actor, request);
+    return write(deps, context, { actor: actor.person, codec: PublishVersionResponse }, async ({ tx, now, audit }) => {
+      const { name, task, blob, format, lineage } = publication;
+      const known = await tx.find("trainedModels", "byName", [organizationId, name]);
+      if (known) await requireManager(tx, actor, known);
+      if (isOfFile(deps, name)) throw taken(name);
+      if (publication.visibility === "public") requirePlatformAdmin(actor);
+      await requireOrganizations(tx, publication.allowedOrganizationIds);
+      const content = { task: JSON.stringify(task), blob, lineage, createdBy: actor.userId, ...defined({ format }) };
+      const version = { ...publication, organizationId, teamId, content, pricing: request.pricing };
+      const published = await publishVersion(tx, deps, { known, version }, now);
+      const { model } = published;
+      const details = { name, version: published.version.version, blob, traffic: model.traffic, pricing: request.pricing };
+      await audit({ action: "trained-model.publish", target: model.id, organizationId, details });
+      return {
+        model: await trainedModelMessage(tx, model, now),
+        version: trainedVersionMessage(model, published.version),
+      };
+    });
+  };
+
+const listModels =
+  (deps: ControlDeps): Handlers["listTrainedModels"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const page = pageOf(request.page);
+    const range = { index: "byOrganization", equals: [actor.organizationId] } as const;
+    const { records, total } = await readPage(deps.store, "trainedModels", { ...page, range });
+    const now = deps.clock.now();
+    return { models: await Promise.all(records.map((model) => trainedModelMessage(deps.store, model, now))), meta: metaOf(page, total) };
+  };
+
+const listVersions =
+  (deps: ControlDeps): Handlers["listVersions"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const model = await requireModelOf(deps.store, actor, request);
+    const page = pageOf(request.page);
+    const range = { index: "byModel", equals: [model.id], reverse: true } as const;
+    const { records, total } = await readPage(deps.store, "trainedVersions", { ...page, range });
+    return {
+      model: await trainedModelMessage(deps.store, model, deps.clock.now()),
+      versions: records.map((version) => trainedVersionMessage(model, version)),
+      meta: metaOf(page, total),
+    };
+  };
+
+const rollBack =
+  (deps: ControlDeps): Handlers["rollBack"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    return write(deps, context, { actor: actor.person, codec: RollBackResponse }, async ({ tx, now, audit }) => {
+      const model = await requireModelOf(tx, actor, request);
+      await requireManager(tx, actor, model);
+      const version = request.version ?? mainVersion(model.traffic) - 1;
+      if (version === 0) throw new AppError("VALIDATION_ERROR", "There is no version before this one to go back to.");
+      await requireVersion(tx, model, version);
+      const changed = await changeTraffic(tx, model, [{ version, percent: 100 }], now);
+      const details = { name: model.name, before: model.traffic, traffic: changed.traffic };
+      await audit({ action: "trained-model.roll-back", target: model.id, organizationId: model.organizationId, details });
+      return { model: await trainedModelMessage(tx, changed, now) };
+    });
+  };
+
+const splitTraffic =
+  (deps: ControlDeps): Handlers["splitTraffic"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const { version, percent } = request;
+    if (!(percent >= 0 && percent <= 100)) throw refused("percent", "must be a whole number from 0 to 100");
+    return write(deps, context, { actor: actor.person, codec: SplitTrafficResponse }, async ({ tx, now, audit }) => {
+      const model = await requireModel(tx, actor, request.model);
+      await requireManager(tx, actor, model);
+      await requireVersion(tx, model, version);
+      const changed = await changeTraffic(tx, model, withShare(model.traffic, { version, percent }), now);
+      const details = { name: model.name, before: model.traffic, traffic: changed.traffic };
+      await audit({ action: "trained-model.split", target: model.id, organizationId: model.organizationId, details });
+      return { model: await trainedModelMessage(tx, changed, now) };
+    });
+  };
+
+/**
+ * Where a model goes, and whether this asker may put one there: who manages the organisation for all of it, anybody else for a team that he
+ * manages, the named one or his first.
+ */
+async function publishingPlace(
+  reader: Reader,
+  actor: TrainingActor,
+  { organizationId = actor.organizationId, teamId }: { organizationId?: string | undefined; teamId?: string | undefined },
+): Promise<{ organizationId: string; teamId: string | undefined }> {
+  if (organizationId !== actor.organizationId) {
+    requirePlatformAdmin(actor);
+    if (!(await reader.get("organizations", organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
+  }
+  if (teamId === undefined && (managesOrganization(actor) || isPlatformAdmin(actor))) return { organizationId, teamId };
+  const team = await teamForNew(reader, actor, teamId ?? "");
+  if (team.organizationId !== organizationId) throw new AppError("NOT_FOUND", "There is no such team.");
+  return { organizationId, teamId: team.id };
+}
+
+/** The model named or, where none is, the one that the federation was published as: the newest, where it was under several names. */
+async function requireModelOf(
+  reader: Reader,
+  actor: TrainingActor,
+  { model: reference, federationId }: { model: string; federationId?: string | undefined },
+): Promise<TrainedModel> {
+  if (reference !== "" || federationId === undefined) return requireModel(reader, actor, reference);
+  const models = await collect(reader.scan("trainedModels", { index: "byOrganization", equals: [actor.organizationId] }));
+  for (const model of models.toSorted((left, right) => right.updatedAt - left.updatedAt)) {
+    for await (const { lineage } of reader.scan("trainedVersions", { index: "byModel", equals: [model.id], reverse: true })) {
+      if ((JSON.parse(lineage) as { federationId?: unknown }).federationId === federationId) return model;
+    }
+  }
+  throw new AppError("NOT_FOUND", "The federation has not been published as a model of this organization.");
+}
+
+/** By id, or by its name in the active organisation; another organisation's looks as if there were none, but for platform admins. */
+async function requireModel(reader: Reader, actor: TrainingActor, reference: string): Promise<TrainedModel> {
+  const named = await reader.find("trainedModels", "byName", [actor.organizationId, reference]);
+  const model = named ?? (await reader.get("trainedModels", reference));
+  const isSeen = model && (model.organizationId === actor.organizationId || isPlatformAdmin(actor));
+  if (!isSeen) throw new AppError("NOT_FOUND", "There is no such trained model.");
+  return model;
+}
+
+async function requireManager(reader: Reader, actor: TrainingActor, model: TrainedModel): Promise<void> {
+  if (isPlatformAdmin(actor) || (model.organizationId === actor.organizationId && managesOrganization(actor))) return;
+  if (model.teamId !== undefined && manages(await actor.roleIn(reader, model.teamId))) return;
+  const whose = model.teamId === undefined ? "the organization" : "its team or organization";
+  throw new AppError("FORBIDDEN", `Only an owner or admin of ${whose} may change this model.`);
+}
+
+function managesOrganization({ person }: TrainingActor): boolean {
+  return manages(person.organizationRole);
+}
+
+/** A key is its team's, and has nothing of what its maker may do elsewhere. */
+function isPlatformAdmin({ person }: TrainingActor): boolean {
+  return person.user.role === "admin" && !person.session.id.startsWith("key_");
+}
+
+async function requireVersion(reader: Reader, model: TrainedModel, version: number): Promise<void> {
+  if (!(await reader.get("trainedVersions", `${model.id}/${version}`)))
+    throw new AppError("NOT_FOUND", `The model ${model.name} has no version ${version}; its newest is ${model.latestVersion}.`);
+}
+
+async function requireOrganizations(reader: Reader, ids: readonly string[]): Promise<void> {
+  const found = await reader.getMany("organizations", [...ids]);
+  const unknown = ids[found.indexOf(undefined)];
+  if (unknown !== undefined) throw refused("allowedOrganizationIds", `has ${unknown}, which is no organization`);
+}
+
+function requirePlatformAdmin(actor: TrainingActor): void {
+  if (!isPlatformAdmin(actor)) throw new AppError("FORBIDDEN", "Only a platform administrator may publish for everybody or for others.");
+}
+
+function isOfFile({ gateway }: ControlDeps, name: string): boolean {
+  return gateway.current.deployments.some(({ modelName }) => modelName === name);
+}
+
+function taken(name: string): AppError {
+  const message = `There is a model "${name}" in the configuration file already; choose another name.`;
+  return new AppError("ALREADY_EXISTS", message, { details: [{ path: "body.model", message: "is taken" }] });
+}
+
+function refused(field: string, message: string): AppError {
+  return new AppError("VALIDATION_ERROR", `${field} ${message}`, { details: [{ path: `body.${field}`, message }] });
+}

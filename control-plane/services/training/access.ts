@@ -1,0 +1,95 @@
+import { AppError } from "../../../common/errors.ts";
+import type { CallContext } from "../../../common/grpc/server.ts";
+import { callerBlocked } from "../../../common/team-blocked.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { manages } from "../../domain/permissions.ts";
+import type { Role, Team } from "../../domain/records.ts";
+import { collect } from "../../stores/page.ts";
+import type { Reader } from "../../stores/store.ts";
+import { callerOfHash } from "../access/callers.ts";
+import { type Actor, requireActor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { requireTeam, visibleTeamIds } from "../teams/access.ts";
+
+/** Who asks for training: a signed-in person, or a key, which is its team's and has its maker's role there. */
+export interface TrainingActor {
+  /** The signed-in person, or the maker of the key: in whose name writes are audited and repeated. */
+  readonly person: Actor;
+  readonly userId: number;
+  readonly organizationId: string;
+  teamIds(reader: Reader): Promise<ReadonlySet<string> | "all">;
+  /** The role in a team; undefined: the asker is not to know that the team exists. */
+  roleIn(reader: Reader, teamId: string): Promise<Role | undefined>;
+}
+
+const KEY = /^key-sha256 ([0-9a-f]{64})$/;
+
+export async function requireTrainingActor(deps: ControlDeps, context: CallContext): Promise<TrainingActor> {
+  const sha256 = KEY.exec(context.metadata["authorization"] ?? "")?.[1];
+  const caller = sha256 === undefined ? undefined : await callerOfHash(deps, deps.secrets.keyHash(Buffer.from(sha256, "hex")));
+  if (caller) {
+    if (caller.status === "team_blocked") throw callerBlocked(caller);
+    const teamId = caller.teamId;
+    return {
+      person: await makerOf(deps, caller),
+      userId: Number(caller.userId),
+      organizationId: caller.organizationId,
+      teamIds: async () => new Set([teamId]),
+      roleIn: async (_reader, asked) => (asked === teamId ? (caller.role as Role) : undefined),
+    };
+  }
+  // The master key is an actor's too.
+  const person = await requireActor(deps, context);
+  return {
+    person,
+    userId: person.user.id,
+    organizationId: person.organizationId,
+    teamIds: (reader) => visibleTeamIds(reader, person),
+    roleIn: async (reader, teamId) => {
+      try {
+        return (await requireTeam(reader, person, teamId)).role;
+      } catch (thrown) {
+        if (thrown instanceof AppError && thrown.code === "NOT_FOUND") return undefined;
+        throw thrown;
+      }
+    },
+  };
+}
+
+async function makerOf({ store, clock }: ControlDeps, caller: Caller): Promise<Actor> {
+  const user = await store.get("users", Number(caller.userId));
+  if (!user) throw new AppError("UNAUTHORIZED", "Whoever made this key is not here any more. Use another key.");
+  const { organizationId } = caller;
+  const now = clock.now();
+  const session = { id: caller.keyId, userId: user.id, organizationId, createdAt: now, expiresAt: now };
+  return { user, session, organizationId, organizationRole: "member" };
+}
+
+/** What belongs to a team the asker is in; everything else is as if it were not there. */
+export async function requireVisible<Owned extends { teamId: string; organizationId: string }>(
+  reader: Reader,
+  { actor, found, what }: { actor: TrainingActor; found: Owned | undefined; what: string },
+): Promise<{ found: Owned; role: Role }> {
+  const role = found && (await actor.roleIn(reader, found.teamId));
+  if (!found || !role) throw new AppError("NOT_FOUND", `There is no such ${what}.`);
+  return { found, role };
+}
+
+export function requireManager(role: Role): void {
+  if (!manages(role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the team may do this.");
+}
+
+/** The team that something new will belong to: the one named, or the first one that the asker manages. */
+export async function teamForNew(reader: Reader, actor: TrainingActor, teamId: string): Promise<Team> {
+  if (teamId !== "") {
+    const team = await reader.get("teams", teamId);
+    const role = team && (await actor.roleIn(reader, team.id));
+    if (!team || !role) throw new AppError("NOT_FOUND", "There is no such team.");
+    requireManager(role);
+    return team;
+  }
+  for (const team of await collect(reader.scan("teams", { index: "byOrganization", equals: [actor.organizationId] }))) {
+    if (manages(await actor.roleIn(reader, team.id))) return team;
+  }
+  throw new AppError("FORBIDDEN", "Only an owner or admin of a team may do this.");
+}

@@ -1,0 +1,61 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { epsilonOfRho } from "../../../common/privacy-account.ts";
+import {
+  type DataSet as DataSetMessage,
+  SetDataSetBudgetResponse,
+  type TrainingServiceService,
+} from "../../../proto/gen/tributary/training/v1/training.ts";
+import { type DataSet, dataSetId } from "../../domain/data-sets.ts";
+import { readPage } from "../../stores/page.ts";
+import { emptyDataSet } from "../../writes/spend-privacy.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date, metaOf, pageOf } from "../messages.ts";
+import { write } from "../write.ts";
+import { requireTrainingActor, teamForNew } from "./access.ts";
+
+const DELTA = 1e-5;
+
+type Handlers = ServiceHandlers<typeof TrainingServiceService>;
+
+/** The privacy that data sets have left: for everybody of the organisation to see, for those who manage a team of it to bound. */
+export function dataSetHandlers(deps: ControlDeps): Pick<Handlers, "listDataSets" | "setDataSetBudget"> {
+  return {
+    async listDataSets(request, context) {
+      const { organizationId } = await requireTrainingActor(deps, context);
+      const page = pageOf(request.page);
+      const range = { index: "byOrganization", equals: [organizationId] } as const;
+      const { records, total } = await readPage(deps.store, "dataSets", { ...page, range });
+      return { dataSets: records.map(dataSetMessage), meta: metaOf(page, total) };
+    },
+
+    async setDataSetBudget({ name, epsilonBudget, delta }, context) {
+      if (name === "" || (epsilonBudget !== undefined && !(epsilonBudget > 0)) || (delta !== undefined && !(delta > 0 && delta < 1)))
+        throw new AppError("VALIDATION_ERROR", "A data set has a name, a budget above 0 and a delta between 0 and 1.");
+      const actor = await requireTrainingActor(deps, context);
+      const { organizationId } = await teamForNew(deps.store, actor, "");
+      return write(deps, context, { actor: actor.person, codec: SetDataSetBudgetResponse }, async ({ tx, now, audit }) => {
+        const known = await tx.get("dataSets", dataSetId(organizationId, name));
+        const { epsilonBudget: _before, ...rest } = known ?? emptyDataSet({ organizationId, name, delta: DELTA }, now);
+        const next: DataSet = {
+          ...rest,
+          ...(delta === undefined ? {} : { delta }),
+          ...(epsilonBudget === undefined ? {} : { epsilonBudget }),
+          updatedAt: now,
+        };
+        await tx.put("dataSets", next);
+        await audit({
+          action: "dataset.budget",
+          target: name,
+          organizationId,
+          details: { epsilonBudget: String(epsilonBudget ?? "none") },
+        });
+        return { dataSet: dataSetMessage(next) };
+      });
+    },
+  };
+}
+
+function dataSetMessage({ name, rho, delta, rounds, epsilonBudget, updatedAt }: DataSet): DataSetMessage {
+  return { name, epsilon: epsilonOfRho(rho, delta), delta, rounds: BigInt(rounds), epsilonBudget, updatedAt: date(updatedAt) };
+}

@@ -1,0 +1,115 @@
+import { defined } from "../../../common/defined.ts";
+import type {
+  Federation as FederationMessage,
+  Node as NodeMessage,
+  Round as RoundMessage,
+  RoundParticipant as RoundParticipantMessage,
+} from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { Secrets } from "../../crypto/secrets.ts";
+import type { Federation, FederationParticipant, RoundParticipant, TrainerNode, TrainingRound } from "../../domain/training-records.ts";
+import { date, optionalDate } from "../messages.ts";
+
+/** With `secrets` it is work for a coordinator, which signs calls to participants. */
+export function federationMessage(federation: Federation, secrets?: Secrets): FederationMessage {
+  const { head } = federation;
+  return {
+    id: federation.id,
+    name: federation.name,
+    organizationId: federation.organizationId,
+    teamId: federation.teamId,
+    createdBy: BigInt(federation.createdBy),
+    settings: federation.settings,
+    participants: federation.participants.map((participant) =>
+      participantMessage(participant, { secrets, tenantId: federation.organizationId }),
+    ),
+    state: federation.state,
+    phase: federation.phase,
+    round: federation.round,
+    waitingFor: federation.waitingFor,
+    waitingUntil: optionalDate(federation.waitingUntil),
+    headRound: head.round,
+    headRecordHash: head.recordHash,
+    headBlob: head.blob,
+    headStateBlob: head.stateBlob,
+    accuracy: head.accuracy,
+    epsilon: federation.epsilon,
+    failure: federation.failure,
+    budgetNanoUsd: federation.budgetNanoUsd,
+    createdAt: date(federation.createdAt),
+    updatedAt: date(federation.updatedAt),
+  };
+}
+
+function participantMessage(
+  participant: FederationParticipant,
+  { secrets, tenantId }: { secrets: Secrets | undefined; tenantId: string },
+): FederationMessage["participants"][number] {
+  const { id, nodeId, url, organizationId, dataset, joined, sealedSecret, sealedToken } = participant;
+  const open = (sealed: string | undefined) => (secrets && sealed !== undefined ? secrets.open(sealed).toString() : "");
+  const forCoordinator = { secret: open(sealedSecret), token: open(sealedToken), tenantId: secrets ? tenantId : "" };
+  return { id, nodeId, url, organizationId, dataset, joined, ...forCoordinator };
+}
+
+export function roundMessage(round: TrainingRound): RoundMessage {
+  return {
+    federationId: round.federationId,
+    round: round.round,
+    state: round.state,
+    participants: round.participants.map((participant) => ({
+      ...participant,
+      samples: participant.samples === undefined ? undefined : BigInt(participant.samples),
+      bytes: BigInt(participant.bytes),
+      durationMs: BigInt(participant.durationMs),
+      norm: participant.norm,
+      cosine: participant.cosine,
+      kept: participant.kept,
+    })),
+    record: round.record,
+    recordHash: round.recordHash,
+    resultBlob: round.resultBlob,
+    accuracy: round.accuracy,
+    loss: round.loss,
+    epsilon: round.epsilon,
+    budgetNanoUsd: round.budgetNanoUsd,
+    openedAt: date(round.openedAt),
+    committedAt: optionalDate(round.committedAt),
+  };
+}
+
+const STATES = ["accepted", "failed", "straggler"] as const;
+
+/** A participant's result as a coordinator told it; rewards are not its to say. */
+export function readResult(message: RoundParticipantMessage): RoundParticipant {
+  const { participantId, updateBlob, reason, contribution, baseRound, norm, cosine, kept } = message;
+  return {
+    participantId,
+    state: STATES.find((state) => state === message.state) ?? "failed",
+    updateBlob,
+    bytes: Number(message.bytes),
+    durationMs: Number(message.durationMs),
+    reason: reason.slice(0, 1000),
+    contribution,
+    rewardNanoUsd: 0n,
+    baseRound,
+    ...defined({ samples: message.samples === undefined ? undefined : Number(message.samples), norm, cosine, kept }),
+  };
+}
+
+export function nodeMessage(node: TrainerNode, secrets?: Secrets): NodeMessage {
+  return {
+    id: node.id,
+    name: node.name,
+    url: node.url,
+    organizationId: node.organizationId,
+    teamId: node.teamId,
+    status: node.status,
+    lastSeenAt: optionalDate(node.lastSeenAt),
+    lastError: node.lastError,
+    updates: BigInt(node.updates),
+    failures: BigInt(node.failures),
+    bytes: BigInt(node.bytes),
+    trainMs: BigInt(node.trainMs),
+    createdAt: date(node.createdAt),
+    token: secrets && node.sealedToken !== undefined ? secrets.open(node.sealedToken).toString() : undefined,
+  };
+}

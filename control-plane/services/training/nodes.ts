@@ -1,0 +1,106 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import {
+  CreateNodeResponse,
+  DeleteNodeResponse,
+  JoinFederationResponse,
+  type TrainingServiceService,
+} from "../../../proto/gen/tributary/training/v1/training.ts";
+import { collect, slicePage } from "../../stores/page.ts";
+import { putFederation } from "../../writes/federations.ts";
+import type { ControlDeps } from "../deps.ts";
+import { metaOf, pageOf } from "../messages.ts";
+import { write } from "../write.ts";
+import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./access.ts";
+import { nodeMessage } from "./messages.ts";
+import { refusePrivateNames } from "./node-names.ts";
+import { checkNodeUrl, nodeFor } from "./participants.ts";
+import { refuseOperatorsNodes, sharedNode, sharedNodes } from "./shared-nodes.ts";
+
+type Handlers = ServiceHandlers<typeof TrainingServiceService>;
+
+/** The trainer nodes a team knows, and how a participant that nobody can call takes its place. */
+export function trainingNodeHandlers(
+  deps: ControlDeps,
+): Pick<Handlers, "createNode" | "listNodes" | "getNode" | "deleteNode" | "joinFederation"> {
+  return {
+    async createNode(request, context) {
+      const actor = await requireTrainingActor(deps, context);
+      const team = await teamForNew(deps.store, actor, request.teamId);
+      const url = checkNodeUrl(deps, request.url, "body.url");
+      await refusePrivateNames([{ url, path: "body.url" }], { allowPrivate: deps.config.allowPrivateNodes });
+      await refuseOperatorsNodes([{ url, path: "body.url" }], deps.config);
+      return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
+        if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {
+          throw new AppError("ALREADY_EXISTS", "The team has a node of this address already.", {
+            details: [{ path: "body.url", message: "is taken" }],
+          });
+        }
+        const node = await nodeFor(deps, tx, { team, url, name: request.name, token: request.token }, now);
+        await audit({ action: "node.create", target: node.id, organizationId: team.organizationId, details: { url } });
+        return { node: nodeMessage(node) };
+      });
+    },
+
+    async listNodes(request, context) {
+      const actor = await requireTrainingActor(deps, context);
+      const visible = await actor.teamIds(deps.store);
+      const page = pageOf(request.page);
+      const own = await collect(
+        deps.store.scan("trainerNodes", { index: "byOrganization", equals: [actor.organizationId], reverse: true }),
+      );
+      const seen = own.filter(({ teamId }) => visible === "all" || visible.has(teamId));
+      const { records, total } = slicePage([...sharedNodes(deps.config), ...seen], page);
+      return { nodes: records.map((node) => nodeMessage(node)), meta: metaOf(page, total) };
+    },
+
+    async getNode({ id, withToken }, context) {
+      const actor = await requireTrainingActor(deps, context);
+      // To every node, under whatever name: the edge cannot know which of them are one and the same.
+      const tenantId = actor.organizationId;
+      const shared = sharedNode(deps.config, id);
+      if (shared) {
+        const token = withToken ? deps.config.serving.token : undefined;
+        return { node: { ...nodeMessage(shared), token }, tenantId };
+      }
+      const found = await deps.store.get("trainerNodes", id);
+      const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
+      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), tenantId };
+    },
+
+    async deleteNode({ id }, context) {
+      const actor = await requireTrainingActor(deps, context);
+      if (sharedNode(deps.config, id)) throw new AppError("FORBIDDEN", "This node is the operator's; it cannot be removed here.");
+      return write(deps, context, { actor: actor.person, codec: DeleteNodeResponse }, async ({ tx, audit }) => {
+        const { found: node, role } = await requireVisible(tx, { actor, found: await tx.get("trainerNodes", id), what: "node" });
+        requireManager(role);
+        await tx.remove("trainerNodes", node.id);
+        await audit({ action: "node.delete", target: node.id, organizationId: node.organizationId });
+        return {};
+      });
+    },
+
+    async joinFederation({ token }, context) {
+      const hash = deps.secrets.tokenHash(token);
+      const federationId = await federationOfToken(deps, hash);
+      return write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
+        const federation = federationId === undefined ? undefined : await tx.get("federations", federationId);
+        const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
+        if (!federation || !place) throw new AppError("UNAUTHORIZED", "This join token is not valid.");
+        const participants = federation.participants.map((one) => (one.id === place.id ? { ...one, joined: true } : one));
+        // It asks again and again; only the first time is news.
+        const joined = [{ type: "participant.joined", data: { participantId: place.id } }];
+        if (!place.joined) await putFederation(tx, { ...federation, participants }, joined, now);
+        return { federationId: federation.id, participantId: place.id, secret: deps.secrets.open(place.sealedSecret).toString() };
+      });
+    },
+  };
+}
+
+/** The id is not in the token, so that a token tells nothing: it is looked for among the federations that wait. */
+async function federationOfToken({ store }: ControlDeps, hash: string): Promise<string | undefined> {
+  for await (const federation of store.scan("federations", { index: "byDue" })) {
+    if (federation.participants.some(({ joinHash }) => joinHash === hash)) return federation.id;
+  }
+  return undefined;
+}

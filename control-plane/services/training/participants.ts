@@ -1,0 +1,106 @@
+import { AppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import { placeOf } from "../../../common/place.ts";
+import type { NewParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { Team } from "../../domain/records.ts";
+import type { FederationParticipant, TrainerNode } from "../../domain/training-records.ts";
+import type { Transaction } from "../../stores/store.ts";
+import type { ControlDeps } from "../deps.ts";
+
+const PARTICIPANTS_MAX = 10_000;
+const SECRET_BYTES = 32;
+const JOIN_PREFIX = "join_";
+
+/** The places of a new federation. Each address is a node of the team, made where there is none yet. */
+export async function newParticipants(
+  deps: ControlDeps,
+  tx: Transaction,
+  { team, given }: { team: Team; given: readonly NewParticipant[] },
+  now: number,
+): Promise<{ participants: FederationParticipant[]; joinTokens: string[] }> {
+  if (given.length === 0 || given.length > PARTICIPANTS_MAX) {
+    throw new AppError("VALIDATION_ERROR", `A federation has 1 to ${PARTICIPANTS_MAX} participants.`, {
+      details: [{ path: "body.participants", message: `must have 1 to ${PARTICIPANTS_MAX} entries` }],
+    });
+  }
+  const joinTokens: string[] = [];
+  const participants: FederationParticipant[] = [];
+  for (const [index, one] of given.entries()) {
+    const path = `body.participants.${index}`;
+    const organizationId = await receiverOf(tx, { team, given: one.organizationId, path });
+    const place = { id: `p${index + 1}`, organizationId, dataset: one.dataset };
+    const secret = one.secret ?? deps.random.bytes(SECRET_BYTES).toString("hex");
+    const sealed = { sealedSecret: deps.secrets.seal(Buffer.from(secret)) };
+    if (one.join) {
+      const token = JOIN_PREFIX + deps.random.bytes(SECRET_BYTES).toString("base64url");
+      joinTokens.push(token);
+      participants.push({ ...place, ...sealed, nodeId: "", url: "", joined: false, joinHash: deps.secrets.tokenHash(token) });
+    } else {
+      const url = checkNodeUrl(deps, one.url, `${path}.url`);
+      const node = await nodeFor(deps, tx, { team, url, name: "", token: one.token }, now);
+      const token = one.token === undefined ? node.sealedToken : deps.secrets.seal(Buffer.from(one.token));
+      participants.push({
+        ...place,
+        ...sealed,
+        nodeId: node.id,
+        url,
+        joined: true,
+        ...(token === undefined ? {} : { sealedToken: token }),
+      });
+    }
+  }
+  return { participants, joinTokens };
+}
+
+/** Whose account the rewards go to. */
+async function receiverOf(
+  tx: Transaction,
+  { team, given, path }: { team: Team; given: string | undefined; path: string },
+): Promise<string> {
+  if (given === undefined || (await tx.get("organizations", given))) return given ?? team.organizationId;
+  throw new AppError("VALIDATION_ERROR", "There is no such organization.", {
+    details: [{ path: `${path}.organizationId`, message: "is not an organization" }],
+  });
+}
+
+/** The team's node of this address. */
+export async function nodeFor(
+  deps: ControlDeps,
+  tx: Transaction,
+  { team, url, name, token }: { team: Team; url: string; name: string; token: string | undefined },
+  now: number,
+): Promise<TrainerNode> {
+  const known = await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url]);
+  if (known) return known;
+  const node: TrainerNode = {
+    id: newId("node", deps),
+    name: name === "" ? new URL(url).host : name,
+    url,
+    organizationId: team.organizationId,
+    teamId: team.id,
+    ...(token === undefined ? {} : { sealedToken: deps.secrets.seal(Buffer.from(token)) }),
+    status: "unknown",
+    updates: 0,
+    failures: 0,
+    bytes: 0,
+    trainMs: 0,
+    createdAt: now,
+  };
+  await tx.insert("trainerNodes", node);
+  return node;
+}
+
+/** An address that calls may be made to: of this network only where the operator lets tenants name such addresses. */
+export function checkNodeUrl(deps: Pick<ControlDeps, "config">, given: string, path: string): string {
+  const refuse = (message: string) =>
+    new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }] });
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw refuse("must be an http or https address");
+  if (url.username !== "" || url.password !== "") throw refuse("must not hold a user name or password; give a token");
+  if (url.search !== "" || url.hash !== "") throw refuse("must not have a query or fragment");
+  const place = placeOf(url.hostname);
+  if (place === "link-local" || (place === "private" && !deps.config.allowPrivateNodes)) {
+    throw refuse("is private; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true");
+  }
+  return url.href.replace(/\/+$/, "");
+}

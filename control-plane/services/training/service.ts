@@ -1,0 +1,165 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { newId } from "../../../common/ids.ts";
+import { NO_RECORD } from "../../../common/round-record.ts";
+import {
+  ControlFederationResponse,
+  CreateFederationResponse,
+  type TrainingServiceService,
+} from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation } from "../../domain/training-records.ts";
+import { collect, readPage } from "../../stores/page.ts";
+import { controlFederation, putFederation } from "../../writes/federations.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date, metaOf, pageOf } from "../messages.ts";
+import { write } from "../write.ts";
+import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./access.ts";
+import { blobUseHandlers } from "./blob-uses.ts";
+import { dataSetHandlers } from "./data-sets.ts";
+import { federationMessage, roundMessage } from "./messages.ts";
+import { refusePrivateNames } from "./node-names.ts";
+import { trainingNodeHandlers } from "./nodes.ts";
+import { trainingParametersHandlers } from "./parameters.ts";
+import { newParticipants } from "./participants.ts";
+import { refuseOperatorsNodes } from "./shared-nodes.ts";
+import { trainingWorkHandlers } from "./work.ts";
+
+const EVENTS_MAX = 500;
+const ACTIONS = ["pause", "resume", "stop"] as const;
+
+type Handlers = ServiceHandlers<typeof TrainingServiceService>;
+
+/** Federations: for people and keys by their role in the team, for coordinators by their claim. */
+export function trainingHandlers(deps: ControlDeps): Handlers {
+  return {
+    checkCaller: async (_request, context) => {
+      await requireTrainingActor(deps, context);
+      return {};
+    },
+    createFederation: createFederation(deps),
+    listFederations: listFederations(deps),
+    getFederation: getFederation(deps),
+    listRounds: listRounds(deps),
+    listEvents: listEvents(deps),
+    controlFederation: changeState(deps),
+    ...trainingNodeHandlers(deps),
+    ...trainingParametersHandlers(deps),
+    ...dataSetHandlers(deps),
+    ...blobUseHandlers(deps),
+    ...trainingWorkHandlers(deps),
+  };
+}
+
+const createFederation =
+  (deps: ControlDeps): Handlers["createFederation"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const team = await teamForNew(deps.store, actor, request.teamId);
+    const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
+    await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes });
+    await refuseOperatorsNodes(named, deps.config);
+    return write(deps, context, { actor: actor.person, codec: CreateFederationResponse }, async ({ tx, now, audit }) => {
+      const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
+      const federation: Federation = {
+        id: newId("fed", deps),
+        name: request.name,
+        organizationId: team.organizationId,
+        teamId: team.id,
+        createdBy: actor.userId,
+        settings: request.settings,
+        participants,
+        budgetNanoUsd: request.budgetNanoUsd,
+        state: "created",
+        round: 0,
+        phase: "committed",
+        head: { round: 0, recordHash: NO_RECORD, blob: "", stateBlob: "" },
+        eventSeq: 0,
+        dueAt: now,
+        createdAt: now,
+        updatedAt: now,
+      };
+      const created = await putFederation(tx, federation, [{ type: "federation.created", data: { name: federation.name } }], now);
+      await audit({
+        action: "federation.create",
+        target: federation.id,
+        organizationId: team.organizationId,
+        details: { name: request.name },
+      });
+      return { federation: federationMessage(created), joinTokens };
+    });
+  };
+
+const listFederations =
+  (deps: ControlDeps): Handlers["listFederations"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const visible = await actor.teamIds(deps.store);
+    const page = pageOf(request.page);
+    const { records, total } = await readPage(deps.store, "federations", {
+      ...page,
+      range: { index: "byOrganization", equals: [actor.organizationId], reverse: true },
+      where: ({ teamId, state }) =>
+        (visible === "all" || visible.has(teamId)) &&
+        (request.state === undefined || request.state === state) &&
+        (request.teamId === undefined || request.teamId === teamId),
+    });
+    return { federations: records.map((federation) => federationMessage(federation)), meta: metaOf(page, total) };
+  };
+
+const getFederation =
+  (deps: ControlDeps): Handlers["getFederation"] =>
+  async ({ id }, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const found = await deps.store.get("federations", id);
+    const { found: federation, role } = await requireVisible(deps.store, { actor, found, what: "federation" });
+    return { federation: federationMessage(federation), role };
+  };
+
+const listRounds =
+  (deps: ControlDeps): Handlers["listRounds"] =>
+  async (request, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    const found = await deps.store.get("federations", request.federationId);
+    await requireVisible(deps.store, { actor, found, what: "federation" });
+    const page = pageOf(request.page);
+    const range = { index: "byFederation", equals: [request.federationId] } as const;
+    const { records, total } = await readPage(deps.store, "trainingRounds", { ...page, range });
+    return { rounds: records.map(roundMessage), meta: metaOf(page, total) };
+  };
+
+const listEvents =
+  (deps: ControlDeps): Handlers["listEvents"] =>
+  async ({ federationId, after, limit }, context) => {
+    const actor = await requireTrainingActor(deps, context);
+    // The state is read before the events: one that is over by then has no events that are not among these.
+    const found = await deps.store.get("federations", federationId);
+    const { found: federation } = await requireVisible(deps.store, { actor, found, what: "federation" });
+    const events = await collect(
+      deps.store.scan("federationEvents", {
+        index: "byFederation",
+        equals: [federationId],
+        from: Number(after) + 1,
+        limit: Math.min(Math.max(1, limit), EVENTS_MAX),
+      }),
+    );
+    return {
+      events: events.map(({ sequence, type, data, at }) => ({ sequence: BigInt(sequence), type, data, at: date(at) })),
+      state: federation.state,
+    };
+  };
+
+const changeState =
+  (deps: ControlDeps): Handlers["controlFederation"] =>
+  async (request, context) => {
+    const action = ACTIONS.find((name) => name === request.action);
+    if (!action) throw new AppError("VALIDATION_ERROR", "The action is pause, resume or stop.");
+    const actor = await requireTrainingActor(deps, context);
+    return write(deps, context, { actor: actor.person, codec: ControlFederationResponse }, async ({ tx, now, audit }) => {
+      const given = await tx.get("federations", request.id);
+      const { found: federation, role } = await requireVisible(tx, { actor, found: given, what: "federation" });
+      requireManager(role);
+      const changed = await controlFederation(tx, { federation, action }, now);
+      await audit({ action: `federation.${action}`, target: federation.id, organizationId: federation.organizationId });
+      return { federation: federationMessage(changed) };
+    });
+  };

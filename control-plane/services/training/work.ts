@@ -1,0 +1,195 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { NO_RECORD, type RoundRecord } from "../../../common/round-record.ts";
+import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { stateAfter } from "../../domain/federation-state.ts";
+import type { Federation } from "../../domain/training-records.ts";
+import { collect } from "../../stores/page.ts";
+import type { Transaction } from "../../stores/store.ts";
+import {
+  claimFederation,
+  endFederation,
+  findDueFederation,
+  openRoundOf,
+  putFederation,
+  releaseFederation,
+  renewFederation,
+  requireClaim,
+} from "../../writes/federations.ts";
+import { commitRound, openRound, recordResult, setPhase } from "../../writes/rounds.ts";
+import type { ControlDeps } from "../deps.ts";
+import { federationMessage, readResult, roundMessage } from "./messages.ts";
+
+const LEASE_MS_MIN = 100;
+const LEASE_MS_MAX = 600_000;
+const CLAIMS_MAX = 100;
+const HISTORY_MAX = 100;
+const EXCEPT_MAX = 1000;
+
+type Handlers = ServiceHandlers<typeof TrainingServiceService>;
+type WorkMethod =
+  | "claimFederations"
+  | "renewFederation"
+  | "releaseFederation"
+  | "reportWaiting"
+  | "openRound"
+  | "recordResult"
+  | "setPhase"
+  | "commitRound"
+  | "endFederation"
+  | "getHistory"
+  | "getWork";
+
+/** What coordinators ask. Every write is one transaction that begins with a look at the claim. */
+export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
+  const { store, clock, secrets } = deps;
+  const step = stepOf(deps);
+  return {
+    async claimFederations(request) {
+      const leaseMs = requireLease(request.leaseMs);
+      const except = request.except.slice(0, EXCEPT_MAX);
+      const work = [];
+      while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
+        // Most of the time there is nothing: a look costs no transaction.
+        if (!(await findDueFederation(store, except, clock.now()))) break;
+        const claimed = await store.transaction((tx) => claimFederation(tx, { claim: request.claim, leaseMs, except }, clock.now()));
+        if (!claimed) break;
+        const round = await openRoundOf(store, claimed);
+        work.push({ federation: federationMessage(claimed, secrets), round: round && roundMessage(round) });
+      }
+      return { work };
+    },
+
+    async renewFederation({ federationId: id, claim, leaseMs: asked }) {
+      const leaseMs = requireLease(asked);
+      const held = await store.transaction((tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
+      return { federation: held && federationMessage(held, secrets) };
+    },
+
+    async releaseFederation(request) {
+      await step(request, (tx, federation, now) =>
+        releaseFederation(tx, { federation, waitingFor: request.waitingFor.slice(0, 500) }, now),
+      );
+      return {};
+    },
+
+    async reportWaiting(request) {
+      const { waitingFor, until } = request;
+      const waiting = await step(request, async (tx, federation, now) => {
+        const state = stateAfter(federation.state, "wait");
+        const next = { ...federation, state, waitingFor, ...(until ? { waitingUntil: until.getTime() } : {}) };
+        // Told once: it is looked at again and again.
+        const isNew = federation.waitingFor !== waitingFor || federation.state !== state;
+        const data = { waitingFor, until: until?.toISOString() };
+        return putFederation(tx, next, isNew ? [{ type: "federation.waiting", data }] : [], now);
+      });
+      return { federation: federationMessage(waiting, secrets) };
+    },
+
+    ...roundHandlers(deps, step),
+
+    async endFederation(request) {
+      const state = request.state === "completed" ? "completed" : "failed";
+      const { failure } = request;
+      await step(request, (tx, federation, now) =>
+        endFederation(tx, { federation, outcome: { state, ...(failure ? { failure } : {}) } }, now),
+      );
+      return {};
+    },
+
+    async getWork({ federationId }) {
+      const found = await store.get("federations", federationId);
+      if (!found) throw new AppError("NOT_FOUND", "There is no such federation.");
+      return { federation: federationMessage(found, secrets) };
+    },
+
+    async getHistory({ federationId, after, limit }) {
+      const range = {
+        index: "byFederation",
+        equals: [federationId],
+        from: after + 1,
+        limit: Math.min(Math.max(1, limit), HISTORY_MAX),
+      } as const;
+      const rounds = await collect(store.scan("trainingRounds", range));
+      return { rounds: rounds.filter(({ state }) => state === "committed").map(roundMessage) };
+    },
+  };
+}
+
+type Step = <Result>(
+  held: { federationId: string; claim: string },
+  work: (tx: Transaction, federation: Federation, now: number) => Promise<Result>,
+) => Promise<Result>;
+
+/** A step of the work: one transaction, by the one who holds it. */
+function stepOf({ store, clock }: ControlDeps): Step {
+  return ({ federationId: id, claim }, work) =>
+    store.transaction(async (tx) => {
+      const now = clock.now();
+      return work(tx, await requireClaim(tx, { id, claim }), now);
+    });
+}
+
+function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound" | "recordResult" | "setPhase" | "commitRound"> {
+  return {
+    async openRound(request) {
+      const round = await step(request, (tx, federation, now) => {
+        const reserved = deps.reservations.reservedOf(federation.organizationId);
+        return openRound(tx, { federation, participantIds: request.participantIds, reserved }, now);
+      });
+      return { round: roundMessage(round) };
+    },
+
+    async recordResult(request) {
+      const { result } = request;
+      if (!result) throw new AppError("VALIDATION_ERROR", "There is no result.");
+      const round = await step(request, (tx, federation, now) =>
+        recordResult(tx, { federation, round: request.round, result: readResult(result) }, now),
+      );
+      return { round: roundMessage(round) };
+    },
+
+    async setPhase(request) {
+      const { round, phase } = request;
+      await step(request, (tx, federation, now) => setPhase(tx, { federation, round, phase }, now));
+      return {};
+    },
+
+    async commitRound(request) {
+      const record = readRecord(request.record);
+      const { accuracy, loss, epsilon } = request;
+      const federation = await step(request, (tx, found, now) =>
+        commitRound(
+          tx,
+          {
+            federation: found,
+            record,
+            recordText: request.record,
+            stateBlob: request.stateBlob,
+            participants: request.participants.map(readResult),
+            figures: {
+              ...(accuracy === undefined ? {} : { accuracy }),
+              ...(loss === undefined ? {} : { loss }),
+              ...(epsilon === undefined ? {} : { epsilon }),
+            },
+          },
+          now,
+        ),
+      );
+      return { federation: federationMessage(federation, deps.secrets) };
+    },
+  };
+}
+
+function readRecord(text: string): RoundRecord {
+  const record = JSON.parse(text) as RoundRecord;
+  const isWhole = typeof record.round === "number" && (record.previous ?? "").length === NO_RECORD.length && Array.isArray(record.updates);
+  if (!isWhole || typeof record.result !== "string") throw new AppError("VALIDATION_ERROR", "The round's record is not whole.");
+  return record;
+}
+
+function requireLease(leaseMs: bigint): number {
+  const given = Number(leaseMs);
+  if (given >= LEASE_MS_MIN && given <= LEASE_MS_MAX) return given;
+  throw new AppError("VALIDATION_ERROR", `A lease lasts ${LEASE_MS_MIN} to ${LEASE_MS_MAX} ms.`);
+}

@@ -1,0 +1,124 @@
+import { AppError } from "../../../common/errors.ts";
+import type { TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { PRICE_UNITS, type UnitAmounts, type Usage, type UsageRow } from "../../domain/records.ts";
+import { reportedHash } from "../../domain/settlement.ts";
+import { date } from "../messages.ts";
+
+export function usageMessage(row: UsageRow): UsageLog {
+  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, contentHash: _, ...same } = row;
+  return {
+    ...same,
+    callId: id,
+    createdAt: date(createdAt),
+    completedAt: date(completedAt),
+    userId: userId === undefined ? undefined : BigInt(userId),
+    usage: bigUsage(usage),
+    tags: [...tags],
+    ledgerSeq: ledgerSeq === undefined ? undefined : BigInt(ledgerSeq),
+  };
+}
+
+/** What an edge reports, as a row. The classes must be whole, not negative, and add up: what does not is refused, not stored. */
+export function usageRow(log: UsageLog): UsageRow {
+  const usage = smallUsage(log.usage);
+  const status = log.status;
+  if (status !== "success" && status !== "error" && status !== "cancelled") throw refuse(log, `status ${status}`);
+  if (log.cost < 0n) throw refuse(log, `cost ${log.cost}`);
+  const content: Omit<UsageRow, "cost" | "contentHash"> = {
+    id: log.callId,
+    createdAt: log.createdAt?.getTime() ?? 0,
+    completedAt: log.completedAt?.getTime() ?? 0,
+    organizationId: log.organizationId,
+    teamId: log.teamId,
+    teamName: log.teamName,
+    apiKeyId: log.apiKeyId,
+    apiKeyName: log.apiKeyName,
+    maskedKey: log.maskedKey,
+    ...(log.userId === undefined ? {} : { userId: Number(log.userId) }),
+    ...(log.endUser === undefined ? {} : { endUser: log.endUser }),
+    endpoint: log.endpoint,
+    model: log.model,
+    deploymentId: log.deploymentId,
+    provider: log.provider,
+    type: log.type,
+    stream: log.stream,
+    status,
+    httpStatus: log.httpStatus,
+    ...(log.errorCode === undefined ? {} : { errorCode: log.errorCode }),
+    usage,
+    priceVersion: log.priceVersion,
+    cacheHit: log.cacheHit,
+    attempts: log.attempts,
+    ...(log.fallbackFrom === undefined ? {} : { fallbackFrom: log.fallbackFrom }),
+    latencyMs: log.latencyMs,
+    ...(log.firstTokenMs === undefined ? {} : { firstTokenMs: log.firstTokenMs }),
+    overheadUs: log.overheadUs,
+    tags: log.tags,
+    ...(log.onceFor === undefined ? {} : { onceFor: log.onceFor }),
+  };
+  const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
+  if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);
+  if (!content.id || !content.organizationId || !content.createdAt) throw refuse(log, "an id or a time is missing");
+  return { ...content, cost: log.cost, contentHash: reportedHash(log.cost, content) };
+}
+
+const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "audio", "total"] as const;
+
+function bigUsage(usage: Usage): TokenUsage {
+  const counts = Object.fromEntries(CLASSES.map((name) => [name, BigInt(usage[name])])) as unknown as Omit<TokenUsage, "source">;
+  const { source, audioOutput, amounts } = usage;
+  return {
+    ...counts,
+    source,
+    audioOutput: audioOutput === undefined ? undefined : BigInt(audioOutput),
+    amounts: amounts && {
+      amounts: Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) })),
+    },
+  };
+}
+
+function smallUsage(usage: TokenUsage | undefined): Usage {
+  const audio = count(usage, "audio");
+  const audioOutput = usage?.audioOutput === undefined ? undefined : countOf("audioOutput", usage.audioOutput);
+  if (audioOutput !== undefined && audioOutput > audio) throw new AppError("VALIDATION_ERROR", "usage.audioOutput is more than audio");
+  const small: Usage = {
+    input: count(usage, "input"),
+    cachedInput: count(usage, "cachedInput"),
+    cacheWrite: count(usage, "cacheWrite"),
+    output: count(usage, "output"),
+    reasoning: count(usage, "reasoning"),
+    audio,
+    total: count(usage, "total"),
+    source: usage?.source === "estimated" ? "estimated" : "provider",
+  };
+  if (audioOutput !== undefined) small.audioOutput = audioOutput;
+  const amounts = usage?.amounts && smallAmounts(usage.amounts);
+  if (amounts) small.amounts = amounts;
+  return small;
+}
+
+/** In one order, whatever order they came in: the hash of a row covers them. */
+function smallAmounts(told: NonNullable<TokenUsage["amounts"]>): UnitAmounts | undefined {
+  const byUnit = new Map(told.amounts.map((amount) => [amount.unit, amount]));
+  const amounts: UnitAmounts = {};
+  for (const unit of PRICE_UNITS) {
+    const amount = byUnit.get(unit);
+    if (!amount || unit === "token") continue;
+    amounts[unit] = { input: countOf(unit, amount.input), output: countOf(unit, amount.output) };
+  }
+  return Object.keys(amounts).length > 0 ? amounts : undefined;
+}
+
+function count(usage: TokenUsage | undefined, name: (typeof CLASSES)[number]): number {
+  return countOf(name, usage?.[name] ?? 0n);
+}
+
+function countOf(name: string, told: bigint): number {
+  const value = Number(told);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new AppError("VALIDATION_ERROR", `usage.${name} is not a count`);
+}
+
+function refuse(log: UsageLog, reason: string): AppError {
+  return new AppError("VALIDATION_ERROR", `The settlement of ${log.callId} is not valid: ${reason}.`);
+}

@@ -1,0 +1,98 @@
+import { defined } from "../../../common/defined.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Rollup, UsageRow } from "../../domain/records.ts";
+import { ROLLUP_MS, rollupOf } from "../../domain/settlement.ts";
+import type { Reader } from "../../stores/store.ts";
+import type { Actor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { findKey } from "../keys/service.ts";
+import { mayManageKey, requireTeam, visibleTeamIds } from "../teams/access.ts";
+import type { ScanBudget } from "./log-scans.ts";
+import { LogWalk, type UsageQuery } from "./log-walk.ts";
+
+export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogFilter | undefined): Promise<UsageQuery> {
+  const teamId = filter?.teamId;
+  if (teamId !== undefined) await requireTeam(deps.store, actor, teamId);
+  const keyId = filter?.apiKey === undefined ? undefined : await visibleKeyId(deps, actor, filter.apiKey);
+  const visible = await visibleTeamIds(deps.store, actor);
+  const { model, provider, status } = filter ?? {};
+  return {
+    organizationId: actor.organizationId,
+    start: filter?.start?.getTime(),
+    end: filter?.end?.getTime(),
+    keyId,
+    teamId,
+    search: filter?.search?.toLowerCase() || undefined,
+    matches: (row) =>
+      (visible === "all" || visible.has(row.teamId)) &&
+      (teamId === undefined || row.teamId === teamId) &&
+      (keyId === undefined || row.apiKeyId === keyId) &&
+      (model === undefined || row.model === model) &&
+      (provider === undefined || row.provider === provider) &&
+      (status === undefined || row.status === status),
+  };
+}
+
+/** One call that the actor may see; another tenant's and a missing one are the same 404. */
+export async function requireRow(deps: Pick<ControlDeps, "store" | "edges">, actor: Actor, id: string): Promise<UsageRow> {
+  await deps.edges.caughtUp();
+  const row = await deps.store.get("usage", id);
+  const visible = await visibleTeamIds(deps.store, actor);
+  if (row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId))) return row;
+  throw new AppError("NOT_FOUND", "There is no such call in the log.");
+}
+
+/**
+ * Sums that together cover exactly the asked window: whole roll-ups where a bucket lies inside it, single rows at its two ends.
+ * A text search looks at every row: no roll-up knows the text. It ends early when the budget is spent.
+ */
+export async function* matchingSums(reader: Reader, query: UsageQuery, budget: ScanBudget): AsyncIterable<Rollup> {
+  const rowSums = async function* (window: { start: number | undefined; end: number | undefined }): AsyncIterable<Rollup> {
+    for await (const row of new LogWalk(reader, query, { budget }).rowsWithin(window)) yield rollupOf(row);
+  };
+  if (query.search !== undefined) {
+    yield* rowSums(query);
+    return;
+  }
+  const from = query.start === undefined ? undefined : Math.ceil(query.start / ROLLUP_MS) * ROLLUP_MS;
+  const before = query.end === undefined ? undefined : Math.floor(query.end / ROLLUP_MS) * ROLLUP_MS;
+  const isWithinOneBucket = from !== undefined && before !== undefined && from >= before;
+  if (isWithinOneBucket) {
+    yield* rowSums(query);
+    return;
+  }
+  if (from !== undefined && from !== query.start) yield* rowSums({ start: query.start, end: from });
+  yield* wholeBuckets(reader, query, { budget, ...defined({ from, before }) });
+  if (before !== undefined && before !== query.end) yield* rowSums({ start: before, end: query.end });
+}
+
+async function* wholeBuckets(
+  reader: Reader,
+  query: UsageQuery,
+  { budget, ...window }: { budget: ScanBudget; from?: number; before?: number },
+): AsyncIterable<Rollup> {
+  const range = { index: "byOrganization", equals: [query.organizationId], ...window } as const;
+  for await (const rollup of reader.scan("rollups", range)) {
+    const place = budget.count();
+    if (place) await place;
+    if (budget.isSpent) return;
+    if (query.matches(rollup)) yield rollup;
+  }
+}
+
+async function visibleKeyId(deps: ControlDeps, actor: Actor, reference: string): Promise<string> {
+  const key = await findKey(deps, deps.store, reference);
+  if (key && (await mayManageKey(deps.store, actor, key)) !== "hidden") return key.id;
+  if (!key && reference.startsWith("key_") && (await hasVisibleCalls(deps, actor, reference))) return reference;
+  throw new AppError("NOT_FOUND", "There is no such API key.");
+}
+
+// A removed key is known by its calls still: they stay in the log. Another tenant's must look like one that never was.
+async function hasVisibleCalls(deps: ControlDeps, actor: Actor, keyId: string): Promise<boolean> {
+  const visible = await visibleTeamIds(deps.store, actor);
+  for await (const row of deps.store.scan("usage", { index: "byKey", equals: [keyId], limit: 1 })) {
+    return row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId));
+  }
+  return false;
+}

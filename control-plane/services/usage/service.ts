@@ -1,0 +1,121 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import type { Totals, UsageBucket, UsageServiceService } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { Rollup } from "../../domain/records.ts";
+import { bucketNamer, type Interval, isTimezone } from "../../domain/time-buckets.ts";
+import { requireActor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { metaOf, pageOf } from "../messages.ts";
+import { UsageBuckets } from "./buckets.ts";
+import type { LogPlace } from "./log-walk.ts";
+import { usageMessage } from "./messages.ts";
+import { matchingSums, prepareQuery, requireRow } from "./query.ts";
+import { readLogs } from "./read-logs.ts";
+
+const EXPORT_PAGE_SIZE = 1000;
+/** Well below the largest message: callers choose what their rows hold. */
+const EXPORT_PAGE_BYTES_MAX = 2 * 1024 * 1024;
+
+export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageServiceService> {
+  return {
+    async listLogs(request, context) {
+      const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
+      const query = await prepareQuery(deps, actor, request.filter);
+      const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
+      const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
+      const skip = after ? 0 : (page.page - 1) * page.pageSize;
+      const limits = { limit: page.pageSize, bytesMax: request.export ? EXPORT_PAGE_BYTES_MAX : Number.POSITIVE_INFINITY };
+      const { organizationId } = actor;
+      return deps.logScans.run({ organizationId, signal: context.signal }, async (budget) => {
+        const found = await readLogs(deps.store, query, { budget, after, skip, ...limits, withTotals: !request.export });
+        const { rows, totals, totalsExact, nextPlace, isPartial } = found;
+        return {
+          logs: rows.map(usageMessage),
+          meta: metaOf(page, Number(totals.requests)),
+          nextCursor: nextPlace && writeCursor(nextPlace),
+          totals,
+          partial: isPartial,
+          totalsExact,
+        };
+      });
+    },
+
+    async getLog(request, context) {
+      const actor = await requireActor(deps, context);
+      return { log: usageMessage(await requireRow(deps, actor, request.id)) };
+    },
+
+    async getUsage(request, context) {
+      const actor = await requireActor(deps, context);
+      await deps.edges.caughtUp();
+      const query = await prepareQuery(deps, actor, request.filter);
+      if (!isTimezone(request.timezone)) throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`);
+      const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);
+      const groupOf = grouper(request.groupBy);
+      const buckets = new UsageBuckets();
+      const { organizationId } = actor;
+      // Charts are exact or not there: what is left out of a sum would be taken for less usage.
+      await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, async (budget) => {
+        for await (const sum of matchingSums(deps.store, query, budget)) {
+          buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
+        }
+      });
+      const sorted = buckets.sorted();
+      return { buckets: sorted, totals: totalsOf(sorted) };
+    },
+  };
+}
+
+function totalsOf(buckets: readonly UsageBucket[]): Totals {
+  return buckets.reduce<Totals>(
+    (totals, bucket) => ({
+      requests: totals.requests + bucket.requests,
+      tokens: totals.tokens + bucket.total,
+      cost: totals.cost + bucket.cost,
+    }),
+    { requests: 0n, tokens: 0n, cost: 0n },
+  );
+}
+
+function intervalOf(name: string): Interval {
+  if (name === "hour" || name === "day" || name === "month" || name === "all") return name;
+  throw new AppError("VALIDATION_ERROR", "An interval is hour, day, month or all.");
+}
+
+function grouper(groupBy: string): (sum: Rollup) => string {
+  switch (groupBy) {
+    case "model":
+      return (sum) => sum.model;
+    case "provider":
+      return (sum) => sum.provider;
+    case "team":
+      return (sum) => sum.teamId;
+    case "key":
+      return (sum) => sum.apiKeyId;
+    case "user":
+      return (sum) => String(sum.userId);
+    case "status":
+      return (sum) => sum.status;
+    case "none":
+      return () => "all";
+    default:
+      throw new AppError("VALIDATION_ERROR", "groupBy is model, provider, team, key, user, status or none.");
+  }
+}
+
+function writeCursor({ createdAt, id }: LogPlace): string {
+  return Buffer.from(JSON.stringify([createdAt, id])).toString("base64url");
+}
+
+function readCursor(text: string): LogPlace {
+  try {
+    const [createdAt, id] = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown[];
+    if (typeof createdAt === "number" && typeof id === "string") return { createdAt, id };
+  } catch {
+    // Told below, like any other cursor that we did not write.
+  }
+  throw new AppError("VALIDATION_ERROR", "The cursor is not one of ours.", {
+    details: [{ path: "query.cursor", message: "is not valid" }],
+  });
+}

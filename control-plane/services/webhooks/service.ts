@@ -1,0 +1,160 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { newId } from "../../../common/ids.ts";
+import { placeOf } from "../../../common/place.ts";
+import {
+  CreateWebhookResponse,
+  DeleteWebhookResponse,
+  type Delivery as DeliveryMessage,
+  TestWebhookResponse,
+  type Webhook as WebhookMessage,
+  type WebhooksServiceService,
+} from "../../../proto/gen/tributary/webhooks/v1/webhooks.ts";
+import { type Delivery, WEBHOOK_EVENTS, type Webhook, type WebhookEvent } from "../../domain/webhook-records.ts";
+import { collect, readPage } from "../../stores/page.ts";
+import type { Reader } from "../../stores/store.ts";
+import { webhookDelivery } from "../../webhooks/expand-notices.ts";
+import { mintWebhookSecret } from "../../webhooks/sign.ts";
+import { type Actor, requireActor, requireOrganizationManager } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date, metaOf, optionalDate, pageOf } from "../messages.ts";
+import { write } from "../write.ts";
+
+const WEBHOOKS_MAX = 20;
+
+type Handlers = ServiceHandlers<typeof WebhooksServiceService>;
+
+export function webhooksHandlers(deps: ControlDeps): Handlers {
+  return {
+    createWebhook: createWebhook(deps),
+    deleteWebhook: deleteWebhook(deps),
+    testWebhook: testWebhook(deps),
+
+    async listWebhooks(request, context) {
+      const actor = await requireActor(deps, context);
+      requireOrganizationManager(actor);
+      const page = pageOf(request.page);
+      const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
+      const { records, total } = await readPage(deps.store, "webhooks", { ...page, range });
+      return { webhooks: records.map(webhookMessage), meta: metaOf(page, total) };
+    },
+
+    async listDeliveries(request, context) {
+      const actor = await requireActor(deps, context);
+      const webhook = await requireWebhook(deps.store, actor, request.webhookId);
+      const page = pageOf(request.page);
+      const range = { index: "byWebhook", equals: [webhook.id], reverse: true } as const;
+      const { records, total } = await readPage(deps.store, "deliveries", { ...page, range });
+      return { deliveries: records.map(deliveryMessage), meta: metaOf(page, total) };
+    },
+  };
+}
+
+const createWebhook =
+  (deps: ControlDeps): Handlers["createWebhook"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    requireOrganizationManager(actor);
+    const url = checkUrl(request.url, deps.config.allowPrivateWebhooks);
+    const secret = mintWebhookSecret(deps.random);
+    return write(deps, context, { actor, codec: CreateWebhookResponse }, async ({ tx, now, audit }) => {
+      const { organizationId } = actor;
+      if ((await tx.count("webhooks", { index: "byOrganization", equals: [organizationId] })) >= WEBHOOKS_MAX) {
+        throw new AppError("VALIDATION_ERROR", `An organization has at most ${WEBHOOKS_MAX} webhooks. Delete one first.`);
+      }
+      const webhook: Webhook = {
+        id: newId("wh", deps),
+        organizationId,
+        url,
+        events: checkEvents(request.events),
+        sealedSecret: deps.secrets.seal(Buffer.from(secret)),
+        createdBy: actor.user.id,
+        createdAt: now,
+      };
+      await tx.insert("webhooks", webhook);
+      await audit({ action: "webhook.create", target: webhook.id, details: { url, events: webhook.events } });
+      return { webhook: webhookMessage(webhook), secret };
+    });
+  };
+
+const deleteWebhook =
+  (deps: ControlDeps): Handlers["deleteWebhook"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: DeleteWebhookResponse }, async ({ tx, audit }) => {
+      const webhook = await requireWebhook(tx, actor, request.id);
+      await tx.remove("webhooks", webhook.id);
+      // What is not sent yet is not sent any more. The rest of the log goes with its time.
+      const pending = (await collect(tx.scan("deliveries", { index: "byWebhook", equals: [webhook.id] }))).filter(isPending);
+      for (const { id } of pending) await tx.remove("deliveries", id);
+      await audit({ action: "webhook.delete", target: webhook.id, details: { url: webhook.url } });
+      return {};
+    });
+  };
+
+const testWebhook =
+  (deps: ControlDeps): Handlers["testWebhook"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: TestWebhookResponse }, async ({ tx, now, audit }) => {
+      const webhook = await requireWebhook(tx, actor, request.id);
+      const data = JSON.stringify({ organizationId: webhook.organizationId, webhookId: webhook.id });
+      const delivery = webhookDelivery(deps, webhook, { type: "webhook.test", data, at: now });
+      await tx.insert("deliveries", delivery);
+      await audit({ action: "webhook.test", target: webhook.id });
+      return { delivery: deliveryMessage(delivery) };
+    });
+  };
+
+/** Another organisation's webhook is a missing one, whoever asks; one's own is for owners and admins. */
+async function requireWebhook(reader: Reader, actor: Actor, id: string): Promise<Webhook> {
+  const webhook = await reader.get("webhooks", id);
+  if (webhook?.organizationId !== actor.organizationId) throw new AppError("NOT_FOUND", "There is no such webhook.");
+  requireOrganizationManager(actor);
+  return webhook;
+}
+
+/** What the address itself says; what its name leads to is judged with every message that is sent. */
+function checkUrl(given: string, allowPrivate: boolean): string {
+  const url = URL.canParse(given) ? new URL(given) : refuseUrl("must be an https address");
+  if (url.protocol !== "https:" && !(allowPrivate && url.protocol === "http:")) refuseUrl("must be an https address");
+  if (url.username !== "" || url.password !== "") refuseUrl("must not hold a user name or password");
+  const place = placeOf(url.hostname);
+  if (place === "link-local" || (place === "private" && !allowPrivate))
+    refuseUrl("must be a public address; the operator can allow private ones with ALLOW_PRIVATE_WEBHOOKS=true");
+  url.hash = "";
+  return url.href;
+}
+
+function refuseUrl(message: string): never {
+  throw new AppError("VALIDATION_ERROR", `The webhook's address ${message}.`, { details: [{ path: "body.url", message }] });
+}
+
+function checkEvents(given: readonly string[]): WebhookEvent[] {
+  const events = WEBHOOK_EVENTS.filter((event) => given.includes(event));
+  if (events.length > 0 && given.every((event) => (WEBHOOK_EVENTS as readonly string[]).includes(event))) return events;
+  const message = `must name at least one of ${WEBHOOK_EVENTS.join(", ")}, and nothing else`;
+  throw new AppError("VALIDATION_ERROR", `The webhook's events ${message}.`, { details: [{ path: "body.events", message }] });
+}
+
+const isPending = ({ status }: Delivery): boolean => status === "pending";
+
+function webhookMessage({ id, organizationId, url, events, createdBy, createdAt }: Webhook): WebhookMessage {
+  return { id, organizationId, url, events: [...events], createdBy: BigInt(createdBy), createdAt: date(createdAt) };
+}
+
+function deliveryMessage(delivery: Delivery): DeliveryMessage {
+  const { id, webhookId = "", type, status, attempts, httpStatus, error } = delivery;
+  return {
+    id,
+    webhookId,
+    type,
+    status,
+    attempts,
+    httpStatus,
+    error,
+    createdAt: date(delivery.createdAt),
+    deliveredAt: optionalDate(delivery.deliveredAt),
+    nextAttemptAt: optionalDate(delivery.dueAt),
+  };
+}
