@@ -21,6 +21,7 @@ import { TrainedModelServiceService } from "../../../proto/gen/tributary/trainin
 import { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { UsageServiceService } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../../../proto/gen/tributary/webhooks/v1/webhooks.ts";
+import { encodeSettleRequest } from "./settle-request.ts";
 
 /** Every service of the control plane, over one channel. */
 export interface ControlPlane {
@@ -50,10 +51,15 @@ export interface RecordsClient extends ServiceClient<typeof RecordsServiceServic
   getContent(request: GetContentRequest, options: CallOptions): AsyncIterable<GetContentResponse>;
 }
 
+const accessService = {
+  ...AccessServiceService,
+  settle: { ...AccessServiceService.settle, requestSerialize: encodeSettleRequest },
+} as const;
+
 export function connectControlPlane(address: string): ControlPlane {
   const channel = openChannel(address);
   return {
-    access: channel.service(AccessServiceService),
+    access: channel.service(accessService),
     audit: channel.service(AuditServiceService),
     catalog: channel.service(CatalogServiceService),
     identity: channel.service(IdentityServiceService),

@@ -1,7 +1,6 @@
 import type { Disk } from "../../../common/disk.ts";
-import { type Settlement, unpackFinal } from "./final-record.ts";
+import { isFinal, type Settlement, unpackFinal } from "./final-record.ts";
 import { decodeHeader, readFrames } from "./frame.ts";
-import { RECORD_TYPE } from "./records.ts";
 import type { Segment } from "./segment.ts";
 
 /**
@@ -70,8 +69,8 @@ export function* finalsOf(disk: Disk, segment: Segment, after: number): Generato
   const bytes = disk.read(segment.path);
   const decoded = decodeHeader(bytes);
   if (typeof decoded === "string") return;
-  for (const { type, sequence, payload } of readFrames(bytes, decoded)) {
-    if (type === RECORD_TYPE.final && sequence > after) yield { sequence, log: unpackFinal(payload) };
+  for (const frame of readFrames(bytes, decoded)) {
+    if (isFinal(frame.type) && frame.sequence > after) yield { sequence: frame.sequence, log: unpackFinal(frame) };
   }
 }
 

@@ -4,8 +4,9 @@ import { AppError } from "../../../common/errors.ts";
 import { toJson } from "../../../common/json.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { encodedRow } from "../../access/clients/settle-request.ts";
 import { Backlog, finalsOf } from "./backlog.ts";
-import { packFinal, type Settlement } from "./final-record.ts";
+import type { Settlement } from "./final-record.ts";
 import type { Journal, JournalFigures, JournalHealth, JournalStart } from "./journal.ts";
 import { type Intent, type Progress, packAcknowledged, packIntent, packProgress, packServed, RECORD_TYPE, type Served } from "./records.ts";
 import { recoveredLog } from "./recover.ts";
@@ -196,7 +197,7 @@ class FileJournal implements Journal {
   }
 
   #appendFinal(log: UsageLog, began: Segment | undefined): number {
-    const sequence = this.#writer.append(RECORD_TYPE.final, packFinal(log));
+    const sequence = this.#writer.append(RECORD_TYPE.final, encodedRow(log));
     this.#writer.segment.lastFinal = sequence;
     this.#open.delete(log.callId);
     if (began) this.#releases.push({ sequence, segment: began });

@@ -1,9 +1,10 @@
 import fc from "fast-check";
-import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { encodedRow } from "../../access/clients/settle-request.ts";
 import { cost } from "../pricing/price.ts";
 import { NO_USAGE } from "../pricing/usage.ts";
 import { crc32c } from "./crc32c.ts";
-import { packFinal, unpackFinal } from "./final-record.ts";
+import { unpackFinal } from "./final-record.ts";
 import { checksumSeed, decodeHeader, encodeHeader, FRAME_OVERHEAD_BYTES, type Frame, putFrame, readFrames } from "./frame.ts";
 import { intentOf, progressOf, servedOf } from "./journal-fixture.ts";
 import { callIdOf, packIntent, packProgress, packServed, RECORD_TYPE, unpackIntent, unpackProgress, unpackServed } from "./records.ts";
@@ -52,9 +53,60 @@ const anyRow: fc.Arbitrary<UsageLog> = fc.record({ ...identity, ...key, ...place
 
 test("a row comes back as it went in, whatever is in it: 64-bit money, absent fields, any text", () => {
   fc.assert(
-    fc.property(anyRow, (row) => expect(unpackFinal(packFinal(row))).toEqual(row)),
+    fc.property(anyRow, (row) => expect(unpackFinal({ type: RECORD_TYPE.final, payload: encodedRow(row) })).toEqual(row)),
     { numRuns: 500 },
   );
+});
+
+test("a final of an earlier version is read", () => {
+  const payload = Buffer.from(
+    "3AAgvWNhbGxfMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3y0J4vP5Wh7AAy0J4vP5W2wAApW9yZ18xpnRlYW1fMadEZWZhdWx0pWtleV8xpWZpcnN0qnNrLS4uLmExYjLTACAAAAAAAAGnc29tZW9uZbQvdjEvY2hhdC9jb21wbGV0aW9uc6tncHQtNG8tbWluaaVkZXBfMaZvcGVuYWmkY2hhdMOnc3VjY2Vzc8zIwJrTAAAAAAAAAGTTAAAAAAAAAAPTAAAAAAAAAADTAAAAAAAAAMjTAAAAAAAAAADTAAAAAAAAAAfTAAAAAAAAATaocHJvdmlkZXLTAAAAAAAAAAWRk6VpbWFnZdMAAAAAAAAAANMAAAAAAAAAAtMAAAAAAAHiQATCAqZncHQtNG/NBTXMyM0BkJGnbmlnaHRsecCpYmF0Y2hfMS83",
+    "base64",
+  );
+  expect(callIdOf(RECORD_TYPE.positionalFinal, payload)).toBe("call_0123456789abcdef01234567");
+  expect(unpackFinal({ type: RECORD_TYPE.positionalFinal, payload })).toEqual({
+    callId: "call_0123456789abcdef01234567",
+    createdAt: new Date(1_700_000_000_123),
+    completedAt: new Date(1_700_000_001_456),
+    organizationId: "org_1",
+    teamId: "team_1",
+    teamName: "Default",
+    apiKeyId: "key_1",
+    apiKeyName: "first",
+    maskedKey: "sk-...a1b2",
+    userId: 9_007_199_254_740_993n,
+    endUser: "someone",
+    endpoint: "/v1/chat/completions",
+    model: "gpt-4o-mini",
+    deploymentId: "dep_1",
+    provider: "openai",
+    type: "chat",
+    stream: true,
+    status: "success",
+    httpStatus: 200,
+    usage: {
+      input: 100n,
+      cachedInput: 3n,
+      cacheWrite: 0n,
+      output: 200n,
+      reasoning: 0n,
+      audio: 7n,
+      total: 310n,
+      source: "provider",
+      audioOutput: 5n,
+      amounts: { amounts: [{ unit: "image", input: 0n, output: 2n }] },
+    },
+    cost: 123_456n,
+    priceVersion: 4,
+    cacheHit: false,
+    attempts: 2,
+    fallbackFrom: "gpt-4o",
+    latencyMs: 1333,
+    firstTokenMs: 200,
+    overheadUs: 400,
+    tags: ["nightly"],
+    onceFor: "batch_1/7",
+  });
 });
 
 test("the call of any record is read without the rest of it", () => {
@@ -65,8 +117,9 @@ test("the call of any record is read without the rest of it", () => {
   );
   fc.assert(
     fc.property(ids, (id) => {
-      for (const payload of [packIntent({ ...intentOf(0), callId: id }), packServed({ ...servedOf(0), callId: id })])
-        expect(callIdOf(payload)).toBe(id);
+      expect(callIdOf(RECORD_TYPE.intent, packIntent({ ...intentOf(0), callId: id }))).toBe(id);
+      expect(callIdOf(RECORD_TYPE.served, packServed({ ...servedOf(0), callId: id }))).toBe(id);
+      expect(callIdOf(RECORD_TYPE.final, encodedRow(UsageLog.fromPartial({ callId: id, teamId: "t" })))).toBe(id);
     }),
   );
 });

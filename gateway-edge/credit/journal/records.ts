@@ -1,4 +1,5 @@
 import { Packr } from "msgpackr";
+import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Prices, PriceUnit } from "../pricing/price.ts";
 import type { Usage } from "../pricing/usage.ts";
 
@@ -49,7 +50,7 @@ export interface Progress {
 }
 
 /** Written to disk: never given another meaning. */
-export const RECORD_TYPE = { intent: 1, served: 2, progress: 3, final: 4, acknowledged: 5 } as const;
+export const RECORD_TYPE = { intent: 1, served: 2, progress: 3, positionalFinal: 4, acknowledged: 5, final: 6 } as const;
 
 export type RecordType = (typeof RECORD_TYPE)[keyof typeof RECORD_TYPE];
 
@@ -208,9 +209,18 @@ export function unpackAcknowledged(payload: Uint8Array): number {
 
 const [ARRAY_16, TEXT_8, TEXT_16] = [0xdc, 0xd9, 0xda];
 const [SHORT_TEXT, SHORT_TEXT_MASK] = [0xa0, 0xe0];
+/** Field 1 of a protobuf message, of varying length. */
+const CALL_ID_TAG = 0x0a;
 
 /** The call that an intent, served, progress or final belongs to: its first field, read without the others. */
-export function callIdOf(payload: Buffer): string {
+export function callIdOf(type: RecordType, payload: Buffer): string {
+  if (type !== RECORD_TYPE.final) return packedCallId(payload);
+  const length = payload[1] ?? 0;
+  // The length of a longer text takes more than one byte; no id of ours has one.
+  return payload[0] === CALL_ID_TAG && length < 128 ? payload.toString("utf8", 2, 2 + length) : UsageLog.decode(payload).callId;
+}
+
+function packedCallId(payload: Buffer): string {
   const at = payload[0] === ARRAY_16 ? 3 : 1;
   const head = payload[at] ?? 0;
   if ((head & SHORT_TEXT_MASK) === SHORT_TEXT) return payload.toString("utf8", at + 1, at + 1 + (head & ~SHORT_TEXT_MASK));

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Disk } from "../../../common/disk.ts";
 import type { Logger } from "../../../common/logger.ts";
+import { isFinal } from "./final-record.ts";
 import { decodeHeader, type FileEnd, type FileHeader, type Frame, readFrames } from "./frame.ts";
 import { callIdOf, RECORD_TYPE, unpackAcknowledged, unpackIntent, unpackProgress, unpackServed } from "./records.ts";
 import type { OpenRecords } from "./recover.ts";
@@ -127,8 +128,8 @@ class FolderReader {
       this.#watermark = Math.max(this.#watermark, unpackAcknowledged(payload));
       return;
     }
-    const callId = callIdOf(payload);
-    if (type === RECORD_TYPE.final) {
+    const callId = callIdOf(type, payload);
+    if (isFinal(type)) {
       this.#open.delete(callId);
       segment.lastFinal = sequence;
       // A batch whose half could not be taken off again stands in two files; it is one batch.
