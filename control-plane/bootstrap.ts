@@ -1,6 +1,7 @@
 import { newId } from "../common/ids.ts";
 import { mintSecret, secretSha256 } from "../common/key-shape.ts";
 import { findModelData } from "../common/model-data/model-data.ts";
+import { priceMessage } from "../common/pricing.ts";
 import type { Model, Provider } from "./domain/records.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import type { Transaction } from "./stores/store.ts";
@@ -86,6 +87,6 @@ async function createEcho(tx: Transaction, deps: Deps, now: number): Promise<voi
   await tx.insert("providers", provider);
   await tx.insert("models", model);
   const price = findModelData({ kind: "echo", model: "echo" })?.pricing;
-  if (price) await addPrice(tx, model.id, price, now);
+  if (price) await addPrice(tx, model.id, priceMessage(price), now);
   await appendChange(tx, { kind: "catalog", subject: model.id }, now);
 }

@@ -1,5 +1,5 @@
+import type { Price } from "../pricing.ts";
 import { scaleDecimal } from "./decimal.ts";
-import type { ListPrices } from "./list-prices.ts";
 
 /**
  * Public list prices that the data package lacks, in USD for one unit as their providers publish them (November 2026). The first row
@@ -18,7 +18,7 @@ const ROWS: readonly { kinds: readonly string[]; models: RegExp; unit: "token" |
 
 const PLACES = 15;
 
-export function furtherPrice(kind: string, model: string): ListPrices | undefined {
+export function furtherPrice(kind: string, model: string): Price | undefined {
   const row = ROWS.find(({ kinds, models }) => kinds.includes(kind) && models.test(model));
   const input = row && scaleDecimal(row.usd, PLACES);
   if (!row || input === undefined) return undefined;

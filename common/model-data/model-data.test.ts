@@ -77,10 +77,13 @@ describe("model data", () => {
   test("a price for long input is a tier over the base price", () => {
     const data = findModelData({ kind: "anthropic", model: "claude-sonnet-4-5", at: NOVEMBER });
     expect(data?.pricing?.input).toBe(3_000_000_000n);
-    expect(data?.tiers).toEqual([
+    expect(data?.pricing?.tiers).toEqual([
       {
         aboveInputTokens: 200_000,
-        pricing: { input: 6_000_000_000n, output: 22_500_000_000n, cachedInput: 600_000_000n, cacheWrite: 7_500_000_000n },
+        input: 6_000_000_000n,
+        output: 22_500_000_000n,
+        cachedInput: 600_000_000n,
+        cacheWrite: 7_500_000_000n,
       },
     ]);
   });
@@ -126,8 +129,8 @@ describe("model data", () => {
     for (const kind of Object.keys(PROVIDER_KINDS)) {
       for (const model of modelsOf(kind)) {
         const pricing = findModelData({ kind, model, at: NOVEMBER })?.pricing;
-        const { unit: _unit, ...amounts } = pricing ?? {};
-        for (const price of Object.values(amounts)) expect(price).toBeGreaterThanOrEqual(0n);
+        const { unit: _unit, tiers = [], ...amounts } = pricing ?? {};
+        for (const price of [amounts, ...tiers].flatMap((each) => Object.values(each))) expect(Number(price)).toBeGreaterThanOrEqual(0);
       }
     }
     expect(modelsOf("openai")).toContain("gpt-4o");

@@ -1,18 +1,16 @@
 import { createRequire } from "node:module";
 import type { ConditionalPrice, ModelInfo, ModelPrice, TieredPrices } from "@pydantic/genai-prices";
 import { defined } from "../defined.ts";
+import type { Price, PriceTier, TokenPrices } from "../pricing.ts";
 import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { furtherPrice } from "./further-prices.ts";
-import type { ListPrices, TokenPrices } from "./list-prices.ts";
 import { type Capability, familyOf, type Mode } from "./model-families.ts";
 import { isProviderKind, PROVIDER_KINDS } from "./provider-kinds.ts";
 
 export interface ModelData {
   readonly mode: Mode;
   /** Absent: known to exist, but at no price that is known here. */
-  readonly pricing?: ListPrices;
-  /** Prices of a whole call whose input has more than `aboveInputTokens`; ascending. */
-  readonly tiers?: readonly { readonly aboveInputTokens: number; readonly pricing: TokenPrices }[];
+  readonly pricing?: Price;
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
   readonly capabilities: readonly Capability[];
@@ -51,11 +49,10 @@ export function findModelData({ kind, model, at = new Date() }: { kind: string; 
   const family = familyOf(model);
   const list = priceList(info, at);
   const pricing = listPrices(list) ?? further;
-  const tiers = pricing && tiersOf(list);
+  const tiers = tiersOf(list);
   return {
     mode: family.mode,
-    ...(pricing && { pricing }),
-    ...(tiers && tiers.length > 0 && { tiers }),
+    ...(pricing && { pricing: tiers.length > 0 ? { ...pricing, tiers } : pricing }),
     ...(info.context_window !== undefined && { contextWindow: info.context_window }),
     ...(family.maxOutputTokens !== undefined && { maxOutputTokens: family.maxOutputTokens }),
     capabilities: capabilitiesOf(family.capabilities, list),
@@ -112,7 +109,7 @@ function baseOf(price: number | TieredPrices): number {
 const HOUR_MS = 3_600_000n;
 
 /** By the token where it is sold so, else by the length of the sound that goes in. */
-function listPrices(list: ModelPrice): ListPrices | undefined {
+function listPrices(list: ModelPrice): Price | undefined {
   const tokens = tokenPrices(list, baseOf);
   const hour = list["input_audio_hours"] ?? list["audio_hours"];
   if (tokens) return { ...tokens, ...audioPrices(list) };
@@ -123,7 +120,7 @@ function listPrices(list: ModelPrice): ListPrices | undefined {
     : { unit: "millisecond", input: (nanoPerMillionHours + HOUR_MS - 1n) / HOUR_MS, output: 0n };
 }
 
-function audioPrices(list: ModelPrice): Pick<ListPrices, "audioInput" | "audioOutput"> {
+function audioPrices(list: ModelPrice): Pick<Price, "audioInput" | "audioOutput"> {
   const read = (name: string) => (list[name] === undefined ? undefined : nanoPerMillionFromMillion(baseOf(list[name])));
   return defined({ audioInput: read("input_audio_mtok"), audioOutput: read("output_audio_mtok") });
 }
@@ -143,13 +140,13 @@ function tokenPrices(list: ModelPrice, pick: (price: number | TieredPrices) => n
   };
 }
 
-function tiersOf(list: ModelPrice): { aboveInputTokens: number; pricing: TokenPrices }[] {
+function tiersOf(list: ModelPrice): PriceTier[] {
   const starts = Object.values(list).flatMap((price) => (typeof price === "object" ? price.tiers.map((tier) => tier.start) : []));
   return [...new Set(starts)]
     .sort((left, right) => left - right)
     .flatMap((start) => {
       const pricing = tokenPrices(list, (price) => priceAbove(price, start));
-      return pricing ? [{ aboveInputTokens: start, pricing }] : [];
+      return pricing ? [{ aboveInputTokens: start, ...pricing }] : [];
     });
 }
 

@@ -1,6 +1,6 @@
 import { effectiveRole, mayGrant } from "./permissions.ts";
 import { priceAt } from "./pricing.ts";
-import type { Price } from "./records.ts";
+import type { PriceVersion } from "./records.ts";
 
 test("an organisation's owner and admins stand over its teams; its plain members only in their own", () => {
   expect(effectiveRole({ organization: "owner", team: undefined })).toBe("owner");
@@ -18,7 +18,7 @@ test("nobody hands out a role above his own, and a member hands out none", () =>
 });
 
 test("the price in force is the newest version whose time has come", () => {
-  const price = (version: number, effectiveAt: number): Price => ({
+  const price = (version: number, effectiveAt: number): PriceVersion => ({
     id: `m/${version}`,
     modelId: "m",
     version,

@@ -1,8 +1,8 @@
-import type { Price } from "./records.ts";
+import type { PriceVersion } from "./records.ts";
 
 /** The price in force: the newest version whose time has come. Versions come in any order. */
-export function priceAt(prices: readonly Price[], now: number): Price | undefined {
-  let found: Price | undefined;
+export function priceAt(prices: readonly PriceVersion[], now: number): PriceVersion | undefined {
+  let found: PriceVersion | undefined;
   for (const price of prices) {
     if (price.effectiveAt > now) continue;
     if (!found || price.effectiveAt > found.effectiveAt || (price.effectiveAt === found.effectiveAt && price.version > found.version)) {

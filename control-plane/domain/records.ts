@@ -1,6 +1,7 @@
 // What the control plane keeps. Times are milliseconds since 1970, money is bigint nano-USD, an absent field is absent
 // (never null): both stores keep exactly what is written here.
 
+import type { Price, PriceUnit } from "../../common/pricing.ts";
 import type { Budget } from "./budget-records.ts";
 
 /** What one subject may do at most, all its calls together; absent = no limit. */
@@ -155,36 +156,15 @@ export interface Model extends RateLimits, Budget {
   updatedAt: number;
 }
 
-/** What a price is for a million of; milliseconds are of sound, a call costs the same whatever its length. */
-export const PRICE_UNITS = ["token", "character", "millisecond", "image", "search", "call"] as const;
-export type PriceUnit = (typeof PRICE_UNITS)[number];
-
-export interface Price {
+/** A version of a model's price. */
+export interface PriceVersion extends Price {
   /** modelId/version */
   id: string;
   modelId: string;
   version: number;
   effectiveAt: number;
   unit: PriceUnit;
-  /** Nano-USD per 1,000,000 units. */
-  input: bigint;
-  output: bigint;
-  cachedInput?: bigint;
-  cacheWrite?: bigint;
-  /** Of tokens of sound; absent: as other tokens. */
-  audioInput?: bigint;
-  audioOutput?: bigint;
-  /** Ascending; the last one that the input exceeds is in force for the whole call. */
-  tiers?: readonly PriceTier[];
   createdAt: number;
-}
-
-export interface PriceTier {
-  aboveInputTokens: number;
-  input: bigint;
-  output: bigint;
-  cachedInput?: bigint;
-  cacheWrite?: bigint;
 }
 
 /** One side of the double-entry ledger. The sum over all accounts is zero at every committed point. */

@@ -1,13 +1,11 @@
-import { ratesAt, roundedUp, type TokenClasses, type TokenRates, unroundedTokenCost } from "../../common/token-cost.ts";
-import type { Price, UsageRow } from "./records.ts";
-
-/** A price as far as it can price a row; an admin's version or the configuration file's. */
-export type TokenPrice = Pick<Price, "unit" | "tiers"> & TokenRates;
+import { type Price, ratesAt, roundedUp, type TokenClasses, unroundedTokenCost } from "../../common/pricing.ts";
+import type { UsageRow } from "./records.ts";
 
 /** What the call costs at a price, by the function that edges bill with; undefined where the row does not hold what is paid for. */
-export function costAt(row: Pick<UsageRow, "usage">, price: TokenPrice): bigint | undefined {
-  if (price.unit !== "token") {
-    const amount = row.usage.amounts?.[price.unit];
+export function costAt(row: Pick<UsageRow, "usage">, price: Price): bigint | undefined {
+  const { unit = "token" } = price;
+  if (unit !== "token") {
+    const amount = row.usage.amounts?.[unit];
     return amount && roundedUp(BigInt(amount.input) * price.input + BigInt(amount.output) * price.output);
   }
   const tokens = tokensOf(row);
@@ -15,7 +13,7 @@ export function costAt(row: Pick<UsageRow, "usage">, price: TokenPrice): bigint 
 }
 
 /** The prices that held for this call: those of its tier. */
-export function ratesOf({ usage }: Pick<UsageRow, "usage">, price: TokenPrice): TokenRates {
+export function ratesOf({ usage }: Pick<UsageRow, "usage">, price: Price): Price {
   const audioInput = usage.audioOutput === undefined ? 0 : usage.audio - usage.audioOutput;
   return ratesAt(price, price.tiers ?? [], usage.input + usage.cachedInput + usage.cacheWrite + audioInput);
 }

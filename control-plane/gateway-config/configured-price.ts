@@ -1,6 +1,5 @@
 import { defined } from "../../common/defined.ts";
 import type { ModelData } from "../../common/model-data/model-data.ts";
-import { listedTiers } from "../../common/model-data/price-tiers.ts";
 import { configuredTiers } from "./configured-tiers.ts";
 import type { ConfiguredPrice } from "./gateway-config.ts";
 import { scaled } from "./scaled-price.ts";
@@ -34,8 +33,7 @@ export function configuredPrice(params: Fields, info: Fields, data: ModelData | 
   });
   const found = priced.find(({ input, output }) => input + output > 0n) ?? priced[0];
   if (found) return { ...found, source: "config" };
-  const tiers = listedTiers(data);
-  return data?.pricing && { ...data.pricing, unit: data.pricing.unit ?? "token", ...(tiers && { tiers }), source: "data" };
+  return data?.pricing && { ...data.pricing, unit: data.pricing.unit ?? "token", source: "data" };
 }
 
 function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {

@@ -1,6 +1,5 @@
 import { defined } from "../../common/defined.ts";
-import type { TokenPrices } from "../../common/model-data/list-prices.ts";
-import type { PriceTier } from "../../common/model-data/price-tiers.ts";
+import type { PriceTier, TokenPrices } from "../../common/pricing.ts";
 import { scaled } from "./scaled-price.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,19 +1,9 @@
 import type { Capability, Mode } from "../../common/model-data/model-families.ts";
-import type { PriceTier } from "../../common/model-data/price-tiers.ts";
 import type { ProviderKindName } from "../../common/model-data/provider-kinds.ts";
-import type { PriceUnit } from "../domain/records.ts";
+import type { Price, PriceUnit } from "../../common/pricing.ts";
 
-/** Nano-USD per 1,000,000 units. */
-export interface ConfiguredPrice {
+export interface ConfiguredPrice extends Price {
   unit: PriceUnit;
-  input: bigint;
-  output: bigint;
-  cachedInput?: bigint;
-  cacheWrite?: bigint;
-  audioInput?: bigint;
-  audioOutput?: bigint;
-  /** Of tokens only; ascending. */
-  tiers?: readonly PriceTier[];
   /** Whether the operator wrote it or the public price list has it. */
   source: "config" | "data";
 }

@@ -1,6 +1,7 @@
+import type { Price } from "../../common/pricing.ts";
 import { priceAt } from "../domain/pricing.ts";
-import type { Price, UsageRow } from "../domain/records.ts";
-import { costAt, type TokenPrice } from "../domain/token-price.ts";
+import type { PriceVersion, UsageRow } from "../domain/records.ts";
+import { costAt } from "../domain/token-price.ts";
 import { pricedModelOf } from "../domain/trained-names.ts";
 import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import { collect } from "../stores/page.ts";
@@ -10,7 +11,7 @@ import type { Reader } from "../stores/store.ts";
 export class PriceBook {
   readonly #reader: Reader;
   readonly #gateway: Pick<GatewayConfig, "deployments">;
-  readonly #versions = new Map<string, Promise<readonly Price[]>>();
+  readonly #versions = new Map<string, Promise<readonly PriceVersion[]>>();
   readonly #modelIds = new Map<string, Promise<string | undefined>>();
 
   constructor(reader: Reader, gateway: Pick<GatewayConfig, "deployments">) {
@@ -19,7 +20,7 @@ export class PriceBook {
   }
 
   /** The price that the row names; undefined where it is not kept, or is not what the call was charged by. */
-  async priceOf(row: UsageRow): Promise<TokenPrice | undefined> {
+  async priceOf(row: UsageRow): Promise<Price | undefined> {
     if (row.priceVersion > 0) return this.#versionOf(row);
     // Versions of the file are not kept: its price of today counts if it is the one the call was charged by.
     const price = this.#gateway.deployments.find(({ id }) => id === row.deploymentId)?.price;
@@ -38,7 +39,7 @@ export class PriceBook {
     return then && costAt(row, then);
   }
 
-  async #versionOf(row: UsageRow): Promise<Price | undefined> {
+  async #versionOf(row: UsageRow): Promise<PriceVersion | undefined> {
     for (const modelId of await this.#modelsOf(row)) {
       const price = (await this.#versionsOf(modelId)).find(({ version }) => version === row.priceVersion);
       if (price && fits(row, price)) return price;
@@ -53,7 +54,7 @@ export class PriceBook {
     return [pricedModelOf(row.deploymentId), ...named].flatMap((id) => id || []);
   }
 
-  #versionsOf(modelId: string): Promise<readonly Price[]> {
+  #versionsOf(modelId: string): Promise<readonly PriceVersion[]> {
     const known = this.#versions.get(modelId) ?? collect(this.#reader.scan("prices", { index: "byModel", equals: [modelId] }));
     this.#versions.set(modelId, known);
     return known;
@@ -67,7 +68,7 @@ export class PriceBook {
 }
 
 /** Whether the call can have been charged by this price: models are renamed, and numbers of versions are no more than numbers. */
-function fits(row: UsageRow, price: Price): boolean {
+function fits(row: UsageRow, price: PriceVersion): boolean {
   const cost = costAt(row, price);
   return cost === undefined ? price.modelId === pricedModelOf(row.deploymentId) : row.cost === 0n || cost === row.cost;
 }

@@ -1,13 +1,14 @@
 import { AppError } from "../../common/errors.ts";
 import { toUsdString } from "../../common/money.ts";
+import type { Price } from "../../common/pricing.ts";
 import type { LedgerEntry, UsageRow } from "../domain/records.ts";
-import { ratesOf, type TokenPrice } from "../domain/token-price.ts";
+import { ratesOf } from "../domain/token-price.ts";
 
 /**
  * What a customer can show of one call: what it used, at which prices, what it cost, and where that stands in the ledger. The same call
  * gives the same receipt, whenever it is asked for.
  */
-export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry | undefined; price: TokenPrice | undefined }) {
+export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry | undefined; price: Price | undefined }) {
   refuseDisagreement(row, entry);
   return {
     callId: row.id,
@@ -28,11 +29,11 @@ export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry 
 }
 
 /** A row may not tell input of sound from output of it, so that the length of the input, and with it the tier, is not known. */
-function hasKnownTier({ usage }: UsageRow, { tiers = [] }: TokenPrice): boolean {
+function hasKnownTier({ usage }: UsageRow, { tiers = [] }: Price): boolean {
   return tiers.length === 0 || usage.audio === 0 || usage.audioOutput !== undefined;
 }
 
-function unitPrices(row: UsageRow, price: TokenPrice) {
+function unitPrices(row: UsageRow, price: Price) {
   const { input, output, cachedInput = null, cacheWrite = null, audioInput = null, audioOutput = null } = ratesOf(row, price);
   return { unit: price.unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput };
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
+import type { PriceUnit } from "../../common/pricing.ts";
 import { organizationAccount } from "../domain/ledger.ts";
-import type { PriceUnit, UsageRow } from "../domain/records.ts";
+import type { UsageRow } from "../domain/records.ts";
 import { NO_GATEWAY_CONFIG } from "../gateway-config/gateway-config.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";

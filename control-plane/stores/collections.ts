@@ -19,7 +19,7 @@ export interface Records {
   keyUses: records.KeyUse;
   providers: records.Provider;
   models: records.Model;
-  prices: records.Price;
+  prices: records.PriceVersion;
   accounts: records.Account;
   ledger: records.LedgerEntry;
   ledgerHead: records.LedgerHead;

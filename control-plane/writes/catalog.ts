@@ -1,35 +1,21 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
-import { PRICE_UNITS, type Price, type PriceTier, type PriceUnit } from "../domain/records.ts";
+import { type PriceMessage, type PriceTier, type PriceUnit, UNITS_OF_PRICES } from "../../common/pricing.ts";
+import type { PriceVersion } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 
-export interface PriceInput {
-  /** Absent: token. */
-  unit?: string | undefined;
-  audioInput?: bigint | undefined;
-  audioOutput?: bigint | undefined;
-  input: bigint;
-  output: bigint;
-  cachedInput?: bigint | undefined;
-  cacheWrite?: bigint | undefined;
-  effectiveAt?: Date | undefined;
-  tiers?: { tiers: readonly TierInput[] } | undefined;
-}
-
-interface TierInput {
-  aboveInputTokens: number;
-  input: bigint;
-  output: bigint;
-  cachedInput?: bigint | undefined;
-  cacheWrite?: bigint | undefined;
+/** A price as it is asked for: the unit is not checked yet. */
+export interface PriceInput extends Omit<PriceMessage, "unit"> {
+  readonly unit?: string | undefined;
+  readonly effectiveAt?: Date | undefined;
 }
 
 /** A new version of a model's price. Earlier ones stay: usage rows name the version they were priced with. */
-export async function addPrice(tx: Transaction, modelId: string, input: PriceInput, now: number): Promise<Price> {
+export async function addPrice(tx: Transaction, modelId: string, input: PriceInput, now: number): Promise<PriceVersion> {
   const versions = await collect(tx.scan("prices", { index: "byModel", equals: [modelId] }));
   const version = (versions.at(-1)?.version ?? 0) + 1;
-  const price: Price = {
+  const price: PriceVersion = {
     id: `${modelId}/${version}`,
     modelId,
     version,
@@ -47,8 +33,8 @@ export async function addPrice(tx: Transaction, modelId: string, input: PriceInp
 }
 
 function unitOf({ unit = "token", cachedInput, cacheWrite, audioInput, audioOutput, tiers }: PriceInput): PriceUnit {
-  const known = PRICE_UNITS.find((each) => each === unit);
-  if (!known) throw refuse("unit", `must be one of ${PRICE_UNITS.join(", ")}`);
+  const known = UNITS_OF_PRICES.find((each) => each === unit);
+  if (!known) throw refuse("unit", `must be one of ${UNITS_OF_PRICES.join(", ")}`);
   const ofTokens = [cachedInput, cacheWrite, audioInput, audioOutput, tiers?.tiers[0]];
   if (known !== "token" && ofTokens.some((price) => price !== undefined))
     throw refuse("unit", "only tokens are priced by class and length");
@@ -59,6 +45,6 @@ function refuse(field: string, message: string): AppError {
   return new AppError("VALIDATION_ERROR", `pricing.${field}: ${message}`, { details: [{ path: `pricing.${field}`, message }] });
 }
 
-function tierOf({ aboveInputTokens, input, output, cachedInput, cacheWrite }: TierInput): PriceTier {
+function tierOf({ aboveInputTokens, input, output, cachedInput, cacheWrite }: PriceTier): PriceTier {
   return { aboveInputTokens, input, output, ...defined({ cachedInput, cacheWrite }) };
 }

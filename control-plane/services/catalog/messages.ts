@@ -4,7 +4,7 @@ import { supportedParams } from "../../../common/providers/params.ts";
 import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { priceAt } from "../../domain/pricing.ts";
 import { rateLimitsOf } from "../../domain/rate-limits.ts";
-import type { Model, Price, Provider } from "../../domain/records.ts";
+import type { Model, PriceVersion, Provider } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import { budgetMessage, date } from "../messages.ts";
@@ -54,7 +54,7 @@ function capabilitiesOf(kind: string, inferenceModelId: string): readonly string
   return (findModelData({ kind, model: inferenceModelId }) ?? familyOf(inferenceModelId)).capabilities;
 }
 
-export function pricingMessage(price: Price | undefined): Pricing | undefined {
+export function pricingMessage(price: PriceVersion | undefined): Pricing | undefined {
   return (
     price && {
       version: price.version,

@@ -3,8 +3,8 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
 import { findModelData } from "../../../common/model-data/model-data.ts";
-import { listedTiers } from "../../../common/model-data/price-tiers.ts";
 import { isProviderKind, PROVIDER_KINDS } from "../../../common/model-data/provider-kinds.ts";
+import { priceMessage } from "../../../common/pricing.ts";
 import {
   type CatalogServiceService,
   CreateModelResponse,
@@ -93,7 +93,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         const model = withBudget(named, request.budget);
         await tx.insert("models", model);
         await followModelBudget(tx, { before: named, after: model }, now);
-        const listed = data?.pricing && { ...data.pricing, tiers: data.tiers && { tiers: listedTiers(data) ?? [] } };
+        const listed = data?.pricing && priceMessage(data.pricing);
         const price: PriceInput | undefined = request.pricing ?? listed;
         if (price) await addPrice(tx, model.id, price, now);
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);

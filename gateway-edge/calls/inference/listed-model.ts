@@ -1,16 +1,14 @@
 import { findModelData, type ModelData } from "../../../common/model-data/model-data.ts";
-import { listedTiers } from "../../../common/model-data/price-tiers.ts";
+import { type PriceMessage, priceMessage } from "../../../common/pricing.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { TieredPrices } from "../../credit/pricing/price-tier.ts";
 
 const KNOWN_MAX = 10_000;
 const known = new Map<string, ModelData | undefined>();
 
 /** The public list's prices of it, with their tiers. */
-export function listedPrices(deployment: Deployment): TieredPrices | undefined {
-  const data = listedModel(deployment);
-  const tiers = listedTiers(data);
-  return data?.pricing && (tiers ? { ...data.pricing, tiers: { tiers } } : data.pricing);
+export function listedPrices(deployment: Deployment): PriceMessage | undefined {
+  const price = listedModel(deployment)?.pricing;
+  return price && priceMessage(price);
 }
 
 /** What the public list says of a deployment's model; for models under a wildcard, which nobody wrote down one by one. */

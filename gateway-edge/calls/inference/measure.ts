@@ -1,4 +1,4 @@
-import type { PriceUnit } from "../../credit/pricing/price.ts";
+import type { PriceUnit } from "../../../common/pricing.ts";
 import { disjointUsage, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
 import type { ReportedUsage } from "../../upstream/providers/provider.ts";
 import type { Estimate } from "./job.ts";

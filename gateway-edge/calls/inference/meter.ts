@@ -1,8 +1,9 @@
 import type { Clock } from "../../../common/clock.ts";
 import { nanoUsd } from "../../../common/money.ts";
+import type { PriceUnit } from "../../../common/pricing.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, Served as ServedRecord } from "../../credit/journal/records.ts";
-import { cost, type PriceUnit } from "../../credit/pricing/price.ts";
+import { cost } from "../../credit/pricing/price.ts";
 import { pricesAt } from "../../credit/pricing/price-tier.ts";
 import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
 import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";

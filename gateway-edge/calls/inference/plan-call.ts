@@ -1,9 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import { unpricedText } from "../../../common/model-data/unpriced.ts";
 import type { NanoUsd } from "../../../common/money.ts";
+import type { PriceMessage, PriceUnit } from "../../../common/pricing.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
-import { affordableOutput, type Prices, type PriceUnit, worstCaseCost } from "../../credit/pricing/price.ts";
-import { dearestPrices, type TieredPrices } from "../../credit/pricing/price-tier.ts";
+import { affordableOutput, type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
+import { dearestPrices } from "../../credit/pricing/price-tier.ts";
 import type { Provider } from "../../upstream/providers/provider.ts";
 import type { Router } from "../../upstream/routing/route.ts";
 import { roughCounter } from "../tokens/tokens.ts";
@@ -109,8 +110,8 @@ function ableFor(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unk
  * The prices a deployment is billed at; undefined when nobody set any, or only for a unit that this operation cannot be counted in.
  * Moderation is free wherever it has no price of its own.
  */
-export function pricesOf(deployment: Deployment, job: Job<unknown>): TieredPrices | undefined {
-  const pricing = (deployment.model?.pricing as TieredPrices | undefined) ?? listedPrices(deployment);
+export function pricesOf(deployment: Deployment, job: Job<unknown>): PriceMessage | undefined {
+  const pricing = (deployment.model?.pricing as PriceMessage | undefined) ?? listedPrices(deployment);
   if (pricing) return isCountedBy(job, pricing.unit ?? "token") ? pricing : undefined;
   return job.operation === "moderations" ? FREE : undefined;
 }

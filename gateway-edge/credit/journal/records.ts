@@ -1,6 +1,7 @@
 import { Packr } from "msgpackr";
+import type { PriceUnit } from "../../../common/pricing.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Prices, PriceUnit } from "../pricing/price.ts";
+import type { Prices } from "../pricing/price.ts";
 import type { Usage } from "../pricing/usage.ts";
 
 /** A call that was admitted: all that a usage row needs if nothing more is ever heard of it. */

@@ -1,11 +1,12 @@
 import fc from "fast-check";
+import type { PriceMessage } from "../../../common/pricing.ts";
 import { listedPrices } from "../../calls/inference/listed-model.ts";
 import { deployment } from "../../server/http/testing/edge-fixture.ts";
 import { cost, worstCaseCost } from "./price.ts";
-import { dearestPrices, pricesAt, type TieredPrices } from "./price-tier.ts";
+import { dearestPrices, pricesAt } from "./price-tier.ts";
 import { inputTokens, NO_USAGE } from "./usage.ts";
 
-const tiered: TieredPrices = {
+const tiered: PriceMessage = {
   input: 3n,
   output: 15n,
   cachedInput: 1n,
@@ -44,7 +45,7 @@ test("what is settled never exceeds what was reserved, while the provider counts
   const shares = fc.record({ cached: fc.nat(100), written: fc.nat(100), output: fc.nat(1000) });
   fc.assert(
     fc.property(prices, tiers, fc.nat(6000), shares, (base, list, counted, { cached, written, output }) => {
-      const all: TieredPrices = { ...base, tiers: { tiers: list } };
+      const all: PriceMessage = { ...base, tiers: { tiers: list } };
       const actual = Math.floor(counted * 1.5);
       const cachedInput = Math.floor((actual * cached) / 100);
       const cacheWrite = Math.floor(((actual - cachedInput) * written) / 100);

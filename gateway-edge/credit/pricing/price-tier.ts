@@ -1,16 +1,5 @@
-import type { PriceTier } from "../../../common/model-data/price-tiers.ts";
-import { ratesAt } from "../../../common/token-cost.ts";
+import { type PriceMessage, type PriceTier, ratesAt } from "../../../common/pricing.ts";
 import type { Prices } from "./price.ts";
-
-/** Prices that rise with the length of the input. */
-export interface TieredPrices extends Prices {
-  readonly tiers?: { readonly tiers: readonly WireTier[] } | undefined;
-}
-
-type WireTier = { readonly [Name in keyof PriceTier]: PriceTier[Name] | undefined } & Pick<
-  PriceTier,
-  "aboveInputTokens" | "input" | "output"
->;
 
 /**
  * How far a provider's count may exceed ours, in percent: we count without its vocabulary. A tier within that is reserved for.
@@ -18,18 +7,18 @@ type WireTier = { readonly [Name in keyof PriceTier]: PriceTier[Name] | undefine
 const REACH_PERCENT = 150;
 
 /** What is billed: the highest tier that the input exceeds holds for the whole call. */
-export function pricesAt(prices: TieredPrices, inputTokens: number): Prices {
+export function pricesAt(prices: PriceMessage, inputTokens: number): Prices {
   return ratesAt<Prices>(prices, prices.tiers?.tiers ?? [], inputTokens);
 }
 
 /** What is reserved: of every class the dearest price of all tiers that so much input can reach. */
-export function dearestPrices(prices: TieredPrices, inputTokens: number): Prices {
+export function dearestPrices(prices: PriceMessage, inputTokens: number): Prices {
   if (prices.tiers === undefined) return prices;
   const reachable = prices.tiers.tiers.filter(({ aboveInputTokens }) => inputTokens * REACH_PERCENT > aboveInputTokens * 100);
   return reachable.reduce<Prices>((found, tier) => dearer(found, tier), prices);
 }
 
-function dearer(left: Prices, right: WireTier): Prices {
+function dearer(left: Prices, right: PriceTier): Prices {
   return {
     ...left,
     input: highest(left.input, right.input),

@@ -1,22 +1,10 @@
 import { type NanoUsd, PRICE_UNITS } from "../../../common/money.ts";
-import { roundedUp, unroundedTokenCost } from "../../../common/token-cost.ts";
-import type { Amounts, MeasuredUnit } from "../../upstream/providers/provider.ts";
+import { type Price, roundedUp, unroundedTokenCost } from "../../../common/pricing.ts";
+import type { Amounts } from "../../upstream/providers/provider.ts";
 import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
-/** "call": the same for every call that was answered, whatever its length. */
-export type PriceUnit = "token" | MeasuredUnit | "call";
-
-/** Nano-USD per 1,000,000 units; a class of tokens without a price of its own costs what its kind costs. */
-export interface Prices {
-  /** Absent: tokens. */
-  readonly unit?: PriceUnit;
-  readonly input: bigint;
-  readonly output: bigint;
-  readonly cachedInput?: bigint | undefined;
-  readonly cacheWrite?: bigint | undefined;
-  readonly audioInput?: bigint | undefined;
-  readonly audioOutput?: bigint | undefined;
-}
+/** The price of one call: the tier that holds for it is chosen. */
+export type Prices = Omit<Price, "tiers">;
 
 /** The most a call can come to, in every unit it can be counted in. */
 export interface Most {

@@ -1,6 +1,6 @@
 import { findModelData } from "../../../../common/model-data/model-data.ts";
-import { listedTiers } from "../../../../common/model-data/price-tiers.ts";
 import { isProviderKind, kindOfPrefix, PROVIDER_KINDS } from "../../../../common/model-data/provider-kinds.ts";
+import type { Price, PriceTier } from "../../../../common/pricing.ts";
 import { supportedParams } from "../../../../common/providers/params.ts";
 import type { Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
@@ -90,7 +90,7 @@ function dataFacts({ providerKind, inferenceModelId, model: known }: Deployment,
     ...limits(data),
     ...prices(data.pricing),
     // Of a price that somebody set, the tiers are those that were set with it.
-    ...(known?.pricing ? {} : tierPrices(listedTiers(data))),
+    ...(known?.pricing ? {} : tierPrices(data?.pricing?.tiers)),
     ...Object.fromEntries(data.capabilities.map((name) => [`supports_${name}`, true])),
   };
 }
@@ -123,19 +123,8 @@ function limits({ contextWindow, maxOutputTokens }: { contextWindow?: number | u
   return { max_tokens: maxOutputTokens, max_input_tokens: contextWindow, max_output_tokens: maxOutputTokens };
 }
 
-interface TokenPrices {
-  /** Absent: tokens. */
-  readonly unit?: string | undefined;
-  readonly input: bigint;
-  readonly output: bigint;
-  readonly cachedInput?: bigint | undefined;
-  readonly cacheWrite?: bigint | undefined;
-  readonly audioInput?: bigint | undefined;
-  readonly audioOutput?: bigint | undefined;
-}
-
 /** Tiers under LiteLLM's names: `..._above_200k_tokens`. */
-function tierPrices(tiers: readonly (TokenPrices & { readonly aboveInputTokens: number })[] = []): Fields {
+function tierPrices(tiers: readonly PriceTier[] = []): Fields {
   const named = tiers.flatMap(({ aboveInputTokens, ...tier }) =>
     Object.entries(prices(tier)).map(([name, price]) => [`${name}_above_${aboveInputTokens / 1000}k_tokens`, price]),
   );
@@ -150,7 +139,7 @@ const OTHER_UNITS: Readonly<Record<string, { readonly name: string; readonly uni
   search: { name: "query", units: 1 },
 };
 
-function prices(pricing: TokenPrices | undefined): Fields {
+function prices(pricing: (Omit<Price, "unit" | "tiers"> & { readonly unit?: string | undefined }) | undefined): Fields {
   const { unit = "token", input = 0n, output = 0n } = pricing ?? {};
   const other = OTHER_UNITS[unit];
   if (other) {

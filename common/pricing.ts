@@ -11,30 +11,48 @@ export interface TokenClasses {
   readonly audioOutput: number;
 }
 
+/** The units that models are priced by; milliseconds are of sound, a call costs the same whatever its length. */
+export const UNITS_OF_PRICES = ["token", "character", "millisecond", "image", "search", "call"] as const;
+export type PriceUnit = (typeof UNITS_OF_PRICES)[number];
+
 /** Nano-USD per 1,000,000 tokens; a class without a price of its own costs what its kind costs. */
-export interface TokenRates {
+export interface TokenPrices {
   readonly input: bigint;
   readonly output: bigint;
   readonly cachedInput?: bigint | undefined;
   readonly cacheWrite?: bigint | undefined;
-  readonly audioInput?: bigint | undefined;
-  readonly audioOutput?: bigint | undefined;
 }
 
 /** In force for the whole of a call whose input has more tokens than that. */
-export interface RateTier {
+export interface PriceTier extends TokenPrices {
   readonly aboveInputTokens: number;
-  readonly input: bigint;
-  readonly output: bigint;
-  readonly cachedInput?: bigint | undefined;
-  readonly cacheWrite?: bigint | undefined;
+}
+
+/** The price of a model, in nano-USD per 1,000,000 units: the one type from a price list or configuration file to the bill. */
+export interface Price extends TokenPrices {
+  /** Absent: tokens. */
+  readonly unit?: PriceUnit | undefined;
+  /** Of tokens of sound; absent: as other tokens. */
+  readonly audioInput?: bigint | undefined;
+  readonly audioOutput?: bigint | undefined;
+  /** Of tokens only, ascending: the last one that the input exceeds is in force for the whole call. */
+  readonly tiers?: readonly PriceTier[] | undefined;
+}
+
+/** A price as messages carry it: an optional list has to be a message of its own there. */
+export interface PriceMessage extends Omit<Price, "tiers"> {
+  readonly tiers?: { readonly tiers: readonly PriceTier[] } | undefined;
+}
+
+export function priceMessage(price: Price): PriceMessage {
+  return { ...price, tiers: price.tiers && { tiers: price.tiers } };
 }
 
 /**
- * What tokens cost, in nano-USD × 1,000,000: exact, and therefore additive. The one place where tokens meet prices: the edge bills with
- * it, and whoever checks a bill later, checks with the same.
+ * What tokens cost, in nano-USD × 1,000,000: exact, and therefore additive. The edge bills with this
+ * function, and the control plane checks bills with it.
  */
-export function unroundedTokenCost(tokens: TokenClasses, rates: TokenRates): bigint {
+export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tiers">): bigint {
   return (
     product(tokens.input, rates.input) +
     product(tokens.output + tokens.reasoning, rates.output) +
@@ -63,7 +81,7 @@ export function roundedUp(unrounded: bigint): NanoUsd {
 }
 
 /** The highest tier that the input exceeds holds for the whole call; its classes are its own. Tiers ascend. */
-export function ratesAt<Rates extends TokenRates>(rates: Rates, tiers: readonly RateTier[], inputTokens: number): TokenRates & Rates {
+export function ratesAt<Rates extends TokenPrices>(rates: Rates, tiers: readonly PriceTier[], inputTokens: number): Rates {
   const tier = tiers.findLast(({ aboveInputTokens }) => inputTokens > aboveInputTokens);
   return tier ? { ...rates, cachedInput: undefined, cacheWrite: undefined, ...tier } : rates;
 }
