@@ -1,7 +1,7 @@
 import type { Clock } from "../../../common/clock.ts";
 import type { ResponseCache } from "./response-cache.ts";
 
-interface Kept {
+interface MemoryEntry {
   readonly value: string;
   readonly bytes: number;
   readonly untilMs: number;
@@ -10,7 +10,7 @@ interface Kept {
 /** Of this process: bounded in bytes, the longest unused goes first. */
 export function createMemoryCache({ clock, bytesMax }: { clock: Clock; bytesMax: number }): ResponseCache {
   // A map keeps the order of insertion: whoever is read is put at the end.
-  const entries = new Map<string, Kept>();
+  const entries = new Map<string, MemoryEntry>();
   let bytes = 0;
 
   function drop(key: string): void {
@@ -25,13 +25,13 @@ export function createMemoryCache({ clock, bytesMax }: { clock: Clock; bytesMax:
 
   return {
     async get(key) {
-      const kept = entries.get(key);
-      if (!kept) return undefined;
+      const entry = entries.get(key);
+      if (!entry) return undefined;
       drop(key);
-      if (kept.untilMs <= clock.monotonicMs()) return undefined;
-      entries.set(key, kept);
-      bytes += kept.bytes;
-      return kept.value;
+      if (entry.untilMs <= clock.monotonicMs()) return undefined;
+      entries.set(key, entry);
+      bytes += entry.bytes;
+      return entry.value;
     },
     async set(key, value, ttlMs) {
       drop(key);

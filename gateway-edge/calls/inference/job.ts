@@ -48,7 +48,7 @@ export interface Job<Answer> {
   readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
   readStream(provider: Provider, body: AsyncIterable<Uint8Array>, target: ProviderTarget): AsyncIterable<StreamPart | BytesPart>;
   /** What cache, guardrails and schema check go by; absent: they let the job pass. */
-  face?(): JobFace<Answer>;
+  traits?(): JobTraits<Answer>;
 }
 
 /** What was passed on without being read. */
@@ -101,35 +101,35 @@ export interface JobAnswer<Answer> {
 
 /**
  * What the layers around the data path (cache, guardrails, schema check) need to know of a job. Pure, like the job itself; a job
- * without a face passes them untouched.
+ * without traits passes them unchanged.
  */
-export interface JobFace<Answer> {
+export interface JobTraits<Answer> {
   /** The request as it came, the gateway's own fields included. */
   readonly request: Fields;
   /** The same job in words that guardrails can read; made in its place where any hold. */
   readable?(): Job<Answer>;
   /** What guardrails read of it; absent: they have no say in this operation. */
-  readonly prompt?: PromptFace<Answer>;
+  readonly prompt?: PromptTraits<Answer>;
   /** What a cache may keep of its answer; absent: nothing. */
-  readonly kept?: KeptFace<Answer>;
-  readonly items?: ItemsFace<Answer>;
+  readonly cacheable?: CacheableTraits<Answer>;
+  readonly batch?: BatchTraits<Answer>;
 }
 
-export interface PromptFace<Answer> {
+export interface PromptTraits<Answer> {
   /** Everything that is text in the request, in order; undefined: it came as tokens, which nobody here can read. */
   readonly texts: readonly string[] | undefined;
   /** The same job with other texts in their places. */
   withTexts(texts: readonly string[]): Job<Answer>;
   /** Absent: the answer is no text. */
-  readonly answer?: AnswerFace<Answer>;
+  readonly answer?: AnswerTraits<Answer>;
 }
 
-export interface AnswerFace<Answer> {
+export interface AnswerTraits<Answer> {
   texts(answer: Answer): readonly string[];
   withTexts(answer: Answer, texts: readonly string[]): Answer;
 }
 
-export interface KeptFace<Answer> {
+export interface CacheableTraits<Answer> {
   /** False for an answer that was cut off or withheld: the next caller deserves a better one. */
   isWhole(answer: Answer): boolean;
   /** A stream's parts as the answer that was streamed, for operations that have a stream. */
@@ -139,7 +139,7 @@ export interface KeptFace<Answer> {
 }
 
 /** A request that is a list of like things, each of which can be answered by itself. */
-export interface ItemsFace<Answer> {
+export interface BatchTraits<Answer> {
   readonly count: number;
   /** The same job for some of the items, by their places. */
   only(places: readonly number[]): Job<Answer>;

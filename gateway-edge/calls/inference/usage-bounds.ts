@@ -81,7 +81,7 @@ const PLAIN_PARTS = new Set([undefined, "text", "input_text", "output_text", "re
 
 /** Whether a request can make its provider read more than its own text: media, files, or tools that the provider runs itself. */
 function readsMore(job: Job<unknown>): boolean {
-  const request = job.face?.().request;
+  const request = job.traits?.().request;
   // What cannot be looked into may hold anything.
   if (!request || job.estimate) return true;
   const tools = request["tools"];

@@ -19,7 +19,7 @@ export interface HitDeps extends PlanDeps {
 }
 
 /** What is kept of an answer. */
-export interface Entry<Answer> {
+export interface CacheEntry<Answer> {
   readonly answer: Answer;
   readonly usage: Usage;
   readonly deploymentId: string;
@@ -36,7 +36,7 @@ const CLIENT_LEFT_STATUS = 499;
 export async function answerFromCache<Answer>(
   deps: HitDeps,
   call: LayeredCall<Answer>,
-  { key, entry }: { key: string; entry: Entry<Answer> },
+  { key, entry }: { key: string; entry: CacheEntry<Answer> },
 ): Promise<InferenceResult<Answer>> {
   const startedMs = deps.clock.monotonicMs();
   const { caller, job, routing } = call;
@@ -52,13 +52,13 @@ export async function answerFromCache<Answer>(
 class Hit<Answer> {
   readonly #deps: HitDeps;
   readonly #call: LayeredCall<Answer>;
-  readonly #entry: Entry<Answer>;
+  readonly #entry: CacheEntry<Answer>;
   readonly #bill: Bill;
   readonly #createdAt: Date;
   readonly #startedMs: number;
   #settled = false;
 
-  constructor(deps: HitDeps, call: LayeredCall<Answer>, entry: Entry<Answer>) {
+  constructor(deps: HitDeps, call: LayeredCall<Answer>, entry: CacheEntry<Answer>) {
     this.#deps = deps;
     this.#call = call;
     this.#entry = entry;
@@ -80,7 +80,7 @@ class Hit<Answer> {
 
   async *parts(): AsyncGenerator<DeliveredPart> {
     const { job, screen } = this.#call;
-    const stored = inOrder(job.face?.().kept?.replay?.(this.#entry.answer) ?? []);
+    const stored = inOrder(job.traits?.().cacheable?.replay?.(this.#entry.answer) ?? []);
     try {
       for await (const part of screen ? screen(stored) : stored) if (part.type !== "usage") yield part;
       await this.#settle({ status: "success" });

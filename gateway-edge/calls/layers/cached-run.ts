@@ -4,56 +4,56 @@ import { ENTRY_BYTES_MAX } from "../cache/response-cache.ts";
 import type { LayeredCall, Run, Screen } from "../inference/run.ts";
 import type { CallHead, DeliveredParts, InferenceResult } from "../inference/run-inference.ts";
 import { answerFromCache } from "./cache-hit.ts";
+import { type CachedCall, type CachedRunDeps, cachedCallOf } from "./cached-call.ts";
 import { runItems } from "./cached-items.ts";
-import { type CachedRunDeps, type Keeping, keepingOf } from "./keeping.ts";
 
-/** The layer that answers a repeated question with the answer it had. What is kept is what the upstream said, before any guardrail. */
+/** The layer that answers a repeated question with the answer it had. It stores what the upstream answered, before any guardrail. */
 export function cachedRun(deps: CachedRunDeps, run: Run): Run {
   return (call) => {
-    const keeping = keepingOf(deps, call);
-    if (!keeping || (!keeping.controls.read && !keeping.controls.write)) return run(call);
-    return keeping.face.items ? runItems({ ...deps, run }, call, keeping) : findOrRun(deps, run, { call, keeping });
+    const cached = cachedCallOf(deps, call);
+    if (!cached || (!cached.controls.read && !cached.controls.write)) return run(call);
+    return cached.traits.batch ? runItems({ ...deps, run }, call, cached) : findOrRun(deps, run, { call, cached });
   };
 }
 
 async function findOrRun<Answer>(
   deps: CachedRunDeps,
   run: Run,
-  { call, keeping }: { call: LayeredCall<Answer>; keeping: Keeping<Answer> },
+  { call, cached }: { call: LayeredCall<Answer>; cached: CachedCall<Answer> },
 ): Promise<InferenceResult<Answer>> {
-  const key = keeping.keyOf(keeping.face.request);
-  const entry = await keeping.find(key);
+  const key = cached.keyOf(cached.traits.request);
+  const entry = await cached.find(key);
   if (entry) return answerFromCache(deps, call, { key, entry });
-  return keeping.controls.write ? runAndKeep(run, call, { key, keeping }) : run(call);
+  return cached.controls.write ? runAndStore(run, call, { key, cached }) : run(call);
 }
 
-async function runAndKeep<Answer>(
+async function runAndStore<Answer>(
   run: Run,
   call: LayeredCall<Answer>,
-  { key, keeping }: { key: string; keeping: Keeping<Answer> },
+  { key, cached }: { key: string; cached: CachedCall<Answer> },
 ): Promise<InferenceResult<Answer>> {
-  const { kept } = keeping;
-  const heard = new HeardParts();
-  let said: Answer | undefined;
-  const keep = (answer: Answer | undefined, usage: Usage, head: CallHead) => {
-    // After a fallback another model has answered: what it said must not stand in for the one that was asked for.
-    if (answer === undefined || head.fallbacks > 0 || !kept.isWhole(answer)) return;
-    keeping.store(key, { answer, usage, deploymentId: head.deploymentId });
+  const { cacheable } = cached;
+  const received = new ReceivedParts();
+  let answered: Answer | undefined;
+  const store = (answer: Answer | undefined, usage: Usage, head: CallHead) => {
+    // After a fallback another model has answered: its answer must not stand in for an answer of the requested model.
+    if (answer === undefined || head.fallbacks > 0 || !cacheable.isWhole(answer)) return;
+    cached.store(key, { answer, usage, deploymentId: head.deploymentId });
   };
   const result = await run({
     ...call,
     review: async (answer, bill) => {
-      said = answer;
+      answered = answer;
       return call.review ? call.review(answer, bill) : answer;
     },
-    screen: (parts) => (call.screen ?? asTheyAre)(heard.listen(parts)),
+    screen: (parts) => (call.screen ?? asTheyAre)(received.listen(parts)),
   });
   if (result.type === "answer") {
-    keep(said, result.bill.usage, result.head);
+    store(answered, result.bill.usage, result.head);
     return result;
   }
   const { head } = result;
-  const whenSettled = (usage: Usage) => keep(heard.parts && kept.assemble?.(heard.parts), usage, head);
+  const whenSettled = (usage: Usage) => store(received.parts && cacheable.assemble?.(received.parts), usage, head);
   return { ...result, parts: notingEnd(result.parts, whenSettled) };
 }
 
@@ -63,7 +63,7 @@ const asTheyAre: Screen = (parts) => parts;
 const PART_BYTES = 64;
 
 /** The parts of the attempt that was answered with; undefined when they were too many to keep. */
-class HeardParts {
+class ReceivedParts {
   parts: StreamPart[] | undefined = [];
 
   async *listen(source: AsyncIterable<StreamPart>): AsyncGenerator<StreamPart> {
@@ -85,7 +85,7 @@ function sizeOf(part: StreamPart): number {
   return part.type === "other-delta" ? JSON.stringify(part.fields).length : 0;
 }
 
-/** Only a stream that came to its end and is in the ledger is worth keeping. */
+/** Only a stream that came to its end and is in the ledger is worth storing. */
 async function* notingEnd(parts: DeliveredParts, settled: (usage: Usage) => void): DeliveredParts {
   for await (const part of parts) {
     if (part.type === "settled") settled(part.bill.usage);

@@ -60,7 +60,7 @@ async function runChecked<Answer>(
 
 function answerCheck<Answer>(deps: CheckedRunDeps, { job }: LayeredCall<Answer>): Check<Answer> | undefined {
   if (job.operation !== "chat" || job.stream) return undefined;
-  const format = job.face?.().request["response_format"];
+  const format = job.traits?.().request["response_format"];
   const asked = isFields(format) && format["type"] === "json_schema" && isFields(format["json_schema"]) ? format["json_schema"] : undefined;
   const schema = asked?.["schema"];
   if (!isFields(schema) || (asked?.["strict"] !== true && !deps.checksAll())) return undefined;

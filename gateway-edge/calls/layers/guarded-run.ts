@@ -4,7 +4,7 @@ import type { Guardrail, GuardrailContext, Stage } from "../guardrails/guardrail
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { guardedScreen } from "../guardrails/screen.ts";
 import { Vault } from "../guardrails/vault.ts";
-import type { JobFace, PromptFace } from "../inference/job.ts";
+import type { JobTraits, PromptTraits } from "../inference/job.ts";
 import { type PlanDeps, planCall } from "../inference/plan-call.ts";
 import { alternativesOf } from "../inference/route-request.ts";
 import type { LayeredCall, Run } from "../inference/run.ts";
@@ -17,24 +17,24 @@ export interface GuardedRunDeps extends PlanDeps {
 /** The layer that lets guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
 export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
   return (call) => {
-    const face = call.job.face?.();
-    if (!face) return run(call);
+    const traits = call.job.traits?.();
+    if (!traits) return run(call);
     // Where there are none at all, there is nothing to find out about the call.
-    if (deps.guardrails.isNone(call.caller, face.request)) return run(call);
-    return runGuarded(deps, run, { call, face });
+    if (deps.guardrails.isNone(call.caller, traits.request)) return run(call);
+    return runGuarded(deps, run, { call, traits });
   };
 }
 
 async function runGuarded<Answer>(
   deps: GuardedRunDeps,
   run: Run,
-  { call, face }: { call: LayeredCall<Answer>; face: JobFace<Answer> },
+  { call, traits }: { call: LayeredCall<Answer>; traits: JobTraits<Answer> },
 ): Promise<InferenceResult<Answer>> {
-  if (!face.prompt && !face.readable) return run(call);
-  const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: face.request });
+  if (!traits.prompt && !traits.readable) return run(call);
+  const chosen = deps.guardrails.chosenFor({ caller: call.caller, request: traits.request });
   if (chosen.length === 0) return run(call);
-  const job = face.readable?.() ?? call.job;
-  const prompt = face.prompt ?? job.face?.().prompt;
+  const job = traits.readable?.() ?? call.job;
+  const prompt = traits.prompt ?? job.traits?.().prompt;
   if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
   // Who may not call at all is told that, not what the guardrails think.
   const { caller, routing } = call;
@@ -45,7 +45,7 @@ async function runGuarded<Answer>(
 async function guarded<Answer>(
   { guardrails: { findings } }: GuardedRunDeps,
   call: LayeredCall<Answer>,
-  { chosen, prompt }: { chosen: readonly Guardrail[]; prompt: PromptFace<Answer> },
+  { chosen, prompt }: { chosen: readonly Guardrail[]; prompt: PromptTraits<Answer> },
 ): Promise<LayeredCall<Answer>> {
   const [pre, post] = [atStage(chosen, "pre"), atStage(chosen, "post")];
   const vault = new Vault();
@@ -54,14 +54,14 @@ async function guarded<Answer>(
     return { stage, callId, caller, signal, vault };
   };
   const job = pre.length === 0 ? call.job : await readPrompt(prompt, call.job, (texts) => applyGuardrails(pre, texts, at("pre")));
-  const { answer: face } = prompt;
-  if (post.length === 0 || !face) return { ...call, job };
+  const { answer: answerTraits } = prompt;
+  if (post.length === 0 || !answerTraits) return { ...call, job };
   const read = (texts: readonly string[]) => applyGuardrails(post, texts, at("post"));
   const readers = { read, mask: (texts: readonly string[]) => maskOnly(post, texts, contextAt("post")) };
   return {
     ...call,
     job,
-    review: async (answer) => face.withTexts(answer, await read(face.texts(answer))),
+    review: async (answer) => answerTraits.withTexts(answer, await read(answerTraits.texts(answer))),
     screen: guardedScreen(readers, Math.max(...post.map(({ reach }) => reach))),
   };
 
@@ -71,7 +71,7 @@ async function guarded<Answer>(
 }
 
 async function readPrompt<Answer>(
-  prompt: PromptFace<Answer>,
+  prompt: PromptTraits<Answer>,
   job: LayeredCall<Answer>["job"],
   read: (texts: readonly string[]) => Promise<readonly string[]>,
 ): Promise<LayeredCall<Answer>["job"]> {

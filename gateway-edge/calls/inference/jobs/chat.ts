@@ -1,15 +1,15 @@
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import type { ChatAdapter, ChatAnswer, ChatBody, ChatCall, Fields, Provider } from "../../../upstream/providers/provider.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
-import type { Job, JobFace, JobWork } from "../job.ts";
+import type { Job, JobTraits, JobWork } from "../job.ts";
 import { keepSupported } from "../params.ts";
-import { chatFace } from "../traits/chat.ts";
+import { chatTraits } from "../traits/chat.ts";
 import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 
 export function chatJob(request: ChatRequest): Job<ChatAnswer> {
   const body = bodyOf(request);
   const stream = request.stream === true;
-  let face: JobFace<ChatAnswer> | undefined;
+  let traits: JobTraits<ChatAnswer> | undefined;
   const callOf = (maxOutputTokens: number, kept: ChatBody = body): ChatCall => ({ body: kept, stream, maxOutputTokens });
   return {
     operation: "chat",
@@ -37,9 +37,9 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
       return adapter.readStream(readEvents(adapter.framing, bytes), callOf(0));
     },
     // Several layers look at it, one after the other.
-    face: () => {
-      face ??= chatFace(request, (changed) => chatJob(changed as ChatRequest));
-      return face;
+    traits: () => {
+      traits ??= chatTraits(request, (changed) => chatJob(changed as ChatRequest));
+      return traits;
     },
   };
 }

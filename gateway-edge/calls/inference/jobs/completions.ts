@@ -4,7 +4,7 @@ import type { ChatAnswer, CompletionsAdapter, CompletionsAnswer, TokenCounter } 
 import { readEvents } from "../../../upstream/transports/framing.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { keepSupported } from "../params.ts";
-import { completionsFace } from "../traits/completions.ts";
+import { completionsTraits } from "../traits/completions.ts";
 import { chatJob } from "./chat.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 
@@ -34,7 +34,7 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
       provider.completions
         ? provider.completions.readStream(readEvents("sse", bytes))
         : asChat(request).readStream(provider, bytes, target),
-    face: () => completionsFace(request, (changed) => completionsJob(changed as CompletionsRequest)),
+    traits: () => completionsTraits(request, (changed) => completionsJob(changed as CompletionsRequest)),
   };
 }
 

@@ -4,7 +4,7 @@ import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider, ReportedUsage } fro
 import { malformed } from "../../../upstream/providers/shared/json-fields.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { keepSupported } from "../params.ts";
-import { embeddingsFace } from "../traits/embeddings.ts";
+import { embeddingsTraits } from "../traits/embeddings.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 
 export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
@@ -39,7 +39,7 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
     readStream: () => {
       throw new Error("embeddings have no stream");
     },
-    face: () => embeddingsFace({ request, input }, (changed) => embeddingsJob({ request, input: changed })),
+    traits: () => embeddingsTraits({ request, input }, (changed) => embeddingsJob({ request, input: changed })),
   };
 }
 

@@ -4,7 +4,7 @@ import type { BytesPart, Fields, ImagesAdapter, Provider, ReportedUsage, StreamP
 import { asFields, asList, malformed } from "../../../upstream/providers/shared/json-fields.ts";
 import { NOTHING_REPORTED, readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
 import type { Job, JobAnswer } from "../job.ts";
-import { textFieldsFace } from "../traits/text-fields.ts";
+import { textFieldsTraits } from "../traits/text-fields.ts";
 import { type FormSource, formCallOf } from "./form-source.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 import { passEvents } from "./pass-events.ts";
@@ -38,7 +38,7 @@ export function imagesJob(request: ImagesRequest): Job<Fields> {
       return counted(answer, usage, 0);
     },
     readStream: (_provider, bytes) => passImages(bytes, 0),
-    face: () => textFieldsFace(request, ["prompt"], (changed) => imagesJob(changed as ImagesRequest)),
+    traits: () => textFieldsTraits(request, ["prompt"], (changed) => imagesJob(changed as ImagesRequest)),
   };
 }
 

@@ -20,7 +20,7 @@ export function moderationsJob(request: ModerationsRequest): Job<Fields> {
       throw new Error("moderations have no stream");
     },
     // Guardrails have no say: to ask whether a text is bad must be possible with a bad text.
-    face: () => ({ request, kept: { isWhole: () => true } }),
+    traits: () => ({ request, cacheable: { isWhole: () => true } }),
   };
 }
 

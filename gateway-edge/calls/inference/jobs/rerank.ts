@@ -1,7 +1,7 @@
 import { documentText, type RerankRequest } from "../../../schemas/calls/rerank.ts";
 import type { Provider, RerankAdapter, RerankAnswer } from "../../../upstream/providers/provider.ts";
 import type { Job } from "../job.ts";
-import { textFieldsFace } from "../traits/text-fields.ts";
+import { textFieldsTraits } from "../traits/text-fields.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 
 /** A search unit is one question to a hundred documents; a document of more than 500 tokens counts once for every 500. */
@@ -40,7 +40,7 @@ export function rerankJob(request: RerankRequest): Job<RerankAnswer> {
       throw new Error("a ranking has no stream");
     },
     // Documents as the texts they are ranked by: what guardrails read is what goes out.
-    face: () => textFieldsFace({ ...request, documents }, ["query", "documents"], (changed) => rerankJob(changed as RerankRequest)),
+    traits: () => textFieldsTraits({ ...request, documents }, ["query", "documents"], (changed) => rerankJob(changed as RerankRequest)),
   };
 }
 

@@ -60,7 +60,7 @@ export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
       const adapter = speaker(provider, target);
       return adapter ? adapter.readStream(readEvents("sse", bytes)) : chatIn(chat()).readStream(provider, bytes, target);
     },
-    face: () => ({
+    traits: () => ({
       request: work.request,
       // Guardrails know the words of chat: what they must read is made as one, wherever it goes.
       readable: () => chatIn(chat(), "Guardrails hold for this call, so it is made as a chat. ") as unknown as Job<ResponsesAnswer>,

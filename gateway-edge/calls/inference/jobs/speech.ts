@@ -2,7 +2,7 @@ import { characterCount, type SpeechRequest } from "../../../schemas/calls/speec
 import type { BytesPart, Provider, SpeechAdapter } from "../../../upstream/providers/provider.ts";
 import { spokenMilliseconds } from "../../tokens/audio-duration.ts";
 import type { Job } from "../job.ts";
-import { textFieldsFace } from "../traits/text-fields.ts";
+import { textFieldsTraits } from "../traits/text-fields.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 import { passEvents } from "./pass-events.ts";
 
@@ -38,7 +38,7 @@ export function speechJob(request: SpeechRequest): Job<never> {
       throw new Error("speech has no whole answer");
     },
     readStream: (_provider, body) => (isEvents ? passEvents(body) : passBytes(body)),
-    face: () => textFieldsFace<never>(request, ["input", "instructions"], (changed) => speechJob(changed as SpeechRequest)),
+    traits: () => textFieldsTraits<never>(request, ["input", "instructions"], (changed) => speechJob(changed as SpeechRequest)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import type { ChatAnswer, Provider, ProviderTarget } from "../../../upstream/providers/provider.ts";
-import type { Job, JobFace } from "../job.ts";
-import { chatFace } from "../traits/chat.ts";
+import type { Job, JobTraits } from "../job.ts";
+import { chatTraits } from "../traits/chat.ts";
 import { chatJob } from "./chat.ts";
 
 /** A chat that came in by another API than OpenAI's chat. */
@@ -26,7 +26,7 @@ export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
     ...job,
     tags: chat.tags ?? job.tags,
     maxOutputParam: chat.maxOutputParam ?? job.maxOutputParam,
-    face: () => faceOf(chat),
+    traits: () => traitsOf(chat),
     request: (work) => {
       const { provider, target } = work;
       const told = provider.chat?.takesBlocks?.(target.inferenceModelId) ? chat.withBlocks : chat.plain(chat.withBlocks);
@@ -36,10 +36,12 @@ export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
   };
 }
 
-function faceOf(chat: TranslatedChat): JobFace<ChatAnswer> {
-  const { kept, ...face } = chatFace(chat.withBlocks, (changed) => translatedChatJob({ ...chat, withBlocks: changed as ChatRequest }));
+function traitsOf(chat: TranslatedChat): JobTraits<ChatAnswer> {
+  const { cacheable, ...traits } = chatTraits(chat.withBlocks, (changed) =>
+    translatedChatJob({ ...chat, withBlocks: changed as ChatRequest }),
+  );
   // Betas change answers and are no field of the request: what came of them is not kept.
-  return kept === undefined || (chat.betas ?? []).length > 0 ? face : { ...face, kept };
+  return cacheable === undefined || (chat.betas ?? []).length > 0 ? traits : { ...traits, cacheable };
 }
 
 function lacking(optional: readonly string[], { chat }: Provider, { inferenceModelId }: ProviderTarget): readonly string[] {

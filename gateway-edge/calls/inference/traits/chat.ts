@@ -1,17 +1,17 @@
 import type { ChatAnswer, Fields, StreamPart } from "../../../upstream/providers/provider.ts";
-import type { AnswerFace, Job, JobFace, KeptFace, PromptFace } from "../job.ts";
+import type { AnswerTraits, CacheableTraits, Job, JobTraits, PromptTraits } from "../job.ts";
 import { mapChatAnswer, mapMessages } from "./message-texts.ts";
 import { gatherChoices, isWhole, textDeltas } from "./streamed-choices.ts";
 import { readTexts, replaceTexts } from "./text-mapper.ts";
 
 /**
- * Most calls have no guardrails, and nobody asks for the prompt. An object's own getter, not a class's: who takes a face apart to make
- * another of it must not lose what guardrails read.
+ * Most calls have no guardrails and never read `prompt`, so it is a getter. The getter belongs to the object, not to a class: a spread
+ * that makes new traits from these must not lose what guardrails read.
  */
-export function chatFace(request: Fields, over: (request: Fields) => Job<ChatAnswer>): JobFace<ChatAnswer> {
+export function chatTraits(request: Fields, over: (request: Fields) => Job<ChatAnswer>): JobTraits<ChatAnswer> {
   return {
     request,
-    get prompt(): PromptFace<ChatAnswer> {
+    get prompt(): PromptTraits<ChatAnswer> {
       return {
         get texts() {
           return readTexts(mapMessages, request);
@@ -20,16 +20,16 @@ export function chatFace(request: Fields, over: (request: Fields) => Job<ChatAns
         answer: ANSWER,
       };
     },
-    kept: KEPT,
+    cacheable: CACHEABLE,
   };
 }
 
-const ANSWER: AnswerFace<ChatAnswer> = {
+const ANSWER: AnswerTraits<ChatAnswer> = {
   texts: (answer) => readTexts(mapChatAnswer, answer),
   withTexts: (answer, texts) => replaceTexts(mapChatAnswer, answer, texts),
 };
 
-const KEPT: KeptFace<ChatAnswer> = { isWhole: ({ choices }) => isWhole(choices), assemble, replay };
+const CACHEABLE: CacheableTraits<ChatAnswer> = { isWhole: ({ choices }) => isWhole(choices), assemble, replay };
 
 function assemble(parts: readonly StreamPart[]): ChatAnswer {
   const choices = gatherChoices(parts).map(({ index, text, fields, finishReason, logprobs }) => ({

@@ -1,9 +1,9 @@
 import type { CompletionsAnswer, Fields, StreamPart } from "../../../upstream/providers/provider.ts";
-import type { Job, JobFace } from "../job.ts";
+import type { Job, JobTraits } from "../job.ts";
 import { gatherChoices, isWhole, textDeltas } from "./streamed-choices.ts";
 import { readTexts, replaceTexts, type TextMapper } from "./text-mapper.ts";
 
-export function completionsFace(request: Fields, over: (request: Fields) => Job<CompletionsAnswer>): JobFace<CompletionsAnswer> {
+export function completionsTraits(request: Fields, over: (request: Fields) => Job<CompletionsAnswer>): JobTraits<CompletionsAnswer> {
   return {
     request,
     prompt: {
@@ -17,7 +17,7 @@ export function completionsFace(request: Fields, over: (request: Fields) => Job<
         withTexts: (answer, texts) => replaceTexts(mapAnswer, answer, texts),
       },
     },
-    kept: { isWhole: ({ choices }) => isWhole(choices), assemble, replay },
+    cacheable: { isWhole: ({ choices }) => isWhole(choices), assemble, replay },
   };
 }
 

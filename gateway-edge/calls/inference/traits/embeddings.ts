@@ -1,15 +1,15 @@
 import type { EmbeddingsAnswer, Fields } from "../../../upstream/providers/provider.ts";
-import type { Job, JobFace } from "../job.ts";
+import type { Job, JobTraits } from "../job.ts";
 import { isText, mapTextOrTexts } from "./completions.ts";
 import { readTexts, replaceTexts, type TextMapper } from "./text-mapper.ts";
 
 type Input = readonly string[] | readonly (readonly number[])[];
 
 /** Texts go in and numbers come out: guardrails read the question only. Each entry can be kept and asked for by itself. */
-export function embeddingsFace(
+export function embeddingsTraits(
   { request, input }: { request: Fields; input: Input },
   over: (input: Input) => Job<EmbeddingsAnswer>,
-): JobFace<EmbeddingsAnswer> {
+): JobTraits<EmbeddingsAnswer> {
   return {
     request: { ...request, input },
     prompt: {
@@ -19,8 +19,8 @@ export function embeddingsFace(
       },
       withTexts: (texts) => over(replaceTexts(mapInput, input, texts)),
     },
-    kept: { isWhole: ({ vectors }) => vectors.length === input.length },
-    items: {
+    cacheable: { isWhole: ({ vectors }) => vectors.length === input.length },
+    batch: {
       count: input.length,
       only: (places) => over(places.map((place) => input[place]) as unknown as Input),
       split: ({ vectors }) => vectors.map((vector) => ({ vectors: [vector], usage: undefined })),

@@ -1,10 +1,14 @@
 import type { Fields } from "../../../upstream/providers/provider.ts";
-import type { Job, JobFace } from "../job.ts";
+import type { Job, JobTraits } from "../job.ts";
 import { mapTextOrTexts } from "./completions.ts";
 import { readTexts, replaceTexts, type TextMapper } from "./text-mapper.ts";
 
 /** A request whose texts are fields of it, and whose answer is no text: guardrails read the question only. */
-export function textFieldsFace<Answer>(request: Fields, names: readonly string[], over: (request: Fields) => Job<Answer>): JobFace<Answer> {
+export function textFieldsTraits<Answer>(
+  request: Fields,
+  names: readonly string[],
+  over: (request: Fields) => Job<Answer>,
+): JobTraits<Answer> {
   const mapFields: TextMapper<Fields> = (fields, map) => {
     const there = names.filter((name) => fields[name] !== undefined);
     return { ...fields, ...Object.fromEntries(there.map((name) => [name, mapTextOrTexts(fields[name], map)])) };

@@ -3,33 +3,33 @@ import { type CacheControls, readCacheControls } from "../cache/cache-controls.t
 import { cacheKey } from "../cache/cache-key.ts";
 import type { CacheLayer } from "../cache/cache-layer.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
-import type { JobFace, KeptFace } from "../inference/job.ts";
+import type { CacheableTraits, JobTraits } from "../inference/job.ts";
 import { providerFields } from "../inference/jobs/gateway-fields.ts";
 import type { LayeredCall } from "../inference/run.ts";
-import type { Entry, HitDeps } from "./cache-hit.ts";
+import type { CacheEntry, HitDeps } from "./cache-hit.ts";
 
 export interface CachedRunDeps extends HitDeps {
   readonly cache: CacheLayer;
 }
 
 /** One call that may be answered from the cache, and whose answer may be kept. */
-export interface Keeping<Answer> {
-  readonly face: JobFace<Answer>;
-  readonly kept: KeptFace<Answer>;
+export interface CachedCall<Answer> {
+  readonly traits: JobTraits<Answer>;
+  readonly cacheable: CacheableTraits<Answer>;
   readonly controls: CacheControls;
   keyOf(request: Fields): string;
-  find(key: string): Promise<Entry<Answer> | undefined>;
-  store(key: string, entry: Entry<Answer>): void;
+  find(key: string): Promise<CacheEntry<Answer> | undefined>;
+  store(key: string, entry: CacheEntry<Answer>): void;
 }
 
 /** Undefined: the call is none of the cache's business. */
-export function keepingOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>): Keeping<Answer> | undefined {
+export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>): CachedCall<Answer> | undefined {
   const { job, caller } = call;
   const current = deps.cache.current();
   if (!current?.settings.operations.has(job.operation)) return undefined;
-  const face = job.face?.();
-  if (!face?.kept || (job.stream && !face.kept.replay)) return undefined;
-  const controls = readCacheControls(face.request, current.settings);
+  const traits = job.traits?.();
+  if (!traits?.cacheable || (job.stream && !traits.cacheable.replay)) return undefined;
+  const controls = readCacheControls(traits.request, current.settings);
   const group = deps.routing.groupOf(job.model, caller);
   const { organizationId } = caller;
   const { operation } = job;
@@ -38,8 +38,8 @@ export function keepingOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>
   const names = [group?.configuredName ?? job.model, group?.name ?? job.model, ...versions];
   const entries = entryStore<Answer>(current.cache, deps, controls);
   return {
-    face,
-    kept: face.kept,
+    traits,
+    cacheable: traits.cacheable,
     controls,
     keyOf: (request) =>
       cacheKey({ organizationId, operation, group: names, namespace: controls.namespace, fields: providerFields(request) }),
@@ -49,7 +49,7 @@ export function keepingOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>
 
 function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }: CachedRunDeps, controls: CacheControls) {
   return {
-    async find(key: string): Promise<Entry<Answer> | undefined> {
+    async find(key: string): Promise<CacheEntry<Answer> | undefined> {
       if (!controls.read) return undefined;
       const stored = parsed<Answer>(await cache.get(key));
       const isFresh = stored && (controls.ageMsMax === undefined || clock.now() - stored.storedAt <= controls.ageMsMax);
@@ -57,7 +57,7 @@ function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }:
       else figures.misses++;
       return isFresh ? stored : undefined;
     },
-    store(key: string, entry: Entry<Answer>): void {
+    store(key: string, entry: CacheEntry<Answer>): void {
       if (!controls.write) return;
       void cache.set(key, JSON.stringify({ ...entry, storedAt: clock.now() }), controls.ttlMs);
     },
@@ -65,10 +65,10 @@ function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }:
 }
 
 /** What somebody else wrote into the store under our key is a miss. */
-function parsed<Answer>(text: string | undefined): (Entry<Answer> & { storedAt: number }) | undefined {
+function parsed<Answer>(text: string | undefined): (CacheEntry<Answer> & { storedAt: number }) | undefined {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text) as Entry<Answer> & { storedAt: number };
+    return JSON.parse(text) as CacheEntry<Answer> & { storedAt: number };
   } catch {
     return undefined;
   }
