@@ -5,8 +5,8 @@ import { Deadlines } from "../../../common/deadlines.ts";
 import type { ConnectionWait, Send, Signing, UpstreamRequest } from "../providers/provider.ts";
 import type { ConnectionWaits } from "./connection-wait.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import { Carrier } from "./http1/carrier.ts";
-import { type Address, addressOf, isCoding, PLAINLY, wordRequest } from "./http1/request.ts";
+import { ConnectionPool } from "./http1/connection-pool.ts";
+import { type Address, addressOf, isCoding, PLAINLY, serializeRequest } from "./http1/request.ts";
 
 type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;
 
@@ -37,16 +37,16 @@ export type HttpSend = Send & { waits(): ConnectionWaits };
  */
 export function createHttpSend(options: HttpSendOptions): HttpSend {
   const { signers, clock, connectMs = 5_000, connectionsMax = CONNECTIONS_MAX, originsMax = 512, totalMs = 600_000 } = options;
-  const carrier = new Carrier({ clock, connectMs, connectionsMax, originsMax });
+  const pool = new ConnectionPool({ clock, connectMs, connectionsMax, originsMax });
   const agent = createAgent({ connectMs, connectionsMax, originsMax });
   const deadlines = new Deadlines<HttpExchange>(totalMs, (exchange) => exchange.tookTooLong(totalMs));
   const dispatch = (request: UpstreamRequest, signal: AbortSignal, wait: ConnectionWait | undefined) => {
     signal.throwIfAborted();
     const address = addressOf(request.url);
-    const message = wordRequest(address, request);
+    const message = serializeRequest(address, request);
     if (message === undefined) return dispatchByAgent(address, request, signal);
     const exchange = new HttpExchange(signal, { deadlines, upload: undefined, wait });
-    carrier.carry(address, { message, handler: exchange });
+    pool.dispatch(address, { message, handler: exchange });
     return exchange.response;
   };
   const dispatchByAgent = (address: Address, request: UpstreamRequest, signal: AbortSignal) => {
@@ -64,7 +64,7 @@ export function createHttpSend(options: HttpSendOptions): HttpSend {
       return Promise.reject(error);
     }
   };
-  return Object.assign(send, { waits: () => carrier.waits() });
+  return Object.assign(send, { waits: () => pool.waits() });
 }
 
 function createAgent({ connectMs, connectionsMax, originsMax }: Record<"connectMs" | "connectionsMax" | "originsMax", number>): Agent {

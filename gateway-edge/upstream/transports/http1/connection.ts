@@ -1,8 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { Outbox } from "./outbox.ts";
 import type { Address } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
+import { WriteCoalescer } from "./write-coalescer.ts";
 
 /** What a call may do to the connection it runs on, until it has ended. */
 export interface CallControl {
@@ -41,14 +41,14 @@ export interface ConnectionOwner {
   /** It did not come to its call: it can carry another, for as long as before. */
   unused(connection: Connection): void;
   gone(connection: Connection): void;
-  carry(call: Call): void;
+  dispatch(call: Call): void;
 }
 
 const PROBE_AFTER_MS = 60_000;
 /** Every plain connection reads into it: what is passed on is copied, and no read begins before the one before was taken in. */
 const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
 
-const outbox = new Outbox();
+const writes = new WriteCoalescer();
 
 class UpstreamClosed extends Error {
   readonly code = "ECONNRESET";
@@ -103,7 +103,7 @@ export class Connection implements CallControl, ResponseEvents {
     this.#call = call;
     this.#isUnsent = true;
     call.handler.onRequestStart(this);
-    if (this.#isOpen && this.#call) outbox.add(this);
+    if (this.#isOpen && this.#call) writes.add(this);
     return this.#call !== undefined || !this.#isOpen;
   }
 
@@ -213,7 +213,7 @@ export class Connection implements CallControl, ResponseEvents {
     const call = this.#call;
     this.#call = undefined;
     // Closed under a call that it did not get to see: that one takes another connection.
-    if (wasOpen && this.#isUnsent && call) this.#owner.carry(call);
+    if (wasOpen && this.#isUnsent && call) this.#owner.dispatch(call);
     else call?.handler.onResponseError(this, this.#error ?? new UpstreamClosed());
     this.#owner.gone(this);
   }

@@ -25,7 +25,7 @@ const NAMES_MAX = 256;
 const plainNames = new Set<string>();
 
 /** The request as it goes out; undefined where it is more than text under ordinary headers. */
-export function wordRequest({ path, authority }: Address, { method = "POST", headers, body }: UpstreamRequest): string | undefined {
+export function serializeRequest({ path, authority }: Address, { method = "POST", headers, body }: UpstreamRequest): string | undefined {
   if (typeof body !== "string" && method !== "GET") return undefined;
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
   for (const name of Object.keys(headers)) {

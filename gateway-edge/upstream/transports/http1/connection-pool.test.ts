@@ -46,7 +46,7 @@ async function serveRaw(answer: (socket: Socket, request: string, connection: nu
 
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-test("a request is worded to the letter, its length in bytes", async () => {
+test("a request is serialized exactly, its length in bytes", async () => {
   const upstream = await serveRaw((socket) => socket.write(OK));
   const send = sendWith();
   await text((await send(post(`${upstream.url}?q=%20`, { body: '{"a":"ü"}' }), open())).body);

@@ -3,7 +3,7 @@ import type { ConnectionWaits } from "../connection-wait.ts";
 import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
 import type { Address } from "./request.ts";
 
-export interface CarrierOptions {
+export interface ConnectionPoolOptions {
   readonly clock: Clock;
   readonly connectMs: number;
   /** Connections to one upstream; calls above it wait for one. */
@@ -28,12 +28,12 @@ class TooManyOrigins extends Error {
 }
 
 /** Carries calls over HTTP/1.1: pooled connections, one call on each at a time, the one that was used last first. */
-export class Carrier {
-  readonly #options: CarrierOptions;
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions;
   readonly #origins = new Map<string, Origin>();
   readonly #waits = { waits: 0, waitedMs: 0 };
 
-  constructor(options: CarrierOptions) {
+  constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
@@ -44,11 +44,11 @@ export class Carrier {
     return { ...this.#waits, waiting };
   }
 
-  carry(address: Address, call: Call): void {
+  dispatch(address: Address, call: Call): void {
     const { originsMax } = this.#options;
     const known = this.#origins.get(address.origin);
-    if (known) known.carry(call);
-    else if (this.#origins.size < originsMax) this.#open(address).carry(call);
+    if (known) known.dispatch(call);
+    else if (this.#origins.size < originsMax) this.#open(address).dispatch(call);
     else call.handler.onResponseError(null, new TooManyOrigins(originsMax));
   }
 
@@ -78,14 +78,14 @@ interface OriginEvents {
 class Origin implements ConnectionOwner {
   readonly address: Address;
   session: Buffer | undefined;
-  readonly #options: CarrierOptions;
+  readonly #options: ConnectionPoolOptions;
   readonly #events: OriginEvents;
   /** The one that was freed last at the end. */
   readonly #idle: Connection[] = [];
   readonly #waiting: { readonly call: Call; readonly sinceMs: number }[] = [];
   #connections = 0;
 
-  constructor(address: Address, options: CarrierOptions, events: OriginEvents) {
+  constructor(address: Address, options: ConnectionPoolOptions, events: OriginEvents) {
     this.address = address;
     this.#options = options;
     this.#events = events;
@@ -99,7 +99,7 @@ class Origin implements ConnectionOwner {
     return this.#options.connectMs;
   }
 
-  carry(call: Call): void {
+  dispatch(call: Call): void {
     const connection = this.#takeIdle();
     if (connection) this.#use(connection, call);
     else if (this.#connections < this.#options.connectionsMax) this.#connectFor(call);
@@ -109,8 +109,8 @@ class Origin implements ConnectionOwner {
     }
   }
 
-  freed(connection: Connection, keptMs: number | undefined): void {
-    const idleMs = keptMs === undefined ? IDLE_MS : Math.min(keptMs - IDLE_MARGIN_MS, IDLE_MS_MAX);
+  freed(connection: Connection, keepAliveMs: number | undefined): void {
+    const idleMs = keepAliveMs === undefined ? IDLE_MS : Math.min(keepAliveMs - IDLE_MARGIN_MS, IDLE_MS_MAX);
     connection.idleUntilMs = this.#options.clock.monotonicMs() + idleMs;
     if (idleMs > 0) this.unused(connection);
     else connection.close();

@@ -1,8 +1,8 @@
 /**
- * Sends what one turn of the event loop has to send at its end, one after the other. To write wakes the other side: calls that come
- * together wake it once, and it finds all of them, where each by itself would wake it again.
+ * Joins the socket writes of one turn of the event loop: all of them run at its end, one after the other. A write wakes the upstream, so
+ * calls that start together wake it once instead of once each.
  */
-export class Outbox {
+export class WriteCoalescer {
   #waiting: { send(): void }[] = [];
 
   add(sender: { send(): void }): void {
