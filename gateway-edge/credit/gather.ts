@@ -18,7 +18,7 @@ export function gatherReservations(
   return gather((reservations, options) => reserveMany(access, reservations, options));
 }
 
-/** The outcome of one asker; what is thrown for all is thrown for each. */
+/** The outcome of one request; what is thrown for all is thrown for each. */
 type Outcome<Answer> = { answer: Answer } | { error: AppError };
 
 async function reserveMany(

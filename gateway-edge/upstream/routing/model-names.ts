@@ -1,7 +1,7 @@
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
-import { type Asker, isBound, usableTargets } from "./asker.ts";
 import { compileTarget, type Target } from "./deployment-settings.ts";
 import { mayAsk, ownGroups } from "./organization-models.ts";
+import { isBound, type Principal, usableTargets } from "./principal.ts";
 import type { Alias } from "./settings.ts";
 import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
 
@@ -16,12 +16,12 @@ export interface ModelGroup {
 
 export interface ModelNames {
   /**
-   * Deployment id, alias, the team's own group, the organisation's own group, group, wildcard (longest first): the first that fits. Its targets are those that the asker
-   * may use; empty: there is such a model, but not for this asker.
+   * Deployment id, alias, the team's own group, the organisation's own group, group, wildcard (longest first): the first that fits. Its targets are those that the principal
+   * may use; empty: there is such a model, but not for this principal.
    */
-  resolve(name: string, asker?: Asker): ModelGroup | undefined;
+  resolve(name: string, principal?: Principal): ModelGroup | undefined;
   /** Names to list: groups and wildcard patterns, then aliases that are not hidden; no duplicates. */
-  list(asker?: Asker): readonly string[];
+  list(principal?: Principal): readonly string[];
   /** Access group → the names of groups with a deployment in it. */
   readonly accessGroups: ReadonlyMap<string, ReadonlySet<string>>;
   readonly targets: readonly Target[];
@@ -47,10 +47,10 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   const derived = new Map<string, ModelGroup>();
   let derivedTargets = 0;
 
-  function byExactId(id: string, asker: Asker | undefined): ModelGroup | undefined {
+  function byExactId(id: string, principal: Principal | undefined): ModelGroup | undefined {
     const target = byId.get(id);
-    if (!target || (target.settings.teamId !== undefined && target.settings.teamId !== asker?.teamId)) return undefined;
-    if (!mayAsk(target, asker)) return undefined;
+    if (!target || (target.settings.teamId !== undefined && target.settings.teamId !== principal?.teamId)) return undefined;
+    if (!mayAsk(target, principal)) return undefined;
     const known = groupsOfOne.get(target);
     if (known) return known;
     const name = publicName(target);
@@ -59,8 +59,8 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     return group;
   }
 
-  function byName(name: string, asker: Asker | undefined): ModelGroup | undefined {
-    const { teamId = "", organizationId = "" } = asker ?? {};
+  function byName(name: string, principal: Principal | undefined): ModelGroup | undefined {
+    const { teamId = "", organizationId = "" } = principal ?? {};
     const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name);
     if (exact) return { name, configuredName: name, targets: exact };
     // A call asks for it again and again: the same answer each time is made once.
@@ -92,15 +92,15 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   }
 
   return {
-    resolve(name, asker) {
-      const group = byExactId(name, asker) ?? byName(aliases.get(name)?.model ?? name, asker);
-      if (!group || !isBound(asker)) return group;
-      return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], asker }) };
+    resolve(name, principal) {
+      const group = byExactId(name, principal) ?? byName(aliases.get(name)?.model ?? name, principal);
+      if (!group || !isBound(principal)) return group;
+      return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], principal }) };
     },
-    list(asker) {
-      const { teamId = "", organizationId = "" } = asker ?? {};
+    list(principal) {
+      const { teamId = "", organizationId = "" } = principal ?? {};
       const own = [...(ofTeams.get(teamId)?.keys() ?? []), ...(ofOrganizations.get(organizationId)?.keys() ?? [])];
-      const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, asker) !== undefined);
+      const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, principal) !== undefined);
       return [...new Set([...own, ...open.keys(), ...shown.map(([name]) => name)])];
     },
     accessGroups: groupsByAccess(targets),

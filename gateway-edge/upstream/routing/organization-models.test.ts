@@ -30,7 +30,7 @@ test("a model of organisations does not exist for anybody else, by name, by id o
   expect(names.list()).toEqual(["everyones"]);
 });
 
-test("a name stands for one model: the asker's own, else the one that was there first, with all its deployments", () => {
+test("a name stands for one model: the principal's own, else the one that was there first, with all its deployments", () => {
   expect(idsOf("shared", "org_a")).toEqual(["a1"]);
   expect(idsOf("shared", "org_b")).toEqual(["b1", "b2"]);
   expect(idsOf("shared", "org_c")).toEqual(["a1"]);

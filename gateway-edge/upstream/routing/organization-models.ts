@@ -1,17 +1,17 @@
-import type { Asker } from "./asker.ts";
 import type { Target } from "./deployment-settings.ts";
+import type { Principal } from "./principal.ts";
 
 type Groups = ReadonlyMap<string, readonly Target[]>;
 
-/** Whether an asker's organisation is one of those that a deployment is for. */
-export function mayAsk({ deployment }: Target, asker: Asker | undefined): boolean {
+/** Whether a principal's organisation is one of those that a deployment is for. */
+export function mayAsk({ deployment }: Target, principal: Principal | undefined): boolean {
   const { organizationIds } = deployment;
-  return organizationIds.length === 0 || (asker?.organizationId !== undefined && organizationIds.includes(asker.organizationId));
+  return organizationIds.length === 0 || (principal?.organizationId !== undefined && organizationIds.includes(principal.organizationId));
 }
 
 /**
  * For each organisation the groups that are not for everybody. Two organisations may give the same name to models of theirs and show them to
- * a third: a name then stands for the asker's own model, else for the one that was there first.
+ * a third: a name then stands for the principal's own model, else for the one that was there first.
  */
 export function ownGroups(targets: readonly Target[]): ReadonlyMap<string, Groups> {
   const all = new Map<string, Map<string, Target[]>>();

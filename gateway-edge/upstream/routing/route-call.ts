@@ -1,11 +1,11 @@
 import type { AppError } from "../../../common/errors.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { Asker } from "./asker.ts";
 import type { FallbackMap } from "./fallback-lists.ts";
 import type { AnswerFacts } from "./health.ts";
+import type { Principal } from "./principal.ts";
 
 /** What routing must know of a call. */
-export interface RouteCall extends Asker {
+export interface RouteCall extends Principal {
   readonly model: string;
   readonly callId: string;
   readonly keyId: string;

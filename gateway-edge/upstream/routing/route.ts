@@ -2,11 +2,11 @@ import type { Clock } from "../../../common/clock.ts";
 import type { Random } from "../../../common/random.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { createAffinity } from "./affinity.ts";
-import type { Asker } from "./asker.ts";
 import type { Target } from "./deployment-settings.ts";
 import { type FallbackType, fallbacksFor } from "./fallback-plan.ts";
 import { createHealth, type DeploymentHealth } from "./health.ts";
 import { compileModelNames, distinct, type ModelGroup } from "./model-names.ts";
+import type { Principal } from "./principal.ts";
 import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
 import type { RouteCall, RouteRun } from "./route-call.ts";
 
@@ -20,13 +20,13 @@ export interface Router {
   /** Swaps the whole table at once. Calls under way finish with the one they began with; health is kept for what is still there. */
   update(deployments: readonly Deployment[], settingsJson: string): void;
   start(call: RouteCall): RouteRun;
-  /** Everything that may serve a name for this asker, fallbacks left out; empty when there is no such model, or none for it. */
-  candidates(model: string, asker?: Asker): readonly Deployment[];
-  /** The group that a name (a deployment's id, an alias, a name under a wildcard) stands for, whether the asker may use it or not. */
-  groupOf(model: string, asker?: Asker): Pick<ModelGroup, "name" | "configuredName"> | undefined;
+  /** Everything that may serve a name for this principal, fallbacks left out; empty when there is no such model, or none for it. */
+  candidates(model: string, principal?: Principal): readonly Deployment[];
+  /** The group that a name (a deployment's id, an alias, a name under a wildcard) stands for, whether the principal may use it or not. */
+  groupOf(model: string, principal?: Principal): Pick<ModelGroup, "name" | "configuredName"> | undefined;
   /** Names to list: groups, wildcard patterns (with their `*`), aliases that are not hidden. */
-  names(asker?: Asker): readonly string[];
-  fallbacksOf(model: string, type: FallbackType, asker?: Asker): readonly string[];
+  names(principal?: Principal): readonly string[];
+  fallbacksOf(model: string, type: FallbackType, principal?: Principal): readonly string[];
   /** Access group → names of groups with a deployment in it. */
   accessGroups(): ReadonlyMap<string, ReadonlySet<string>>;
   /** Everything that can be called, as configured. */
@@ -76,11 +76,11 @@ export function createRouter({ clock, random }: { clock: Clock; random: Random }
       budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
     },
     start: (call) => new Run({ clock, random, health, affinity, settings, names, budgetOf }, call),
-    candidates: (model, asker) => deploymentsOf(names.resolve(model, asker)?.targets ?? NO_TARGETS),
-    groupOf: (model, asker) => names.resolve(model, asker),
-    names: (asker) => names.list(asker),
-    fallbacksOf(model, type, asker) {
-      const group = names.resolve(model, asker);
+    candidates: (model, principal) => deploymentsOf(names.resolve(model, principal)?.targets ?? NO_TARGETS),
+    groupOf: (model, principal) => names.resolve(model, principal),
+    names: (principal) => names.list(principal),
+    fallbacksOf(model, type, principal) {
+      const group = names.resolve(model, principal);
       return group ? fallbacksFor(type, distinct(model, group), settings) : [];
     },
     accessGroups: () => names.accessGroups,

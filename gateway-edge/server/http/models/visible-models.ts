@@ -1,11 +1,11 @@
 import { modelsOf } from "../../../../common/model-data/model-data.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { type ModelDirectory, mayUseModel } from "../../../calls/inference/model-access.ts";
-import { type Asker, isListed } from "../../../upstream/routing/asker.ts";
+import { isListed, type Principal } from "../../../upstream/routing/principal.ts";
 import { fillStars, matchPattern } from "../../../upstream/routing/wildcard.ts";
 
 /** Who looks at the models: deployments of its team are shown beside those for everybody, within what its lists allow. */
-export type Viewer = Asker;
+export type Viewer = Principal;
 
 export function viewerOf({ teamId, organizationId, models, teamModels }: Caller): Viewer {
   return { teamId, organizationId, models, teamModels };

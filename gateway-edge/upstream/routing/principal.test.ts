@@ -1,5 +1,5 @@
-import { isListed, usableTargets } from "./asker.ts";
 import { compileTarget } from "./deployment-settings.ts";
+import { isListed, usableTargets } from "./principal.ts";
 import { deployment } from "./routing-fixture.ts";
 
 const inGroup = compileTarget(deployment({ id: "a", info: { access_groups: ["basic"] } }));
@@ -7,7 +7,7 @@ const outside = compileTarget(deployment({ id: "b" }));
 const usable = (models: string[] | undefined, teamModels?: string[], names = ["m"]) =>
   usableTargets([inGroup, outside], {
     names,
-    asker: { models: models && { names: models }, teamModels: teamModels && { names: teamModels } },
+    principal: { models: models && { names: models }, teamModels: teamModels && { names: teamModels } },
   }).map(({ deployment: { id } }) => id);
 
 test("by its name a group is whole, by an access group only what is in it", () => {

@@ -2,7 +2,7 @@ import type { Target } from "./deployment-settings.ts";
 import { matchPattern } from "./wildcard.ts";
 
 /** Who asks, where that matters: deployments of a team or of organisations are for those only, and lists of models bound who has one. */
-export interface Asker {
+export interface Principal {
   readonly teamId?: string | undefined;
   readonly organizationId?: string | undefined;
   /** What its key may use: names, patterns with `*`, access groups. Absent: everything. */
@@ -18,20 +18,23 @@ interface ModelList {
 /** LiteLLM's words for no bound of the list's own; the other list holds all the same. */
 const EVERYTHING: ReadonlySet<string> = new Set(["*", "all-proxy-models", "all-team-models"]);
 
-export function isBound(asker: Asker | undefined): asker is Asker {
-  return asker?.models !== undefined || asker?.teamModels !== undefined;
+export function isBound(principal: Principal | undefined): principal is Principal {
+  return principal?.models !== undefined || principal?.teamModels !== undefined;
 }
 
 /**
- * Of a group's deployments those that every list of the asker allows: all of them where a list has the group by one of its names, else
+ * Of a group's deployments those that every list of the principal allows: all of them where a list has the group by one of its names, else
  * those in an access group that it lists.
  */
-export function usableTargets(targets: readonly Target[], { names, asker }: { names: readonly string[]; asker: Asker }): readonly Target[] {
-  return [asker.models, asker.teamModels].reduce((left, list) => (list ? allowedBy(list, names, left) : left), targets);
+export function usableTargets(
+  targets: readonly Target[],
+  { names, principal }: { names: readonly string[]; principal: Principal },
+): readonly Target[] {
+  return [principal.models, principal.teamModels].reduce((left, list) => (list ? allowedBy(list, names, left) : left), targets);
 }
 
-/** Whether every list of an asker names this; who has no list is told everything. */
-export function isListed({ models, teamModels }: Asker, name: string): boolean {
+/** Whether every list of a principal names this; who has no list is told everything. */
+export function isListed({ models, teamModels }: Principal, name: string): boolean {
   return [models, teamModels].every((list) => list === undefined || list.names.some((each) => covers(each, name)));
 }
 
