@@ -9,9 +9,9 @@ import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import { readBody } from "../read-body.ts";
 import { locate } from "./locate.ts";
-import { PassedExchange } from "./passed-exchange.ts";
-import { headersTo } from "./passed-headers.ts";
 import { priceCall } from "./price-call.ts";
+import { ProxiedCall } from "./proxied-call.ts";
+import { headersTo } from "./proxied-headers.ts";
 import { createProxy } from "./proxy.ts";
 import { findUpstreams, type Upstream } from "./upstreams.ts";
 
@@ -50,9 +50,9 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       if (!isFree && !call.prices && !caller.isAdmin) {
         throw new AppError("INVALID_REQUEST", "What this call costs is not known: it names no model that has a price.", { param: "model" });
       }
-      const passed = new PassedExchange(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
+      const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
       await deps.credit.reserve({
-        intent: passed.intent(),
+        intent: proxiedCall.intent(),
         model: call.deployment?.modelName ?? call.model ?? kind,
         tokens: isFree ? 0 : call.inputTokens,
         isLimited: caller.isLimited || (call.deployment !== undefined && hasLimit(call.deployment)),
@@ -60,9 +60,9 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       // From here on credit is set aside: every way out goes through exactly one settlement.
       try {
         const answer = await proxy(request, response, { url, body, headers: headersTo(upstream, request.headers) });
-        await passed.deliver(answer, response);
+        await proxiedCall.deliver(answer, response);
       } catch (thrown) {
-        throw await passed.fail(thrown, response);
+        throw await proxiedCall.fail(thrown, response);
       }
     },
   };

@@ -7,7 +7,7 @@ import { roughCounter } from "../tokens/tokens.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What is known of a direct call before it is made. */
-export interface PassedCall {
+export interface PricedCall {
   /** As the provider names it. */
   readonly model: string | undefined;
   readonly deployment: Deployment | undefined;
@@ -22,7 +22,7 @@ const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
 type Json = Readonly<Record<string, unknown>>;
 
 /** The model that a body or a path names, its price, and the most the call can cost by the size of what is sent. */
-export function priceCall(upstream: Upstream, { path, body, isFree }: { path: string; body: Buffer; isFree: boolean }): PassedCall {
+export function priceCall(upstream: Upstream, { path, body, isFree }: { path: string; body: Buffer; isFree: boolean }): PricedCall {
   const fields = jsonOf(body);
   const model = typeof fields["model"] === "string" ? fields["model"] : modelInPath(path);
   const own = upstream.deployments.find(({ inferenceModelId, modelName }) => inferenceModelId === model || modelName === model);

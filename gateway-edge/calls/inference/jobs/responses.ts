@@ -5,11 +5,11 @@ import type { Job } from "../job.ts";
 import { providerFields } from "./gateway-fields.ts";
 
 /** A response as its provider wrote it. */
-export interface PassedResponse {
+export interface ProxiedResponse {
   readonly response: Fields;
 }
 
-export type ResponsesAnswer = ChatAnswer | PassedResponse;
+export type ResponsesAnswer = ChatAnswer | ProxiedResponse;
 
 export interface ResponsesWork {
   readonly model: string;

@@ -1,8 +1,8 @@
 import { toJson } from "../../../../common/json.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { type FrameOptions, ResponseFrames } from "../../../calls/dialects/responses/frames.ts";
-import { ItemNames, passedResponse } from "../../../calls/dialects/responses/passed.ts";
-import { isPassed, PassedFrames } from "../../../calls/dialects/responses/passed-frames.ts";
+import { ItemNames, proxiedResponse } from "../../../calls/dialects/responses/proxied.ts";
+import { isProxied, ProxiedFrames } from "../../../calls/dialects/responses/proxied-frames.ts";
 import {
   type ResponseIdentity,
   responseUsage,
@@ -44,18 +44,18 @@ function answered(answer: ResponsesAnswer, identity: ResponseIdentity, context: 
   if (!("response" in answer)) return wholeResponse(identity, answer, context);
   const { response } = answer;
   const usage = response["usage"] ?? responseUsage(context.bill.usage);
-  return passedResponse(identity, { ...response, usage }, new ItemNames(identity.suffix));
+  return proxiedResponse(identity, { ...response, usage }, new ItemNames(identity.suffix));
 }
 
 /** Whose events they are is known with the first part. */
 function streamFormat(identity: ResponseIdentity, options: FrameOptions): StreamFormat {
-  let chosen: ResponseFrames | PassedFrames | undefined;
+  let chosen: ResponseFrames | ProxiedFrames | undefined;
   const framesFor = (isOfProvider: boolean) => {
-    chosen ??= isOfProvider ? new PassedFrames(identity, options) : new ResponseFrames(identity, options);
+    chosen ??= isOfProvider ? new ProxiedFrames(identity, options) : new ResponseFrames(identity, options);
     return chosen;
   };
   return {
-    frames: (part) => framesFor(isPassed(part)).frames(part),
+    frames: (part) => framesFor(isProxied(part)).frames(part),
     last: (bill) => framesFor(false).last(bill),
     end: "",
     failed: (error) => framesFor(false).failed(error),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
-import { passedBody } from "../../../calls/dialects/responses/passed.ts";
+import { proxiedBody } from "../../../calls/dialects/responses/proxied.ts";
 import { inputItems, refuseUnsupported, toChatRequest, toPlainChat } from "../../../calls/dialects/responses/request.ts";
 import { shownItem, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
 import type { Job } from "../../../calls/inference/job.ts";
@@ -191,7 +191,7 @@ function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, ca
     endUser: asked.user,
     tags: tagsOf(asked),
     request: asked,
-    bodyFor: (given) => passedBody(asked, items, given),
+    bodyFor: (given) => proxiedBody(asked, items, given),
     asChat,
   });
 }

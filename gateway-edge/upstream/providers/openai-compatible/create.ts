@@ -19,7 +19,7 @@ import { readOpenAiUsage } from "../shared/openai-usage.ts";
 import { readInlineError, readUpstreamError } from "../shared/read-upstream-error.ts";
 import { openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./answer.ts";
 import { readFinishReason } from "./finish.ts";
-import { formOf, imagesOf, type OpenAiDoor, rerankOf, speechOf } from "./media.ts";
+import { formOf, imagesOf, type OpenAiEndpoint, rerankOf, speechOf } from "./media.ts";
 import { responsesOf } from "./responses.ts";
 import { readOpenAiEmbeddings } from "./vectors.ts";
 
@@ -59,16 +59,16 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
   const has = (operation: Operation) => spec.operations.includes(operation);
   return {
     kind: spec.kind,
-    ...(has("chat") ? { chat: chatOf(spec), responses: responsesOf(doorOf(spec, "responses"), spec.speaksResponses ?? none) } : {}),
+    ...(has("chat") ? { chat: chatOf(spec), responses: responsesOf(endpointOf(spec, "responses"), spec.speaksResponses ?? none) } : {}),
     ...(has("completions") ? { completions: completionsOf(spec) } : {}),
     ...(has("embeddings") ? { embeddings: embeddingsOf(spec) } : {}),
     ...(has("moderations") ? { moderations: moderationsOf(spec) } : {}),
-    ...(has("speech") ? { speech: speechOf(doorOf(spec, "speech")) } : {}),
-    ...(has("transcriptions") ? { transcriptions: formOf(doorOf(spec, "transcriptions")) } : {}),
-    ...(has("translations") ? { translations: formOf(doorOf(spec, "translations")) } : {}),
-    ...(has("images") ? { images: imagesOf(doorOf(spec, "images")) } : {}),
-    ...(has("imageEdits") ? { imageEdits: formOf(doorOf(spec, "imageEdits")) } : {}),
-    ...(has("rerank") ? { rerank: rerankOf(doorOf(spec, "rerank")) } : {}),
+    ...(has("speech") ? { speech: speechOf(endpointOf(spec, "speech")) } : {}),
+    ...(has("transcriptions") ? { transcriptions: formOf(endpointOf(spec, "transcriptions")) } : {}),
+    ...(has("translations") ? { translations: formOf(endpointOf(spec, "translations")) } : {}),
+    ...(has("images") ? { images: imagesOf(endpointOf(spec, "images")) } : {}),
+    ...(has("imageEdits") ? { imageEdits: formOf(endpointOf(spec, "imageEdits")) } : {}),
+    ...(has("rerank") ? { rerank: rerankOf(endpointOf(spec, "rerank")) } : {}),
     readError: readUpstreamError,
   };
 }
@@ -172,7 +172,7 @@ function moderationsOf(spec: OpenAiSpec): ModerationsAdapter {
   };
 }
 
-function doorOf(spec: OpenAiSpec, operation: Operation): OpenAiDoor {
+function endpointOf(spec: OpenAiSpec, operation: Operation): OpenAiEndpoint {
   return {
     locate: (target) => spec.locate(target, PATHS[operation]),
     request: (target, fields) => jsonRequest(spec, { target, operation, fields }),

@@ -5,30 +5,30 @@ import { writeForm } from "../shared/multipart-form.ts";
 import { readRerankAnswer } from "../shared/rerank-answer.ts";
 
 /** How a server of this kind is reached: an operation's address and headers, and a JSON request to it. */
-export interface OpenAiDoor {
+export interface OpenAiEndpoint {
   locate(target: ProviderTarget): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   request(target: ProviderTarget, fields: Fields): UpstreamRequest;
 }
 
-export function speechOf(door: OpenAiDoor): SpeechAdapter {
-  return { buildRequest: ({ body }, target) => door.request(target, body) };
+export function speechOf(endpoint: OpenAiEndpoint): SpeechAdapter {
+  return { buildRequest: ({ body }, target) => endpoint.request(target, body) };
 }
 
-export function formOf(door: OpenAiDoor): FormAdapter {
+export function formOf(endpoint: OpenAiEndpoint): FormAdapter {
   return {
     buildRequest: (call, target) => {
       const fields = call.fields.filter(([name]) => name !== "model");
       const form = writeForm({ ...call, fields: [["model", target.inferenceModelId], ...fields] });
-      const { url, headers } = door.locate(target);
+      const { url, headers } = endpoint.locate(target);
       return { url, headers: { ...headers, ...form.headers }, body: form.body };
     },
   };
 }
 
-export function imagesOf(door: OpenAiDoor): ImagesAdapter {
+export function imagesOf(endpoint: OpenAiEndpoint): ImagesAdapter {
   return {
     streams: true,
-    buildRequest: ({ body }, target) => door.request(target, imageFields(body, target)),
+    buildRequest: ({ body }, target) => endpoint.request(target, imageFields(body, target)),
     readAnswer: (body) => {
       const answer = asFields(body);
       if (asList(answer["data"]).length === 0) throw malformed("an answer without images");
@@ -45,10 +45,10 @@ function imageFields(body: Fields, { inferenceModelId, params }: ProviderTarget)
 }
 
 /** As Together, Fireworks, vLLM and Jina have it: Cohere's request, and its answer or one near it. */
-export function rerankOf(door: OpenAiDoor): RerankAdapter {
+export function rerankOf(endpoint: OpenAiEndpoint): RerankAdapter {
   return {
     buildRequest: ({ query, documents, topN, body }, target) =>
-      door.request(target, present({ ...body, query, documents, top_n: topN, return_documents: false })),
+      endpoint.request(target, present({ ...body, query, documents, top_n: topN, return_documents: false })),
     readAnswer: readRerankAnswer,
   };
 }

@@ -4,7 +4,7 @@ import type { Fields, ProviderTarget, ReportedUsage, ResponsesAdapter, StreamPar
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
 import { readMediaUsage } from "../shared/media-usage.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
-import type { OpenAiDoor } from "./media.ts";
+import type { OpenAiEndpoint } from "./media.ts";
 
 /** The key under which parts of a stream carry the provider's own events. */
 export const RESPONSE_EVENTS = "response_events";
@@ -16,7 +16,7 @@ const CHAT_ONLY = /audio|realtime|search-preview/;
  * A server that speaks OpenAI's Responses API. `isUsual`: whether such a deployment speaks it where nobody said so; the operator's
  * word, `supports_responses` or `mode: responses` in model_info, goes before.
  */
-export function responsesOf(door: OpenAiDoor, isUsual: (target: ProviderTarget) => boolean): ResponsesAdapter {
+export function responsesOf(endpoint: OpenAiEndpoint, isUsual: (target: ProviderTarget) => boolean): ResponsesAdapter {
   return {
     isSpokenBy: (target) => {
       const said = target.info?.["supports_responses"];
@@ -27,7 +27,7 @@ export function responsesOf(door: OpenAiDoor, isUsual: (target: ProviderTarget) 
     buildRequest: ({ body, stream, maxOutputTokens }, target) => {
       const fields = { ...withDefaults(body, target.params), max_output_tokens: maxOutputTokens, stream: stream || undefined };
       // What is kept is kept here, for the team that asked; the provider sees one account for all of them.
-      return door.request(target, { ...defined(fields), store: false });
+      return endpoint.request(target, { ...defined(fields), store: false });
     },
     readAnswer: (answer) => readResponse(asFields(answer)),
     readStream,

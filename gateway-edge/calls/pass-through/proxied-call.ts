@@ -11,13 +11,13 @@ import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../../credit/p
 import { gatewayErrorStatus } from "../gateway-error.ts";
 import { callerFields } from "../inference/caller-fields.ts";
 import { isCounts } from "../inference/usage-bounds.ts";
-import { headersBack } from "./passed-headers.ts";
-import type { PassedCall } from "./price-call.ts";
+import type { PricedCall } from "./price-call.ts";
+import { headersBack } from "./proxied-headers.ts";
 import type { ProxiedAnswer } from "./proxy.ts";
 import type { Upstream } from "./upstreams.ts";
 import { UsageReader } from "./usage-reader.ts";
 
-export interface PassedDeps {
+export interface ProxiedCallDeps {
   readonly credit: Pick<Credit, "settle">;
   readonly clock: Clock;
 }
@@ -25,34 +25,34 @@ export interface PassedDeps {
 const CLIENT_LEFT_STATUS = 499;
 const DRAIN_MS_MAX = 60_000;
 
-export interface Passing {
+export interface ProxiedCallOptions {
   readonly callId: string;
   readonly caller: Caller;
-  readonly call: PassedCall;
+  readonly call: PricedCall;
   readonly upstream: Upstream;
   readonly endpoint: string;
 }
 
 /** A call that has its reservation and owes its settlement. */
-export class PassedExchange {
-  readonly #deps: PassedDeps;
-  readonly #passing: Passing;
+export class ProxiedCall {
+  readonly #deps: ProxiedCallDeps;
+  readonly #options: ProxiedCallOptions;
   readonly #createdAt: Date;
   readonly #startedMs: number;
   #usage: Usage = NO_USAGE;
   #isStream = false;
   #settled = false;
 
-  constructor(deps: PassedDeps, passing: Passing) {
+  constructor(deps: ProxiedCallDeps, options: ProxiedCallOptions) {
     this.#deps = deps;
-    this.#passing = passing;
+    this.#options = options;
     this.#createdAt = new Date(deps.clock.now());
     this.#startedMs = deps.clock.monotonicMs();
   }
 
   /** What is written down of the call before it is made. */
   intent(): Intent {
-    const { call } = this.#passing;
+    const { call } = this.#options;
     return {
       ...this.#identity(),
       createdAtMs: this.#createdAt.getTime(),
@@ -72,7 +72,7 @@ export class PassedExchange {
       throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `the provider answered ${status}` });
     }
     const contentType = from.headers["content-type"];
-    const reader = new UsageReader(contentType, this.#passing.call.model ?? "");
+    const reader = new UsageReader(contentType, this.#options.call.model ?? "");
     this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
     to.status(status);
     for (const [name, value] of Object.entries(headersBack(from.headers))) to.setHeader(name, value);
@@ -121,7 +121,7 @@ export class PassedExchange {
   async #used(reader: UsageReader): Promise<Usage> {
     const { usage, text } = reader.end();
     if (usage && isCounts(usage)) return disjointUsage(usage);
-    return this.#passing.call.prices ? { ...NO_USAGE, input: this.#passing.call.inputTokens, output: await text.total() } : NO_USAGE;
+    return this.#options.call.prices ? { ...NO_USAGE, input: this.#options.call.inputTokens, output: await text.total() } : NO_USAGE;
   }
 
   async #settle(outcome: { status: string; httpStatus: number; errorCode?: string }): Promise<void> {
@@ -130,7 +130,7 @@ export class PassedExchange {
   }
 
   #identity() {
-    const { callId, caller, call, upstream, endpoint } = this.#passing;
+    const { callId, caller, call, upstream, endpoint } = this.#options;
     return {
       callId,
       endpoint,
@@ -142,7 +142,7 @@ export class PassedExchange {
   }
 
   #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
-    const { call, upstream } = this.#passing;
+    const { call, upstream } = this.#options;
     const latencyMs = Math.round(this.#deps.clock.monotonicMs() - this.#startedMs);
     return {
       ...this.#identity(),

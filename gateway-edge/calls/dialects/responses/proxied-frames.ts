@@ -4,18 +4,18 @@ import type { Fields, StreamPart } from "../../../upstream/providers/provider.ts
 import { asFields, asList } from "../../../upstream/providers/shared/json-fields.ts";
 import type { Bill } from "../../inference/bill.ts";
 import { endOf, type FrameOptions, frameOf, RESPONSE_CHARACTERS_MAX, tooLong } from "./frames.ts";
-import { ItemNames, passedResponse } from "./passed.ts";
+import { ItemNames, proxiedResponse } from "./proxied.ts";
 import { type ResponseIdentity, responseFields, responseUsage, shownItem, shownResponse } from "./response.ts";
 
 type Part = Exclude<StreamPart, { type: "usage" }>;
 
 /** Whether a part carries a provider's own events. */
-export function isPassed(part: Part): boolean {
+export function isProxied(part: Part): boolean {
   return part.type === "other-delta" && RESPONSE_EVENTS in part.fields;
 }
 
 /** A provider's own events under our names, with its numbers. The last one waits until the call is paid and the response kept. */
-export class PassedFrames {
+export class ProxiedFrames {
   readonly #identity: ResponseIdentity;
   readonly #options: FrameOptions;
   readonly #names: ItemNames;
@@ -37,7 +37,7 @@ export class PassedFrames {
 
   async last({ usage, cost }: Bill): Promise<string> {
     const ending = asFields(this.#ending?.["response"]);
-    const whole = passedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
+    const whole = proxiedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
     const response = await this.#kept(whole);
     // A stream has no header for its cost.
     const usageWithCost = { ...asFields(response["usage"]), cost_nano: cost };
@@ -64,7 +64,7 @@ export class PassedFrames {
       sequence_number: this.#lastNumber,
       ...(itemId === undefined ? {} : { item_id: this.#names.of(itemId) }),
       ...(named ? { item: shownItem(named, this.#options.include) } : {}),
-      ...(response === undefined ? {} : { response: passedResponse(this.#identity, asFields(response), this.#names) }),
+      ...(response === undefined ? {} : { response: proxiedResponse(this.#identity, asFields(response), this.#names) }),
     });
     if (named && type === "response.output_item.done") this.#addDone(named, frame.length);
     return frame;

@@ -6,7 +6,7 @@ import { type ResponseIdentity, responseId, SEALED } from "./response.ts";
 import { isOwnSeal } from "./seal.ts";
 
 /** What goes to a server that speaks this API: the request with the conversation spelled out, for nothing is stored there. */
-export function passedBody(asked: ResponsesRequest, items: readonly Fields[], { reasons }: { reasons: boolean }): Fields {
+export function proxiedBody(asked: ResponsesRequest, items: readonly Fields[], { reasons }: { reasons: boolean }): Fields {
   const { input, previous_response_id: previous, include = [], metadata: _metadata, background: _background, ...rest } = asked;
   const { store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
   const isPlain = typeof input === "string" && previous === undefined;
@@ -49,7 +49,7 @@ export class ItemNames {
 }
 
 /** A provider's response under our name. What we changed on the way there reads as the caller wrote it. */
-export function passedResponse({ suffix, model, request }: ResponseIdentity, response: Fields, names: ItemNames): Fields {
+export function proxiedResponse({ suffix, model, request }: ResponseIdentity, response: Fields, names: ItemNames): Fields {
   return {
     ...response,
     id: responseId(suffix),

@@ -17,12 +17,12 @@ const OPERATORS: ReadonlySet<string> = new Set(["openai-organization", "openai-p
 /** The client's headers that go on, our key among them. */
 export function headersTo({ row, apiKey }: Upstream, given: IncomingHttpHeaders): Record<string, string> {
   const dropped = new Set([...HOP_BY_HOP, ...OURS, ...namesIn(given.connection)]);
-  const kept = Object.entries(given).flatMap(([name, value]): [string, string][] => {
+  const forwarded = Object.entries(given).flatMap(([name, value]): [string, string][] => {
     if (value === undefined || dropped.has(name) || OURS_BY_PREFIX.test(name)) return [];
     return [[name, Array.isArray(value) ? value.join(", ") : value]];
   });
   // As it is: a compressed answer could not be read for its usage.
-  return { ...row.defaults, ...Object.fromEntries(kept), "accept-encoding": "identity", ...row.keyHeaders(apiKey) };
+  return { ...row.defaults, ...Object.fromEntries(forwarded), "accept-encoding": "identity", ...row.keyHeaders(apiKey) };
 }
 
 /** The provider's headers that go back. */
