@@ -1,12 +1,9 @@
+import { type Capability, CAPABILITY_TEXT } from "./capabilities.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import { SUMMED_STRATEGIES } from "./secure-settings.ts";
 
 // What a federation's settings need of its participants and of their parameters. Privacy and strategies fail closed: what cannot be honored
 // is refused with its reason, never left out.
-
-/** What a participant may declare under `capabilities` of its `/v1/info`; what it does not declare it cannot do. */
-export const CAPABILITIES = ["clip", "noise", "mask", "steps"] as const;
-export type Capability = (typeof CAPABILITIES)[number];
 
 type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">;
 
@@ -21,13 +18,6 @@ export function needsOf({ dp, secureAggregation, strategy }: Asked): Capability[
   ];
 }
 
-const ABLE: Readonly<Record<Capability, string>> = {
-  clip: "clip its updates",
-  noise: "add noise to its updates",
-  mask: "mask its updates",
-  steps: "take the steps that epochs and batch_size name",
-};
-
 /** Why a participant that lacks these cannot take part. */
 export function inabilityText(missing: readonly Capability[], { dp, strategy }: Asked): string {
   const causes: Readonly<Record<Capability, string>> = {
@@ -36,7 +26,7 @@ export function inabilityText(missing: readonly Capability[], { dp, strategy }: 
     mask: "secureAggregation",
     steps: `the strategy ${strategy.name}`,
   };
-  const able = missing.map((capability) => ABLE[capability]).join(" and ");
+  const able = missing.map((capability) => CAPABILITY_TEXT[capability]).join(" and ");
   const needing = [...new Set(missing.map((capability) => causes[capability]))].join(" and ");
   return `cannot ${able}, as ${needing} needs; capabilities of its /v1/info must have ${missing.join(", ")}, as those of trainer nodes have`;
 }

@@ -1,5 +1,5 @@
+import type { Capability } from "../common/capabilities.ts";
 import type { Clock } from "../common/clock.ts";
-import type { Capability } from "../common/federation-needs.ts";
 import type { Logger } from "../common/logger.ts";
 import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";

@@ -1,5 +1,5 @@
 import { type RequestHandler, Router } from "express";
-import type { Capability } from "../../common/federation-needs.ts";
+import type { Capability } from "../../common/capabilities.ts";
 import { FORMATS } from "../codec/parameters.ts";
 import { AGGREGATORS } from "../compute/aggregators/registry.ts";
 import { describeSetting } from "../compute/aggregators/settings.ts";

@@ -1,4 +1,4 @@
-import type { Capability } from "../../common/federation-needs.ts";
+import type { Capability } from "../../common/capabilities.ts";
 import type { Random } from "../../common/random.ts";
 import { ParticipantProblem } from "../coordinator/participants/participant-problem.ts";
 import type { Participants, ParticipantTask } from "../coordinator/participants/participants.ts";

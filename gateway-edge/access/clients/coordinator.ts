@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { Capability } from "../../../common/federation-needs.ts";
+import type { Capability } from "../../../common/capabilities.ts";
 
 export interface Verification {
   ok: boolean;

@@ -1,6 +1,6 @@
 import { json, type RequestHandler } from "express";
 import { z } from "zod";
-import { CAPABILITIES, type Capability } from "../../../common/federation-needs.ts";
+import { CAPABILITIES, type Capability } from "../../../common/capabilities.ts";
 import { parseWith } from "../../operations/schemas.ts";
 import type { Participants } from "./participants.ts";
 
