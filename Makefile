@@ -26,7 +26,7 @@ node_modules/.installed: package.json package-lock.json .npmrc | node
 
 KERNELS := trainer-node/compute/kernels
 
-generate: proto/gen/.generated $(KERNELS)/gen/kernels-wasm.ts ## TypeScript from proto/, the trainer's kernels from their text
+generate: proto/gen/.generated $(KERNELS)/gen/kernels-wasm.ts common/strategies/gen/strategies.ts ## TypeScript from proto/, the trainer's kernels, the lists of strategies
 
 proto/gen/.generated: node_modules/.installed buf.yaml buf.gen.yaml $(shell find proto -name '*.proto' 2>/dev/null)
 	buf generate
@@ -34,6 +34,10 @@ proto/gen/.generated: node_modules/.installed buf.yaml buf.gen.yaml $(shell find
 
 $(KERNELS)/gen/kernels-wasm.ts: node_modules/.installed scripts/build-kernels.ts $(KERNELS)/wat.ts $(wildcard $(KERNELS)/wasm-*source.ts)
 	node scripts/build-kernels.ts
+
+# The folders change when a file comes or goes, which is all that the lists depend on.
+common/strategies/gen/strategies.ts: node_modules/.installed scripts/build-registries.ts common/strategies trainer-node/compute/aggregators
+	node scripts/build-registries.ts
 
 console: console/dist/index.html ## build the console that the edge serves at /ui
 
@@ -99,4 +103,4 @@ verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KE
 	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
 
 clean: ## remove what make built (never data/)
-	rm -rf node_modules proto/gen $(KERNELS)/gen .cache console/dist
+	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist

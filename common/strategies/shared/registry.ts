@@ -1,0 +1,46 @@
+import { STRATEGIES } from "../gen/strategies.ts";
+import { settingProblem, settingsOf } from "./settings.ts";
+import type { GivenStrategy, Strategy } from "./strategy.ts";
+
+const byName = new Map(STRATEGIES.map((strategy) => [strategy.name, strategy]));
+
+export function findStrategy(name: string): Strategy | undefined {
+  return byName.get(name);
+}
+
+/** The declaration of a strategy whose name was checked. */
+export function strategyNamed(name: string): Strategy {
+  const found = findStrategy(name);
+  if (!found) throw new Error(`no strategy ${name}`);
+  return found;
+}
+
+export const FEDERATED_STRATEGIES: readonly Strategy[] = STRATEGIES.filter(({ notInFederations }) => notInFederations === undefined);
+
+/** Names of the strategies that need the mean of the updates alone. */
+export const SUM_STRATEGIES: readonly string[] = FEDERATED_STRATEGIES.filter(({ sees }) => sees === "sum").map(({ name }) => name);
+
+/** A setting of a federation's strategy, or its default. */
+export function settingOf(given: GivenStrategy, setting: string): unknown {
+  return given[setting] ?? strategyNamed(given.name).settings[setting]?.default;
+}
+
+/** What is wrong with a federation's strategy, by setting; "name" where it is the strategy itself. */
+export function strategyProblems(given: GivenStrategy): { setting: string; message: string }[] {
+  const { name, ...values } = given;
+  const strategy = findStrategy(name);
+  if (!strategy) return [{ setting: "name", message: `must be one of: ${FEDERATED_STRATEGIES.map((one) => one.name).join(", ")}` }];
+  if (strategy.notInFederations !== undefined) {
+    return [{ setting: "name", message: `${name} ${strategy.notInFederations}; a federation has none. Call /aggregate of a node` }];
+  }
+  const table = settingsOf(strategy.settings, "federation");
+  const problems = Object.entries(values).map(([setting, value]) => {
+    const known = Object.hasOwn(table, setting) ? table[setting] : undefined;
+    const message = known ? settingProblem(known, value) : `is not a setting of ${name}; it has ${Object.keys(table).join(", ") || "none"}`;
+    return { setting, message };
+  });
+  const missing = Object.entries(table).flatMap(([setting, rule]) =>
+    "required" in rule && values[setting] === undefined ? [{ setting, message: `is required by ${name}` }] : [],
+  );
+  return [...problems.filter((problem): problem is { setting: string; message: string } => problem.message !== undefined), ...missing];
+}

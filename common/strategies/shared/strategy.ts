@@ -1,0 +1,58 @@
+import type { Capability } from "../../capabilities.ts";
+import type { SettingTable } from "./settings.ts";
+
+/**
+ * Everything that is known of an aggregation strategy but its arithmetic, which is the file of the same name in
+ * trainer-node/compute/aggregators. These two files are all that a new strategy needs: `make generate` lists what is in the folders.
+ */
+export interface Strategy {
+  /** As requests have it. */
+  readonly name: string;
+  /** One line. */
+  readonly description: string;
+  readonly settings: SettingTable;
+  /** "sum": it needs the mean of the updates alone, so it works under secure aggregation and under central noise. */
+  readonly sees: "sum" | "each";
+  /** "asynchronous": a round is over when `buffer` updates have arrived, whichever round they started from. */
+  readonly timing: "rounds" | "asynchronous";
+  /** Bounds the influence of participants that send wrong updates. */
+  readonly robust: boolean;
+  /** Has a step size for each parameter, from moments that it carries from round to round. */
+  readonly adaptive: boolean;
+  /** Whether it steps from the current global parameters. */
+  readonly base: "required" | "optional" | "unused";
+  /** Whether updates weigh by their samples. */
+  readonly usesWeights: boolean;
+  /** What every participant must declare. */
+  readonly needs: readonly Capability[];
+  /** "any": a plain mean, which participants can make of opaque parameters too. */
+  readonly formats: "readable" | "any";
+  /** Why a federation cannot use it; absent where it can. */
+  readonly notInFederations?: string;
+  /** The strategy that combines a round's updates where this one has no arithmetic of its own. */
+  readonly aggregatedBy?: string;
+  /** What it adds to the `config` of the participants' training. */
+  readonly prepare?: (given: GivenStrategy) => Readonly<Record<string, unknown>>;
+  /** The settings of `only: "aggregate"` for one round. */
+  readonly fill?: (round: StrategyRound) => Readonly<Record<string, unknown>>;
+  /** How much of an update that started so many rounds ago is added to the current parameters when it arrives. */
+  readonly rebase?: (given: GivenStrategy, staleness: number) => number;
+}
+
+/** A strategy as a federation's settings have it, checked. */
+export type GivenStrategy = Readonly<Record<string, unknown>> & { readonly name: string };
+
+export interface StrategyRound {
+  /** From 1. */
+  readonly round: number;
+  /** The `config` of the federation's task. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly updates: readonly { readonly weight: number; readonly baseRound: number }[];
+}
+
+const USUAL = { timing: "rounds", robust: false, adaptive: false, needs: [], formats: "readable" } as const;
+
+/** A declaration says what differs from the usual strategy: in rounds, not robust, not adaptive, over parameters that can be read. */
+export function declareStrategy(own: Omit<Strategy, keyof typeof USUAL> & Partial<Strategy>): Strategy {
+  return { ...USUAL, ...own };
+}
