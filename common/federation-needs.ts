@@ -1,6 +1,6 @@
-import { type Capability, CAPABILITY_TEXT } from "./capabilities.ts";
+import { CAPABILITY_TEXT, type Capability } from "./capabilities.ts";
 import type { FederationSettings } from "./federation-settings.ts";
-import { SUMMED_STRATEGIES } from "./secure-settings.ts";
+import { SUM_STRATEGIES, strategyNamed } from "./strategies/shared/registry.ts";
 
 // What a federation's settings need of its participants and of their parameters. Privacy and strategies fail closed: what cannot be honored
 // is refused with its reason, never left out.
@@ -14,7 +14,7 @@ export function needsOf({ dp, secureAggregation, strategy }: Asked): Capability[
     ...(dp?.mode === "local" ? (["clip", "noise"] as const) : []),
     // The coordinator sees the sum alone, so it cannot bound what is in it.
     ...(dp?.mode === "central" && secureAggregation ? (["clip"] as const) : []),
-    ...(strategy.name === "fednova" ? (["steps"] as const) : []),
+    ...strategyNamed(strategy.name).needs,
   ];
 }
 
@@ -33,15 +33,13 @@ export function inabilityText(missing: readonly Capability[], { dp, strategy }: 
 
 /** What central noise cannot go with, by path: only of a mean of bounded updates is it known how much noise hides one of them. */
 export function privacyProblems({ dp, strategy }: Asked): { path: string[]; message: string }[] {
-  if (dp?.mode !== "central" || SUMMED_STRATEGIES.includes(strategy.name)) return [];
-  const message = `${strategy.name} cannot go with dp.mode central, whose noise is for a mean; use one of: ${SUMMED_STRATEGIES.join(", ")}`;
+  if (dp?.mode !== "central" || SUM_STRATEGIES.includes(strategy.name)) return [];
+  const message = `${strategy.name} cannot go with dp.mode central, whose noise is for a mean; use one of: ${SUM_STRATEGIES.join(", ")}`;
   return [{ path: ["strategy", "name"], message }];
 }
-
-const DELEGABLE: readonly string[] = ["fedavg", "mean"];
 
 /** What has to compute with the parameters here; undefined where a plain mean is all, which participants may make of what they alone can read. */
 export function computingNeed({ dp, strategy }: Asked): string | undefined {
   if (dp) return `dp.mode ${dp.mode}`;
-  return DELEGABLE.includes(strategy.name) ? undefined : `the strategy ${strategy.name}`;
+  return strategyNamed(strategy.name).formats === "any" ? undefined : `the strategy ${strategy.name}`;
 }

@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { secureAggregation } from "./secure-settings.ts";
-import { strategyProblems } from "./strategy-settings.ts";
+import { findStrategy, strategyProblems } from "./strategies/shared/registry.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
-
-const ASYNCHRONOUS_STRATEGIES: readonly string[] = ["fedasync", "fedbuff"];
 
 const ROUNDS_MAX = 100_000;
 const DAY_MS = 86_400_000;
@@ -86,4 +84,4 @@ export const federationSettings = z.object(federationSettingsFields);
 export type FederationSettings = z.infer<typeof federationSettings>;
 
 export const isAsynchronous = ({ strategy: { name } }: Pick<FederationSettings, "strategy">): boolean =>
-  ASYNCHRONOUS_STRATEGIES.includes(name);
+  findStrategy(name)?.timing === "asynchronous";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SUM_STRATEGIES } from "./strategies/shared/registry.ts";
 
 // Sums of updates of which nobody sees a single one; how many may drop out, and how large a number may be.
 
@@ -18,9 +19,6 @@ const fields = z.strictObject({
 export const secureAggregation = z.preprocess((given) => (given === true ? {} : given), fields);
 export type SecureAggregation = z.infer<typeof fields>;
 
-/** Those that are made of the mean alone. */
-export const SUMMED_STRATEGIES: readonly string[] = ["mean", "fedavg", "fedprox", "fedavgm", "fedadam", "fedyogi", "fedadagrad"];
-
 interface Asked {
   readonly secureAggregation?: SecureAggregation | undefined;
   readonly strategy: { readonly name: string };
@@ -37,8 +35,8 @@ export function secureProblems({
 }: Asked): { path: string[]; message: string }[] {
   if (!secure) return [];
   const problems: { path: string[]; message: string }[] = [];
-  if (!SUMMED_STRATEGIES.includes(strategy.name)) {
-    const message = `${strategy.name} needs every single update, and secureAggregation shows only their sum; use one of: ${SUMMED_STRATEGIES.join(", ")}`;
+  if (!SUM_STRATEGIES.includes(strategy.name)) {
+    const message = `${strategy.name} needs every single update, and secureAggregation shows only their sum; use one of: ${SUM_STRATEGIES.join(", ")}`;
     problems.push({ path: ["strategy", "name"], message });
   }
   if (rewards.by !== "samples") {

@@ -1,15 +1,16 @@
-import { computingNeed, privacyProblems } from "../../common/federation-needs.ts";
+import { computingNeed } from "../../common/federation-needs.ts";
 import type { FederationSettings } from "../../common/federation-settings.ts";
 import { NO_RECORD, type RoundRecord, sortedUpdates } from "../../common/round-record.ts";
+import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
-import { findAggregator } from "../compute/aggregators/registry.ts";
 import { isFloat } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
 import type { ClientFigures } from "./aggregation.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
+import { appliedStrategy, type WeighedUpdate, weigh } from "./round-strategy.ts";
 import { combineMasked } from "./secure/combine-masked.ts";
 import { layoutOfBlob } from "./updates/inspect-blob.ts";
 import { OPAQUE, UNSUPPORTED } from "./updates/inspect-update.ts";
@@ -21,8 +22,6 @@ export interface CombinedRound {
   /** By participant. */
   readonly figures: ReadonlyMap<string, ClientFigures>;
 }
-
-type Weighed = { hash: string; weight: number; id: string; baseRound: number };
 
 /** The round's result out of its stored updates: the same updates give the same bytes, whoever combines them and how often. */
 export async function combineRound(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<CombinedRound> {
@@ -82,7 +81,7 @@ function refuseDelegating(settings: FederationSettings, round: number): void {
 }
 
 /** Whether the strategy is the mean itself, with no step of the server from it. */
-const isPlainMean = ({ name }: Readonly<Record<string, unknown>>): boolean => findAggregator(String(name))?.base === "unused";
+const isPlainMean = ({ name }: Readonly<Record<string, unknown>>): boolean => strategyNamed(String(name)).base === "unused";
 
 /** What a strategy makes of the noised mean as the round's only update: whatever it carries over is made of noised numbers too. */
 async function stepFrom(
@@ -113,40 +112,6 @@ function asFailure(thrown: unknown, round: number): unknown {
   return isRefusal ? new FederationFailed("AGGREGATION_FAILED", `Round ${round} cannot be combined: ${thrown.message}`) : thrown;
 }
 
-/** By samples where everybody said how many, else all alike: nobody's silence shall make him small or large. */
-export function weigh(accepted: readonly RoundParticipant[], isPrivate: boolean): Weighed[] {
-  const areCounted = !isPrivate && accepted.every(({ samples }) => samples !== undefined && samples > 0n);
-  return accepted.map(({ participantId: id, updateBlob: hash, samples, baseRound }) => ({
-    id,
-    hash,
-    baseRound,
-    weight: areCounted ? Number(samples) : 1,
-  }));
-}
-
-/** The strategy as this round runs it. It is in the record, so that whoever makes the round again makes the same. */
-export function appliedStrategy(
-  { settings, federation }: Pick<FederationRun, "settings" | "federation">,
-  updates: readonly Weighed[],
-  round: number,
-): Record<string, unknown> {
-  const [problem] = privacyProblems(settings);
-  if (problem) throw new FederationFailed("VALIDATION_ERROR", problem.message);
-  const { name, mu: _proximal, buffer: _buffer, ...rest } = settings.strategy;
-  // A first round has nothing to step from.
-  if (federation.headBlob === "" && findAggregator(name)?.base !== "unused" && name !== "norm_clip") return { name: "mean" };
-  // Each was put on today's parameters when it was accepted, by how stale it was.
-  if (name === "fedbuff") return { name: "mean" };
-  if (name === "fednova") return { name, steps: localSteps(settings.task.config, updates) };
-  if (name !== "fedasync") return { name, ...rest };
-  return { ...rest, name, staleness: updates.map(({ baseRound }) => round - 1 - baseRound) };
-}
-
-/** How many steps each of them took; where nobody knows how much data they have, all took the same. */
-function localSteps({ epochs = 1, batch_size: batch = 10 }: FederationSettings["task"]["config"], updates: readonly Weighed[]): number[] {
-  return updates.map(({ weight }) => Number(epochs) * Math.ceil(weight / Number(batch)));
-}
-
 function withNoise({ deps, settings }: FederationRun, mean: Uint8Array, clients: number): Uint8Array {
   const { dp } = settings;
   if (!dp) throw new Error("noise needs the settings of privacy");
@@ -159,7 +124,7 @@ function withNoise({ deps, settings }: FederationRun, mean: Uint8Array, clients:
 }
 
 /** Parameters that only participants can read are combined by one of them, whoever does it first. */
-async function delegate(run: FederationRun, accepted: readonly RoundParticipant[], updates: readonly Weighed[]): Promise<string> {
+async function delegate(run: FederationRun, accepted: readonly RoundParticipant[], updates: readonly WeighedUpdate[]): Promise<string> {
   const { deps, members, signal } = run;
   const problems: string[] = [];
   const hashes = updates.map(({ hash }) => hash);

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { federationSettings } from "../../common/federation-settings.ts";
+import { fedbuff } from "../../common/strategies/fedbuff.ts";
 import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";
 import { inspectUpdate, OPAQUE, requireLayout } from "./updates/inspect-update.ts";
-import { rebaseUpdate, stalenessFactor } from "./updates/rebase.ts";
+import { rebaseUpdate } from "./updates/rebase.ts";
 
 const model = (...values: number[]) =>
   encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");
@@ -85,5 +86,5 @@ describe("what is looked at before an update counts", () => {
 test("what a late update learnt is put on the parameters of today, by how late it is", () => {
   const moved = rebaseUpdate({ update: model(3, 5), base: model(1, 1), head: model(10, 20), factor: 0.5 });
   expect([...(decodeParameters(moved).tensors[0]?.data ?? [])].map(Number)).toEqual([11, 22]);
-  expect([0, 3, 8].map(stalenessFactor)).toEqual([1, 0.5, 1 / 3]);
+  expect([0, 3, 8].map((rounds) => fedbuff.rebase?.({ name: "fedbuff" }, rounds))).toEqual([1, 0.5, 1 / 3]);
 });

@@ -1,14 +1,15 @@
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
-import { federationSettings, federationSettingsFields, isAsynchronous } from "../../common/federation-settings.ts";
+import { federationSettings, federationSettingsFields } from "../../common/federation-settings.ts";
 import { type RoundRecord, sortedUpdates } from "../../common/round-record.ts";
+import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Federation, Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../errors.ts";
-import { appliedStrategy, weigh } from "./combine.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { membersOf } from "./participants/joined-work.ts";
+import { appliedStrategy, weigh } from "./round-strategy.ts";
 import { allRounds } from "./verify.ts";
 
 export const replayRequest = z.object({
@@ -51,8 +52,11 @@ export async function replayFederation(
   const stored = federationSettings.parse(JSON.parse(federation.settings));
   // Somebody waits for the answer, and participants of a federation that is over may be gone.
   const settings = { ...stored, strategy: request.strategy, deadlineMs: Math.min(stored.deadlineMs, EVALUATE_MS) };
-  if (isAsynchronous(settings) && settings.strategy.name === "fedbuff")
-    throw refusal("fedbuff says which updates a round waits for; of updates that are there it is the mean. Replay with mean.");
+  const { name, aggregatedBy } = strategyNamed(settings.strategy.name);
+  if (aggregatedBy !== undefined)
+    throw refusal(
+      `${name} decides which updates a round waits for; over stored updates it is ${aggregatedBy}. Replay with ${aggregatedBy}.`,
+    );
   const rounds = (await allRounds(client, federationId, signal)).slice(0, request.rounds);
   const members = membersOf(federation);
   const replayed: Replay["rounds"][number][] = [];

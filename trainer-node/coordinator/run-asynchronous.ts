@@ -1,3 +1,4 @@
+import { settingOf, strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
@@ -7,10 +8,9 @@ import { finishRound, notEnough } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
 import { inspectUpdate, requireLayout, requireReadable } from "./updates/inspect-update.ts";
-import { rebaseUpdate, stalenessFactor } from "./updates/rebase.ts";
+import { rebaseUpdate } from "./updates/rebase.ts";
 
 const RETRY_MS = { first: 500, max: 10_000 };
-const BUFFER = { fedasync: 1, fedbuff: 3 };
 
 /** What a participant came back with, and from which round it had set out. */
 interface Arrival {
@@ -49,7 +49,7 @@ export class AsynchronousRounds {
   async #collect(run: FederationRun, round: Round): Promise<RoundParticipant[]> {
     const { deps, settings, signal } = run;
     let accepted = acceptedIn(round);
-    const wanted = Math.min(bufferOf(run), run.members.length);
+    const wanted = Math.min(Number(settingOf(settings.strategy, "buffer")), run.members.length);
     const deadlineMs = deps.clock.monotonicMs() + settings.deadlineMs;
     while (accepted.length < wanted) {
       signal.throwIfAborted();
@@ -121,7 +121,7 @@ export class AsynchronousRounds {
   }
 }
 
-/** An update as the open round can use it; with FedBuff, one that set out earlier is put on the parameters of today. */
+/** An update as the open round can use it; with a strategy that rebases, one that started earlier is added to the current parameters. */
 async function acceptable(run: FederationRun, { outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
   if (outcome instanceof FederationFailed) throw outcome;
   if (outcome instanceof ParticipantProblem) return outcome;
@@ -133,8 +133,8 @@ async function acceptable(run: FederationRun, { outcome, began }: Arrival): Prom
     if (federation.headBlob === "") return outcome;
     const head = await deps.blobs.read(federation.headBlob);
     requireLayout(layout, inspectUpdate(head));
-    const factor = serverRate(settings.strategy) * stalenessFactor(federation.headRound - began.headRound);
-    if (settings.strategy.name !== "fedbuff" || (factor === 1 && began.headBlob === federation.headBlob)) return outcome;
+    const factor = strategyNamed(settings.strategy.name).rebase?.(settings.strategy, federation.headRound - began.headRound);
+    if (factor === undefined || (factor === 1 && began.headBlob === federation.headBlob)) return outcome;
     const base = began.headBlob === "" ? head : await deps.blobs.read(began.headBlob);
     const { sha256, bytes } = await deps.blobs.keepBytes(rebaseUpdate({ update, base, head, factor }));
     return { ...outcome, blob: sha256, bytes };
@@ -145,11 +145,3 @@ async function acceptable(run: FederationRun, { outcome, began }: Arrival): Prom
 }
 
 const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");
-
-function bufferOf({ settings: { strategy } }: FederationRun): number {
-  const { name, buffer } = strategy;
-  if (typeof buffer === "number" && Number.isInteger(buffer) && buffer > 0) return buffer;
-  return name === "fedbuff" ? BUFFER.fedbuff : BUFFER.fedasync;
-}
-
-const serverRate = ({ lr }: Readonly<Record<string, unknown>>): number => (typeof lr === "number" && lr > 0 ? lr : 1);

@@ -1,33 +1,35 @@
 import { federationSettings } from "../../common/federation-settings.ts";
-import { NOT_IN_FEDERATIONS, STRATEGY_SETTINGS } from "../../common/strategy-settings.ts";
-import { AGGREGATORS, findAggregator } from "../compute/aggregators/registry.ts";
+import { STRATEGIES } from "../../common/strategies/gen/strategies.ts";
+import { FEDERATED_STRATEGIES, strategyProblems } from "../../common/strategies/shared/registry.ts";
+import { settingProblem } from "../../common/strategies/shared/settings.ts";
+import { AGGREGATORS } from "../compute/aggregators/gen/aggregators.ts";
+import { findAggregator } from "../compute/aggregators/registry.ts";
 
 const problemsOf = (given: object) =>
   federationSettings.safeParse({ task: "mlp", ...given }).error?.issues.map(({ path, message }) => `${path.join(".")} ${message}`) ?? [];
 
-test("every strategy of the nodes can be named by a federation or says what it lacks there, and FedBuff beside them", () => {
-  const named = [...Object.keys(STRATEGY_SETTINGS), ...NOT_IN_FEDERATIONS.keys()];
-  expect(named.sort()).toEqual([...AGGREGATORS.map(({ name }) => name), "fedbuff"].sort());
+test("every strategy is one of the nodes, or says which of them combines its rounds", () => {
+  const combined = STRATEGIES.map(({ name, aggregatedBy }) => findAggregator(aggregatedBy ?? name)?.name);
+  expect(combined).toEqual(STRATEGIES.map(({ name, aggregatedBy }) => aggregatedBy ?? name));
+  expect(STRATEGIES.map(({ name }) => name)).toEqual(expect.arrayContaining(AGGREGATORS.map(({ name }) => name)));
 });
 
-/** What only a coordinator reads. */
-const OURS: Readonly<Record<string, readonly string[]>> = { fedprox: ["mu"], fedasync: ["buffer"], fedbuff: ["lr", "buffer"] };
-
-test("what a federation may set is what the nodes take, with the same limits; lists are the coordinator's to fill", () => {
-  for (const [name, rules] of Object.entries(STRATEGY_SETTINGS)) {
-    const theirs = Object.entries(findAggregator(name)?.settings ?? {}).filter(([, { type }]) => type !== "list");
-    const expected = theirs.map(([setting, rule]) => {
-      const { about: _about, default: _default, ...limits } = { ...rule };
-      const { optional: _optional, ...rest } = limits as { optional?: boolean };
-      return [setting, rest];
-    });
-    const mine = Object.entries(rules).filter(([setting]) => !OURS[name]?.includes(setting));
-    expect({ name, rules: Object.fromEntries(mine) }).toEqual({ name, rules: Object.fromEntries(expected) });
+test("a setting is valid at its own default, and what only a call of /aggregate has is no setting of a federation", () => {
+  for (const { name, settings } of FEDERATED_STRATEGIES) {
+    for (const [setting, rule] of Object.entries(settings)) {
+      if (rule.default !== undefined) expect([name, setting, settingProblem(rule, rule.default)]).toEqual([name, setting, undefined]);
+      const problems = strategyProblems({ name, [setting]: rule.default }).filter((problem) => problem.setting === setting);
+      expect([name, setting, problems.some(({ message }) => message.startsWith("is not a setting"))]).toEqual([
+        name,
+        setting,
+        rule.only === "aggregate",
+      ]);
+    }
   }
 });
 
 test.each([
-  [{ strategy: "magic" }, "strategy.name must be one of: mean, fedavg"],
+  [{ strategy: "magic" }, "strategy.name must be one of: bulyan, fedadagrad"],
   [{ strategy: { name: "trimmed_mean", share: 0.3 } }, "strategy.share is not a setting of trimmed_mean; it has beta"],
   [{ strategy: { name: "trimmed_mean", beta: 0.5 } }, "strategy.beta must be a number from 0 below 0.5"],
   [{ strategy: { name: "krum", f: 1.5 } }, "strategy.f must be a whole number from 0"],
@@ -45,7 +47,7 @@ test.each([
 });
 
 test("what is right is taken: every strategy at its defaults, and a task of the participants' own", () => {
-  for (const name of Object.keys(STRATEGY_SETTINGS)) {
+  for (const { name } of FEDERATED_STRATEGIES) {
     expect(problemsOf({ strategy: { name, ...(name === "norm_clip" ? { clip_norm: 1 } : {}) } })).toEqual([]);
   }
   expect(problemsOf({ task: "segmentation-2", strategy: { name: "fedbuff", buffer: 4, lr: 0.5 } })).toEqual([]);

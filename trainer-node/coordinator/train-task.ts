@@ -1,3 +1,4 @@
+import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 import type { ParticipantTask } from "./participants/participants.ts";
@@ -14,7 +15,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
       task: task.name,
       // Fresh models must be the same everywhere, or their mean is none of them; later rounds differ by theirs.
       seed: (seed + (federation.headBlob === "" ? 0 : round)) % 2 ** 32,
-      ...(strategy.name === "fedprox" && typeof strategy["mu"] === "number" ? { mu: strategy["mu"] } : {}),
+      ...strategyNamed(strategy.name).prepare?.(strategy),
       ...task.config,
       ...(dp?.mode === "local" ? { clip_norm: dp.clipNorm, noise_multiplier: dp.noiseMultiplier } : {}),
       // Nobody else can bound what nobody sees.

@@ -1,12 +1,13 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../../common/json.ts";
 import { type RoundRecord, sortedUpdates } from "../../../common/round-record.ts";
+import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
-import { findAggregator } from "../../compute/aggregators/registry.ts";
 import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
 import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
+import { appliedStrategy } from "../round-strategy.ts";
 import { askEverybody } from "./in-time.ts";
 import { readPlan, type SecurePlan } from "./plan.ts";
 
@@ -47,10 +48,10 @@ export async function combineMasked(run: FederationRun, round: number, accepted:
   const weightMax = Math.max(...Object.values(plan.weights));
   const proof: SecureProof = { round: plan.round, everybody, threshold, range, layout, masked, weightMax, help };
   const { sha256 } = await deps.blobs.keepBytes(Buffer.from(canonicalJson(proof)));
-  const { name, mu: _proximal, ...rest } = settings.strategy;
-  // Only the mean of bounded updates has a known sensitivity, and a first round has nothing to step from.
-  const isMean = settings.dp?.mode === "central" || federation.headBlob === "" || findAggregator(name)?.base === "unused";
-  const strategy = { ...(isMean ? { name: "mean" } : { name, ...rest }), secure: { proof: sha256 } };
+  const applied = appliedStrategy(run, [], round);
+  // Only the mean of bounded updates has a known sensitivity.
+  const isMean = settings.dp?.mode === "central" || strategyNamed(String(applied["name"])).base === "unused";
+  const strategy = { ...(isMean ? { name: "mean" } : applied), secure: { proof: sha256 } };
   const base = { base: federation.headBlob, state: federation.headStateBlob };
   return { updates: sortedUpdates(Object.values(masked)), strategy, ...(await remake(deps, { proof, strategy, ...base }, run.signal)) };
 }

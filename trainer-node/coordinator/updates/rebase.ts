@@ -1,11 +1,8 @@
 import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { type Floats, isFloat, type Tensor } from "../../compute/tensor.ts";
 
-/** FedBuff (Nguyen 2022): how much an update that is so many rounds behind still counts. */
-export const stalenessFactor = (rounds: number): number => 1 / Math.sqrt(1 + rounds);
-
 /**
- * What a participant learnt, put on the parameters of today: `head + factor · (update - base)`. So updates that began in different
+ * What a participant learned, added to the current parameters: `head + factor · (update - base)`. So updates that began in different
  * rounds can be averaged. Tensors that are not of floats stay as the update has them.
  */
 export function rebaseUpdate({
