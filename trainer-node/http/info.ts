@@ -1,8 +1,8 @@
 import { type RequestHandler, Router } from "express";
 import type { Capability } from "../../common/capabilities.ts";
+import { describeSetting, settingsOf } from "../../common/strategies/shared/settings.ts";
 import { FORMATS } from "../codec/parameters.ts";
-import { AGGREGATORS } from "../compute/aggregators/registry.ts";
-import { describeSetting } from "../compute/aggregators/settings.ts";
+import { AGGREGATORS } from "../compute/aggregators/gen/aggregators.ts";
 import { DATASET_LIMITS } from "../compute/datasets/dataset.ts";
 import { DIGITS, SPLITS } from "../compute/datasets/digits.ts";
 import { GENERATED } from "../compute/datasets/generated.ts";
@@ -98,12 +98,14 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
       settings: { ...TRAIN_SETTINGS, ...options },
       parameters,
     })),
-    strategies: AGGREGATORS.map(({ name, about, settings: table, base, usesWeights, slots }) => ({
+    strategies: AGGREGATORS.map(({ name, description: about, settings: table, base, usesWeights, slots }) => ({
       name,
       about,
-      settings: Object.fromEntries(Object.entries(table).map(([setting, spec]) => [setting, describeSetting(spec)])),
+      settings: Object.fromEntries(
+        Object.entries(settingsOf(table, "aggregate")).map(([setting, spec]) => [setting, describeSetting(spec)]),
+      ),
       base,
-      uses: [...(usesWeights ? ["weights"] : []), ...(base === "unused" ? [] : ["base"]), ...(slots.length > 0 ? ["state"] : [])],
+      uses: [...(usesWeights ? ["weights"] : []), ...(base === "unused" ? [] : ["base"]), ...(slots ? ["state"] : [])],
       floats: "accumulated in float64, in an order that depends on the clients' numbers alone",
       integers: "maximum",
     })),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { blobReader } from "../blobs/blob-reader.ts";
 import { decodeParameters, encodeParameters, type Format } from "../codec/parameters.ts";
-import { AGGREGATORS } from "../compute/aggregators/registry.ts";
+import { AGGREGATORS } from "../compute/aggregators/gen/aggregators.ts";
 import { createResultArrays } from "../compute/clients/result-arrays.ts";
 import { createKernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { createRandom } from "../compute/random.ts";

@@ -171,7 +171,7 @@ function areFinite({ memory, count, segments, place }: WindowRecords): boolean {
 function stateWindow({ aggregator, state }: Work, window: readonly Slice[], { results }: BlobAggregationContext): Tensor[] | undefined {
   if (!state) return undefined;
   const floats = window.filter(({ header }) => isFloatType(header.dtype));
-  return aggregator.slots.flatMap((slot) => readWindow(state, floats, { results, nameOf: (name) => `${slot}/${name}` }));
+  return (aggregator.slots ?? []).flatMap((slot) => readWindow(state, floats, { results, nameOf: (name) => `${slot}/${name}` }));
 }
 
 interface Outputs {
@@ -180,7 +180,7 @@ interface Outputs {
   close(): void;
 }
 
-function openOutputs(folder: string, model: readonly TensorHeader[], { slots }: Aggregator): Outputs {
+function openOutputs(folder: string, model: readonly TensorHeader[], { slots = [] }: Aggregator): Outputs {
   const floats = model.filter(({ dtype }) => isFloatType(dtype));
   const kept = slots.flatMap((slot) => floats.map((header) => ({ ...header, name: `${slot}/${header.name}` })));
   const parameters = createTensorWriter(folder, model);

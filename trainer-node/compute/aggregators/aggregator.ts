@@ -1,22 +1,17 @@
+import type { Strategy } from "../../../common/strategies/shared/strategy.ts";
 import type { Model } from "../clients/model.ts";
 import type { Vectors } from "../clients/vectors.ts";
-import type { Settings, SettingTable } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 
-/** One rule that makes one model of many. Pure: what it remembers from round to round goes out as `state` and comes back in. */
-export interface Aggregator {
-  readonly name: string;
-  readonly about: string;
-  readonly settings: SettingTable;
-  /** Whether it steps from the current global model. */
-  readonly base: "required" | "optional" | "unused";
-  readonly usesWeights: boolean;
+/** A strategy with its arithmetic. Pure: what it carries from round to round goes out as `state` and comes back in. */
+export interface Aggregator extends Strategy {
   /**
    * Every number of the result depends on the same number of the clients, of the base and of the state alone: so it can be made a
    * piece of the model at a time, and its verdicts are the same for every piece.
    */
   readonly columnwise?: true;
-  /** Models it keeps between rounds, by name. */
-  readonly slots: readonly string[];
+  /** Models it carries from round to round, by name. */
+  readonly slots?: readonly string[];
   run(input: AggregatorInput): AggregatorOutput;
 }
 
@@ -45,10 +40,7 @@ export interface Verdict {
   readonly score?: number;
 }
 
-/** What every aggregator that is a plain mean of its clients has in common. */
-export const NO_STATE = { slots: [] } as const;
-
-/** The base of a rule that requires one; whoever runs the rule has checked. */
+/** The base of a strategy that requires one; the caller of `run` has checked. */
 export function requiredBase({ base }: AggregatorInput): Model {
   if (!base) throw new Error("an aggregator that requires a base was run without one");
   return base;

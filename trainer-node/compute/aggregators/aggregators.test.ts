@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { encodeParameters } from "../../codec/parameters.ts";
 import type { Tensor } from "../tensor.ts";
 import { aggregateTensors, FIVE, f32, f64, type HarnessInput, SAMPLES } from "./aggregate-harness.ts";
-import { AGGREGATORS } from "./registry.ts";
+import { AGGREGATORS } from "./gen/aggregators.ts";
 
 const values = (tensors: readonly Tensor[]): number[] => tensors.flatMap(({ data }) => Array.from(data as Float64Array));
 const FIVE_CLIENTS = FIVE.map((row) => [f64(row)]);

@@ -1,5 +1,6 @@
+import { bulyan as strategy } from "../../../common/strategies/bulyan.ts";
 import type { SortedReduce } from "../clients/vectors.ts";
-import { type Aggregator, NO_STATE } from "./aggregator.ts";
+import type { Aggregator } from "./aggregator.ts";
 import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
 
 /**
@@ -7,12 +8,7 @@ import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
  * nearest to the median of the chosen.
  */
 export const bulyan: Aggregator = {
-  name: "bulyan",
-  about: "Bulyan (El Mhamdi 2018) over Krum; needs n >= 4f + 3",
-  settings: { f: { type: "number", min: 0, whole: true, default: 1, about: "number of Byzantine clients to withstand" } },
-  base: "unused",
-  usesWeights: false,
-  ...NO_STATE,
+  ...strategy,
   run: ({ vectors, settings }) => {
     const byzantine = settings.number("f");
     refuseTooFew("bulyan", vectors.count, 4 * byzantine + 3);

@@ -1,6 +1,4 @@
+import { fedadam as strategy } from "../../../common/strategies/fedadam.ts";
 import { adaptiveAggregator } from "./adaptive.ts";
 
-export const fedadam = adaptiveAggregator(
-  { name: "fedadam", about: "FedAdam (Reddi 2021)" },
-  (held, change, beta2) => beta2 * held + (1 - beta2) * change * change,
-);
+export const fedadam = adaptiveAggregator(strategy, (held, change, beta2) => beta2 * held + (1 - beta2) * change * change);

@@ -1,23 +1,13 @@
-import { type Aggregator, NO_STATE, requiredBase } from "./aggregator.ts";
+import { fedasync as strategy } from "../../../common/strategies/fedasync.ts";
+import { type Aggregator, requiredBase } from "./aggregator.ts";
 
 /**
  * Xie et al. 2019: w = (1 - α·s) · w + α·s · x, where s falls with the rounds the client is behind. Several clients are mixed in one
  * after the other, the most stale first, so that the result does not depend on the order they were named in.
  */
 export const fedasync: Aggregator = {
-  name: "fedasync",
-  about: "FedAsync (Xie 2019): clients mixed into the base one by one, the less the staler",
-  settings: {
-    alpha: { type: "number", above: 0, max: 1, default: 0.6, about: "mixing weight of a fresh client" },
-    staleness: { type: "list", min: 0, whole: true, default: 0, about: "rounds each client is behind" },
-    decay: { type: "choice", of: ["polynomial", "hinge", "constant"], default: "polynomial", about: "how staleness weakens a client" },
-    a: { type: "number", above: 0, max: 1000, default: 0.5, about: "exponent of polynomial, slope of hinge" },
-    b: { type: "number", min: 0, max: 1e6, default: 4, about: "rounds that hinge forgives" },
-  },
-  base: "required",
-  usesWeights: false,
+  ...strategy,
   columnwise: true,
-  ...NO_STATE,
   run: (input) => {
     const { vectors, settings } = input;
     const staleness = settings.list("staleness");

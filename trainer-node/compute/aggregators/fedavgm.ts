@@ -1,17 +1,11 @@
+import { fedavgm as strategy } from "../../../common/strategies/fedavgm.ts";
 import { difference, mapModels } from "../clients/model.ts";
 import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
 /** Hsu et al. 2019: v = momentum · v + Δ, w = w + lr · v, where Δ is the mean update. */
 export const fedavgm: Aggregator = {
-  name: "fedavgm",
-  about: "FedAvgM (Hsu 2019): server momentum on the mean update",
-  settings: {
-    momentum: { type: "number", min: 0, below: 1, default: 0.9, about: "share of the last velocity that is kept" },
-    lr: { type: "number", above: 0, max: 100, default: 1, about: "server learning rate" },
-  },
-  base: "required",
-  usesWeights: true,
+  ...strategy,
   columnwise: true,
   slots: ["velocity"],
   run: (input) => {

@@ -1,6 +1,7 @@
+import { fltrust as strategy } from "../../../common/strategies/fltrust.ts";
 import { dotModels } from "../clients/model.ts";
 import { InputProblem } from "../problem.ts";
-import { type Aggregator, NO_STATE, requiredBase } from "./aggregator.ts";
+import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { stepFrom, sum } from "./weighted-mean.ts";
 
 /**
@@ -8,14 +9,7 @@ import { stepFrom, sum } from "./weighted-mean.ts";
  * to it, nothing where that is negative, and is brought to its length; the root itself is no part of the mean.
  */
 export const fltrust: Aggregator = {
-  name: "fltrust",
-  about: "FLTrust (Cao 2021): updates count by their cosine to a trusted one",
-  settings: {
-    root: { type: "list", min: 0, max: 1, whole: true, about: "1 for the one entry that is the server's own update, 0 for the others" },
-  },
-  base: "required",
-  usesWeights: false,
-  ...NO_STATE,
+  ...strategy,
   run: (input) => {
     const { vectors, settings } = input;
     const base = requiredBase(input);

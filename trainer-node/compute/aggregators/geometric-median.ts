@@ -1,18 +1,10 @@
-import { type Aggregator, NO_STATE } from "./aggregator.ts";
+import { geometricMedian as strategy } from "../../../common/strategies/geometric-median.ts";
+import type { Aggregator } from "./aggregator.ts";
 import { shares, sum, weightedMean } from "./weighted-mean.ts";
 
 /** Pillutla et al. 2022 (RFA): the smoothed Weiszfeld algorithm; each step is a mean weighted by the inverse distance to the last. */
 export const geometricMedian: Aggregator = {
-  name: "geometric_median",
-  about: "geometric median (RFA, Pillutla 2022), smoothed Weiszfeld",
-  settings: {
-    iterations: { type: "number", min: 1, max: 1000, whole: true, default: 32, about: "most steps" },
-    smoothing: { type: "number", above: 0, max: 1, default: 1e-6, about: "least distance ν that is divided by" },
-    tolerance: { type: "number", min: 0, max: 1, default: 1e-9, about: "relative gain below which it stops" },
-  },
-  base: "unused",
-  usesWeights: true,
-  ...NO_STATE,
+  ...strategy,
   run: ({ vectors, weights, settings }) => {
     const parts = shares(weights);
     const [smoothing, tolerance] = [settings.number("smoothing"), settings.number("tolerance")];

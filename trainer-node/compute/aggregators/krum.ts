@@ -1,10 +1,6 @@
-import { keepLowest, multiKrum } from "./multi-krum.ts";
+import { krum as strategy } from "../../../common/strategies/krum.ts";
+import type { Aggregator } from "./aggregator.ts";
+import { keepLowest } from "./multi-krum.ts";
 
 /** Blanchard et al. 2017: the one client of the lowest score. */
-export const krum = {
-  ...multiKrum,
-  name: "krum",
-  about: "Krum (Blanchard 2017): the one client nearest to its neighbours; needs 2f + 2 < n",
-  settings: { f: multiKrum.settings["f"] as NonNullable<(typeof multiKrum.settings)["f"]> },
-  run: (input: Parameters<typeof multiKrum.run>[0]) => keepLowest(input, "krum", 1),
-};
+export const krum: Aggregator = { ...strategy, run: (input) => keepLowest(input, strategy.name, 1) };

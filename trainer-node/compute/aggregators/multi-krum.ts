@@ -1,19 +1,12 @@
+import { multiKrum as strategy } from "../../../common/strategies/multi-krum.ts";
 import { InputProblem } from "../problem.ts";
-import { type Aggregator, type AggregatorInput, type AggregatorOutput, NO_STATE } from "./aggregator.ts";
+import type { Aggregator, AggregatorInput, AggregatorOutput } from "./aggregator.ts";
 import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
 /** Blanchard et al. 2017: the plain mean of the m clients of the lowest Krum scores. */
 export const multiKrum: Aggregator = {
-  name: "multi_krum",
-  about: "multi-Krum (Blanchard 2017): mean of the m clients nearest to their neighbours; needs 2f + 2 < n",
-  settings: {
-    f: { type: "number", min: 0, whole: true, default: 1, about: "number of Byzantine clients to withstand" },
-    m: { type: "number", min: 1, whole: true, optional: true, about: "clients kept; n - f where absent" },
-  },
-  base: "unused",
-  usesWeights: false,
-  ...NO_STATE,
+  ...strategy,
   run: (input) => {
     const { count } = input.vectors;
     const keep = input.settings.optional("m") ?? Math.max(1, count - input.settings.number("f"));

@@ -1,14 +1,10 @@
-import { type Aggregator, NO_STATE } from "./aggregator.ts";
+import { normClip as strategy } from "../../../common/strategies/norm-clip.ts";
+import type { Aggregator } from "./aggregator.ts";
 import { shares, sum } from "./weighted-mean.ts";
 
 /** Sun et al. 2019: every update is shortened to at most `clip_norm`, then averaged by weight. Without a base the parameters are the update. */
 export const normClip: Aggregator = {
-  name: "norm_clip",
-  about: "norm clipping (Sun 2019): updates shortened to at most clip_norm, then averaged",
-  settings: { clip_norm: { type: "number", above: 0, about: "greatest length of an update" } },
-  base: "optional",
-  usesWeights: true,
-  ...NO_STATE,
+  ...strategy,
   run: ({ vectors, weights, base, settings }) => {
     const limit = settings.number("clip_norm");
     const lengths = [...vectors.distancesTo(base ?? vectors.zeros())].map(Math.sqrt);

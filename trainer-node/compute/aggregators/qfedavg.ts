@@ -1,5 +1,6 @@
+import { qfedavg as strategy } from "../../../common/strategies/qfedavg.ts";
 import { InputProblem } from "../problem.ts";
-import { type Aggregator, NO_STATE, requiredBase } from "./aggregator.ts";
+import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { stepFrom, sum } from "./weighted-mean.ts";
 
 /**
@@ -7,16 +8,7 @@ import { stepFrom, sum } from "./weighted-mean.ts";
  * h_k = q · F_k^(q-1) · ‖L·(w - x_k)‖² + L · F_k^q. Clients that fare worse count for more; q = 0 is the plain mean.
  */
 export const qfedavg: Aggregator = {
-  name: "qfedavg",
-  about: "q-FedAvg (Li 2020): fairness, clients of higher loss count for more",
-  settings: {
-    losses: { type: "list", min: 0, about: "loss of the base on each client's data" },
-    q: { type: "number", min: 0, max: 100, default: 0.2, about: "0 is the plain mean" },
-    lr: { type: "number", above: 0, max: 100, default: 0.1, about: "learning rate of the clients, 1 / L" },
-  },
-  base: "required",
-  usesWeights: false,
-  ...NO_STATE,
+  ...strategy,
   run: (input) => {
     const { vectors, settings } = input;
     const base = requiredBase(input);

@@ -1,3 +1,4 @@
+import { settingsOf } from "../../../common/strategies/shared/settings.ts";
 import { difference, type Model } from "../clients/model.ts";
 import { alignTo, type ClientRecords, type Segment } from "../clients/segments.ts";
 import { createVectors, type Profile } from "../clients/vectors.ts";
@@ -51,7 +52,7 @@ export interface Piece {
 export function runPiece(input: AggregationInput): Piece {
   const { aggregator, records, order } = input;
   const floats = records.segments.filter((segment) => segment.float);
-  const settings = readSettings(aggregator.settings, input.settings, order);
+  const settings = readSettings(settingsOf(aggregator.settings, "aggregate"), input.settings, order);
   const weights = order.map((record) => input.weights[record] ?? 1);
   const base = readBase(input, floats);
   const vectors = createVectors(records, order);
@@ -124,8 +125,7 @@ function finiteData(tensor: Tensor, field: string): Floats {
 const SEPARATOR = "/";
 
 function readState({ aggregator, state }: AggregationInput, floats: readonly Segment[]): Record<string, Model> {
-  if (!state) return {};
-  if (aggregator.slots.length === 0) return {};
+  if (!state || !aggregator.slots) return {};
   return Object.fromEntries(
     aggregator.slots.map((slot) => {
       const own = state

@@ -1,3 +1,4 @@
+import { scaffold as strategy } from "../../../common/strategies/scaffold.ts";
 import { type Model, mapModels } from "../clients/model.ts";
 import { CONTROL_PREFIX } from "../control-variates.ts";
 import { InputProblem } from "../problem.ts";
@@ -7,20 +8,7 @@ import { weightedMean } from "./weighted-mean.ts";
 
 /** Karimireddy et al. 2020: x = x + lr · mean(Δy_i), c = c + |S|/N · mean(Δc_i). Both means are plain, as in the paper. */
 export const scaffold: Aggregator = {
-  name: "scaffold",
-  about: `SCAFFOLD (Karimireddy 2020): each tensor "w" comes with "${CONTROL_PREFIX}w", the client's change of its control variate`,
-  settings: {
-    lr: { type: "number", above: 0, max: 100, default: 1, about: "server learning rate" },
-    total_clients: {
-      type: "number",
-      min: 1,
-      whole: true,
-      optional: true,
-      about: "number N of all clients; the number of this call where absent",
-    },
-  },
-  base: "required",
-  usesWeights: false,
+  ...strategy,
   slots: ["control"],
   run: (input) => {
     const { vectors, names, settings, state } = input;
