@@ -1,9 +1,9 @@
 import { AppError } from "../../common/errors.ts";
 import { type FederationSettings, isAsynchronous } from "../../common/federation-settings.ts";
+import { epsilonAfter } from "../../common/privacy-account.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";
-import { epsilonAfter } from "./privacy-budget.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
 

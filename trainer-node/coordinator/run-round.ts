@@ -1,11 +1,11 @@
 import { canonicalJson } from "../../common/json.ts";
+import { epsilonAfter } from "../../common/privacy-account.ts";
 import type { RoundRecord } from "../../common/round-record.ts";
 import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { combineRound } from "./combine.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { requireAllAble } from "./participants/require-able.ts";
-import { epsilonAfter } from "./privacy-budget.ts";
 import { collectMasked } from "./secure/collect-masked.ts";
 import { dropPlan } from "./secure/plan.ts";
 import { quorum, roundSize, selectParticipants } from "./select.ts";
