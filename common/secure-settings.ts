@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { SUM_STRATEGIES } from "./strategies/shared/registry.ts";
 
-// Sums of updates of which nobody sees a single one; how many may drop out, and how large a number may be.
+// Sums of updates that hide every single one: how many participants may drop out, and how large a number may be.
 
 const PARTICIPANTS = { min: 3, max: 255 };
 
@@ -20,29 +19,18 @@ export const secureAggregation = z.preprocess((given) => (given === true ? {} : 
 export type SecureAggregation = z.infer<typeof fields>;
 
 interface Asked {
-  readonly secureAggregation?: SecureAggregation | undefined;
-  readonly strategy: { readonly name: string };
-  readonly rewards: { readonly by: string };
-  readonly participants: readonly { readonly join?: boolean | undefined }[];
+  readonly rewards?: { readonly by: string };
+  readonly participants?: readonly { readonly join?: boolean | undefined }[];
 }
 
-/** What a federation asks for that needs to see a single update, by path. */
-export function secureProblems({
-  secureAggregation: secure,
-  strategy,
-  rewards,
-  participants,
-}: Asked): { path: string[]; message: string }[] {
-  if (!secure) return [];
+/** What secure aggregation does not work with beside strategies, by path. */
+export function secureProblems({ rewards, participants }: Asked): { path: string[]; message: string }[] {
   const problems: { path: string[]; message: string }[] = [];
-  if (!SUM_STRATEGIES.includes(strategy.name)) {
-    const message = `${strategy.name} needs every single update, and secureAggregation shows only their sum; use one of: ${SUM_STRATEGIES.join(", ")}`;
-    problems.push({ path: ["strategy", "name"], message });
-  }
-  if (rewards.by !== "samples") {
+  if (rewards && rewards.by !== "samples") {
     const message = `${rewards.by} needs every single update, and secureAggregation shows only their sum; use samples`;
     problems.push({ path: ["rewards", "by"], message });
   }
+  if (!participants) return problems;
   const { min, max } = PARTICIPANTS;
   if (participants.length < min || participants.length > max) {
     problems.push({ path: ["participants"], message: `must have ${min} to ${max} entries with secureAggregation` });
@@ -55,7 +43,7 @@ export function secureProblems({
   return problems;
 }
 
-/** How many of so many must stay to the end: more than half, or two halves could be told different things. */
+/** How many of so many must stay to the end: more than half, or two halves could be given different lists. */
 export function thresholdOf({ threshold }: SecureAggregation, participants: number): number {
   return Math.max(Math.floor(participants / 2) + 1, Math.ceil(threshold * participants - 1e-9));
 }

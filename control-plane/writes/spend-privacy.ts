@@ -1,18 +1,17 @@
 import { AppError } from "../../common/errors.ts";
+import type { FederationSettings } from "../../common/federation-settings.ts";
 import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
+import { privacyRules } from "../../common/privacy-rules.ts";
 import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
 
-/** What this reads of a federation's settings, which are checked where it is created. */
-interface PrivacySettings {
-  readonly task: { readonly dataset?: unknown };
-  readonly dp?: { readonly mode: string; readonly noiseMultiplier: number; readonly delta: number };
-}
+/** Checked where the federation is created. */
+type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task">;
 
 /**
- * Puts a round on the accounts of the data sets it will use, before anybody is asked: updates that came count as told, whatever becomes of
- * the round. Throws QUOTA_EXCEEDED where a data set has a budget that the round would overspend, or that it would spend without noise.
+ * Puts a round on the accounts of the data sets it will use, before any participant is asked: updates that arrived count as published,
+ * whatever becomes of the round. Throws QUOTA_EXCEEDED where a data set has a budget that the round would overspend, or that it would spend without noise.
  */
 export async function spendPrivacy(
   tx: Transaction,
@@ -43,9 +42,10 @@ export async function returnPrivacy(
   { federation, round }: { federation: Federation; round: TrainingRound },
   now: number,
 ): Promise<void> {
-  const { task, dp } = JSON.parse(federation.settings) as PrivacySettings;
-  const isSeen = dp?.mode === "local" && round.participants.some(({ state }) => state === "accepted");
-  if (!dp || isSeen) return;
+  const settings = JSON.parse(federation.settings) as PrivacySettings;
+  const { task, dp } = settings;
+  const isSpent = privacyRules(settings).isSpentOnArrival && round.participants.some(({ state }) => state === "accepted");
+  if (!dp || isSpent) return;
   const chosen = new Set(round.participants.map(({ participantId }) => participantId));
   for (const [name, times] of dataSetUses(federation.participants, { shared: task.dataset, chosen })) {
     const known = await tx.get("dataSets", dataSetId(federation.organizationId, name));
@@ -74,7 +74,7 @@ export function emptyDataSet(
   return { id: dataSetId(organizationId, name), organizationId, name, rho: 0, rounds: 0, delta, createdAt: now, updatedAt: now };
 }
 
-/** The path tells the coordinator that no credit helps here. */
+/** By the path the coordinator knows that no credit helps here. */
 function refused(message: string): AppError {
   return new AppError("QUOTA_EXCEEDED", message, { details: [{ path: "dp", message: "the privacy budget is used up" }] });
 }

@@ -72,7 +72,7 @@ describe("a federation that its participants cannot honor is refused when it is 
   test("central noise is for a mean: a strategy that is none is a 400, never replaced", async () => {
     const refused = await ask("POST", "", { task, dp: { ...dp, mode: "central" }, strategy: "krum", participants: [{ url: node.url }] });
     expect(refused).toMatchObject({ status: 400, body: { details: [{ path: "body.strategy.name" }] } });
-    expect(refused.body.error).toContain("krum cannot go with dp.mode central");
+    expect(refused.body.error).toContain("does not work with dp.mode central");
   });
 });
 

@@ -66,7 +66,7 @@ export async function replayFederation(
     const record = JSON.parse(round.record) as RoundRecord;
     refuseUnreadable(record);
     const then = { ...federation, headBlob: record.base ?? "", headStateBlob: state, headRound: round.round - 1 };
-    const updates = sortedUpdates(weigh(round.participants.filter(isAccepted), false));
+    const updates = sortedUpdates(weigh(round.participants.filter(isAccepted), "samples"));
     const strategy = appliedStrategy({ settings, federation: then }, updates, round.round);
     const made = await deps.aggregation.store({ updates, strategy, base: then.headBlob, state }, signal);
     state = made.state ?? "";

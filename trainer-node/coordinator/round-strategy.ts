@@ -1,13 +1,15 @@
-import { privacyProblems } from "../../common/federation-needs.ts";
+import { type PrivacyRules, privacyRules } from "../../common/privacy-rules.ts";
+import { NO_RECORD } from "../../common/round-record.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
-import type { RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import { TrainerError } from "../errors.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 
 export type WeighedUpdate = { hash: string; weight: number; id: string; baseRound: number };
 
-/** If any participant omits its sample count, all weigh the same. */
-export function weigh(accepted: readonly RoundParticipant[], isPrivate: boolean): WeighedUpdate[] {
-  const areCounted = !isPrivate && accepted.every(({ samples }) => samples !== undefined && samples > 0n);
+/** By samples; if any participant omits its sample count, all weigh the same. */
+export function weigh(accepted: readonly RoundParticipant[], weights: PrivacyRules["weights"]): WeighedUpdate[] {
+  const areCounted = weights === "samples" && accepted.every(({ samples }) => samples !== undefined && samples > 0n);
   return accepted.map(({ participantId: id, updateBlob: hash, samples, baseRound }) => ({
     id,
     hash,
@@ -22,7 +24,7 @@ export function appliedStrategy(
   updates: readonly WeighedUpdate[],
   round: number,
 ): Record<string, unknown> {
-  const [problem] = privacyProblems(settings);
+  const [problem] = privacyRules(settings).problems(settings);
   if (problem) throw new FederationFailed("VALIDATION_ERROR", problem.message);
   const { aggregatedBy, base, fill, settings: table } = strategyNamed(settings.strategy.name);
   // A first round has nothing to step from.
@@ -32,4 +34,36 @@ export function appliedStrategy(
     ...Object.fromEntries(Object.entries(settings.strategy).filter(isAggregated)),
     ...fill?.({ round, config: settings.task.config, updates }),
   };
+}
+
+/** Whether the strategy is the mean itself, with no step of the server from it. */
+export const isPlainMean = ({ name }: Readonly<Record<string, unknown>>): boolean => strategyNamed(String(name)).base === "unused";
+
+/** What a strategy makes of the mean as the round's only update. */
+export async function stepFrom(
+  { deps, federation, signal }: FederationRun,
+  { mean, strategy }: { mean: Uint8Array; strategy: Readonly<Record<string, unknown>> },
+): Promise<{ result: string; stateBlob: string }> {
+  const { sha256: hash } = await deps.blobs.keepBytes(mean);
+  if (isPlainMean(strategy)) return { result: hash, stateBlob: "" };
+  const input = { updates: [{ hash, weight: 1, id: "mean" }], strategy, base: federation.headBlob, state: federation.headStateBlob };
+  const { parameters, state } = await deps.aggregation.store(input, signal);
+  return { result: parameters, stateBlob: state ?? "" };
+}
+
+/** The fields that every record of the federation's next round begins with. */
+export function recordStart({ id, headBlob, headStateBlob, headRecordHash }: Federation, round: number) {
+  return {
+    federationId: id,
+    round,
+    previous: headRecordHash === "" ? NO_RECORD : headRecordHash,
+    base: headBlob === "" ? null : headBlob,
+    state: headStateBlob === "" ? null : headStateBlob,
+  };
+}
+
+/** Refusals of a strategy are final: a setting it does not have, more attackers to bear than there are participants. */
+export function asFailure(thrown: unknown, round: number): unknown {
+  const isRefusal = thrown instanceof TrainerError && thrown.status >= 400 && thrown.status < 500;
+  return isRefusal ? new FederationFailed("AGGREGATION_FAILED", `Round ${round} cannot be combined: ${thrown.message}`) : thrown;
 }

@@ -1,15 +1,13 @@
 import { canonicalJson } from "../../common/json.ts";
 import { epsilonAfter } from "../../common/privacy-account.ts";
+import { privacyRules } from "../../common/privacy-rules.ts";
 import type { RoundRecord } from "../../common/round-record.ts";
 import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
-import { combineRound } from "./combine.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { requireAllAble } from "./participants/require-able.ts";
-import { collectMasked } from "./secure/collect-masked.ts";
-import { dropPlan } from "./secure/plan.ts";
+import { privacyMode } from "./privacy/modes.ts";
 import { quorum, roundSize, selectParticipants } from "./select.ts";
-import { collectUpdates } from "./updates/collect-updates.ts";
 import { contributionsOf } from "./updates/contributions.ts";
 import { UNSUPPORTED } from "./updates/inspect-update.ts";
 
@@ -35,7 +33,7 @@ export async function runRound(run: FederationRun): Promise<Federation> {
 export async function finishRound(run: FederationRun, { round, state }: Round, accepted: readonly RoundParticipant[]): Promise<Federation> {
   const { control, settings, federation } = run;
   await control.setPhase(round, "aggregating");
-  const combined = await combineRound(run, round, accepted);
+  const combined = await privacyMode(settings).combine(run, round, accepted);
   const [evaluation] = await Promise.all([
     evaluateModel(run, combined.record.result, `${federation.id}/${round}`),
     control.setPhase(round, "evaluating"),
@@ -54,14 +52,13 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     loss: evaluation?.loss,
     epsilon: enforcedEpsilon(settings, combined.record),
   });
-  if (settings.secureAggregation) await dropPlan(run.deps.blobs, `${federation.id}/${round}`);
+  await privacyMode(settings).finish(run, round);
   return committed;
 }
 
 /** What the rounds so far have spent; undefined where no noise was added, whatever was asked for. */
-function enforcedEpsilon({ dp }: FederationRun["settings"], { round, made }: RoundRecord): number | undefined {
-  const isEnforced = dp?.mode === "local" ? made !== "delegated" : made === "noised";
-  return dp && isEnforced ? epsilonAfter(dp, round) : undefined;
+function enforcedEpsilon(settings: FederationRun["settings"], { round, made }: RoundRecord): number | undefined {
+  return settings.dp && privacyRules(settings).isNoised(made) ? epsilonAfter(settings.dp, round) : undefined;
 }
 
 async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {
@@ -73,8 +70,7 @@ async function trainPhase(run: FederationRun, round: Round, size: { wanted: numb
   const names = new Set(round.participants.map(({ participantId }) => participantId));
   const done = new Set(stored.map(({ participantId }) => participantId));
   const missing = run.members.filter(({ id }) => names.has(id) && !done.has(id));
-  const collect = run.settings.secureAggregation ? collectMasked : collectUpdates;
-  const collected = collect(run, {
+  const collected = privacyMode(run.settings).collect(run, {
     round: round.round,
     missing,
     accepted: stored,

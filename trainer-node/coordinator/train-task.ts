@@ -1,3 +1,4 @@
+import { privacyRules } from "../../common/privacy-rules.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
@@ -7,7 +8,7 @@ import { datasetOf } from "./select.ts";
 /** What a participant is asked in a round: the head's parameters, its part of the data, the task's settings. */
 export function trainTask(run: FederationRun, participant: Participant, round: number): ParticipantTask {
   const { settings, federation } = run;
-  const { dp, task, strategy, seed } = settings;
+  const { task, strategy, seed } = settings;
   return {
     parameters: federation.headBlob,
     dataset: ownDataset(run, participant),
@@ -17,9 +18,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
       seed: (seed + (federation.headBlob === "" ? 0 : round)) % 2 ** 32,
       ...strategyNamed(strategy.name).prepare?.(strategy),
       ...task.config,
-      ...(dp?.mode === "local" ? { clip_norm: dp.clipNorm, noise_multiplier: dp.noiseMultiplier } : {}),
-      // Nobody else can bound what nobody sees.
-      ...(dp?.mode === "central" && settings.secureAggregation ? { clip_norm: dp.clipNorm } : {}),
+      ...privacyRules(settings).config,
     },
     key: `${federation.id}/${round}/${participant.id}/${federation.headBlob.slice(0, 16)}`,
     roundId: `${federation.id}/${round}`,

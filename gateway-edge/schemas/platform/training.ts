@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { privacyProblems } from "../../../common/federation-needs.ts";
 import { federationSettingsFields } from "../../../common/federation-settings.ts";
-import { secureProblems } from "../../../common/secure-settings.ts";
+import { privacyRules } from "../../../common/privacy-rules.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
 import { publishBody } from "./trained-models.ts";
@@ -33,7 +32,7 @@ const participant = z
     message: "give either url or join: true",
   });
 
-/** Strict: what nobody reads may have been meant to protect somebody's data. */
+/** Strict: a field that is not read may have been meant to protect data. */
 export const createFederationBody = z
   .strictObject({
     ...federationSettingsFields,
@@ -47,8 +46,7 @@ export const createFederationBody = z
     budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
   })
   .superRefine((given, context) => {
-    for (const { path, message } of [...secureProblems(given), ...privacyProblems(given)])
-      context.addIssue({ code: "custom", path, message });
+    for (const { path, message } of privacyRules(given).problems(given)) context.addIssue({ code: "custom", path, message });
     // More than a round asks for can never come, and fewer must not pass for enough.
     const wanted = Math.max(1, Math.ceil(given.participants.length * given.fraction));
     if ((given.minResults ?? 0) <= wanted) return;

@@ -10,9 +10,9 @@ import { systemRandom as random } from "../../../common/random.ts";
 import { Federation, Participant, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { createAggregation } from "../aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "../blobs/blob-folder.ts";
-import { combineRound } from "../combine.ts";
 import type { FederationControl } from "../control.ts";
 import type { FederationRun } from "../deps.ts";
+import { plain } from "../privacy/plain.ts";
 import { createNodeCalls } from "./node-call.ts";
 import { createParticipants, type Participants } from "./participants.ts";
 
@@ -106,7 +106,7 @@ test("parameters that nobody here can read are combined by a participant, and th
     signal,
     federation: Federation.fromPartial({ id: "fed_1", participants: [node] }),
   };
-  const { record } = await combineRound(run, 1, accepted);
+  const { record } = await plain.combine(run, 1, accepted);
   expect(record).toMatchObject({ made: "delegated", base: null, strategy: { name: "delegated" } });
   expect(await blobs.read(record.result)).toEqual(pickle("mean of 2"));
   expect(asked.map(({ body }) => body["method"])).toEqual(["aggregate"]);

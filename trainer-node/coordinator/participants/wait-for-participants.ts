@@ -1,4 +1,5 @@
-import { FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
+import { FederationFailed, type FederationRun } from "../deps.ts";
+import { privacyMode } from "../privacy/modes.ts";
 import { quorum, roundSize } from "../select.ts";
 import { isJoinAddress } from "./joined-work.ts";
 import { requireAble } from "./require-able.ts";
@@ -39,9 +40,9 @@ export async function waitForParticipants(run: FederationRun): Promise<void> {
 
 /** Undefined where it is; else why not. */
 async function reachable(run: FederationRun, participant: FederationRun["members"][number]): Promise<string | undefined> {
-  const { deps, settings, signal } = run;
+  const { settings, signal } = run;
   try {
-    await (settings.secureAggregation ? requireSecure(run).participants : deps.participants).reach(participant, signal);
+    await privacyMode(settings).reach(run, participant, signal);
     await requireAble(run, participant, signal);
     return undefined;
   } catch (thrown) {

@@ -1,3 +1,4 @@
+import { type PrivacyRules, privacyRules } from "../../../common/privacy-rules.ts";
 import { thresholdOf } from "../../../common/secure-settings.ts";
 import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { layoutOf } from "../../privacy/secure-work.ts";
@@ -81,7 +82,7 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   );
   const partners = everybody.map(({ id }) => id).filter((id) => shares[id] !== undefined);
   if (partners.length < threshold) return undefined;
-  const weights = weightsOf(introduced, settings.dp?.mode === "central");
+  const weights = weightsOf(introduced, privacyRules(settings).weights);
   const [{ layout }] = introduced.values() as unknown as [Introduced];
   const samples = Object.fromEntries([...introduced].flatMap(([id, one]) => (one.samples === undefined ? [] : [[id, one.samples]])));
   const plan: SecurePlan = { round, everybody, threshold, range: secure.settings.range, layout, weights, samples, partners, shares };
@@ -118,8 +119,8 @@ async function introduceEverybody(
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** By samples where everybody said how many, else all alike, as plain updates are weighed. */
-function weightsOf(introduced: ReadonlyMap<string, Introduced>, isPrivate: boolean): Record<string, number> {
-  const areCounted = !isPrivate && [...introduced.values()].every(({ samples }) => samples !== undefined && samples > 0);
+/** By samples; if any participant omits its sample count, all weigh the same. */
+function weightsOf(introduced: ReadonlyMap<string, Introduced>, weights: PrivacyRules["weights"]): Record<string, number> {
+  const areCounted = weights === "samples" && [...introduced.values()].every(({ samples }) => samples !== undefined && samples > 0);
   return Object.fromEntries([...introduced].map(([id, { samples }]) => [id, areCounted ? (samples ?? 1) : 1]));
 }

@@ -1,13 +1,12 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../../common/json.ts";
 import { type RoundRecord, sortedUpdates } from "../../../common/round-record.ts";
-import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
 import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
-import { appliedStrategy } from "../round-strategy.ts";
+import { isPlainMean } from "../round-strategy.ts";
 import { askEverybody } from "./in-time.ts";
 import { readPlan, type SecurePlan } from "./plan.ts";
 
@@ -19,17 +18,17 @@ interface SecureProof extends Pick<SecurePlan, "round" | "everybody" | "threshol
   readonly help: readonly HelpText[];
 }
 
-export interface UnmaskedRound {
+/** The mean of updates that no one has read. */
+export interface UnmaskedSum {
   readonly updates: RoundRecord["updates"];
-  /** Names the proof. */
-  readonly strategy: RoundRecord["strategy"];
-  readonly parameters: Uint8Array;
-  readonly state: Uint8Array | undefined;
+  readonly mean: Uint8Array;
+  /** Names the proof; part of the recorded strategy. */
+  readonly secure: { readonly proof: string };
 }
 
-/** The round's model out of what nobody can read: those who stayed help to take the masks off the sum, and off nothing else. */
-export async function combineMasked(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<UnmaskedRound> {
-  const { deps, federation, settings } = run;
+/** The participants that stayed help to take the masks off the sum, and off nothing else. */
+export async function unmaskSum(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<UnmaskedSum> {
+  const { deps, federation } = run;
   const plan = await readPlan(deps.blobs, `${federation.id}/${round}`);
   if (!plan)
     throw new FederationFailed(
@@ -48,12 +47,8 @@ export async function combineMasked(run: FederationRun, round: number, accepted:
   const weightMax = Math.max(...Object.values(plan.weights));
   const proof: SecureProof = { round: plan.round, everybody, threshold, range, layout, masked, weightMax, help };
   const { sha256 } = await deps.blobs.keepBytes(Buffer.from(canonicalJson(proof)));
-  const applied = appliedStrategy(run, [], round);
-  // Only the mean of bounded updates has a known sensitivity.
-  const isMean = settings.dp?.mode === "central" || strategyNamed(String(applied["name"])).base === "unused";
-  const strategy = { ...(isMean ? { name: "mean" } : applied), secure: { proof: sha256 } };
-  const base = { base: federation.headBlob, state: federation.headStateBlob };
-  return { updates: sortedUpdates(Object.values(masked)), strategy, ...(await remake(deps, { proof, strategy, ...base }, run.signal)) };
+  const mean = await unmaskedMean(deps, proof, run.signal);
+  return { updates: sortedUpdates(Object.values(masked)), mean, secure: { proof: sha256 } };
 }
 
 /** The bytes of a secure round's result, made again from what its record names. */
@@ -62,7 +57,17 @@ export async function remakeMasked(deps: SecureDeps, record: RoundRecord, signal
   const proof = JSON.parse((await deps.blobs.read(proofOf(record))).toString("utf8")) as SecureProof;
   if (canonicalJson(sortedUpdates(Object.values(proof.masked))) !== canonicalJson(record.updates))
     throw new Error("the proof is of other updates than the record's");
-  return (await remake(deps, { proof, strategy, base: record.base ?? "", state: record.state ?? "" }, signal)).parameters;
+  const mean = await unmaskedMean(deps, proof, signal);
+  const { secure: _proof, ...applied } = strategy;
+  if (isPlainMean(applied)) return mean;
+  const { sha256: digest } = await deps.blobs.keepBytes(mean);
+  const input = {
+    updates: [{ hash: digest, weight: 1, id: "mean" }],
+    strategy: applied,
+    base: record.base ?? "",
+    state: record.state ?? "",
+  };
+  return (await deps.aggregation.run(input, signal)).parameters;
 }
 
 /** The hash of what proves a secure round; of another round "". */
@@ -73,15 +78,11 @@ export function proofOf({ strategy }: Pick<RoundRecord, "strategy">): string {
 
 type SecureDeps = Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">;
 
-async function remake(
-  { aggregation, blobs, secure }: SecureDeps,
-  { proof, strategy, base, state }: { proof: SecureProof; strategy: RoundRecord["strategy"]; base: string; state: string },
-  signal: AbortSignal,
-): Promise<{ parameters: Uint8Array; state: Uint8Array | undefined }> {
+async function unmaskedMean({ secure }: SecureDeps, proof: SecureProof, signal: AbortSignal): Promise<Uint8Array> {
   if (!secure) throw new Error("this coordinator cannot take masks off");
   const { everybody, threshold, range, layout, masked, weightMax, help, round } = proof;
   const total = Object.values(masked).reduce((sum, { weight }) => sum + weight, 0);
-  const mean = await secure.unmask(
+  return secure.unmask(
     {
       step: "unmask",
       unmasking: { round, everybody: everybody.map(readIntroduction), help: help.map(readHelp), threshold },
@@ -92,10 +93,6 @@ async function remake(
     },
     signal,
   );
-  if (strategy["name"] === "mean") return { parameters: mean, state: undefined };
-  const { sha256 } = await blobs.keepBytes(mean);
-  const { secure: _proof, ...applied } = strategy;
-  return aggregation.run({ updates: [{ hash: sha256, weight: 1, id: "sum" }], strategy: applied, base, state }, signal);
 }
 
 async function askForHelp(run: FederationRun, plan: SecurePlan, inSum: readonly string[]): Promise<HelpText[]> {

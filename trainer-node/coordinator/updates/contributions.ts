@@ -1,8 +1,8 @@
 import { sortedUpdates } from "../../../common/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
-import type { CombinedRound } from "../combine.ts";
 import type { FederationRun } from "../deps.ts";
 import { evaluateModel } from "../evaluate-model.ts";
+import type { CombinedRound } from "../privacy/privacy-mode.ts";
 
 /** What each accepted update was worth to the round, as its federation measures it; whom the strategy left out is worth nothing. */
 export async function contributionsOf(

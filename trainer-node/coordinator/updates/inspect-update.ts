@@ -1,5 +1,6 @@
 import { computingNeed } from "../../../common/federation-needs.ts";
 import type { FederationSettings } from "../../../common/federation-settings.ts";
+import { privacyRules } from "../../../common/privacy-rules.ts";
 import type { FoundTensors } from "../../blobs/passing-tensors.ts";
 import { decodeParameters } from "../../codec/parameters.ts";
 import { InputProblem } from "../../compute/problem.ts";
@@ -48,7 +49,7 @@ export function layoutOf(tensors: readonly TensorHeader[]): Layout {
 export function requireReadable(found: Layout, settings: Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">): void {
   const need = computingNeed(settings);
   if (need !== undefined && found === OPAQUE) throw unsupported(`the coordinator cannot read its parameters (a pickle?), and ${need}`);
-  const integers = settings.dp && found !== OPAQUE ? integerTensorIn(found) : undefined;
+  const integers = privacyRules(settings).computes !== undefined && found !== OPAQUE ? integerTensorIn(found) : undefined;
   if (integers !== undefined) throw unsupported(`its tensor "${integers}" is not of floats, and ${need}`);
 }
 

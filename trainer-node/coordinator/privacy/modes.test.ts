@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock as clock } from "../../../common/clock.ts";
+import { federationSettings } from "../../../common/federation-settings.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import { privacyRules } from "../../../common/privacy-rules.ts";
+import { systemRandom as random } from "../../../common/random.ts";
+import { sortedUpdates } from "../../../common/round-record.ts";
+import { Federation, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
+import { createAggregation } from "../aggregation.ts";
+import { openBlobFolder } from "../blobs/blob-folder.ts";
+import type { FederationControl } from "../control.ts";
+import type { Participants } from "../participants/participants.ts";
+import { privacyMode } from "./modes.ts";
+
+const SIZE = 40_000;
+const dp = { clipNorm: 1.5, noiseMultiplier: 2, delta: 1e-5 };
+
+const folder = mkdtempSync(join(tmpdir(), "tributary-privacy-"));
+const blobs = openBlobFolder({ folder, bytesMax: 10_000_000 });
+const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
+
+afterAll(async () => {
+  await aggregation.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const model = (value: number) =>
+  encodeParameters([{ name: "w", dtype: "f32", shape: [SIZE], data: new Float32Array(SIZE).fill(value) }], "safetensors");
+
+/** Three updates of 1, 10 and 100 samples. */
+async function prepare(settings: object) {
+  const { sha256: headBlob } = await blobs.keepBytes(model(0));
+  const accepted = await Promise.all(
+    [0, 1, 2].map(async (index) => {
+      const { sha256: updateBlob } = await blobs.keepBytes(model(index * 1e-9));
+      return RoundParticipant.fromPartial({ participantId: `p${index}`, state: "accepted", updateBlob, samples: 10n ** BigInt(index) });
+    }),
+  );
+  const run = {
+    deps: { participants: {} as Participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: 1 },
+    control: {} as FederationControl,
+    settings: federationSettings.parse({ task: "softmax", ...settings }),
+    members: [],
+    signal: new AbortController().signal,
+    federation: Federation.fromPartial({ id: "fed_1", headBlob, headRound: 6, headRecordHash: "f".repeat(64) }),
+  };
+  return { run, accepted };
+}
+
+describe.each([
+  ["none", {}],
+  ["local", { dp: { ...dp, mode: "local" } }],
+  ["central", { dp: { ...dp, mode: "central" } }],
+])("every privacy mode: %s", (name, privacy) => {
+  test.each(["fedavg", "fedadam"])(
+    "combines the updates, or their sum alone, into stored parameters and a linked record; %s",
+    async (strategy) => {
+      const { run, accepted } = await prepare({ ...privacy, strategy });
+      const [mode, rules] = [privacyMode(run.settings), privacyRules(run.settings)];
+      const updates = sortedUpdates(
+        accepted.map(({ updateBlob: hash, samples }) => ({ hash, weight: rules.weights === "equal" ? 1 : Number(samples) })),
+      );
+      const sum = { updates, mean: model(1e-9), secure: { proof: "a".repeat(64) } };
+      for (const make of [() => mode.combine(run, 7, accepted), () => mode.combineSum(run, 7, sum)]) {
+        const [{ record, stateBlob }, again] = [await make(), await make()];
+        expect(record).toMatchObject({ federationId: "fed_1", round: 7, previous: "f".repeat(64), base: run.federation.headBlob, updates });
+        expect(decodeParameters(await blobs.read(record.result)).tensors[0]?.data).toHaveLength(SIZE);
+        expect([stateBlob !== "", await blobs.find(stateBlob || record.result)]).toEqual([strategy === "fedadam", expect.anything()]);
+        expect(rules.isNoised(record.made)).toBe(name !== "none");
+        expect(again.record.result === record.result).toBe(record.made !== "noised");
+      }
+    },
+  );
+});
+
+test("central noise on the mean is Gaussian: mean 0, deviation multiplier times clip norm over the clients, fourth moment 3", async () => {
+  const { run, accepted } = await prepare({ dp: { ...dp, mode: "central" } });
+  const { record } = await privacyMode(run.settings).combine(run, 1, accepted);
+  const values = Array.from((decodeParameters(await blobs.read(record.result)).tensors[0]?.data ?? []) as Float32Array);
+  const deviation = (dp.noiseMultiplier * dp.clipNorm) / accepted.length;
+  const moment = (power: number) => values.reduce((sum, value) => sum + (value / deviation) ** power, 0) / SIZE;
+  // Within six standard errors of moments of 40,000 normal numbers.
+  expect(Math.abs(moment(1))).toBeLessThan(6 / Math.sqrt(SIZE));
+  expect(Math.abs(moment(2) - 1)).toBeLessThan(6 * Math.sqrt(2 / SIZE));
+  expect(Math.abs(moment(3))).toBeLessThan(6 * Math.sqrt(15 / SIZE));
+  expect(Math.abs(moment(4) - 3)).toBeLessThan(6 * Math.sqrt(96 / SIZE));
+});

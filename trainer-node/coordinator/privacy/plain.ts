@@ -1,0 +1,74 @@
+import { computingNeed } from "../../../common/federation-needs.ts";
+import { sortedUpdates } from "../../../common/round-record.ts";
+import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { FederationFailed, type FederationRun } from "../deps.ts";
+import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeighedUpdate, weigh } from "../round-strategy.ts";
+import { collectUpdates } from "../updates/collect-updates.ts";
+import { layoutOfBlob } from "../updates/inspect-blob.ts";
+import { OPAQUE, UNSUPPORTED } from "../updates/inspect-update.ts";
+import type { PrivacyMode } from "./privacy-mode.ts";
+
+/** The coordinator reads every update and adds no noise. */
+export const plain: PrivacyMode = {
+  reach: async ({ deps }, participant, signal) => {
+    await deps.participants.reach(participant, signal);
+  },
+  collect: collectUpdates,
+  combine: async (run, round, accepted) => {
+    const { deps, federation } = run;
+    const { headBlob: base, headStateBlob: state } = federation;
+    const updates = sortedUpdates(weigh(accepted, "samples"));
+    const common = { ...recordStart(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
+    if (await refuseOpaque(run, round, updates)) {
+      const result = await delegate(run, accepted, updates);
+      return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
+    }
+    const strategy = appliedStrategy(run, updates, round);
+    const stored = await deps.aggregation.store({ updates, strategy, base, state }, run.signal).catch((thrown: unknown) => {
+      throw asFailure(thrown, round);
+    });
+    const record = { ...common, strategy, result: stored.parameters, made: "aggregated" as const };
+    return { record, stateBlob: stored.state ?? "", figures: stored.clients };
+  },
+  combineSum: async (run, round, { updates, mean, secure }) => {
+    const strategy = appliedStrategy(run, [], round);
+    const { result, stateBlob } = await stepFrom(run, { mean, strategy });
+    const recorded = { ...(isPlainMean(strategy) ? { name: "mean" } : strategy), secure };
+    const record = { ...recordStart(run.federation, round), updates, strategy: recorded, result, made: "unmasked" as const };
+    return { record, stateBlob, figures: new Map() };
+  },
+  finish: async () => {},
+};
+
+/**
+ * Whether the updates are opaque, and a participant has to combine them. Opaque updates that the settings need to compute with are refused
+ * when they arrive; one that was accepted by an earlier version ends here.
+ */
+export async function refuseOpaque({ deps, settings }: FederationRun, round: number, updates: readonly WeighedUpdate[]): Promise<boolean> {
+  const [first] = updates;
+  if (!first) throw new Error("a round is combined of at least one update");
+  if ((await layoutOfBlob(deps.blobs, first.hash)) !== OPAQUE) return false;
+  const need = computingNeed(settings);
+  if (need === undefined) return true;
+  const text = `Round ${round} has parameters that the coordinator cannot read, and ${need} has to compute with them; send safetensors, npz or npy.`;
+  throw new FederationFailed(UNSUPPORTED, text);
+}
+
+/** Opaque parameters are combined by the first participant that can. */
+async function delegate(run: FederationRun, accepted: readonly RoundParticipant[], updates: readonly WeighedUpdate[]): Promise<string> {
+  const { deps, members, signal } = run;
+  const problems: string[] = [];
+  const hashes = updates.map(({ hash }) => hash);
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(run.settings.deadlineMs)]);
+  for (const { participantId } of accepted) {
+    const participant = members.find(({ id }) => id === participantId);
+    if (!participant) continue;
+    try {
+      return await deps.participants.aggregate(participant, hashes, inTime);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      problems.push(`${participantId}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    }
+  }
+  throw new FederationFailed("AGGREGATION_FAILED", `No participant combined the round's updates: ${problems.join("; ").slice(0, 800)}`);
+}

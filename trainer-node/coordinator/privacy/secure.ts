@@ -1,0 +1,16 @@
+import { requireSecure } from "../deps.ts";
+import { collectMasked } from "../secure/collect-masked.ts";
+import { unmaskSum } from "../secure/combine-masked.ts";
+import { dropPlan } from "../secure/plan.ts";
+import type { PrivacyMode } from "./privacy-mode.ts";
+
+/** Participants mask their updates, and the coordinator reads their sum alone; what becomes of the sum is up to the noise. */
+export function secure(noise: PrivacyMode): PrivacyMode {
+  return {
+    ...noise,
+    reach: (run, participant, signal) => requireSecure(run).participants.reach(participant, signal),
+    collect: collectMasked,
+    combine: async (run, round, accepted) => noise.combineSum(run, round, await unmaskSum(run, round, accepted)),
+    finish: ({ deps, federation }, round) => dropPlan(deps.blobs, `${federation.id}/${round}`),
+  };
+}
