@@ -7,7 +7,7 @@ import { tenantOf } from "./tenant.ts";
 
 const PATH = "/v1/blobs/:sha256";
 
-/** `/v1/blobs/{sha256}`: parameters sent once and named afterwards, as `parameters_ref` or in `parameters_refs`. */
+/** `/v1/blobs/{sha256}`: stores parameters once, so that calls can name them as `parameters_ref` or in `parameters_refs`. */
 export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
   const router = Router();
   if (!settings.blobs) return router;
@@ -24,11 +24,11 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
       request.resume();
     }
   });
-  // GET answers HEAD too; ranges and conditions are the file sender's.
+  // GET also serves HEAD. response.sendFile handles ranges and conditional requests.
   router.get(PATH, async (request, response, next) => {
     const digest = digestOf(request);
     const found = await store.find(digest);
-    if (!found) throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${digest} here.`);
+    if (!found) throw new TrainerError("BLOB_NOT_FOUND", `This node has no blob sha256:${digest}. PUT it to /v1/blobs/${digest} first.`);
     const headers = { ETag: `"${digest}"`, "Content-Type": "application/octet-stream", "Cache-Control": "private, immutable" };
     response.sendFile(found.path, { headers, etag: false, dotfiles: "allow", lastModified: false }, (error?: Error) => {
       if (!error || response.headersSent || response.destroyed) return;
@@ -37,10 +37,13 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
     });
   });
   router.delete(PATH, async (request, response) => {
-    // The same bytes are one blob for all who sent them, and a model of another tenant may be served from it.
+    // Tenants that store the same bytes share one blob, and a model of another tenant may be served from it.
     const [digest, tenant] = [digestOf(request), tenantOf(request)];
     if (tenant !== "" && (await store.tenantOf(digest)) !== tenant)
-      throw new TrainerError("FORBIDDEN", "Your organization alone did not store this blob; only the node's operator can delete it.");
+      throw new TrainerError(
+        "FORBIDDEN",
+        "Another organization stored this blob, too, or the operator did. Only the node's operator can delete it.",
+      );
     await store.remove(digest);
     response.status(204).end();
   });
@@ -50,13 +53,13 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
 
 function outOfRange(response: Response, bytes: number): TrainerError {
   response.setHeader("Content-Range", `bytes */${bytes}`);
-  return new TrainerError("RANGE_NOT_SATISFIABLE", `The blob has ${bytes} bytes; none of them is in the range asked for.`, {
+  return new TrainerError("RANGE_NOT_SATISFIABLE", `The requested range is outside the blob, which has ${bytes} bytes.`, {
     details: { size_bytes: bytes },
   });
 }
 
 function digestOf(request: Request): string {
   const digest = String(request.params["sha256"]).toLowerCase();
-  if (!/^[0-9a-f]{64}$/.test(digest)) throw new TrainerError("VALIDATION_ERROR", "a blob is named by the 64 hex digits of its sha-256");
+  if (!/^[0-9a-f]{64}$/.test(digest)) throw new TrainerError("VALIDATION_ERROR", "a blob's name must be the 64 hex digits of its SHA-256");
   return digest;
 }

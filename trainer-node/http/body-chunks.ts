@@ -5,31 +5,33 @@ import { TrainerError } from "../errors.ts";
 import type { ByteReservation } from "../pool/byte-budget.ts";
 import { isGzipped } from "./body-types.ts";
 
-/** What a streamed body counts for in the byte budget at most: about what a thread holds of it at a time. */
+/** Most bytes that a streamed body reserves of the byte budget: about as much as a thread holds of it at a time. */
 const STREAM_RESERVE_BYTES = 256 * 1024 * 1024;
-/** Tensors hardly pack better than ten to one; a body that unpacks to more than this is made to fill memory. */
+/** Tensors rarely compress better than ten to one. A body with a higher ratio than this is built to exhaust memory. */
 const GZIP_RATIO_MAX = 100;
-/** Below this the ratio says nothing: a few zeros pack very well. */
+/** Below this size the ratio is not checked, because a few zeros compress very well. */
 const GZIP_FREE_BYTES = 1024 * 1024;
 const GZIP_CHUNK_BYTES = 65_536;
 
+/** Limits of a request body, and who counts it. */
 export interface ChunkOptions {
   readonly bodyBytesMax: number;
   readonly idleMs: number;
   readonly reservation: ByteReservation;
-  /** Told of every piece as it comes. */
+  /** Called with every chunk as it arrives. */
   readonly onChunk?: ((chunk: Uint8Array) => void) | undefined;
 }
 
+/** The chunks of a request body. */
 export interface BodyChunks {
   /**
-   * Hands on every piece in the moment it comes: kept until somebody asks for it, a piece of a fast sender would be garbage of the
-   * expensive kind. `take` may stop the flow, or hold it up until its promise settles.
+   * Calls `take` with every chunk as it arrives: chunks that wait for a reader survive to the old generation and make garbage collection
+   * expensive. `take` may stop the flow, or pause it until its promise settles.
    */
   flow(take: (chunk: Buffer) => "more" | "stop" | Promise<unknown>): Promise<"ended" | "stopped">;
 }
 
-/** The body as it was before it was packed, refused where it is longer than allowed, or nothing of it comes for too long. */
+/** The decompressed body. It fails if the body is longer than allowed or its sender pauses for too long. */
 export function bodyChunks(request: IncomingMessage, options: ChunkOptions): BodyChunks {
   const body = isGzipped(request.headers) ? unpacked(request) : request;
   const count = counter(options);
@@ -38,7 +40,7 @@ export function bodyChunks(request: IncomingMessage, options: ChunkOptions): Bod
   let fail = (error: unknown): void => {
     broken ??= error;
   };
-  request.on("close", () => request.readableEnded || fail(new Error("the body broke off")));
+  request.on("close", () => request.readableEnded || fail(new Error("the connection closed before the end of the body")));
   for (const stream of new Set<Readable>([request, body])) stream.on("error", (error) => fail(error));
   return {
     flow: (take) =>
@@ -55,7 +57,7 @@ export function bodyChunks(request: IncomingMessage, options: ChunkOptions): Bod
         };
         fail = (error) => settle({ error });
         const timer = setInterval(() => {
-          if (!held) fail(new TrainerError("BODY_TIMEOUT", `Nothing of the body came for ${idleMs} ms.`));
+          if (!held) fail(new TrainerError("BODY_TIMEOUT", `The sender of the body paused for more than ${idleMs} ms.`));
         }, idleMs).unref();
         const hold = async (until: Promise<unknown>): Promise<void> => {
           held = true;
@@ -94,8 +96,9 @@ function counter({ bodyBytesMax, reservation, onChunk }: ChunkOptions): (chunk: 
   };
 }
 
+/** The error for a body above its limit. */
 export function tooLarge(limit: number, size: number): TrainerError {
-  return new TrainerError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; at most ${limit} are taken.`, {
+  return new TrainerError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; the limit is ${limit}.`, {
     details: { limit_bytes: limit, size_bytes: size },
   });
 }
@@ -110,9 +113,13 @@ function unpacked(request: IncomingMessage): Readable {
     unpackedBytes += chunk.byteLength;
     if (unpackedBytes <= GZIP_FREE_BYTES || unpackedBytes <= GZIP_RATIO_MAX * packedBytes) return;
     gunzip.destroy(
-      new TrainerError("PAYLOAD_TOO_LARGE", `The gzip body unpacks to more than ${GZIP_RATIO_MAX} times its size; send it unpacked.`, {
-        details: { ratio_max: GZIP_RATIO_MAX, size_bytes: unpackedBytes, packed_bytes: packedBytes },
-      }),
+      new TrainerError(
+        "PAYLOAD_TOO_LARGE",
+        `The gzip body decompresses to more than ${GZIP_RATIO_MAX} times its size; send it uncompressed.`,
+        {
+          details: { ratio_max: GZIP_RATIO_MAX, size_bytes: unpackedBytes, packed_bytes: packedBytes },
+        },
+      ),
     );
   });
   gunzip.pause();
@@ -120,11 +127,11 @@ function unpacked(request: IncomingMessage): Readable {
   return request.pipe(gunzip);
 }
 
-/** What zlib says of damaged bytes is the caller's mistake. */
+/** A zlib error means that the caller sent damaged bytes, so it becomes a 400. */
 export function explainDamage(thrown: unknown): unknown {
   const { code } = (thrown ?? {}) as { code?: unknown };
   if (typeof code !== "string" || !code.startsWith("Z_")) return thrown;
-  return new TrainerError("MALFORMED_JSON", "The body is not gzip, or it breaks off, though Content-Encoding says gzip.", {
+  return new TrainerError("MALFORMED_JSON", "Content-Encoding is gzip, but the body is not gzip or is truncated.", {
     cause: thrown,
   });
 }

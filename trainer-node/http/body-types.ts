@@ -11,29 +11,31 @@ const TYPES: Readonly<Record<string, BodyType>> = {
 
 const GZIP: ReadonlySet<string> = new Set(["gzip", "x-gzip"]);
 
+/** The Content-Type of each body type. */
 export const CONTENT_TYPES: Readonly<Record<BodyType, string>> = {
   json: "application/json",
   msgpack: "application/msgpack",
   octets: "application/octet-stream",
 };
 
-/** How a body is to be read: as JSON whatever its type says, unless it is one of the binary ones. */
+/** The type of a request body: JSON unless Content-Type is one of the binary types. */
 export function bodyTypeOf(headers: IncomingHttpHeaders): BodyType {
   const encoding = encodingOf(headers);
   if (encoding !== "" && encoding !== "identity" && !GZIP.has(encoding)) {
-    const message = `Content-Encoding ${encoding.slice(0, 50)} is not read by this node; send the body as it is, or as gzip.`;
+    const message = `Content-Encoding ${encoding.slice(0, 50)} is not supported; send the body uncompressed or as gzip.`;
     throw new TrainerError("UNSUPPORTED_PARAMETERS", message);
   }
   const type = mediaType(headers["content-type"]);
   if (type.startsWith("multipart/")) {
     throw new TrainerError(
       "UNSUPPORTED_PARAMETERS",
-      `A body of ${type.slice(0, 50)} is not read by this node; send JSON, MessagePack or octets.`,
+      `Content-Type ${type.slice(0, 50)} is not supported; send JSON, MessagePack or octets.`,
     );
   }
   return Object.hasOwn(TYPES, type) ? (TYPES[type] as BodyType) : "json";
 }
 
+/** Whether the body has Content-Encoding gzip. */
 export function isGzipped(headers: IncomingHttpHeaders): boolean {
   return GZIP.has(encodingOf(headers));
 }
@@ -42,7 +44,7 @@ function encodingOf(headers: IncomingHttpHeaders): string {
   return headers["content-encoding"]?.trim().toLowerCase() ?? "";
 }
 
-/** How to answer: as the caller accepts, else MessagePack to MessagePack and JSON to everything else. */
+/** The type of the answer: the first type of Accept that is known, else MessagePack for a MessagePack request and JSON for all others. */
 export function answerTypeOf(headers: IncomingHttpHeaders, body: BodyType): BodyType {
   for (const accepted of (headers.accept ?? "").split(",")) {
     const type = mediaType(accepted);

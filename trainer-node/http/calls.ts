@@ -14,11 +14,12 @@ import { type SignedCall, signedCall } from "./signed-call.ts";
 import { ofTenant, tenantOf } from "./tenant.ts";
 
 const DRAINING_RETRY_SECONDS = 10;
+/** Default of how long a sender may pause within a body. */
 export const BODY_IDLE_MS = 60_000;
-/** Operations whose body may be larger than memory: it is worked on while it arrives. */
+/** Operations whose body may be larger than memory, because it is processed while it arrives. */
 const STREAMED: ReadonlySet<Operation> = new Set(["aggregate", "call"]);
 
-/** `/train`, `/evaluate`, `/aggregate`, `/predict` and `/call`, each also under `/v1`. */
+/** Routes of `/train`, `/evaluate`, `/aggregate`, `/predict` and `/call`, each also under `/v1`. */
 export function callRoutes(deps: TrainerDeps): Router {
   const router = Router();
   for (const operation of OPERATION_NAMES) {
@@ -45,13 +46,17 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
       if (keyed?.earlier) {
         await answerAgain(request, response, body, { ...keyed, earlier: keyed.earlier, signed }, deps);
       } else if (wantsJob(request) && deps.jobs) {
-        // A job is begun before its body is known to be the signed one.
-        if (signed) throw new TrainerError("VALIDATION_ERROR", "A node with TRAINER_SECRET does no asynchronous jobs.");
+        // A job starts before its body is known to match the signature.
+        if (signed)
+          throw new TrainerError(
+            "VALIDATION_ERROR",
+            "A node with TRAINER_SECRET does not support asynchronous jobs. Omit Prefer: respond-async.",
+          );
         handedOn = true;
         const id = await answerJob(request, response, { operation, body, answerType, reservation }, deps);
         keyed?.finish({ type: "job", id });
       } else {
-        // Who named a key may leave and ask again, so the work goes on.
+        // A caller with an Idempotency-Key may disconnect and repeat the call, so the work continues.
         const signal = keyed ? new AbortController().signal : clientLeft(response);
         const answer = await runCall(request, { operation, body, answerType, signal }, deps);
         signed?.requireSameBody();
@@ -78,7 +83,7 @@ function bothOf(first: OnChunk, second: OnChunk): OnChunk {
   };
 }
 
-/** The answer this key had before, once the body is known to be the same; nothing is worked on. */
+/** Sends the stored answer of the key once the body is known to be the same; no work is done. */
 async function answerAgain(
   request: Request,
   response: Response,
@@ -100,12 +105,12 @@ interface CallInput {
   readonly answerType: BodyType;
 }
 
-/** The work, and beside it the rest of the body on its way to it. */
+/** Runs the call in a thread and sends it the rest of the body meanwhile. */
 export async function runCall(request: Request, input: CallInput & { signal: AbortSignal }, deps: TrainerDeps): Promise<ComputeAnswer> {
   const { pool, metrics } = deps;
   const settled = new AbortController();
   const work = pool.run(taskOf(request, input, deps), { signal: input.signal }).finally(() => settled.abort());
-  // Whoever fails first has the word: a body that breaks off ends the work, and work that is refused early ends the wait for the body.
+  // The first failure decides: a body that ends early stops the work, and work that is refused early stops the wait for the body.
   const [answer, bodyBytes] = await Promise.all([work, input.body.sendRest(settled.signal)]);
   metrics.countBytes("in", bodyBytes);
   return answer;
@@ -128,11 +133,12 @@ function taskOf(request: Request, { operation, body, answerType }: CallInput, { 
   } as const;
 }
 
-/** An answer may be as large as a model: once it is sent it is not left to the garbage collector, unless it is kept for who asks again. */
+/** An answer may be as large as a model, so its memory is freed when it is sent, unless the idempotency store holds it. */
 function freeWhenSent(response: Response, { body }: ComputeAnswer, keyed: IdempotentCall | undefined): void {
   if (!keyed) response.once("finish", () => body.buffer.transfer(0));
 }
 
+/** Sends the answer of a call, with its fields in X-Result where the body has no room for them. */
 export function sendAnswer(
   response: Response,
   { body, head }: ComputeAnswer,
@@ -147,7 +153,7 @@ export function sendAnswer(
     .end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
 }
 
-/** `Prefer: respond-async`: 202 once the body is in, and the work goes on without the caller. */
+/** `Prefer: respond-async`: answers 202 when the body has arrived; the work continues as a job. */
 async function answerJob(
   request: Request,
   response: Response,
@@ -169,19 +175,19 @@ function wantsJob(request: Request): boolean {
 
 function bodyOptions(operation: Operation, { settings, registered }: TrainerDeps, reservation: ByteReservation) {
   const { bodyBytesMax, streamBytesMax = bodyBytesMax, bodyIdleMs = BODY_IDLE_MS } = settings;
-  // A registered aggregate is given all clients at once.
+  // A registered aggregate function receives all clients at once, so its body cannot be streamed.
   const streamed = STREAMED.has(operation) && !registered().includes("aggregate");
   return { bodyBytesMax: streamed ? streamBytesMax : bodyBytesMax, idleMs: bodyIdleMs, reservation };
 }
 
 function refuseDraining({ state }: TrainerDeps): void {
   if (state() !== "draining") return;
-  throw new TrainerError("DRAINING", "The node is stopping; ask another or try again later.", {
+  throw new TrainerError("DRAINING", "The node is shutting down. Use another node, or try again later.", {
     retryAfterSeconds: DRAINING_RETRY_SECONDS,
   });
 }
 
-/** Aborts when the connection ends before the answer: work nobody waits for is stopped. */
+/** Aborts when the client disconnects before the answer, so that unneeded work stops. */
 function clientLeft(response: Response): AbortSignal {
   const controller = new AbortController();
   if (response.destroyed) controller.abort();

@@ -3,7 +3,7 @@ import { toJson } from "../../common/json.ts";
 import type { Logger } from "../../common/logger.ts";
 import { asTrainerError } from "../errors.ts";
 
-/** The one place where an error becomes an answer `{error, code, details?, request_id}`. Stacks and causes stay in the log. */
+/** Converts every error to `{error, code, details?, request_id}`. Stacks and causes are written to the log only. */
 export function errorResponse(logger: Logger): ErrorRequestHandler {
   return (thrown, _request, response, _next) => {
     const error = asTrainerError(thrown, "SERVER_ERROR");

@@ -62,8 +62,8 @@ const TRAIN_SETTINGS = {
 };
 
 /**
- * What a coordinator can count on when it asks for training: that updates are clipped and noised as config says, can leave masked, and take
- * the steps that epochs and batch_size name. The node clips around a registered function too; how it steps is the function's own.
+ * Capabilities that a coordinator relies on: the node clips and noises updates as the config says, can mask them, and takes the steps that
+ * epochs and batch_size define. It clips the updates of registered functions, too, but their steps are up to the function.
  */
 export function capabilitiesOf({
   builtins,
@@ -127,7 +127,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
       ...Object.entries(GENERATED).map(([name, { about }]) => ({ name, about, splits: ["train", "test", "all"], generated: true })),
     ],
     synthetic: { columns: SYNTHETIC.columns, classes: SYNTHETIC.classes, fields: ["alpha", "beta", "device", "of", "seed", "iid"] },
-    /** Steps of a secure sum, at /v1/secure/{round}/{client}/. */
+    /** The steps of a secure sum, as routes below /v1/secure/{round}/{client}/. */
     secure_aggregation: ["train", "shares", "masked", "help"],
     default_dataset: settings.hasDefaultDataset,
     limits: {

@@ -8,7 +8,7 @@ import { asCalled, tenantOf } from "./tenant.ts";
 
 const HEARTBEAT_MS = 15_000;
 
-/** `/v1/jobs/{id}`: what became of a call that was asked for with `Prefer: respond-async`. */
+/** `/v1/jobs/{id}`: the state of a call that was sent with `Prefer: respond-async`. */
 export function jobRoutes(deps: TrainerDeps): Router {
   const router = Router();
   const { jobs } = deps;
@@ -18,7 +18,7 @@ export function jobRoutes(deps: TrainerDeps): Router {
   });
   router.delete("/v1/jobs/:id", (request, response) => {
     const job = findJob(jobs, request);
-    // First the state, then the signal: the failure that the abort causes must not be taken for the job's own.
+    // The state changes before the signal, so that the failure caused by the abort is not recorded as the job's own.
     jobs.update(job, { state: { status: "cancelled" } });
     job.cancel.abort();
     response.json(viewOf(job, request));
@@ -46,9 +46,9 @@ function findJob(jobs: JobStore, request: Request): Job {
   const id = String(request.params["id"]);
   const job = jobs.find(id);
   const tenant = tenantOf(request);
-  // Another's job is as none.
+  // A job of another tenant is reported as missing.
   if (!job || (tenant !== "" && job.owner !== tenant))
-    throw new TrainerError("JOB_NOT_FOUND", `There is no job ${id.slice(0, 100)}; jobs are forgotten some time after they end.`);
+    throw new TrainerError("JOB_NOT_FOUND", `There is no job ${id.slice(0, 100)}. Finished jobs expire after some time.`);
   return job;
 }
 
@@ -56,7 +56,7 @@ function viewOf(job: Job, request: Request): object {
   return describeJob(job, asCalled(request, `/v1/jobs/${job.id}`));
 }
 
-/** The job's view at once and after every change, until it has ended. */
+/** Sends the state of the job at once and after every change, until the job has ended. */
 function streamEvents(job: Job, request: Request, response: Response): void {
   response.status(200).setHeader("Cache-Control", "no-store").type("text/event-stream");
   const heartbeat = setInterval(() => response.write(": still here\n\n"), HEARTBEAT_MS);

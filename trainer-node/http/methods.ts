@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import { TrainerError } from "../errors.ts";
 
-/** Answers OPTIONS (204, no CORS headers: no web page is invited) and refuses every other method with what is allowed. */
+/** Answers OPTIONS with 204 and without CORS headers, and refuses every other method with the allowed ones. */
 export function onlyMethods(...methods: readonly string[]): RequestHandler {
   const allow = ["OPTIONS", ...methods].toSorted().join(", ");
   return (request, response) => {

@@ -3,27 +3,33 @@ import { giveBack } from "../stream/give-back.ts";
 import { createRing, type RingMemory, ringWriter } from "../stream/ring.ts";
 import { type BodyChunks, bodyChunks, type ChunkOptions, explainDamage, tooLarge } from "./body-chunks.ts";
 
-/** How long a caller whose body was refused may go on sending it before the line is cut; cut at once, it would lose the answer. */
+/**
+ * How long a client may go on sending a refused body before its connection is closed. If it were closed at once, the client would lose the
+ * answer.
+ */
 const LINGER_MS = 10_000;
-/** A body up to this size goes to its thread in one piece, so that a slow sender holds no thread. */
+/** A body up to this size goes to its thread in one piece, so that a slow sender does not occupy a thread. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
 const RING_BYTES = 4 * 1024 * 1024;
 
-/** The beginning of a body, which is all of it unless there is a ring. */
+/** The first bytes of a body; all of it if there is no ring. */
 export interface ReadBody {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly ring: RingMemory | undefined;
-  /** Sends the rest through the ring, until it ends or `stopped` says that nobody reads any more. Gives the bytes of the whole body. */
+  /** Sends the rest through the ring until it ends, or until `stopped` says that the reader is gone. Returns the size of the whole body. */
   sendRest(stopped: AbortSignal): Promise<number>;
 }
 
-/** Refuses by what is announced, and counts what comes. What is longer than a piece is handed on while it arrives. */
+/**
+ * Refuses a body by its Content-Length and by the bytes that arrive. A body longer than WHOLE_BYTES_MAX goes to its thread while it
+ * arrives.
+ */
 export async function readBody(request: IncomingMessage, response: ServerResponse, options: ChunkOptions): Promise<ReadBody> {
   try {
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > options.bodyBytesMax) throw tooLarge(options.bodyBytesMax, announced);
     const chunks = bodyChunks(request, options);
-    // The server leaves "100 Continue" to us, so that a body that is refused is never sent.
+    // startServer leaves 100 Continue to this function, so that a refused body is never sent.
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     const first: Buffer[] = [];
     let total = 0;
@@ -52,7 +58,7 @@ async function sendRest(chunks: BodyChunks, ring: RingMemory, stopped: AbortSign
   try {
     await chunks.flow((chunk) => {
       total += chunk.byteLength;
-      // Nobody reads: the rest is let through, so that the caller gets to see the answer.
+      // The reader is gone. The rest of the body is discarded, so that the client reads the answer.
       if (stopped.aborted) return "more";
       const taken = writer.offer(chunk);
       if (taken < chunk.byteLength) return writer.write(chunk.subarray(taken), stopped);

@@ -5,7 +5,7 @@ import type { Random } from "../../common/random.ts";
 
 const SANE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** Gives an answer its `x-request-id`: the caller's own when it is sane, a new one otherwise. */
+/** Sets the `x-request-id` of an answer: the caller's if it is valid, a new one otherwise. */
 export function setRequestId(request: Request, response: Response, sources: { clock: Clock; random: Random }): string {
   const given = request.get("x-request-id");
   const requestId = given && SANE_ID.test(given) ? given : newId("req", sources);
@@ -13,7 +13,7 @@ export function setRequestId(request: Request, response: Response, sources: { cl
   return requestId;
 }
 
-/** For apps that count no calls. */
+/** Sets request ids in an app without metrics. */
 export function requestIds(sources: { clock: Clock; random: Random }): RequestHandler {
   return (request, response, next) => {
     setRequestId(request, response, sources);

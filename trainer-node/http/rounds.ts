@@ -6,7 +6,10 @@ import { withinTenant } from "./tenant.ts";
 
 const ID_CHARACTERS_MAX = 256;
 
-/** `POST /v1/rounds/{round_id}/close`: calls of that `round_id` are answered 409 ROUND_CLOSED from now on; `DELETE` takes it back. */
+/**
+ * `POST /v1/rounds/{round_id}/close`: calls with that `round_id` are answered with 409 ROUND_CLOSED from now on. `DELETE` reopens the
+ * round.
+ */
 export function roundRoutes({ rounds }: Pick<TrainerDeps, "rounds">): Router {
   const router = Router();
   const path = "/v1/rounds/:id/close";
@@ -27,7 +30,7 @@ export function roundRoutes({ rounds }: Pick<TrainerDeps, "rounds">): Router {
 function roundOf(request: Request): string {
   const id = String(request.params["id"]);
   if (id.length > ID_CHARACTERS_MAX)
-    throw new TrainerError("VALIDATION_ERROR", `a round_id has at most ${ID_CHARACTERS_MAX} characters here`, {
+    throw new TrainerError("VALIDATION_ERROR", `round_id must have at most ${ID_CHARACTERS_MAX} characters`, {
       details: { field: "round_id" },
     });
   return id;

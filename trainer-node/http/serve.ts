@@ -5,11 +5,11 @@ import { asTrainerError, TrainerError } from "../errors.ts";
 import {
   type AnswerHead,
   byteCount,
-  chatWording,
-  completionWording,
+  chatFormat,
+  completionFormat,
   embeddingEntry,
   moderationResult,
-  type TextWording,
+  type TextFormat,
 } from "../serving/answers.ts";
 import { embeddingsRequest, moderationsRequest, parse, readChat, readCompletion, type TextRequest } from "../serving/requests.ts";
 import { openServedModel, type ServedModel } from "../serving/served-model.ts";
@@ -20,16 +20,16 @@ const ROOT = "/v1/serve/:id";
 
 type Answer = (model: ServedModel, exchange: { body: unknown; request: Request; response: Response }) => Promise<void>;
 
-/** `/v1/serve/{manifest}/...`: models that were trained here, in OpenAI's words, for the gateway that stands before this node. */
+/** `/v1/serve/{manifest}/...`: OpenAI-compatible routes of trained models, for the gateway in front of this node. */
 export function serveRoutes(deps: TrainerDeps): Router {
   const router = Router();
-  const doors: Readonly<Record<string, Answer>> = {
-    "chat/completions": answerText(deps, readChat, chatWording),
-    completions: answerText(deps, readCompletion, completionWording),
+  const routes: Readonly<Record<string, Answer>> = {
+    "chat/completions": answerText(deps, readChat, chatFormat),
+    completions: answerText(deps, readCompletion, completionFormat),
     embeddings: answerEmbeddings,
     moderations: answerModerations(deps),
   };
-  for (const [path, answer] of Object.entries(doors)) {
+  for (const [path, answer] of Object.entries(routes)) {
     router.post(`${ROOT}/${path}`, handle(answer, deps));
     router.all(`${ROOT}/${path}`, onlyMethods("POST"));
   }
@@ -39,22 +39,23 @@ export function serveRoutes(deps: TrainerDeps): Router {
 
 function handle(answer: Answer, deps: TrainerDeps): RequestHandler {
   return async (request, response) => {
-    if (deps.state() === "draining") throw new TrainerError("DRAINING", "The node is stopping; ask another.", { retryAfterSeconds: 1 });
+    if (deps.state() === "draining")
+      throw new TrainerError("DRAINING", "The node is shutting down. Use another node.", { retryAfterSeconds: 1 });
     const body = await readJson(request);
     await answer(await openServedModel(String(request.params["id"]), deps), { body, request, response });
   };
 }
 
-function answerText(deps: TrainerDeps, read: (body: unknown) => TextRequest, wording: TextWording): Answer {
+function answerText(deps: TrainerDeps, read: (body: unknown) => TextRequest, format: TextFormat): Answer {
   return async (model, { body, response }) => {
     const asked = read(body);
     const seed = asked.seed ?? deps.random.bytes(4).readUInt32LE();
     const left = new AbortController();
     response.once("close", () => left.abort());
-    const head = headOf(deps, wording.idPrefix, asked.model);
+    const head = headOf(deps, format.idPrefix, asked.model);
     const choices = Array.from({ length: asked.choices }, (_, index) => model.text(asked, { seed: seed + index, signal: left.signal }));
     const input = model.inputBytes(asked);
-    const exchange = { response, head, wording, input };
+    const exchange = { response, head, format, input };
     await (asked.stream ? sendStream(choices, { ...exchange, includeUsage: asked.includeUsage }) : sendWhole(choices, exchange));
   };
 }
@@ -64,11 +65,11 @@ type Choices = readonly ReturnType<ServedModel["text"]>[];
 interface TextExchange {
   readonly response: Response;
   readonly head: AnswerHead;
-  readonly wording: TextWording;
+  readonly format: TextFormat;
   readonly input: number;
 }
 
-async function sendWhole(choices: Choices, { response, head, wording, input }: TextExchange): Promise<void> {
+async function sendWhole(choices: Choices, { response, head, format, input }: TextExchange): Promise<void> {
   let output = 0;
   const written: { text: string; reason: string }[] = [];
   for (const choice of choices) {
@@ -82,12 +83,12 @@ async function sendWhole(choices: Choices, { response, head, wording, input }: T
       text += step.value;
     }
   }
-  response.json(wording.whole(head, written, { input, output }));
+  response.json(format.whole(head, written, { input, output }));
 }
 
 async function sendStream(
   choices: Choices,
-  { response, head, wording, input, includeUsage }: TextExchange & { includeUsage: boolean },
+  { response, head, format, input, includeUsage }: TextExchange & { includeUsage: boolean },
 ): Promise<void> {
   const send = async (chunk: object | undefined): Promise<void> => {
     if (chunk === undefined) return;
@@ -97,21 +98,21 @@ async function sendStream(
   };
   let output = 0;
   for (const [index, choice] of choices.entries()) {
-    // The first step before the first chunk: what is wrong with the call is still a status.
+    // The model's first step runs before the first chunk is sent, so that an invalid call still gets an HTTP error status.
     let step = await choice.next();
-    await send(wording.opening(head, index));
-    for (; !step.done; step = await choice.next()) await send(wording.piece(head, index, step.value));
+    await send(format.opening(head, index));
+    for (; !step.done; step = await choice.next()) await send(format.piece(head, index, step.value));
     output += step.value.bytes;
-    await send(wording.ending(head, index, step.value.reason));
+    await send(format.ending(head, index, step.value.reason));
   }
-  if (includeUsage) await send(wording.usage(head, { input, output }));
+  if (includeUsage) await send(format.usage(head, { input, output }));
   response.end("data: [DONE]\n\n");
 }
 
 const answerEmbeddings: Answer = async (model, { body, response }) => {
   const { input, model: name, encoding_format: format } = parse(embeddingsRequest, body);
   const data = (await model.predict(input)).map((prediction, index) => {
-    if (!("vector" in prediction)) throw new TrainerError("VALIDATION_ERROR", "This model makes no embeddings.");
+    if (!("vector" in prediction)) throw new TrainerError("VALIDATION_ERROR", "This model does not compute embeddings.");
     return embeddingEntry(prediction.vector, index, format ?? "float");
   });
   const bytes = byteCount(...input);
@@ -122,7 +123,7 @@ function answerModerations(deps: TrainerDeps): Answer {
   return async (model, { body, response }) => {
     const { input, model: name } = parse(moderationsRequest, body);
     const results = (await model.predict(input)).map((prediction) => {
-      if (!("scores" in prediction)) throw new TrainerError("VALIDATION_ERROR", "This model tells no classes apart.");
+      if (!("scores" in prediction)) throw new TrainerError("VALIDATION_ERROR", "This model is not a classifier, so it cannot moderate.");
       return moderationResult(prediction, model.manifest);
     });
     response.json({ id: newId("modr", deps), model: name, results });
@@ -144,11 +145,11 @@ async function readJson(request: Request): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(chunks).toString("utf8"));
   } catch {
-    throw new TrainerError("MALFORMED_JSON", "The body is no JSON.");
+    throw new TrainerError("MALFORMED_JSON", "The body is not JSON.");
   }
 }
 
-/** Errors in the words of the API that is spoken here. What is wrong with the input is a 400 there, whatever it is. */
+/** Errors in OpenAI's format. Every error of the input is a 400 there. */
 function openAiErrors({ logger }: TrainerDeps): ErrorRequestHandler {
   return (thrown, _request, response, _next) => {
     const error = asTrainerError(thrown, "SERVER_ERROR");

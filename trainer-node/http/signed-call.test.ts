@@ -34,14 +34,14 @@ async function send(headers: Record<string, string>, body: string = BODY): Promi
 test("a call that the coordinator signed is worked on, once", async () => {
   const headers = signed();
   expect((await send(headers)).status).toBe(200);
-  expect(await send(headers)).toEqual({ status: 401, error: "This call was made before: its nonce is used." });
+  expect(await send(headers)).toEqual({ status: 401, error: "The nonce of this call was used before." });
 }, 30_000);
 
 test("unsigned, signed with another secret or for another path, out of time or with another body, it is refused", async () => {
   expect((await send({})).status).toBe(401);
-  expect((await send(signed({ secret: "the secret of another" }))).error).toContain("signature is not right");
-  expect((await send(signed({ path: "/v1/evaluate" }))).error).toContain("signature is not right");
-  expect((await send(signed({ timestamp: String(Date.now() - 400_000) }))).error).toContain("set the clocks right");
-  expect((await send(signed({ timestamp: "soon" }))).error).toContain("set the clocks right");
+  expect((await send(signed({ secret: "the secret of another" }))).error).toContain("signature of this call is missing or wrong");
+  expect((await send(signed({ path: "/v1/evaluate" }))).error).toContain("signature of this call is missing or wrong");
+  expect((await send(signed({ timestamp: String(Date.now() - 400_000) }))).error).toContain("Synchronize the clocks");
+  expect((await send(signed({ timestamp: "soon" }))).error).toContain("Synchronize the clocks");
   expect((await send(signed(), BODY.replace("1", "2"))).error).toContain("not the one that was signed");
 }, 30_000);

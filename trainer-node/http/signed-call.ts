@@ -4,23 +4,24 @@ import type { Clock } from "../../common/clock.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { TrainerError } from "../errors.ts";
 
-/** How far a coordinator's clock may be from ours, and so how long a nonce has to be remembered. */
+/** Largest difference between a coordinator's clock and ours. Nonces are stored for twice as long. */
 const CLOCK_MS_MAX = 300_000;
 const NONCES_MAX = 100_000;
 
-/** Nonces that were used, for as long as the time in a call still lets it in. */
+/** Nonces of accepted calls, stored for as long as the timestamp of a call would let a repetition in. */
 export interface UsedNonces {
-  /** False where it was used before. */
+  /** False if the nonce was used before. */
   take(nonce: string): boolean;
 }
 
+/** Creates the store of used nonces, in memory. */
 export function createUsedNonces({ clock }: { clock: Clock }): UsedNonces {
   const used = new Map<string, number>();
   return {
     take: (nonce) => {
       const now = clock.now();
       for (const [old, at] of used) {
-        // In the order they came: the first that is young enough has only younger ones behind it.
+        // The map is in order of arrival: after the first nonce that is young enough, all are younger.
         if (at > now - 2 * CLOCK_MS_MAX && used.size < NONCES_MAX) break;
         used.delete(old);
       }
@@ -31,14 +32,14 @@ export function createUsedNonces({ clock }: { clock: Clock }): UsedNonces {
   };
 }
 
-/** A call whose signature is good; its body is checked against what was signed while it arrives. */
+/** A call with a valid signature. Its body is compared with the signed hash while it arrives. */
 export interface SignedCall {
   hash(chunk: Uint8Array): void;
-  /** To be asked once the body is in, before anything is answered. */
+  /** Call it when the body has arrived, before anything is answered. */
   requireSameBody(): void;
 }
 
-/** Undefined where the node has no secret: then it takes calls as they are. */
+/** Undefined if the node has no secret and accepts unsigned calls. */
 export function signedCall(
   request: Request,
   { secret, nonces, clock }: { secret: string | undefined; nonces: UsedNonces; clock: Clock },
@@ -52,11 +53,16 @@ export function signedCall(
   ];
   const bodySha256 = header(SIGNATURE_HEADERS.bodySha256);
   const expected = signatureOf(secret, { method: request.method, path: request.originalUrl, timestamp, nonce, bodySha256 });
-  if (!isSame(given, expected)) throw refused("This node takes calls that its coordinator signed, and this one's signature is not right.");
+  if (!isSame(given, expected))
+    throw refused(
+      "The signature of this call is missing or wrong. The node's TRAINER_SECRET must equal the participant's secret in the federation.",
+    );
   if (!(Math.abs(clock.now() - Number(timestamp)) <= CLOCK_MS_MAX)) {
-    throw refused(`The time in the call is more than ${CLOCK_MS_MAX / 1000} s from ours; set the clocks right.`);
+    throw refused(
+      `The timestamp of the call differs from this node's clock by more than ${CLOCK_MS_MAX / 1000} s. Synchronize the clocks.`,
+    );
   }
-  if (!nonces.take(nonce)) throw refused("This call was made before: its nonce is used.");
+  if (!nonces.take(nonce)) throw refused("The nonce of this call was used before.");
   const body = createHash("sha256");
   return {
     hash: (chunk) => void body.update(chunk),

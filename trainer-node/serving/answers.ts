@@ -49,7 +49,7 @@ export interface AnswerHead {
 }
 
 /** How chat and completions say the same: their whole answers and their chunks. */
-export interface TextWording {
+export interface TextFormat {
   readonly idPrefix: string;
   whole(head: AnswerHead, choices: readonly { text: string; reason: string }[], tokens: Tokens): object;
   /** The first chunk of a choice; undefined where there is nothing to say yet. */
@@ -59,7 +59,7 @@ export interface TextWording {
   usage(head: AnswerHead, tokens: Tokens): object;
 }
 
-export const chatWording: TextWording = {
+export const chatFormat: TextFormat = {
   idPrefix: "chatcmpl",
   whole: (head, choices, tokens) => ({
     ...head,
@@ -78,7 +78,7 @@ export const chatWording: TextWording = {
   usage: (head, tokens) => ({ ...chatChunk(head, []), usage: usageOf(tokens) }),
 };
 
-export const completionWording: TextWording = {
+export const completionFormat: TextFormat = {
   idPrefix: "cmpl",
   whole: (head, choices, tokens) => ({
     ...textChunk(
