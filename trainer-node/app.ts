@@ -1,7 +1,7 @@
 import express, { type Express } from "express";
 import type { TrainerDeps } from "./deps.ts";
 import { TrainerError } from "./errors.ts";
-import { refuseStrangers } from "./http/access.ts";
+import { requireAccess } from "./http/access.ts";
 import { blobRoutes } from "./http/blobs.ts";
 import { callRoutes } from "./http/calls.ts";
 import { errorResponse } from "./http/error-response.ts";
@@ -27,9 +27,10 @@ export function createApp(deps: TrainerDeps): Express {
   app.disable("x-powered-by");
   app.disable("etag");
   app.use(observe(deps, KNOWN_ROUTES));
-  // Before the guard: a probe of an orchestrator comes from another address, and learns nothing here.
+  // Probes of an orchestrator come from other addresses, so health routes stand before the access check. They reveal nothing about models
+  // or data.
   app.use(healthRoutes(deps));
-  app.use(refuseStrangers(deps.settings));
+  app.use(requireAccess(deps.settings));
   app.use(serveRoutes(deps));
   app.use(callRoutes(deps));
   app.use(secureRoutes(deps));
@@ -38,7 +39,7 @@ export function createApp(deps: TrainerDeps): Express {
   app.use(roundRoutes(deps));
   app.use(infoRoutes(deps));
   app.use((request) => {
-    throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);
+    throw new TrainerError("NOT_FOUND", `There is no route ${request.path.slice(0, 200)}. GET /v1/info describes this node.`);
   });
   app.use(errorResponse(deps.logger));
   return app;

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-/** What a signed call to a node carries. The node checks it where it was given the federation's secret. */
+/** Headers of a signed call. A node that has the federation's secret checks them. */
 export const SIGNATURE_HEADERS = {
   signature: "x-tributary-signature",
   nonce: "x-tributary-nonce",
@@ -8,6 +8,7 @@ export const SIGNATURE_HEADERS = {
   bodySha256: "x-tributary-content-sha256",
 } as const;
 
+/** The parts of a call that its signature covers. */
 export interface SignedParts {
   readonly method: string;
   readonly path: string;
@@ -18,7 +19,9 @@ export interface SignedParts {
   readonly bodySha256: string;
 }
 
-/** HMAC over everything that makes the call what it is: nobody can change the body, or send it again with another nonce. */
+/**
+ * HMAC over method, path, time, nonce and body hash: a third party can neither change the body nor send the call again with another nonce.
+ */
 export function signatureOf(secret: string, { method, path, timestamp, nonce, bodySha256 }: SignedParts): string {
   return `v1=${createHmac("sha256", secret).update([method, path, timestamp, nonce, bodySha256].join("\n")).digest("hex")}`;
 }

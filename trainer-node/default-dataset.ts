@@ -4,12 +4,12 @@ import type { Dataset } from "./compute/datasets/dataset.ts";
 import { labelledOf } from "./compute/datasets/rows.ts";
 import { readDataset } from "./operations/dataset.ts";
 
-/** Reads the node's default data set once, at the start, into memory that all threads share. */
+/** Reads the node's default dataset once, at start, into memory that all threads share. */
 export function loadDefaultDataset(path: string | undefined): Dataset | undefined {
   if (path === undefined) return undefined;
   try {
     const noNames = () => {
-      throw new Error("the file must hold rows or {x, y}, not a name");
+      throw new Error("the file must contain rows or {x, y}, not the name of a dataset");
     };
     const wish = { split: "all", kind: "labelled", labels: "required" } as const;
     return shared(

@@ -4,53 +4,54 @@ import type { Random } from "../common/random.ts";
 import type { Manifest } from "../common/trained-manifest.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import type { UsedNonces } from "./http/signed-call.ts";
-import type { KeptAnswers } from "./idempotency/kept-answers.ts";
+import type { IdempotencyStore } from "./idempotency/idempotency-store.ts";
 import type { JobStore } from "./jobs/job-store.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ByteBudget } from "./pool/byte-budget.ts";
 import type { ComputePool } from "./pool/pool.ts";
 import type { ClosedRounds } from "./rounds/closed-rounds.ts";
 
-/** What the HTTP side needs; assembled by main.ts, and by tests. */
+/** Dependencies of the participant API. serve.ts assembles them for a process, tests for themselves. */
 export interface TrainerDeps {
   readonly pool: ComputePool;
-  /** Threads of their own for models that are served: a training that takes hours must not keep calls waiting. */
+  /** Served models have threads of their own, so that a training of hours does not delay their calls. */
   readonly servingPool: ComputePool;
   readonly budget: ByteBudget;
   readonly jobs?: JobStore | undefined;
   readonly rounds: ClosedRounds;
-  readonly keptAnswers: KeptAnswers;
-  /** Of signed calls. */
+  readonly idempotencyStore: IdempotencyStore;
+  /** Nonces of signed calls that were accepted. */
   readonly nonces: UsedNonces;
-  /** What the operator's module registered, once the threads have loaded it. */
+  /** Operations that the operator's module registered functions for, once the threads have loaded it. */
   readonly registered: () => readonly FunctionName[];
-  /** Makes sure that the parameters of a served model are here. */
+  /** Fetches the parameters of a served model unless this node has them. */
   readonly fetchParameters: (manifest: Manifest) => Promise<void>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly settings: TrainerSettings;
-  /** "warming" until every thread has its code; "draining" once the node was told to stop. */
+  /** "warming" until every thread has loaded its code, "draining" after the node received a signal to stop. */
   readonly state: () => "warming" | "ready" | "draining";
 }
 
+/** The settings that the participant API reads. */
 export interface TrainerSettings {
   readonly version: string;
-  /** Without a token. */
+  /** Who may call where no token is set. */
   readonly auth: "loopback" | "none";
-  /** Where set, every call must carry it. */
+  /** If set, every call must carry it. */
   readonly token?: string | undefined;
-  /** Where set, every call must be signed with it. */
+  /** If set, every training call must be signed with it. */
   readonly secret?: string | undefined;
-  /** False: what nobody registered is answered 501. */
+  /** False: operations without a registered function are answered with 501. */
   readonly builtins?: boolean | undefined;
   readonly bodyBytesMax: number;
-  /** Of calls whose body is worked on while it arrives; as `bodyBytesMax` where absent. */
+  /** Most bytes of a body that is processed while it arrives; `bodyBytesMax` if absent. */
   readonly streamBytesMax?: number | undefined;
-  /** How long a body may stand still. */
+  /** How long a sender may pause within a body. */
   readonly bodyIdleMs?: number | undefined;
-  /** Where blobs are kept, and how many bytes of them; there are none where it is absent. */
+  /** The folder of stored blobs and the most bytes in it. If absent, this node stores no blobs. */
   readonly blobs?: { readonly folder: string; readonly bytesMax: number } | undefined;
   readonly bytesBudget: number;
   readonly queueMax: number;

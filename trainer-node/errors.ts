@@ -1,8 +1,8 @@
 import { InputProblem, type InputProblemKind, type ProblemDetails } from "./compute/problem.ts";
 
 /**
- * Everything a participant call can end with, and its HTTP status: the one place where the two meet. `code` is what the
- * caller reads; it is the kind itself but for malformed JSON, which shares VALIDATION_ERROR with a wrong field.
+ * Every error of a participant call with its HTTP status. `code` is what the caller reads. It equals the kind, except for malformed JSON,
+ * which shares VALIDATION_ERROR with invalid fields.
  */
 const ANSWERS = {
   MALFORMED_JSON: { status: 400, code: "VALIDATION_ERROR" },
@@ -39,8 +39,10 @@ const ANSWERS = {
   TIMEOUT: { status: 504 },
 } as const satisfies Record<InputProblemKind, { status: number }> & Record<string, { status: number; code?: string }>;
 
+/** A kind of error of the participant API. */
 export type ErrorKind = keyof typeof ANSWERS;
 
+/** Optional parts of a TrainerError. */
 export interface TrainerErrorOptions {
   details?: ProblemDetails | undefined;
   /** For logs only. */
@@ -49,6 +51,7 @@ export interface TrainerErrorOptions {
   cause?: unknown;
 }
 
+/** An error that a participant call answers with. */
 export class TrainerError extends Error {
   readonly kind: ErrorKind;
   readonly details: ProblemDetails | undefined;
@@ -74,7 +77,10 @@ export class TrainerError extends Error {
   }
 }
 
-/** Anything thrown as a TrainerError. What nobody foresaw gets the given kind; only its type and message may be shown, and only for FUNCTION_ERROR. */
+/**
+ * Converts anything thrown to a TrainerError. Unexpected errors get the given kind. Their type and message are shown for FUNCTION_ERROR
+ * only.
+ */
 export function asTrainerError(thrown: unknown, unforeseen: "SERVER_ERROR" | "FUNCTION_ERROR"): TrainerError {
   if (thrown instanceof TrainerError) return thrown;
   if (thrown instanceof InputProblem) return new TrainerError(thrown.kind, thrown.message, { details: thrown.details, cause: thrown });

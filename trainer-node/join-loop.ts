@@ -4,13 +4,14 @@ import type { Logger } from "../common/logger.ts";
 import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
 
+/** Options of a node that asks a gateway for work. */
 export interface JoinOptions {
-  /** Of the gateway: the only place this node ever calls. */
+  /** The gateway's URL. This node calls no other address. */
   readonly url: string;
   readonly joinToken: string;
-  /** This node's own door, and what opens it. */
+  /** This node's own HTTP address, and its token if it has one. */
   readonly own: { readonly url: string; readonly token: string | undefined };
-  /** What this node declares at its `/v1/info`. */
+  /** The capabilities that this node declares at `/v1/info`. */
   readonly capabilities: readonly Capability[];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -18,7 +19,10 @@ export interface JoinOptions {
 
 const RETRY_MS = { first: 500, max: 10_000 };
 
-/** A node that nobody can call takes part all the same: it asks for work, does it at its own door, and brings it back. */
+/**
+ * Lets a node that cannot be called take part in a federation: it asks for work, runs it through its own HTTP API and sends the result
+ * back.
+ */
 export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
   const { clock, logger } = options;
   const stopping = new AbortController();
@@ -32,7 +36,7 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
         if (task) await doTask(options, task, signal);
       } catch (thrown) {
         if (signal.aborted) return;
-        logger.warn({ error: String(thrown), retryMs: delayMs }, "no work could be had");
+        logger.warn({ error: String(thrown), retryMs: delayMs }, "asking the gateway for work failed");
         await clock.sleep(delayMs, signal).catch(() => {});
         delayMs = Math.min(RETRY_MS.max, delayMs * 2);
       }
@@ -66,11 +70,15 @@ async function doTask(options: JoinOptions, task: JoinedTask, signal: AbortSigna
     body: new Uint8Array(body),
     signal,
   });
-  // A round that was closed without us is no trouble of ours.
-  if (!answer.ok) logger.info({ task: task.id, round: task.round_id, status: answer.status }, "what was made is not wanted any more");
+  // The round was closed before this result came, which is not an error.
+  if (!answer.ok)
+    logger.info(
+      { task: task.id, round: task.round_id, status: answer.status },
+      "the gateway did not accept the result: its round is closed",
+    );
 }
 
-/** The node's own operation, through its own door: limits, queue and registered functions are the same as for everybody. */
+/** Runs the task through the node's own HTTP API, so that limits, queue and registered functions are the same as for other callers. */
 async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<{ body: Uint8Array; fields: object }> {
   const { own } = options;
   const isTrain = task.operation === "train";

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ByteBudget } from "./pool/byte-budget.ts";
 import type { ComputePool } from "./pool/pool.ts";
 
-/** What Prometheus reads at /metrics. */
+/** The metrics that Prometheus reads at /metrics. */
 export interface Metrics {
   countCall(call: { route: string; status: number; seconds: number }): void;
   countBytes(direction: "in" | "out", bytes: number): void;
@@ -12,8 +12,9 @@ export interface Metrics {
 
 const DURATION_BUCKETS_SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600, 3600];
 
+/** Creates the metrics of one node. */
 export function createMetrics({ pool, budget }: { pool: ComputePool; budget: ByteBudget }): Metrics {
-  // An own registry: the package's shared one would mix two apps in one test process.
+  // The package's shared registry would mix the metrics of two apps in one test process.
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
   const calls = new Counter({ name: "trainer_calls_total", help: "Calls answered.", labelNames: ["route", "status"], registers });

@@ -9,7 +9,7 @@ import { createBlobStore } from "./blobs/blob-store.ts";
 import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
-import { createKeptAnswers } from "./idempotency/kept-answers.ts";
+import { createIdempotencyStore } from "./idempotency/idempotency-store.ts";
 import { createJobStore } from "./jobs/job-store.ts";
 import { createMetrics } from "./metrics.ts";
 import { createByteBudget } from "./pool/byte-budget.ts";
@@ -102,7 +102,7 @@ export async function startNode(
     jobs: createJobStore({ clock: systemClock, random: systemRandom, limits: { jobsMax: 4, answerBytesMax: 1_000_000, keepMs: 60_000 } }),
     rounds: createClosedRounds({ clock: systemClock }),
     nonces: createUsedNonces({ clock: systemClock }),
-    keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
+    idempotencyStore: createIdempotencyStore({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
     registered: () => registered,
     fetchParameters: createParametersSource({
       blobs: createBlobStore(settings.blobs),

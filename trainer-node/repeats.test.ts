@@ -1,5 +1,5 @@
 import { systemClock } from "../common/clock.ts";
-import { createKeptAnswers } from "./idempotency/kept-answers.ts";
+import { createIdempotencyStore } from "./idempotency/idempotency-store.ts";
 import { type Node, startNode } from "./node-harness.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 
@@ -87,7 +87,7 @@ describe("Idempotency-Key", () => {
   test("answers are forgotten after a day, and the oldest first beyond the limits", () => {
     let nowMs = 0;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
-    const kept = createKeptAnswers({ clock, keysMax: 2, bytesMax: 100 });
+    const kept = createIdempotencyStore({ clock, keysMax: 2, bytesMax: 100 });
     const keep = (key: string, bytes: number) => {
       expect(kept.take(key)).toBeUndefined();
       const answer = { body: new Uint8Array(bytes), head: undefined };

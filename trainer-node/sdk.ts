@@ -1,6 +1,6 @@
 /**
- * One's own training code as a participant: register functions in a module, and the node's threads load it.
- * Start it with `run()` at the end of that module, or name the module to a node with TRAINER_FUNCTIONS.
+ * Custom training code as a participant: a module registers functions, and the node's threads load it. Start the node with `run()` at the
+ * end of that module, or set TRAINER_FUNCTIONS to the module.
  */
 import { isMainThread } from "node:worker_threads";
 import type { ProblemDetails } from "./compute/problem.ts";
@@ -9,7 +9,10 @@ import type { AggregateFunction, EvaluateFunction, TrainFunction } from "./funct
 import { register } from "./functions/registry.ts";
 import type { RunOptions } from "./functions/run-options.ts";
 
-/** Answers with its own status and code (`SHAPE_MISMATCH`: 422). Whatever else a function throws is a 500 FUNCTION_ERROR. */
+/**
+ * An error that a function may throw to answer with a status and code of its own (`SHAPE_MISMATCH`: 422). All other errors of a function
+ * are a 500 FUNCTION_ERROR.
+ */
 export class ParticipantError extends TrainerError {
   constructor(kind: ErrorKind, message: string, details?: ProblemDetails) {
     super(kind, message, { details });
@@ -17,28 +20,28 @@ export class ParticipantError extends TrainerError {
   }
 }
 
-/** `func(parameters, dataset, context)` gives parameters, or a TrainResult. */
+/** Registers the function of /train: `func(parameters, dataset, context)` returns parameters or a TrainResult. */
 export function registerTrain(func: TrainFunction): void {
   register("train", func);
 }
 
-/** `func(parameters, dataset, context)` gives an accuracy, or an EvaluateResult. */
+/** Registers the function of /evaluate: `func(parameters, dataset, context)` returns an accuracy or an EvaluateResult. */
 export function registerEvaluate(func: EvaluateFunction): void {
   register("evaluate", func);
 }
 
-/** `func(parametersList, context)` gives parameters, or an AggregateResult. */
+/** Registers the function of /aggregate: `func(parametersList, context)` returns parameters or an AggregateResult. */
 export function registerAggregate(func: AggregateFunction): void {
   register("aggregate", func);
 }
 
 /**
- * Serves what the program's own module registers, until SIGINT or SIGTERM; settles once it is ready. The threads load the same module and
- * come by here too: for them there is nothing to do.
+ * Serves the functions that the program's module registers, until SIGINT or SIGTERM. The promise settles when the node is ready. The node's
+ * threads load the same module and call this too; there it does nothing.
  */
 export async function run(options: RunOptions = {}): Promise<void> {
   if (!isMainThread) return;
-  // Loaded here and not above: the threads need none of it.
+  // A dynamic import: the threads do not need this code.
   const { serve } = await import("./serve.ts");
   const { environmentOf } = await import("./functions/run-options.ts");
   await serve("tributary participant", environmentOf(options, { environment: process.env, program: process.argv[1] }));

@@ -16,7 +16,7 @@ import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import { capabilitiesOf } from "./http/info.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
-import { createKeptAnswers } from "./idempotency/kept-answers.ts";
+import { createIdempotencyStore } from "./idempotency/idempotency-store.ts";
 import { createJobStore } from "./jobs/job-store.ts";
 import { startJoining } from "./join-loop.ts";
 import { createMetrics } from "./metrics.ts";
@@ -31,7 +31,10 @@ const STOP_GRACE_MS = 10_000;
 const JOB_KEEP_MS = 3_600_000;
 const IDEMPOTENCY_KEYS_MAX = 10_000;
 
-/** A trainer node as a process of its own: assembled from its settings, served until it is told to stop. Settles once it is ready. */
+/**
+ * Runs a trainer node as a process: assembles it from its settings and serves until a signal stops it. The promise settles when the node is
+ * ready.
+ */
 export async function serve(title: string, environment: Readonly<Record<string, string | undefined>>): Promise<void> {
   await runMain(title, async () => {
     const config = readTrainerConfig(environment);
@@ -59,7 +62,11 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       }),
       rounds: createClosedRounds({ clock: systemClock }),
       nonces: createUsedNonces({ clock: systemClock }),
-      keptAnswers: createKeptAnswers({ clock: systemClock, keysMax: IDEMPOTENCY_KEYS_MAX, bytesMax: config.TRAINER_BYTES_BUDGET / 4 }),
+      idempotencyStore: createIdempotencyStore({
+        clock: systemClock,
+        keysMax: IDEMPOTENCY_KEYS_MAX,
+        bytesMax: config.TRAINER_BYTES_BUDGET / 4,
+      }),
       registered: () => registered,
       fetchParameters: createParametersSource({
         blobs: createBlobStore({ folder: blobFolder(config), bytesMax: config.TRAINER_BLOB_BYTES_MAX }),
@@ -85,13 +92,13 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     });
     registered = await warmUp(pool, config);
     if (state === "warming") state = "ready";
-    joining = joinIfTold(config, { port: server.port, registered, logger });
+    joining = joinIfConfigured(config, { port: server.port, registered, logger });
     logger.info({ port: server.port, host: config.HOST, threads: config.TRAINER_THREADS, registered }, "ready");
     report({ type: "ready", port: server.port });
   });
 }
 
-function joinIfTold(
+function joinIfConfigured(
   config: TrainerConfig,
   { port, registered, logger }: { port: number; registered: readonly FunctionName[]; logger: Logger },
 ): ReturnType<typeof startJoining> | undefined {
@@ -113,7 +120,7 @@ async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonl
   }
 }
 
-/** No functions of the operator, no records: all it does is to answer with models. */
+/** Threads of this pool load neither the operator's functions nor records: they only run served models. */
 function createServingPool(config: TrainerConfig, logger: Logger): ComputePool {
   const threads = config.TRAINER_SERVE_THREADS;
   return createPool({

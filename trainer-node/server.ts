@@ -3,25 +3,28 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../common/clock.ts";
 import { boundUnreadBody } from "../common/unread-body.ts";
 
+/** A listening HTTP server. */
 export interface RunningServer {
   readonly port: number;
-  /** Takes no new connections and lets running calls end for up to `graceMs`, then cuts them. */
+  /** Accepts no new connections, lets running calls finish for up to `graceMs`, then closes all connections. */
   stop(graceMs: number): Promise<void>;
 }
 
 const KEEP_ALIVE_MS = 75_000;
 
+/** Starts an HTTP server for an app. */
 export async function startServer(app: RequestListener, options: { host: string; port: number; clock: Clock }): Promise<RunningServer> {
   const answer: RequestListener = (request, response) => {
     boundUnreadBody(request, response);
     app(request, response);
   };
   const server = createServer(answer);
-  // A large model takes longer than any fixed time; read-body.ts cuts bodies that stand still instead.
+  // No fixed time fits the upload of a large model. read-body.ts ends bodies whose sender pauses for too long instead.
   server.requestTimeout = 0;
-  // Longer than proxies and clients keep theirs: whoever closes a line at rest must not be the one a call is just being sent to.
+  // Longer than the keep-alive of common proxies and clients, so that the caller closes idle connections: a server that closes first may do
+  // so while a request is on its way.
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  // The default would say "go on" to a body that read-body.ts is about to refuse.
+  // The default handler would answer 100 Continue to a body that read-body.ts is about to refuse.
   server.on("checkContinue", answer);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

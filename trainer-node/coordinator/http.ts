@@ -5,7 +5,7 @@ import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
-import { refuseStrangers } from "../http/access.ts";
+import { requireAccess } from "../http/access.ts";
 import { errorResponse } from "../http/error-response.ts";
 import { onlyMethods } from "../http/methods.ts";
 import { requestIds } from "../http/request-id.ts";
@@ -49,7 +49,7 @@ export function createCoordinatorApp(doors: CoordinatorDoors): Express {
     response.status(report.status === "ok" ? 200 : 503).json(report);
   });
   // Updates and models are in here: not for everybody who finds the port.
-  app.use(refuseStrangers({ auth: "loopback", token }));
+  app.use(requireAccess({ auth: "loopback", token }));
   app.get("/v1/blobs/:sha256", async (request, response) => sendBlob(blobs, request, response));
   app.all("/v1/blobs/:sha256", onlyMethods("GET", "HEAD"));
   app.get("/v1/federations/:id/verify", async (request, response) => {

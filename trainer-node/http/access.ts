@@ -5,26 +5,36 @@ import type { RequestHandler } from "express";
 import type { TrainerSettings } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 
-/** Who may call: with a token whoever has it, from wherever; without one this machine only, unless the operator opened the node. */
-export function refuseStrangers({ auth, token }: Pick<TrainerSettings, "auth" | "token">): RequestHandler {
+/**
+ * Refuses callers without access: with a token every caller must present it; without one only this machine may call, unless
+ * TRAINER_AUTH=none.
+ */
+export function requireAccess({ auth, token }: Pick<TrainerSettings, "auth" | "token">): RequestHandler {
   return (request, _response, next) => {
     refuseWebPages(request.headers);
     if (token !== undefined) {
       if (!keysOf(request.headers).some((key) => sameText(key, token)))
-        throw new TrainerError("UNAUTHORIZED", "This node needs its token, as x-gw-api-key, x-api-key or Authorization: Bearer.");
+        throw new TrainerError(
+          "UNAUTHORIZED",
+          "This node requires its token (TRAINER_TOKEN) as x-gw-api-key, x-api-key or Authorization: Bearer.",
+        );
     } else if (auth === "loopback" && !isLoopback(request.socket.remoteAddress)) {
-      throw new TrainerError("UNAUTHORIZED", "This node answers its own machine only; its operator can set TRAINER_TOKEN.");
+      throw new TrainerError(
+        "UNAUTHORIZED",
+        "This node accepts calls from its own machine only. Its operator can set TRAINER_TOKEN to allow others.",
+      );
     }
     next();
   };
 }
 
-/** A page of another site may send a POST to this machine without asking; what it sends could reach a registered function. */
+/** A web page of another site can send a POST to this machine without a preflight, and its body could reach a registered function. */
 function refuseWebPages(headers: IncomingHttpHeaders): void {
   const site = String(headers["sec-fetch-site"] ?? "")
     .trim()
     .toLowerCase();
-  if (site === "cross-site" || site === "same-site") throw new TrainerError("FORBIDDEN", "Web pages of other sites are not answered here.");
+  if (site === "cross-site" || site === "same-site")
+    throw new TrainerError("FORBIDDEN", "Requests from web pages of other sites are refused.");
 }
 
 function keysOf(headers: IncomingHttpHeaders): string[] {
@@ -32,12 +42,13 @@ function keysOf(headers: IncomingHttpHeaders): string[] {
   return [headers["x-gw-api-key"], headers["x-api-key"], bearer].filter((key) => typeof key === "string").map((key) => key.trim());
 }
 
-/** In a time that tells nothing of where they differ, nor of how long the secret is. */
+/** Compares in constant time. The digests hide the length of the secret, too. */
 function sameText(left: string, right: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
 }
 
+/** Whether an address is this machine's loopback interface. */
 export function isLoopback(address: string | undefined): boolean {
   if (address === undefined) return false;
   const plain = address.replace(/^::ffff:/i, "");

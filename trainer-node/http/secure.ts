@@ -16,7 +16,7 @@ import {
   writeHelp,
   writeIntroduction,
 } from "../privacy/wire.ts";
-import { createHiddenUpdates, type HiddenUpdate, type HiddenUpdates, refuseOtherWords } from "../rounds/hidden-updates.ts";
+import { createHiddenUpdates, type HiddenUpdate, type HiddenUpdates, refuseChangedRequest } from "../rounds/hidden-updates.ts";
 import { BODY_IDLE_MS, runCall } from "./calls.ts";
 import { onlyMethods } from "./methods.ts";
 import { readBody } from "./read-body.ts";
@@ -26,7 +26,7 @@ import { withinTenant } from "./tenant.ts";
 const PATH = "/v1/secure/:round/:client";
 const STEP_BYTES_MAX = 4 * 1024 * 1024;
 const PLACES_MAX = 255;
-/** A sum of two tells each of them what the other gave. */
+/** From a sum of two, each participant could compute the other's update. */
 const PLACES_MIN = 3;
 
 const places = z.array(placeId).max(PLACES_MAX);
@@ -42,8 +42,8 @@ const maskedRequest = z.strictObject({
 const helpRequest = z.strictObject({ in_sum: places, shares: z.record(placeId, sealedShare) });
 
 /**
- * `/v1/secure/{round}/{client}/train|shares|masked|help`: a participant's side of a secure sum (privacy/secure-sum.ts). `train` is
- * `/v1/train`, but what it made stays here; it leaves under its masks by `masked`, and in no other way.
+ * `/v1/secure/{round}/{client}/train|shares|masked|help`: a participant's side of a secure sum (privacy/secure-sum.ts). `train` works as
+ * `/v1/train`, but the update stays on the node. It leaves only by `masked`, under its masks.
  */
 export function secureRoutes(deps: TrainerDeps): Router {
   const hidden = createHiddenUpdates({ clock: deps.clock, bytesMax: deps.settings.bytesBudget / 4 });
@@ -67,7 +67,7 @@ function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
       let isMine = false;
       const held = await hidden.begin(nameOf(request), async () => {
         isMine = true;
-        // Whoever asked may leave and ask again, so the work goes on.
+        // The caller may disconnect and repeat the call, so the work continues.
         const input = { operation: "train", body, answerType: "octets", signal: new AbortController().signal } as const;
         const { body: update, head } = await runCall(request, input, deps);
         signed?.requireSameBody();
@@ -121,7 +121,7 @@ function shareSecrets({ random }: TrainerDeps): Step {
         ]),
       ),
     };
-    refuseOtherWords(held, "shares", JSON.stringify(request));
+    refuseChangedRequest(held, "shares", JSON.stringify(request));
     response.json({ shares: held.group.shares });
   };
 }
@@ -133,9 +133,13 @@ function sendMasked({ pool }: TrainerDeps): Step {
     requireMine(held, request.partners);
     const partners = everybody.filter(({ id }) => request.partners.includes(id));
     if (partners.length !== new Set(request.partners).size || partners.length < threshold)
-      throw new TrainerError("VALIDATION_ERROR", `body.partners must be ${threshold} or more of those who were introduced.`);
-    refuseOtherWords(held, "masked", JSON.stringify(request));
-    if (!held.update) throw new TrainerError("ROUND_CLOSED", "This node has helped with the sum already; its update is gone.");
+      throw new TrainerError(
+        "VALIDATION_ERROR",
+        `body.partners must name at least ${threshold} participants of body.everybody of the shares step, each once.`,
+      );
+    refuseChangedRequest(held, "masked", JSON.stringify(request));
+    if (!held.update)
+      throw new TrainerError("ROUND_CLOSED", "This node has answered help for this round already, so its update is gone.");
     const fixed = fixedPointFor({ clients: everybody.length, limit: request.range });
     const work = { step: "mask", update: held.update, factor: request.factor, fixed, secrets: held.secrets, partners } as const;
     const { body: words } = await pool.run({ type: "secure", work }, { signal: new AbortController().signal });
@@ -148,22 +152,22 @@ function help(held: HiddenUpdate, body: unknown, response: Response): void {
   const { everybody, threshold } = requireGroup(held);
   const received = new Map(Object.entries(request.shares).map(([from, sealed]) => [from, fromBase64(sealed)]));
   const answer = refusing(() => helpFor(held.secrets, { everybody, received, inSum: request.in_sum, threshold }));
-  // Only what is told counts as asked for: what was refused told nothing.
-  refuseOtherWords(held, "help", JSON.stringify([...request.in_sum].sort()));
+  // Only an answered request is recorded: a refused one revealed nothing.
+  refuseChangedRequest(held, "help", JSON.stringify([...request.in_sum].sort()));
   held.update = undefined;
   response.json(writeHelp(answer));
 }
 
 function requireMine({ secrets }: HiddenUpdate, ids: readonly string[]): void {
-  if (!ids.includes(secrets.id)) throw new TrainerError("VALIDATION_ERROR", `${secrets.id} is not among those named.`);
+  if (!ids.includes(secrets.id)) throw new TrainerError("VALIDATION_ERROR", `The request must include this participant, ${secrets.id}.`);
 }
 
 function requireGroup({ group }: HiddenUpdate): NonNullable<HiddenUpdate["group"]> {
-  if (!group) throw new TrainerError("NOT_READY", "Its secrets have not been shared out yet; ask for shares first.");
+  if (!group) throw new TrainerError("NOT_READY", "This node has not shared its secrets yet. Call the shares step first.");
   return group;
 }
 
-/** What a coordinator may not ask for is refused in words, not a fault of ours. */
+/** A request that the protocol forbids is the coordinator's error, so it is answered with 422 and not with 500. */
 function refusing<Result>(work: () => Result): Result {
   try {
     return work();
@@ -175,7 +179,8 @@ function refusing<Result>(work: () => Result): Result {
 
 function placeOf({ params }: Request): { round: string; client: string } {
   const parsed = z.object({ round: placeId, client: placeId }).safeParse(params);
-  if (!parsed.success) throw new TrainerError("VALIDATION_ERROR", "A round and a client are named by 1 to 200 characters.");
+  if (!parsed.success)
+    throw new TrainerError("VALIDATION_ERROR", "The round and the client in the path must have 1 to 200 characters each.");
   return parsed.data;
 }
 
@@ -188,6 +193,6 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new TrainerError("MALFORMED_JSON", "The body is no JSON.", { cause });
+    throw new TrainerError("MALFORMED_JSON", "The body is not JSON.", { cause });
   }
 }

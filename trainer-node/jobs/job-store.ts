@@ -5,15 +5,16 @@ import type { BodyType } from "../operations/call-body.ts";
 import type { Operation } from "../pool/messages.ts";
 import type { ComputeAnswer } from "../pool/pool.ts";
 
-/** Where a job is. What it ended with is kept for a while, then forgotten. */
+/** The state of a job. The result of a finished job is stored for a limited time. */
 export type JobState =
   | { readonly status: "queued" | "running" | "cancelled" | "expired" }
   | { readonly status: "succeeded"; readonly answer: ComputeAnswer; readonly type: BodyType }
   | { readonly status: "failed"; readonly error: object; readonly httpStatus: number };
 
+/** An asynchronous call. */
 export interface Job {
   readonly id: string;
-  /** The tenant that asked for it; empty where nobody was named. */
+  /** The tenant that created the job; empty if the caller named none. */
   readonly owner: string;
   readonly operation: Operation;
   readonly createdAt: string;
@@ -24,8 +25,9 @@ export interface Job {
   readonly listeners: Set<() => void>;
 }
 
+/** The jobs of this node, in memory. */
 export interface JobStore {
-  /** Undefined when as many jobs as may be are still at work. */
+  /** Undefined if the limit of active jobs is reached. */
   create(operation: Operation, owner: string): Job | undefined;
   find(id: string): Job | undefined;
   update(job: Job, change: { state?: JobState; progress?: object }): void;
@@ -33,13 +35,15 @@ export interface JobStore {
   counts(): { active: number; finished: number };
 }
 
+/** Limits of a job store. */
 export interface JobLimits {
   readonly jobsMax: number;
-  /** Bytes of answers kept; the oldest are forgotten first. */
+  /** Most bytes of stored answers. The oldest answers are removed first. */
   readonly answerBytesMax: number;
   readonly keepMs: number;
 }
 
+/** Creates a job store in memory. */
 export function createJobStore(options: { clock: Clock; random: Random; limits: JobLimits }): JobStore {
   const { clock, random, limits } = options;
   const jobs = new Map<string, Job>();
@@ -49,7 +53,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
   const forgetOld = (): void => {
     for (const job of finished()) if (clock.monotonicMs() - (job.finishedMs ?? 0) > limits.keepMs) jobs.delete(job.id);
   };
-  /** Answers beyond the limit are let go of, oldest first; the job itself stays and says that it expired. */
+  /** Removes answers beyond the limit, oldest first. The job stays, with the status "expired". */
   const forgetAnswers = (): void => {
     let bytes = 0;
     for (const job of finished().toSorted((left, right) => (right.finishedMs ?? 0) - (left.finishedMs ?? 0))) {
@@ -85,7 +89,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
       return jobs.get(id);
     },
     update: (job, { state, progress }) => {
-      // A job ends once: what comes after a cancel is the echo of it.
+      // A job ends once. A later change, such as the failure that follows a cancellation, is ignored.
       if (!isActive(job)) return;
       if (progress) {
         job.progress = progress;
@@ -103,7 +107,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
   };
 }
 
-/** A job as its owner sees it; `path` is where he finds it. */
+/** The public view of a job. `path` is its URL path. */
 export function describeJob(job: Job, path: string): object {
   const { id, operation, createdAt, state, progress } = job;
   return {

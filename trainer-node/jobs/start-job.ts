@@ -10,24 +10,26 @@ interface JobInput {
   readonly task: Extract<ComputeTask, { type: "call" }>;
   readonly answerType: BodyType;
   readonly owner: string;
-  /** Gives back what the body holds of the budget. */
+  /** Releases the body's share of the byte budget. */
   readonly release: () => void;
 }
 
-/** Starts the work of a call that nobody waits for; what becomes of it is in the job store. */
+/** Starts an asynchronous call. Its progress and result go to the job store. */
 export function startJob({ task, answerType, owner, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger">) {
   const { pool, jobs, logger } = deps;
   const job = jobs?.create(task.operation, owner);
   if (!jobs || !job) {
     release();
-    throw new TrainerError("BUSY", "The node has as many jobs as it may; try again later.", { retryAfterSeconds: BUSY_RETRY_SECONDS });
+    throw new TrainerError("BUSY", "The node has reached its limit of active jobs (TRAINER_JOBS_MAX). Try again later.", {
+      retryAfterSeconds: BUSY_RETRY_SECONDS,
+    });
   }
   const settled = new AbortController();
-  const { port1: heard, port2: told } = new MessageChannel();
-  heard.on("message", (progress: object) => jobs.update(job, { progress }));
-  heard.unref();
+  const { port1: listener, port2: sender } = new MessageChannel();
+  listener.on("message", (progress: object) => jobs.update(job, { progress }));
+  listener.unref();
   void pool
-    .run({ ...task, progress: told }, { signal: job.cancel.signal })
+    .run({ ...task, progress: sender }, { signal: job.cancel.signal })
     .then(
       (answer) => jobs.update(job, { state: { status: "succeeded", answer, type: answerType } }),
       (thrown: unknown) => {
@@ -40,7 +42,7 @@ export function startJob({ task, answerType, owner, release }: JobInput, deps: P
     )
     .finally(() => {
       settled.abort();
-      heard.close();
+      listener.close();
       release();
     });
   return { job, settled: settled.signal };

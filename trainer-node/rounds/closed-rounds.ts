@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 
-/** Rounds a coordinator has closed: work for them comes too late. Kept for a day, the oldest forgotten first. */
+/** Rounds that a coordinator has closed; calls for them are refused. Entries live for a day, and the oldest are removed first. */
 export interface ClosedRounds {
   close(round: string): void;
   open(round: string): void;
@@ -8,9 +8,10 @@ export interface ClosedRounds {
 }
 
 const KEEP_MS = 24 * 3_600_000;
-/** The list goes with every call, so it must stay short. */
+/** The list is passed to a thread with every call, so it must stay short. */
 const ROUNDS_MAX = 1000;
 
+/** Creates the list of closed rounds, in memory. */
 export function createClosedRounds({ clock }: { clock: Clock }): ClosedRounds {
   const closedAt = new Map<string, number>();
   const forgetOld = (): void => {
@@ -21,7 +22,7 @@ export function createClosedRounds({ clock }: { clock: Clock }): ClosedRounds {
   };
   return {
     close: (round) => {
-      // Again at the end of the line: a map keeps the place of a key it has.
+      // Deleting first moves the key to the end of the map's order.
       closedAt.delete(round);
       closedAt.set(round, clock.monotonicMs());
       forgetOld();

@@ -3,37 +3,38 @@ import { TrainerError } from "../errors.ts";
 import type { Introduction, RoundSecrets } from "../privacy/secure-sum.ts";
 import type { ModelLayout } from "../privacy/secure-work.ts";
 
-/** What this node trained for a round in which nobody may see it, and its secrets of that round. */
+/** The update that this node trained for a secure sum, and its secrets of that round. Neither leaves the node unmasked. */
 export interface HiddenUpdate {
   readonly secrets: RoundSecrets;
-  /** Undefined once this node has helped: nobody is to have it any more, masked or not. */
+  /** Undefined after this node answered `help`: from then on the update may not leave the node, masked or not. */
   update: Uint8Array | undefined;
   readonly layout: ModelLayout;
-  /** Of the training's answer: what may be told. */
+  /** Fields of the training's answer that may be sent unmasked. */
   readonly fields: Readonly<Record<string, unknown>>;
   group?: { readonly everybody: readonly Introduction[]; readonly threshold: number; readonly shares: Readonly<Record<string, string>> };
-  /** By step, what was asked. Asked for something else, a step would tell what the masks hide. */
+  /** The request of each step. A second answer to a different request would reveal what the masks hide. */
   readonly asked: Map<string, string>;
 }
 
-/** In memory only, and gone with the process: to its round a node that starts again is one that dropped out. */
+/** Hidden updates, in memory only. A node that restarts has dropped out of its round. */
 export interface HiddenUpdates {
-  /** The one of that place; made where there is none, once however often it is asked for. */
+  /** Returns the update of that round and client. The first call makes it; concurrent calls wait for the same one. */
   begin(place: string, make: () => Promise<HiddenUpdate>): Promise<HiddenUpdate>;
   find(place: string): Promise<HiddenUpdate>;
 }
 
-interface Held {
+interface HiddenEntry {
   readonly atMs: number;
   readonly made: Promise<HiddenUpdate>;
-  /** Once it is made. */
+  /** Set when the update is ready. */
   found: HiddenUpdate | undefined;
 }
 
 const KEEP_MS = 24 * 3_600_000;
 
+/** Creates the store of hidden updates with a limit on bytes and age. */
 export function createHiddenUpdates({ clock, bytesMax }: { clock: Clock; bytesMax: number }): HiddenUpdates {
-  const held = new Map<string, Held>();
+  const held = new Map<string, HiddenEntry>();
   const bytesOf = (found: HiddenUpdate | undefined) => found?.update?.byteLength ?? 0;
   const forgetOld = (): void => {
     let bytes = [...held.values()].reduce((sum, { found }) => sum + bytesOf(found), 0);
@@ -47,13 +48,13 @@ export function createHiddenUpdates({ clock, bytesMax }: { clock: Clock; bytesMa
     begin: async (place, make) => {
       const known = held.get(place);
       if (known) return known.made;
-      const entry: Held = { atMs: clock.monotonicMs(), found: undefined, made: make() };
+      const entry: HiddenEntry = { atMs: clock.monotonicMs(), found: undefined, made: make() };
       held.set(place, entry);
       try {
         entry.found = await entry.made;
         forgetOld();
       } catch (thrown) {
-        // What failed can be tried again.
+        // A failed training can be tried again.
         held.delete(place);
         throw thrown;
       }
@@ -63,19 +64,22 @@ export function createHiddenUpdates({ clock, bytesMax }: { clock: Clock; bytesMa
       forgetOld();
       const found = held.get(place);
       if (found) return found.made;
-      throw new TrainerError("ROUND_CLOSED", "This node has nothing of that round: it was started since, or the round is long over.");
+      throw new TrainerError(
+        "ROUND_CLOSED",
+        "This node has nothing of that round: it restarted since, or the round ended long ago. Leave it out of the sum.",
+      );
     },
   };
 }
 
-/** The same step may be asked for again in the same words, for answers get lost. */
-export function refuseOtherWords({ asked }: HiddenUpdate, step: string, words: string): void {
+/** A step may be repeated with the same request, because answers get lost; a different request is refused. */
+export function refuseChangedRequest({ asked }: HiddenUpdate, step: string, text: string): void {
   const before = asked.get(step);
-  if (before !== undefined && before !== words) {
+  if (before !== undefined && before !== text) {
     throw new TrainerError(
       "IDEMPOTENCY_CONFLICT",
-      `${step} was asked for with other words before; answered twice it would tell the update.`,
+      `${step} was requested with another body before. A second, different answer would reveal the update.`,
     );
   }
-  asked.set(step, words);
+  asked.set(step, text);
 }

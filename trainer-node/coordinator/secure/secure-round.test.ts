@@ -257,7 +257,7 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
   await expect(participants.shares(node, place, { ...asking, threshold: 3 }, run.signal)).rejects.toThrow("409");
   const first = await participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal);
   expect(await participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal)).toEqual(first);
-  await expect(participants.masked(node, place, masked(["p1", "p2"]), run.signal)).rejects.toThrow("other words");
+  await expect(participants.masked(node, place, masked(["p1", "p2"]), run.signal)).rejects.toThrow("another body");
   const mine = { p1: shares["p1"] as string };
   await expect(participants.help(node, place, { inSum: ["p1"], shares: mine }, run.signal)).rejects.toThrow("below the threshold");
   await expect(participants.help(node, { ...place, client: "p9" }, { inSum: ["p1"], shares: mine }, run.signal)).rejects.toThrow(
@@ -274,6 +274,6 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
   const helped = await participants.help(node, place, help, run.signal);
   expect(Object.keys(helped.own_masks)).toEqual(["p1", "p2", "p3"]);
   expect(await participants.help(node, place, help, run.signal)).toEqual(helped);
-  await expect(participants.help(node, place, { ...help, inSum: ["p1", "p2"] }, run.signal)).rejects.toThrow("other words");
+  await expect(participants.help(node, place, { ...help, inSum: ["p1", "p2"] }, run.signal)).rejects.toThrow("another body");
   await expect(participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal)).rejects.toThrow("its update is gone");
 });
