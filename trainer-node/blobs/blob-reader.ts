@@ -2,23 +2,23 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { TrainerError } from "../errors.ts";
 
-/** Reads whole blobs by their hash; what is not there is a 404 by name. */
+/** Reads whole blobs by their hash. A missing blob is a BLOB_NOT_FOUND error that names it. */
 export function blobReader(folder: string | undefined): (digest: string) => Uint8Array<ArrayBuffer> {
   return (digest) => {
     if (folder !== undefined && /^[0-9a-f]{64}$/.test(digest)) {
       try {
         return wholeFile(join(folder, digest));
       } catch {
-        // Not there; answered below.
+        // The blob is missing; the error below says so.
       }
     }
-    throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${digest} here; PUT it to /v1/blobs first.`, {
+    throw new TrainerError("BLOB_NOT_FOUND", `This node has no blob sha256:${digest}. PUT it to /v1/blobs/${digest} first.`, {
       details: { sha256: digest },
     });
   };
 }
 
-/** In memory of its own and once: Node's readFileSync may hand out a part of memory that others share. */
+/** Reads into a buffer of its own: Node's readFileSync may return a part of a shared pool. */
 function wholeFile(path: string): Uint8Array<ArrayBuffer> {
   const file = openSync(path, "r");
   try {

@@ -3,23 +3,24 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import { TrainerError } from "../errors.ts";
 
-/** Parameters by the SHA-256 of their bytes, in files that only this user can read. */
+/** Stores parameters under the SHA-256 of their bytes, in files that only this user can read. */
 export interface BlobStore {
-  /** The path of a blob that is there. */
+  /** The path and size of a stored blob. */
   find(digest: string): Promise<{ path: string; bytes: number } | undefined>;
-  /** Takes a blob in; refuses one whose bytes are not what its name says, and leaves nothing of it. */
+  /** Stores a blob. Refuses bytes that do not match the digest, and leaves nothing of them. */
   put(digest: string, chunks: AsyncIterable<Buffer>, tenant?: string): Promise<"created" | "there">;
   remove(digest: string): Promise<void>;
-  /** The one tenant that stored it; undefined when the operator or several tenants did. */
+  /** The tenant that stored the blob; undefined if the operator or several tenants did. */
   tenantOf(digest: string): Promise<string | undefined>;
 }
 
+/** Creates a blob store in a folder, with a limit on its bytes. */
 export function createBlobStore(options: { folder: string; bytesMax: number }): BlobStore {
   const { folder, bytesMax } = options;
   const pathOf = (digest: string): string => join(folder, digest);
   const tenantPathOf = (digest: string): string => join(folder, `.tenant-${digest}`);
   const tenantOf: BlobStore["tenantOf"] = (digest) => readFile(tenantPathOf(digest), "utf8").catch(() => undefined);
-  /** Written before the blob is there, so that a blob without a note is never a tenant's alone. */
+  /** The note is written before the blob, so that a blob without a note never belongs to one tenant alone. */
   const noteTenant = async (digest: string, tenant: string, there: boolean): Promise<void> => {
     if (!there && tenant !== "") await writeFile(tenantPathOf(digest), tenant, { mode: 0o600 });
     else if ((await tenantOf(digest)) !== tenant) await rm(tenantPathOf(digest), { force: true });
@@ -28,7 +29,7 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
     const found = await stat(pathOf(digest)).catch(() => undefined);
     return found && { path: pathOf(digest), bytes: found.size };
   };
-  /** Bytes of blobs that are on their way in; two at once must not both count on the same room. */
+  /** Bytes of blobs that are arriving: two uploads must not both count on the same free space. */
   let arriving = 0;
   return {
     find,
@@ -55,7 +56,7 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
         }
         const actual = hash.digest("hex");
         if (actual !== digest) {
-          throw new TrainerError("VALIDATION_ERROR", "the bytes are not those of the name: their sha-256 is another", {
+          throw new TrainerError("VALIDATION_ERROR", "the SHA-256 of the body does not match the one in the path", {
             details: { expected: digest, actual },
           });
         }
@@ -81,7 +82,11 @@ async function heldBytes(folder: string): Promise<number> {
 }
 
 function full(limit: number, size: number): TrainerError {
-  return new TrainerError("PAYLOAD_TOO_LARGE", `The blobs of this node would have ${size} bytes; at most ${limit} are kept. Delete some.`, {
-    details: { limit_bytes: limit, size_bytes: size },
-  });
+  return new TrainerError(
+    "PAYLOAD_TOO_LARGE",
+    `The blobs of this node would have ${size} bytes; the limit is ${limit} (TRAINER_BLOB_BYTES_MAX). Delete some.`,
+    {
+      details: { limit_bytes: limit, size_bytes: size },
+    },
+  );
 }

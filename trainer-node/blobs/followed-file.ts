@@ -3,30 +3,32 @@ import { closeSync, openSync } from "node:fs";
 import { type FoundTensors, passingTensors } from "./passing-tensors.ts";
 import { readInto } from "./tensor-file.ts";
 
-/** A file that one thread writes and another reads meanwhile. */
+/** A file that one thread writes while another reads it. */
 export interface FollowedFile {
   readonly path: string;
-  /** How long it will be, where that is known. */
+  /** The final size, if it is known. */
   readonly bytes: number | undefined;
   readonly progress: SharedArrayBuffer;
 }
 
+/** The hash of a file, and its tensors if they could be found while it was read. */
 export interface FileDigest {
   readonly sha256: string;
   readonly found: FoundTensors | undefined;
 }
 
-/** What its writer tells of it. One number for both, so that whoever waits for it to change misses neither. */
+/** The writer's progress in shared memory. One number holds the size and the end, so that a waiting reader misses neither. */
 export interface FileProgress {
   readonly memory: SharedArrayBuffer;
   add(bytes: number): void;
   end(): void;
 }
 
+/** Creates the progress of a file in shared memory. */
 export function createProgress(): FileProgress {
   const memory = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
   const cell = new BigInt64Array(memory);
-  const tell = (value: bigint): void => {
+  const publish = (value: bigint): void => {
     Atomics.store(cell, 0, value);
     Atomics.notify(cell, 0);
   };
@@ -35,20 +37,21 @@ export function createProgress(): FileProgress {
     memory,
     add: (bytes) => {
       written += BigInt(bytes);
-      tell(written);
+      publish(written);
     },
-    end: () => tell(-1n - written),
+    end: () => publish(-1n - written),
   };
 }
 
-const readProgress = (told: bigint): { written: number; isEnded: boolean } =>
-  told < 0n ? { written: Number(-1n - told), isEnded: true } : { written: Number(told), isEnded: false };
+const readProgress = (progressValue: bigint): { written: number; isEnded: boolean } =>
+  progressValue < 0n ? { written: Number(-1n - progressValue), isEnded: true } : { written: Number(progressValue), isEnded: false };
 
-/** Read at a time: little enough to be in the cache still when it is looked at a second time. */
+/** Bytes read at a time: few enough to stay in the cache between hashing and inspection. */
 const STEP_BYTES = 2 ** 18;
-/** One for all files that a thread follows: it is done with a step before it waits. */
+/** One buffer for all files that a thread follows: a thread finishes a step before it waits. */
 const step = new Uint8Array(STEP_BYTES);
 
+/** Hashes and inspects a file while another thread writes it. */
 export async function followFile({ path, bytes, progress }: FollowedFile): Promise<FileDigest> {
   const cell = new BigInt64Array(progress);
   const hash = createHash("sha256");
@@ -56,8 +59,8 @@ export async function followFile({ path, bytes, progress }: FollowedFile): Promi
   const file = openSync(path, "r");
   try {
     for (let at = 0; ; ) {
-      const told = Atomics.load(cell, 0);
-      const { written, isEnded } = readProgress(told);
+      const progressValue = Atomics.load(cell, 0);
+      const { written, isEnded } = readProgress(progressValue);
       while (written - at >= STEP_BYTES || (isEnded && at < written)) {
         const piece = step.subarray(0, Math.min(STEP_BYTES, written - at));
         readInto(file, at, piece);
@@ -66,7 +69,7 @@ export async function followFile({ path, bytes, progress }: FollowedFile): Promi
         at += piece.byteLength;
       }
       if (isEnded) return { sha256: hash.digest("hex"), found: passing.found() };
-      const wait = Atomics.waitAsync(cell, 0, told);
+      const wait = Atomics.waitAsync(cell, 0, progressValue);
       if (wait.async) await wait.value;
     }
   } finally {

@@ -4,21 +4,22 @@ import { ELEMENT_BYTES, firstNonFinite, isFloatType, type TensorHeader, tensorFr
 import { TrainerError } from "../errors.ts";
 import { findTensors } from "./tensor-file.ts";
 
-/** A safetensors file that is looked at while its bytes pass by, and need not be read again for it. */
+/** Inspects a safetensors file while its bytes pass by, so that it need not be read again. */
 export interface PassingTensors {
-  /** The next bytes; so many each time that no number is cut, which eight and multiples of it are. */
+  /** Takes the next bytes. Their number must be a multiple of eight, so that no element is split. */
   add(piece: Uint8Array): void;
-  /** Undefined where this cannot be said in passing, or the file is damaged or of another format. */
+  /** Undefined if the file could not be inspected in passing, is damaged or has another format. */
   found(): FoundTensors | undefined;
 }
 
+/** The tensors of a file, and whether their numbers are finite. */
 export interface FoundTensors {
   readonly tensors: readonly TensorHeader[];
-  /** A tensor that has a NaN or infinity. */
+  /** The name of a tensor with a NaN or infinity. */
   readonly nonFinite: string | undefined;
 }
 
-/** `bytes`: of the whole file, where that is known. */
+/** `bytes` is the size of the whole file, if it is known. */
 export function passingTensors(bytes: number | undefined): PassingTensors {
   let tensors: readonly PlacedTensor[] | undefined;
   let nonFinite: string | undefined;
@@ -33,7 +34,7 @@ export function passingTensors(bytes: number | undefined): PassingTensors {
   };
 }
 
-/** Undefined for what is damaged, too: whoever reads the whole says what is wrong with it. */
+/** Undefined for a damaged file, too: the reader of the whole file reports what is wrong. */
 export function unlessDamaged<Found>(find: () => Found): Found | undefined {
   try {
     return find();
@@ -43,13 +44,13 @@ export function unlessDamaged<Found>(find: () => Found): Found | undefined {
   }
 }
 
-/** By some of a float tensor's bytes. */
+/** Whether these bytes of a float tensor are all finite. */
 export function areFinite(tensor: TensorHeader, bytes: Uint8Array): boolean {
   const { data } = tensorFromBytes({ ...tensor, shape: [bytes.byteLength / ELEMENT_BYTES[tensor.dtype]] }, bytes);
   return firstNonFinite(data as Float64Array) < 0;
 }
 
-/** Undefined also where the head is longer than the first piece, or a tensor lies so that pieces cut its numbers. */
+/** Undefined if the header is longer than the first piece, or if pieces would split the elements of a tensor. */
 function tensorsByHead(piece: Uint8Array, bytes: number): readonly PlacedTensor[] | undefined {
   const tensors = findTensors((position, target) => target.set(piece.subarray(position, position + target.byteLength)), bytes);
   return tensors?.every(({ start, dtype }) => start % ELEMENT_BYTES[dtype] === 0) ? tensors : undefined;

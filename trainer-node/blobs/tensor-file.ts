@@ -2,19 +2,21 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { looksLikeSafetensors, type PlacedTensor, safetensorsHeadBytes, safetensorsLayout } from "../codec/safetensors.ts";
 import { ELEMENT_BYTES, elementCount } from "../compute/tensor.ts";
 
-/** A safetensors file whose numbers stay on disk until they are asked for. It is not held open: there may be thousands of them. */
+/**
+ * A safetensors file whose elements stay on disk until they are read. The file is not held open, because there may be thousands of them.
+ */
 export interface TensorFile {
   readonly tensors: readonly PlacedTensor[];
-  /** Opens the file for as long as `work` reads from it. */
+  /** Opens the file while `work` runs. */
   open<Result>(work: (read: ReadBytes, fileBytes: number) => Result): Result;
 }
 
-/** Fills the target from a position of the file on. */
+/** Fills the target from a position of the file. */
 export type ReadBytes = (position: number, target: Uint8Array) => void;
 
 const FIRST_BYTES = 9;
 
-/** Undefined for a file of another format. Throws InputProblem for one that is damaged. */
+/** Undefined for a file of another format. Throws InputProblem for a damaged file. */
 export function openTensorFile(path: string): TensorFile | undefined {
   const open: TensorFile["open"] = (work) => {
     const file = openSync(path, "r");
@@ -28,7 +30,7 @@ export function openTensorFile(path: string): TensorFile | undefined {
   return tensors && { tensors, open };
 }
 
-/** Where the tensors of a file of so many bytes lie. Undefined for another format; throws InputProblem for one that is damaged. */
+/** Finds the tensors of a file by its first bytes and its size. Undefined for another format; throws InputProblem for a damaged file. */
 export function findTensors(read: ReadBytes, fileBytes: number): readonly PlacedTensor[] | undefined {
   if (fileBytes < FIRST_BYTES) return undefined;
   const first = new Uint8Array(FIRST_BYTES);
@@ -44,10 +46,11 @@ function isWhole({ name, dtype, shape, start, end }: PlacedTensor): boolean {
   return elementCount(shape, name) * ELEMENT_BYTES[dtype] === end - start;
 }
 
+/** Fills the target from a position of an open file. */
 export function readInto(file: number, position: number, target: Uint8Array): void {
   for (let done = 0; done < target.byteLength; ) {
     const read = readSync(file, target, done, target.byteLength - done, position + done);
-    if (read === 0) throw new Error("the blob ended too soon");
+    if (read === 0) throw new Error("the blob is shorter than expected");
     done += read;
   }
 }

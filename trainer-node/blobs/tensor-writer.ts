@@ -4,18 +4,19 @@ import { join } from "node:path";
 import { planSafetensors } from "../codec/safetensors.ts";
 import { ELEMENT_BYTES, type Tensor, type TensorHeader, tensorBytes } from "../compute/tensor.ts";
 
-/** A safetensors blob that is written piece by piece, and has its name once it is whole. */
+/** Writes a safetensors blob piece by piece. It gets its name when it is complete. */
 export interface TensorWriter {
-  /** Elements of one tensor, from one of them on. */
+  /** Writes elements of one tensor, beginning at the index `start`. */
   write(piece: Tensor, start: number): void;
-  /** On disk, under its SHA-256; or only the SHA-256 where nobody shall keep it. */
+  /** Returns the SHA-256. With `keep`, the blob is on disk under that name; otherwise nothing is stored. */
   finish(options: { keep: boolean }): string;
-  /** Leaves nothing of what is not finished. */
+  /** Removes an unfinished blob. */
   close(): void;
 }
 
 const HASH_STEP_BYTES = 2 ** 20;
 
+/** Creates a writer for a blob with these tensors. */
 export function createTensorWriter(folder: string, tensors: readonly TensorHeader[]): TensorWriter {
   const { head, places, bytes } = planSafetensors(tensors);
   const partial = join(folder, `.partial-${randomUUID()}`);
@@ -46,7 +47,7 @@ function hashOf(file: number, bytes: number): string {
   const step = new Uint8Array(Math.min(HASH_STEP_BYTES, bytes));
   for (let at = 0; at < bytes; ) {
     const read = readSync(file, step, 0, step.byteLength, at);
-    if (read === 0) throw new Error("the blob ended too soon");
+    if (read === 0) throw new Error("the blob is shorter than expected");
     hash.update(step.subarray(0, read));
     at += read;
   }

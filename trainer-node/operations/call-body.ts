@@ -8,14 +8,15 @@ import { JSON_DEPTH_MAX, PART_BYTES_MAX, REST_BYTES_MAX } from "./call-limits.ts
 import type { ClientIntake } from "./client-intake.ts";
 import { readFrames } from "./frames.ts";
 
+/** The encoding of a request or answer body. */
 export type BodyType = "json" | "msgpack" | "octets";
 
 const BYTE_FIELDS = new Set(["parameters", "base", "state"]);
 const LIST_FIELD = "parameters_list";
 
 /**
- * The fields of a call, whatever they came as. Parameters are bytes (absent where they were empty) and the entries of
- * `parameters_list` are clients already taken in, so that nothing of the body is held longer than it is needed.
+ * Reads the fields of a call from any body type. Parameters are bytes (null if they are empty), and the entries of `parameters_list` are
+ * already taken in, so that no part of the body is held longer than needed.
  */
 export function readCallBody(
   source: ByteSource,
@@ -29,16 +30,16 @@ export function readCallBody(
   return fields;
 }
 
-type Call = Parameters<typeof readCallBody>[1];
+type CallBodyOptions = Parameters<typeof readCallBody>[1];
 
-const readers: Readonly<Record<BodyType, (source: ByteSource, call: Call) => Record<string, unknown>>> = {
+const readers: Readonly<Record<BodyType, (source: ByteSource, call: CallBodyOptions) => Record<string, unknown>>> = {
   json: (source, { intake }) => {
     return readJsonBody(source, {
-      runFields: BYTE_FIELDS,
-      runLists: new Set([LIST_FIELD]),
+      streamedFields: BYTE_FIELDS,
+      streamedLists: new Set([LIST_FIELD]),
       depthMax: JSON_DEPTH_MAX,
       restBytesMax: REST_BYTES_MAX,
-      openRun: ({ field, index }) => {
+      openSink: ({ field, index }) => {
         const target = index === undefined ? createByteBuffer(PART_BYTES_MAX) : intake.buffer;
         target.clear();
         const stream = createBase64Stream(target, index === undefined ? field : `${field}[${index}]`);
@@ -80,7 +81,7 @@ function unpack(bytes: Uint8Array): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** What an octet body has no room for: the other fields of the call, as the JSON of a header. */
+/** The other fields of a call with an octet body, as the JSON of the X-Train-Config header. */
 function parseConfig(config: string | undefined): Record<string, unknown> {
   if (config === undefined) return {};
   try {
@@ -88,9 +89,9 @@ function parseConfig(config: string | undefined): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Answered below.
+    // The error below covers this.
   }
-  throw new TrainerError("VALIDATION_ERROR", "X-Train-Config must be a JSON object, plain or as base64.", {
+  throw new TrainerError("VALIDATION_ERROR", "X-Train-Config must be a JSON object, plain or in base64.", {
     details: { field: "X-Train-Config" },
   });
 }

@@ -1,9 +1,9 @@
 import type { OpenRecords } from "./client-records.ts";
 
 /**
- * Float sums depend on their order, and every voter must get the same bytes whatever order the results reached it in. So clients are
- * ordered by what they sent: by the first numbers of their tensors, which almost always differ, else by the SHA-256 of all, then by the
- * numbers that came with them. Two that are equal in all of that cannot be told apart by a sum either.
+ * Float sums depend on their order, and every node must compute the same bytes independent of the order in which updates arrive. So clients
+ * are ordered by their content: by the first numbers of their tensors, which almost always differ, else by the SHA-256 of all tensors, then
+ * by the numbers that came with them. Clients that are equal in all of that contribute the same to a sum.
  */
 export function clientOrder(
   records: Pick<OpenRecords, "prefix" | "digest">,

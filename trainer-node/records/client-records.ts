@@ -5,35 +5,37 @@ import { createKernelMemory, KERNEL_BYTES_MAX, type KernelMemory } from "../comp
 import { isFloat, type Tensor } from "../compute/tensor.ts";
 import { createRecordFile } from "./record-file.ts";
 
-/** Clients' tensors while a call is worked on: the first ones in memory, up to a limit, the rest in a file that nobody else can read. */
+/** Clients' tensors during a call: the first ones in memory up to a limit, the rest in a file that only this thread can read. */
 export interface OpenRecords extends ClientRecords {
   /**
-   * The tensors in the order of the segments; the first client's tensors are the segments. Gives the client's number. Tensors that lie
-   * above the top of `memory` already are kept where they are, up to the last of them; others are copied.
+   * Adds a client's tensors in the order of the segments and returns the client's index. The first client defines the segments. Tensors
+   * that already lie above the top of `memory` stay in place, up to the end of the last one; others are copied.
    */
   add(tensors: readonly Tensor[]): number;
   /** The first numbers of a client's tensors. */
   prefix(client: number): readonly number[];
-  /** SHA-256 of a whole record; for the few that begin alike. */
+  /** SHA-256 of a whole record, for the few clients with equal prefixes. */
   digest(client: number): string;
-  /** Lets go of memory and disk. */
+  /** Releases memory and disk. */
   close(): void;
 }
 
 const PREFIX_NUMBERS = 128;
 const DIGEST_STEP_BYTES = 2 ** 20;
-/** What is left free of all that can be addressed, beside room for one more client: the working rows of the largest call. */
+/** Part of the address space that stays free beside one more client: the working rows of the largest call. */
 const SCRATCH_BYTES = 256 * 1024 * 1024;
 
+/** Options of client records. */
 export interface RecordOptions {
   readonly folder: string;
   readonly memoryBytes: number;
-  /** One of the caller's, to be used again; given back as it was. */
+  /** The caller's memory, which is returned in its original state. */
   readonly memory?: KernelMemory;
-  /** The same of what models are made in that have no room above the records. */
+  /** The caller's arrays for models that have no room above the records. */
   readonly results?: ResultArrays;
 }
 
+/** Creates empty records. */
 export function createClientRecords({
   folder,
   memoryBytes,
@@ -41,15 +43,15 @@ export function createClientRecords({
   results: others = createResultArrays(0),
 }: RecordOptions): OpenRecords {
   const results = resultsAbove(memory, others);
-  /** Addresses of the segments, by client; undefined for those in the file. */
-  const kept: (readonly number[] | undefined)[] = [];
+  /** Addresses of the segments, by client; undefined for clients in the file. */
+  const addresses: (readonly number[] | undefined)[] = [];
   const prefixes: (readonly number[])[] = [];
   const file = createRecordFile(folder);
   const bottom = memory.top;
   let layout: { segments: readonly Segment[]; recordBytes: number } = { segments: [], recordBytes: 0 };
   let order = new Map<Segment, number>();
 
-  /** Beside the client that is read next, which needs as much: where only one has room, none is kept. */
+  /** The client that is read next needs as much memory: if only one of the two fits, this one goes to the file. */
   const fits = (bytes: number): boolean =>
     memory.top + 2 * bytes - bottom <= memoryBytes && memory.top + 2 * bytes + SCRATCH_BYTES <= KERNEL_BYTES_MAX;
   const keep = (tensors: readonly Tensor[]): readonly number[] | undefined => {
@@ -61,14 +63,14 @@ export function createClientRecords({
       return tensors.map(({ data }) => data.byteOffset);
     }
     if (!fits(layout.recordBytes)) return undefined;
-    // Together first: some of them may lie where the record shall be.
+    // The tensors are gathered first, because some of them may lie where the record will be.
     const record = new Uint8Array(layout.recordBytes);
     for (const [index, { offsetBytes }] of layout.segments.entries()) record.set(bytesOf(tensors[index] as Tensor), offsetBytes);
     const at = memory.reserve(layout.recordBytes);
     new Uint8Array(memory.buffer).set(record, at);
     return layout.segments.map(({ offsetBytes }) => at + offsetBytes);
   };
-  const place = (client: number, segment: Segment): number | undefined => kept[client]?.[order.get(segment) ?? 0];
+  const place = (client: number, segment: Segment): number | undefined => addresses[client]?.[order.get(segment) ?? 0];
   const read = (client: number, segment: Segment, offset: number, target: Uint8Array): void => {
     const at = place(client, segment);
     if (at === undefined) file.read(client * layout.recordBytes + segment.offsetBytes + offset, target);
@@ -79,24 +81,24 @@ export function createClientRecords({
     results,
     place,
     get count() {
-      return kept.length;
+      return addresses.length;
     },
     get segments() {
       return layout.segments;
     },
     add: (tensors) => {
-      if (kept.length === 0) {
+      if (addresses.length === 0) {
         layout = layoutOf(tensors);
         order = new Map(layout.segments.map((segment, index) => [segment, index]));
       }
-      const client = kept.length;
+      const client = addresses.length;
       prefixes.push(Array.from((tensors.find(isFloat)?.data ?? []).slice(0, PREFIX_NUMBERS)));
       const places = keep(tensors);
       if (!places) {
         for (const [index, { offsetBytes }] of layout.segments.entries())
           file.write(client * layout.recordBytes + offsetBytes, bytesOf(tensors[index] as Tensor));
       }
-      kept.push(places);
+      addresses.push(places);
       return client;
     },
     read: (client, segment, start, target) => read(client, segment, start * segment.elementBytes, target),
@@ -115,7 +117,7 @@ export function createClientRecords({
       return hash.digest("hex");
     },
     close: () => {
-      kept.length = 0;
+      addresses.length = 0;
       results.release();
       memory.release(bottom);
       file.close();

@@ -1,20 +1,21 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-/** A file of this thread alone, made when it is first needed. */
+/** A file of this thread, created on first use. */
 export interface RecordFile {
   write(position: number, bytes: Uint8Array): void;
-  /** Fills the target; throws where the file has no so many bytes. */
+  /** Fills the target. Throws if the file is shorter. */
   read(position: number, target: Uint8Array): void;
   close(): void;
 }
 
+/** Creates a record file in a folder. */
 export function createRecordFile(parent: string): RecordFile {
   let file: number | undefined;
-  /** The file has no name any more once it is open: it is gone when the thread is, however that ends. */
+  /** The file is unlinked once it is open, so that it disappears with the thread in every case. */
   const open = (): number => {
     if (file !== undefined) return file;
-    // mkdtemp makes the folder 0700.
+    // mkdtemp creates the folder with mode 0700.
     const folder = mkdtempSync(join(parent, "tributary-aggregate-"));
     try {
       file = openSync(join(folder, "records"), "wx+", 0o600);
@@ -32,7 +33,7 @@ export function createRecordFile(parent: string): RecordFile {
       let done = 0;
       while (done < target.byteLength) {
         const read = readSync(open(), target, done, target.byteLength - done, position + done);
-        if (read === 0) throw new Error("the file of the clients' tensors ended too soon");
+        if (read === 0) throw new Error("the file of the clients' tensors is shorter than expected");
         done += read;
       }
     },

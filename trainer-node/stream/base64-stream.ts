@@ -1,19 +1,20 @@
 import { TrainerError } from "../errors.ts";
 import type { ByteBuffer } from "./byte-buffer.ts";
 
-/** Standard base64 (RFC 4648 §4, padding required) decoded as it arrives. The first wrong character is an error with its offset. */
+/** Decodes standard base64 (RFC 4648 §4, padding required) as it arrives. The first invalid character is an error with its offset. */
 export interface Base64Stream {
-  /** Some of the text, as ASCII bytes. */
+  /** A part of the text, as ASCII bytes. */
   write(text: Uint8Array): void;
   end(): void;
 }
 
 const [PADDING, MINUS, UNDERSCORE] = [0x3d, 0x2d, 0x5f];
-/** A piece at a time: a string is made of each, and strings have an end. */
+/** Characters decoded at a time: each piece becomes a string, whose length is limited. */
 const PIECE_CHARACTERS = 2 ** 20;
 
+/** Creates a decoder that writes to `target`. Errors name `field`. */
 export function createBase64Stream(target: ByteBuffer, field: string): Base64Stream {
-  /** Up to four characters that wait: an unfinished group, or one with padding that must be the last. */
+  /** Up to four pending characters: an incomplete group, or one with padding that must be the last. */
   let held = Buffer.alloc(0);
   let offset = 0;
 
@@ -32,12 +33,12 @@ export function createBase64Stream(target: ByteBuffer, field: string): Base64Str
     target.append(bytes);
   };
   const writePiece = (text: Buffer): void => {
-    // First the group that waits, so that the rest is decoded where it lies.
+    // The pending group is completed first, so that the rest is decoded in place.
     const missing = held.byteLength === 0 ? 0 : Math.min(4 - held.byteLength, text.byteLength);
     if (missing > 0) held = Buffer.concat([held, text.subarray(0, missing)]);
     if (missing === text.byteLength) return;
     if (held.byteLength > 0) decode(held);
-    // Whole groups but the last one, which may be the end.
+    // All complete groups except the last, which may be the end of the text.
     const whole = missing + Math.floor((text.byteLength - missing - 1) / 4) * 4;
     if (whole > missing) decode(text.subarray(missing, whole));
     held = Buffer.from(text.subarray(whole));

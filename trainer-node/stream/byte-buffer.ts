@@ -1,15 +1,18 @@
 import { TrainerError } from "../errors.ts";
 import { copyBytes } from "./copy-bytes.ts";
 
-/** An array that grows by doubling, up to a limit. Made once and filled again and again, it allocates for the largest only. */
+/** An array that grows by doubling up to a limit. It is reused, so that it allocates for the largest content only. */
 export interface ByteBuffer {
-  /** Room for so many more bytes; the caller writes there and then says how many by `advance`. */
+  /** Returns space for more bytes. The caller writes to it and then calls `advance`. */
   room(bytes: number): Uint8Array<ArrayBuffer>;
   advance(bytes: number): void;
   append(bytes: Uint8Array): void;
-  /** Standard base64 without padding, whole groups of four, as ASCII. False, and nothing appended, where a character is none of it. */
+  /**
+   * Appends decoded base64: the standard alphabet as ASCII, without padding, complete groups of four. Returns false and appends nothing if
+   * a character is invalid.
+   */
   appendBase64(text: Uint8Array): boolean;
-  /** What was written; good until the buffer is cleared. */
+  /** The bytes written so far, valid until the buffer is cleared. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   clear(): void;
 }
@@ -17,6 +20,7 @@ export interface ByteBuffer {
 const START_BYTES = 4096;
 const [MINUS, UNDERSCORE] = [0x2d, 0x5f];
 
+/** Creates a buffer with a limit. */
 export function createByteBuffer(limitBytes: number): ByteBuffer {
   let whole = new Uint8Array(Math.min(START_BYTES, limitBytes));
   let used = 0;
@@ -44,7 +48,7 @@ export function createByteBuffer(limitBytes: number): ByteBuffer {
       const target = room(expected + 2);
       const characters = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
       const written = Buffer.from(target.buffer, target.byteOffset, target.byteLength).write(characters.toString("latin1"), "base64");
-      // The decoder skips what it does not know, and takes the URL-safe alphabet too: either shows here.
+      // Node's decoder skips unknown characters and accepts the URL-safe alphabet; both are detected here.
       if (written !== expected || characters.includes(MINUS) || characters.includes(UNDERSCORE)) return false;
       used += expected;
       return true;
@@ -58,8 +62,9 @@ export function createByteBuffer(limitBytes: number): ByteBuffer {
   };
 }
 
+/** The error for a part above its limit. */
 export function tooManyBytes(sizeBytes: number, limitBytes: number): TrainerError {
-  return new TrainerError("PAYLOAD_TOO_LARGE", `One part of the body has ${sizeBytes} bytes or more; at most ${limitBytes} are taken.`, {
+  return new TrainerError("PAYLOAD_TOO_LARGE", `One part of the body has ${sizeBytes} bytes or more; the limit is ${limitBytes}.`, {
     details: { limit_bytes: limitBytes, size_bytes: sizeBytes },
   });
 }

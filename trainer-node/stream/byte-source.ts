@@ -1,9 +1,10 @@
-/** Bytes in pieces, pulled by a thread that may wait for them. A piece is good until the next is asked for. */
+/** Bytes in pieces, pulled by a thread that may block for them. A piece is valid until the next call. */
 export interface ByteSource {
   /** Undefined at the end. */
   next(): Uint8Array | undefined;
 }
 
+/** A source of one piece. */
 export function wholeSource(bytes: Uint8Array): ByteSource {
   let left: Uint8Array | undefined = bytes;
   return {
@@ -15,7 +16,7 @@ export function wholeSource(bytes: Uint8Array): ByteSource {
   };
 }
 
-/** One after the other. */
+/** A source that reads several sources one after the other. */
 export function joinedSource(...sources: readonly ByteSource[]): ByteSource {
   let at = 0;
   return {
@@ -30,7 +31,7 @@ export function joinedSource(...sources: readonly ByteSource[]): ByteSource {
   };
 }
 
-/** Everything that is left, in one array. */
+/** Reads the rest of a source into one array. */
 export function readAll(source: ByteSource): Uint8Array<ArrayBuffer> {
   const pieces: Uint8Array[] = [];
   let total = 0;

@@ -1,6 +1,6 @@
 /**
- * Copies all of `source` to the beginning of `target`. By `fill`, which is the one way to a plain memory copy: where either side is shared
- * memory, `set` and `copy` go a word at a time, and a byte at a time where the two are not aligned alike, as bodies on the wire never are.
+ * Copies all of `source` to the beginning of `target` by `fill`, the only way to a plain memory copy: if either side is shared memory,
+ * `set` and `copy` go word by word, and byte by byte if the two are not aligned alike, which is the case for request bodies.
  */
 export function copyBytes(source: Uint8Array, target: Uint8Array): void {
   if (source.byteLength > target.byteLength) throw new RangeError(`${source.byteLength} bytes do not fit in ${target.byteLength}`);

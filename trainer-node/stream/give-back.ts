@@ -1,12 +1,15 @@
 /**
- * Frees the memory of a chunk that was copied or written, where it is the chunk's own. Left to the garbage collector, 64 KB a chunk make it
- * run over the whole heap some thirty times a gigabyte, which costs more than all the copying, and dozens of megabytes wait for it.
+ * Frees the memory of a chunk that was copied or written, if the chunk owns its buffer. Left to the garbage collector, chunks of 64 KB
+ * cause some thirty full collections per gigabyte, which cost more than all copying, and dozens of megabytes wait for them.
  */
 export function giveBack(chunk: Uint8Array): void {
   if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0);
 }
 
-/** The same bytes in larger pieces, for a file: each is good until the next is asked for. The chunks, which nobody else has, are freed at once. */
+/**
+ * The same bytes in larger pieces, for a file. Each piece is valid until the next one. The chunks have no other user, so they are freed at
+ * once.
+ */
 export async function* gathered(chunks: AsyncIterable<Uint8Array>, pieceBytes: number): AsyncGenerator<Uint8Array> {
   const piece = new Uint8Array(pieceBytes);
   let used = 0;

@@ -3,25 +3,26 @@ import { createByteBuffer } from "./byte-buffer.ts";
 import type { ByteSource } from "./byte-source.ts";
 import { createJsonPlace, type JsonPlace } from "./json-place.ts";
 
-/** Where a text with parameters can stand: one of these fields, or an entry of one of these lists. */
-export interface RunPlace {
+/** The place of a string with parameters: a field, or an entry of a list. */
+export interface TextPlace {
   readonly field: string;
-  /** Undefined for a field of its own. */
+  /** The index in the list; undefined for a field. */
   readonly index: number | undefined;
 }
 
-/** Takes one text as it arrives and gives what shall stand in its place. */
-export interface Run {
+/** Receives one string as it arrives and returns the value that replaces it. */
+export interface TextSink {
   write(text: Uint8Array): void;
   end(): unknown;
 }
 
+/** Options of a streamed JSON body. */
 export interface JsonBodyOptions {
-  readonly runFields: ReadonlySet<string>;
-  readonly runLists: ReadonlySet<string>;
-  readonly openRun: (place: RunPlace) => Run;
+  readonly streamedFields: ReadonlySet<string>;
+  readonly streamedLists: ReadonlySet<string>;
+  readonly openSink: (place: TextPlace) => TextSink;
   readonly depthMax: number;
-  /** Most bytes of the body beside the runs: they become one JavaScript string. */
+  /** Most bytes of the body beside the streamed strings: they become one JavaScript string. */
   readonly restBytesMax: number;
 }
 
@@ -30,16 +31,17 @@ const KEY_BYTES_MAX = 256;
 const SIMPLE_ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 
 /**
- * Reads a JSON object from a stream. Texts at the places of runs are handed on in pieces and never become strings; what is left of the
- * body, with a number in place of each run, is parsed as usual. So fields may come in any order and a body may be of any size.
+ * Reads a JSON object from a stream. Strings in streamed fields and lists are passed on in pieces and never become JavaScript strings. The
+ * rest of the body, with a number in place of each streamed string, is parsed as usual. So fields may come in any order and a body may have
+ * any size.
  */
 export function readJsonBody(source: ByteSource, options: JsonBodyOptions): Record<string, unknown> {
   const scanner = createScanner(options);
   for (let piece = source.next(); piece; piece = source.next()) scanner.push(piece);
   const { rest, results } = scanner.finish();
   const value = parseObject(rest);
-  for (const field of options.runFields) if (typeof value[field] === "string") value[field] = results[Number(value[field])];
-  for (const list of options.runLists) {
+  for (const field of options.streamedFields) if (typeof value[field] === "string") value[field] = results[Number(value[field])];
+  for (const list of options.streamedLists) {
     const entries = value[list];
     if (Array.isArray(entries)) value[list] = entries.map((entry: unknown) => (typeof entry === "string" ? results[Number(entry)] : entry));
   }
@@ -51,22 +53,24 @@ interface Scanner {
   finish(): { rest: Uint8Array; results: unknown[] };
 }
 
-/** Three states: between texts, in a text that is kept, in a run. Each step gives where in the piece to go on. */
+/**
+ * Three states: between strings, in a string that stays in the body, in a streamed string. Each step returns the position to continue at.
+ */
 function createScanner(options: JsonBodyOptions): Scanner {
   const rest = createByteBuffer(options.restBytesMax);
   const results: unknown[] = [];
   const place = createJsonPlace(options.depthMax);
-  let mode: "between" | "text" | "run" = "between";
+  let mode: "between" | "text" | "streamed" = "between";
   let keyStart = -1;
-  /** What has come of an escape after its backslash; undefined outside of one. */
+  /** The characters of an escape after its backslash; undefined outside of an escape. */
   let escaped: string | undefined;
-  let run: Run | undefined;
+  let sink: TextSink | undefined;
 
   const openText = (): void => {
-    const found = runPlace(place, options);
+    const found = streamedPlace(place, options);
     if (found) {
-      mode = "run";
-      run = options.openRun(found);
+      mode = "streamed";
+      sink = options.openSink(found);
       rest.append(Buffer.from(`"${results.length}"`));
       return;
     }
@@ -99,57 +103,58 @@ function createScanner(options: JsonBodyOptions): Scanner {
     }
     return end + 1;
   };
-  const inRun = (piece: Buffer, start: number): number => {
+  const inStreamed = (piece: Buffer, start: number): number => {
     if (escaped !== undefined) {
       escaped += String.fromCharCode(piece[start] as number);
       const character = escapedCharacter(escaped);
       if (character !== undefined) {
-        run?.write(Buffer.from(character));
+        sink?.write(Buffer.from(character));
         escaped = undefined;
       }
       return start + 1;
     }
     const end = nextOf(piece, start, QUOTE, BACKSLASH);
-    if (end > start) run?.write(piece.subarray(start, end));
+    if (end > start) sink?.write(piece.subarray(start, end));
     if (piece[end] === BACKSLASH) escaped = "";
     if (piece[end] === QUOTE) {
-      results.push(run?.end());
+      results.push(sink?.end());
       mode = "between";
     }
     return end + 1;
   };
-  const steps = { between, text, run: inRun };
+  const steps = { between, text, streamed: inStreamed };
   return {
     push: (bytes) => {
       const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       for (let at = 0; at < piece.byteLength; ) at = steps[mode](piece, at);
     },
     finish: () => {
-      if (mode === "run") throw new TrainerError("MALFORMED_JSON", "The body is not JSON: it ends within a text.");
+      if (mode === "streamed") throw new TrainerError("MALFORMED_JSON", "The body is not JSON: it ends within a string.");
       return { rest: rest.bytes, results };
     },
   };
 }
 
-function runPlace(place: JsonPlace, { runFields, runLists }: JsonBodyOptions): RunPlace | undefined {
+function streamedPlace(place: JsonPlace, { streamedFields, streamedLists }: JsonBodyOptions): TextPlace | undefined {
   const { field, index } = place;
-  if (place.atFieldValue() && runFields.has(field)) return { field, index: undefined };
-  return place.atListEntry() && runLists.has(field) ? { field, index } : undefined;
+  if (place.atFieldValue() && streamedFields.has(field)) return { field, index: undefined };
+  return place.atListEntry() && streamedLists.has(field) ? { field, index } : undefined;
 }
 
 function nextOf(piece: Buffer, start: number, one: number, other: number): number {
   const first = piece.indexOf(one, start);
   const end = first < 0 ? piece.byteLength : first;
-  // Within what the first search has passed only, so that neither byte is looked for twice.
+  // The second search covers only what the first one passed, so that neither byte is searched for twice.
   const second = piece.subarray(start, end).indexOf(other);
   return second < 0 ? end : start + second;
 }
 
-/** The character of an escape without its backslash, or undefined while it is not whole. Some writers send "\\/" for every slash. */
+/** The character of an escape without its backslash; undefined while the escape is incomplete. Some writers send "\\/" for every slash. */
 function escapedCharacter(sequence: string): string | undefined {
   if (!sequence.startsWith("u")) return SIMPLE_ESCAPES[sequence] ?? sequence;
   if (sequence.length < 5) return undefined;
-  if (!/^u[0-9a-fA-F]{4}$/.test(sequence)) throw new TrainerError("MALFORMED_JSON", "The body is not JSON: a text has a broken escape.");
+  if (!/^u[0-9a-fA-F]{4}$/.test(sequence))
+    throw new TrainerError("MALFORMED_JSON", "The body is not JSON: a string has an invalid escape.");
   return String.fromCharCode(Number.parseInt(sequence.slice(1), 16));
 }
 
@@ -158,7 +163,7 @@ function keyText(quoted: Uint8Array): string {
   try {
     return String(JSON.parse(Buffer.from(quoted).toString("utf8")));
   } catch {
-    // Not JSON; the parse of the whole says so.
+    // The key is not JSON; parsing the whole body reports it.
     return "";
   }
 }

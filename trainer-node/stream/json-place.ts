@@ -3,13 +3,13 @@ import { TrainerError } from "../errors.ts";
 const [COMMA, COLON] = [0x2c, 0x3a];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Where in an object of fields a reader is. It looks at brackets, commas and colons only; whether they make sense is the parser's affair. */
+/** Tracks the position of a reader in a JSON object by brackets, commas and colons only. The parser checks whether they are valid. */
 export interface JsonPlace {
   /** The field of the outermost object. */
   readonly field: string;
-  /** The entry of the list that the field is. */
+  /** The index in the list, if the field is a list. */
   readonly index: number;
-  /** One byte outside of texts. */
+  /** Must be called with every byte outside of strings. */
   pass(byte: number): void;
   enterField(name: string): void;
   atFieldName(): boolean;
@@ -17,8 +17,9 @@ export interface JsonPlace {
   atListEntry(): boolean;
 }
 
+/** Creates a tracker at the beginning of a body. */
 export function createJsonPlace(depthMax: number): JsonPlace {
-  /** Containers that are open, by their first byte. */
+  /** Open containers, by their first byte. */
   const open: number[] = [];
   let nameNext = false;
   let field = "";

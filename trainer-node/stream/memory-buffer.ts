@@ -3,15 +3,17 @@ import type { KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { type ByteBuffer, tooManyBytes } from "./byte-buffer.ts";
 import { copyBytes } from "./copy-bytes.ts";
 
-/** Text waits in a part of the memory of its own while it is decoded; a multiple of sixteen, and small enough for a near cache. */
+/**
+ * Size of the part of the memory that holds text until it is decoded: a multiple of sixteen, and small enough for the first-level cache.
+ */
 const TEXT_BYTES = 2 ** 17;
 const GROUP = 16;
-/** The decoder writes a little beyond what it decodes. */
+/** The decoder writes a few bytes beyond what it decodes. */
 const SLACK_BYTES = 64;
 
 /**
- * A buffer above the top of a kernels' memory: what is written into it can stay there for the kernels, without a copy, when whoever takes
- * it reserves that much. `clear` goes on above the top as it is then.
+ * A buffer above the top of a kernels' memory. Its content can stay there for the kernels without a copy, if its reader reserves that much.
+ * `clear` continues above the current top.
  */
 export function createMemoryBuffer(memory: KernelMemory, limitBytes: number): ByteBuffer {
   const text = memory.reserve(TEXT_BYTES);
@@ -54,7 +56,7 @@ export function createMemoryBuffer(memory: KernelMemory, limitBytes: number): By
       const whole = characters.byteLength - (characters.byteLength % GROUP);
       ensure((characters.byteLength / 4) * 3);
       if (!decode(characters.subarray(0, whole), start + used)) return false;
-      // The last few, made a group with text for zeros, which are left out.
+      // The last characters are padded to a group with the text for zeros, and the zeros are discarded.
       const rest = Buffer.alloc(GROUP, "A");
       rest.set(characters.subarray(whole));
       if (!decode(rest, start + used + (whole / 4) * 3)) return false;

@@ -21,11 +21,11 @@ function cut(bytes: Uint8Array, sizes: readonly number[]): ByteSource {
 }
 
 const options = {
-  runFields: new Set(["parameters"]),
-  runLists: new Set(["parameters_list"]),
+  streamedFields: new Set(["parameters"]),
+  streamedLists: new Set(["parameters_list"]),
   depthMax: 10,
   restBytesMax: 100_000,
-  openRun: ({ field, index }: { field: string; index: number | undefined }) => {
+  openSink: ({ field, index }: { field: string; index: number | undefined }) => {
     const parts: Buffer[] = [];
     return {
       write: (text: Uint8Array) => void parts.push(Buffer.from(text)),
@@ -48,7 +48,7 @@ describe("the JSON reader", () => {
     { requiredKeys: [] },
   );
 
-  test("reads what JSON.parse reads, wherever the pieces are cut, with each run in its place", () => {
+  test("reads what JSON.parse reads, wherever the pieces are cut, with each streamed string in its place", () => {
     fc.assert(
       fc.property(
         body,
@@ -67,7 +67,7 @@ describe("the JSON reader", () => {
     );
   });
 
-  test("a run knows its field and its place in the list; escapes in it are undone, in keys too", () => {
+  test("a streamed string knows its field and its index in the list; escapes in it are undone, in keys too", () => {
     expect(read('{"parameters_list":["a",null,"b"],"parameters":"x"}')).toEqual({
       parameters_list: [{ field: "parameters_list", index: 0, text: "a" }, null, { field: "parameters_list", index: 2, text: "b" }],
       parameters: { field: "parameters", index: undefined, text: "x" },
