@@ -6,14 +6,14 @@ import { type FloatTensor, firstNonFinite, isFloat, type Tensor } from "../compu
 import { TrainerError } from "../errors.ts";
 import { keyedRandom } from "../operations/keyed-random.ts";
 
-/** What the caller asks of an update before it leaves the node. */
+/** The bound that the caller sets on an update before it leaves the node. */
 export interface UpdateBound {
   readonly clipNorm: number;
-  /** Of the noise on each number; 0 for none. */
+  /** Standard deviation of the noise on each number; 0 for none. */
   readonly deviation: number;
 }
 
-/** Undefined where the config asks for none. */
+/** Undefined if the config sets no bound. */
 export function boundOf(config: {
   readonly clip_norm?: number | null | undefined;
   readonly noise_multiplier?: number | null | undefined;
@@ -23,9 +23,9 @@ export function boundOf(config: {
 }
 
 /**
- * The parameters that a function made, with their update shortened to the bound and the noise on it, in the format they came in. Without a
- * base the parameters themselves are the update. Throws where the update cannot be bounded whole: opaque bytes, integers, other tensors
- * than the base has.
+ * Clips the update of a registered function to the bound and adds the noise, in the format of its parameters. Without a base, the
+ * parameters themselves are the update. Throws if the update cannot be bounded as a whole: opaque bytes, integers, other tensors than the
+ * base has.
  */
 export function boundUpdate(
   trained: Uint8Array,
@@ -42,7 +42,7 @@ function decodeReadable(bytes: Uint8Array): ReturnType<typeof decodeParameters> 
     return decodeParameters(bytes);
   } catch (cause) {
     if (!(cause instanceof TrainerError) || cause.kind !== "UNSUPPORTED_PARAMETERS") throw cause;
-    const message = `config.clip_norm needs parameters that the node can read. ${cause.message}`;
+    const message = `config.clip_norm requires parameters in a format that the node reads. ${cause.message}`;
     throw new TrainerError("UNSUPPORTED_PARAMETERS", message, { details: cause.details, cause });
   }
 }
@@ -50,7 +50,7 @@ function decodeReadable(bytes: Uint8Array): ReturnType<typeof decodeParameters> 
 function requireFinite(tensor: Tensor): FloatTensor {
   const { name, dtype } = tensor;
   if (!isFloat(tensor)) {
-    throw new InputProblem("DTYPE_MISMATCH", `tensor "${name}" is of ${dtype}: config.clip_norm bounds float tensors alone`, {
+    throw new InputProblem("DTYPE_MISMATCH", `tensor "${name}" has dtype ${dtype}: config.clip_norm applies to float tensors only`, {
       tensor: name,
     });
   }
@@ -58,14 +58,14 @@ function requireFinite(tensor: Tensor): FloatTensor {
   throw new InputProblem("NON_FINITE", `tensor "${name}" has a NaN or infinity, so its update cannot be clipped`, { tensor: name });
 }
 
-/** The base's tensors in the order of the trained ones; zeros where there is no base. */
+/** The base's tensors in the order of the trained ones; zeros if there is no base. */
 function startOf(after: readonly FloatTensor[], base: Uint8Array | undefined): Tensor[] {
   if (!base) return after.map((tensor) => ({ ...tensor, data: new Float64Array(tensor.data.length) }));
   const before = new Map(decodeReadable(base).tensors.map((tensor) => [tensor.name, tensor]));
   return after.map(({ name, shape }) => {
     const start = before.get(name);
     if (start && isFloat(start) && before.size === after.length && String(start.shape) === String(shape)) return start;
-    const message = `tensor "${name}" of the trained parameters is not in those that were sent, so its update cannot be clipped`;
+    const message = `tensor "${name}" of the trained parameters is not in the parameters of the request, so its update cannot be clipped`;
     throw new InputProblem("SHAPE_MISMATCH", message, { tensor: name });
   });
 }

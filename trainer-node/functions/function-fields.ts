@@ -15,8 +15,8 @@ import {
 } from "../operations/schemas.ts";
 
 /**
- * A seed must be one for the answer to name it, and the node itself bounds the update (bound-update.ts); every other setting is between the
- * caller and the function.
+ * The answer names the seed and the node bounds the update (bound-update.ts), so these settings are checked. All other settings are between
+ * the caller and the function.
  */
 const config = z
   .looseObject({ seed: z.int().min(0).max(SEED_MAX).nullish(), clip_norm: clipNorm.nullish(), noise_multiplier: noiseMultiplier.nullish() })
@@ -52,13 +52,17 @@ const aggregateCall = z.object({
   on_invalid: z.enum(["refuse", "drop"], "must be one of: refuse, drop").default("refuse"),
 });
 
+/** The checked body of /train or /evaluate for a registered function. */
 export type DatasetCall = z.infer<typeof datasetCall>;
+/** The checked body of /aggregate for a registered function. */
 export type AggregateCall = z.infer<typeof aggregateCall>;
 
+/** Checks the body of /train or /evaluate. */
 export function parseDatasetCall(value: object): { body: DatasetCall; warnings: string[] } {
   return { body: parseWith(datasetCall, value, "body"), warnings: unknownFields(value, datasetCall.shape, "") };
 }
 
+/** Checks the body of /aggregate. */
 export function parseAggregateCall(value: object): { body: AggregateCall; warnings: string[] } {
   return { body: parseWith(aggregateCall, value, "body"), warnings: unknownFields(value, aggregateCall.shape, "") };
 }

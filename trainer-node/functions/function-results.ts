@@ -1,15 +1,15 @@
 import { TrainerError } from "../errors.ts";
 import { type OperationAnswer, sha256 } from "../operations/answer.ts";
 
-/** What the node adds to what the function says. */
-interface Around {
+/** Fields that the node adds to the function's result. */
+interface NodeFields {
   readonly durationMs: number;
   readonly seed: number;
   readonly warnings: readonly string[];
 }
 
-/** A result is read field by field: a function in JavaScript may return anything. */
-export function readParameters(name: "train" | "aggregate", result: unknown, around: Around): OperationAnswer {
+/** Reads the parameters that a function returned. Every field is checked, because a JavaScript function may return anything. */
+export function readParameters(name: "train" | "aggregate", result: unknown, nodeFields: NodeFields): OperationAnswer {
   const { parameters, state, numSamples, metrics, clients } = asObject(result instanceof Uint8Array ? { parameters: result } : result);
   if (!(parameters instanceof Uint8Array) || parameters.byteLength === 0) {
     throw wrong(name, "a Uint8Array that is not empty, or an object with one as `parameters`", result);
@@ -21,24 +21,25 @@ export function readParameters(name: "train" | "aggregate", result: unknown, aro
     parameters: pieces,
     ...(state && { state: [state] }),
     fields: {
-      ...sharedFields(name, { numSamples, metrics }, around),
+      ...sharedFields(name, { numSamples, metrics }, nodeFields),
       sha256: sha256(pieces),
       ...(clients && { clients: plain(name, clients) as unknown[] }),
-      seed: around.seed,
-      warnings: around.warnings,
+      seed: nodeFields.seed,
+      warnings: nodeFields.warnings,
     },
   };
 }
 
-export function readAccuracy(result: unknown, around: Around): OperationAnswer {
+/** Reads the accuracy that a function returned. */
+export function readAccuracy(result: unknown, nodeFields: NodeFields): OperationAnswer {
   const { accuracy, numSamples, metrics } = asObject(typeof result === "number" ? { accuracy: result } : result);
   if (typeof accuracy !== "number" || !Number.isFinite(accuracy)) {
     throw wrong("evaluate", "a finite number, or an object with one as `accuracy`", result);
   }
-  return { fields: { accuracy, ...sharedFields("evaluate", { numSamples, metrics }, around), warnings: around.warnings } };
+  return { fields: { accuracy, ...sharedFields("evaluate", { numSamples, metrics }, nodeFields), warnings: nodeFields.warnings } };
 }
 
-function sharedFields(name: string, given: { numSamples: unknown; metrics: unknown }, around: Around): object {
+function sharedFields(name: string, given: { numSamples: unknown; metrics: unknown }, nodeFields: NodeFields): object {
   const { numSamples, metrics } = given;
   if (numSamples !== undefined && (!Number.isSafeInteger(numSamples) || (numSamples as number) < 0))
     throw wrong(name, "a whole number from 0 as `numSamples`", numSamples);
@@ -46,16 +47,19 @@ function sharedFields(name: string, given: { numSamples: unknown; metrics: unkno
     throw wrong(name, "an object as `metrics`", metrics);
   return {
     ...(numSamples !== undefined && { num_samples: numSamples }),
-    metrics: { ...((metrics === undefined ? {} : plain(name, metrics)) as object), duration_ms: around.durationMs },
+    metrics: { ...((metrics === undefined ? {} : plain(name, metrics)) as object), duration_ms: nodeFields.durationMs },
   };
 }
 
-/** As JSON has it, so that what cannot be written is found here, with the function's name. */
+/** The value after a JSON round trip, so that a value that JSON cannot represent is reported here with the function's name. */
 function plain(name: string, value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value));
   } catch (cause) {
-    throw new TrainerError("FUNCTION_ERROR", `The function for ${name} returned what JSON cannot hold: ${String(cause).slice(0, 200)}`);
+    throw new TrainerError(
+      "FUNCTION_ERROR",
+      `The function for ${name} returned a value that JSON cannot represent: ${String(cause).slice(0, 200)}`,
+    );
   }
 }
 

@@ -1,30 +1,33 @@
 import type { Dataset } from "../compute/datasets/dataset.ts";
 
-/** What a function is given beside its arguments. What the caller left out is empty or undefined. */
+/** What a function receives in addition to its arguments. Fields that the caller omitted are empty or undefined. */
 export interface CallContext {
-  /** As it was sent: a function may have settings of its own. */
+  /** The config as sent; a function may define settings of its own. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** The caller's `config.seed`, or a fresh one; it is in the answer. */
+  /** The caller's `config.seed`, or a random one. The answer contains it. */
   readonly seed: number;
-  /** Aborts when the time is over or the caller has left; the thread is ended half a second later. */
+  /** Aborts when the deadline passes or the caller disconnects. The thread is terminated half a second later. */
   readonly signal: AbortSignal;
   readonly roundId: string | number | undefined;
-  /** The format the caller wants where there is none to take it from. */
+  /** The format that the caller requests for parameters that begin without any. */
   readonly format: string | undefined;
-  /** Shown by the call's job, where it is one. */
+  /** Reports progress, which the call's job shows if there is one. */
   progress(value: object): void;
 }
 
+/** Context of a train or evaluate function. */
 export interface DatasetContext extends CallContext {
   /**
-   * The dataset as numbers, read as the built-in tasks read it: rows, `{x, y}`, a name with its partition, an allowed address, and the
-   * node's own where none was sent. Train sees the training split of a named set, evaluate the test split, unless the request says.
+   * The dataset as numbers, read as built-in tasks read it: rows, `{x, y}`, a name with its partition, an allowed address, or the node's
+   * default dataset if none was sent. Unless the request says otherwise, train gets the training split of a named dataset and evaluate the
+   * test split.
    */
   rows(): Dataset;
 }
 
+/** Context of an aggregate function. */
 export interface AggregateContext extends CallContext {
-  /** One for each entry of the list; undefined means equal. */
+  /** One weight per entry of the list; undefined means equal weights. */
   readonly weights: readonly number[] | undefined;
   readonly clientIds: readonly string[] | undefined;
   readonly strategy: Readonly<Record<string, unknown>> | undefined;
@@ -33,18 +36,21 @@ export interface AggregateContext extends CallContext {
   readonly state: Uint8Array | undefined;
 }
 
+/** What a train function may return instead of parameters alone. */
 export interface TrainResult {
   readonly parameters: Uint8Array;
   readonly numSamples?: number;
   readonly metrics?: Readonly<Record<string, unknown>>;
 }
 
+/** What an evaluate function may return instead of an accuracy alone. */
 export interface EvaluateResult {
   readonly accuracy: number;
   readonly numSamples?: number;
   readonly metrics?: Readonly<Record<string, unknown>>;
 }
 
+/** What an aggregate function may return instead of parameters alone. */
 export interface AggregateResult {
   readonly parameters: Uint8Array;
   readonly state?: Uint8Array;
@@ -54,17 +60,19 @@ export interface AggregateResult {
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** `parameters` are the bytes that were sent, whatever they are, or undefined to begin afresh; `dataset` is the JSON that was sent. */
+/** A train function. `parameters` are the bytes as sent, or undefined for a new model; `dataset` is the JSON as sent. */
 export type TrainFunction = (
   parameters: Uint8Array | undefined,
   dataset: unknown,
   context: DatasetContext,
 ) => Awaitable<Uint8Array | TrainResult>;
+/** An evaluate function, with the same arguments as a train function. */
 export type EvaluateFunction = (
   parameters: Uint8Array | undefined,
   dataset: unknown,
   context: DatasetContext,
 ) => Awaitable<number | EvaluateResult>;
+/** An aggregate function. `parametersList` has the bytes of every client as sent. */
 export type AggregateFunction = (
   parametersList: readonly Uint8Array[],
   context: AggregateContext,

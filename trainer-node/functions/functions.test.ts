@@ -87,7 +87,7 @@ describe("registered functions", () => {
     ["an exception", { do: "throw" }, 500, "FUNCTION_ERROR", "RangeError: the learning went wrong"],
     ["a thrown text", { do: "throw-text" }, 500, "FUNCTION_ERROR", "unknown error"],
     ["a result that is none", { do: "nothing" }, 500, "FUNCTION_ERROR", "must return a Uint8Array"],
-    ["metrics JSON cannot hold", { do: "circle" }, 500, "FUNCTION_ERROR", "JSON cannot hold"],
+    ["metrics that JSON cannot represent", { do: "circle" }, 500, "FUNCTION_ERROR", "JSON cannot represent"],
     ["the end of its thread", { do: "exit" }, 500, "FUNCTION_ERROR", "thread ended"],
     ["a rejection nobody waits for", { do: "reject-later" }, 500, "FUNCTION_ERROR", "nobody waits for this"],
     ["a refusal of its own", { do: "refuse" }, 422, "SHAPE_MISMATCH", "these do not fit"],
@@ -237,7 +237,7 @@ describe("what is not registered", () => {
 
   test.each([
     ["a module that is not there", fixture("none.ts"), "could not be loaded"],
-    ["a module that registers nothing", new URL("../errors.ts", `file://${__filename}`).href, "registered nothing"],
+    ["a module that registers nothing", new URL("../errors.ts", `file://${__filename}`).href, "registered no function"],
   ])("%s is found when the node warms up", async (_name, functionsUrl, message) => {
     const workerData = { fallback: undefined, functionsUrl };
     const pool = createPool({ threads: 1, queueMax: 1, taskTimeoutMs: 5000, workerHeapMb: 128, workerData, logger: silentLogger });

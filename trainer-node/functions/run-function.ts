@@ -10,17 +10,20 @@ import { readAccuracy, readParameters } from "./function-results.ts";
 import type { AggregateFunction, CallContext, DatasetContext, EvaluateFunction, TrainFunction } from "./function-types.ts";
 import { findFunction } from "./registry.ts";
 
-type Run = (fields: object, context: OperationContext) => Promise<OperationAnswer>;
+type FunctionRun = (fields: object, context: OperationContext) => Promise<OperationAnswer>;
 
-/** The registered function of that name as an operation; undefined where there is none, or where none can be registered. */
-export function functionRun(name: string): Run | undefined {
+/** The registered function of an operation; undefined if there is none or the operation cannot have one. */
+export function functionRun(name: string): FunctionRun | undefined {
   if (name === "train") return withFunction(findFunction(name), runTrain);
   if (name === "evaluate") return withFunction(findFunction(name), runEvaluate);
   if (name === "aggregate") return withFunction(findFunction(name), runAggregate);
   return undefined;
 }
 
-function withFunction<Func>(func: Func | undefined, run: (func: Func, ...call: Parameters<Run>) => ReturnType<Run>): Run | undefined {
+function withFunction<Func>(
+  func: Func | undefined,
+  run: (func: Func, ...call: Parameters<FunctionRun>) => ReturnType<FunctionRun>,
+): FunctionRun | undefined {
   return func && ((fields, context) => run(func, fields, context));
 }
 
@@ -30,17 +33,17 @@ async function runTrain(func: TrainFunction, fields: object, context: OperationC
   const given = datasetContext(body, "train", context);
   const bound = boundOf(body.config);
   const sent = parametersOf(body, context);
-  // A function may write into the bytes it is given; its update is measured from those that were sent.
+  // A function may write into its arguments, so the update is measured from a copy of the parameters as sent.
   const base = bound && sent?.slice();
   const result = await func(sent, body.dataset, given);
-  const around = { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings };
-  const answer = readParameters("train", result, around);
+  const nodeFields = { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings };
+  const answer = readParameters("train", result, nodeFields);
   if (!bound) return answer;
   const parameters = boundUpdate(joinPieces(answer.parameters ?? []), { ...bound, base, noiseKey: context.noiseKey });
   const { num_samples: numSamples, metrics } = answer.fields as { num_samples?: number; metrics: object };
-  // Exact figures of the model before the noise would reveal what the noise hides.
+  // Exact metrics of the model without noise would reveal what the noise hides.
   const shown = bound.deviation > 0 ? { noise_deviation: bound.deviation } : metrics;
-  return readParameters("train", { parameters, numSamples, metrics: shown }, around);
+  return readParameters("train", { parameters, numSamples, metrics: shown }, nodeFields);
 }
 
 async function runEvaluate(func: EvaluateFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {

@@ -1,18 +1,18 @@
 import { pathToFileURL } from "node:url";
 
-/** Settings of `run()`; what is left out comes from the environment, and then from the defaults. */
+/** Settings of `run()`. Settings that are omitted come from the environment, then from the defaults. */
 export interface RunOptions {
-  /** The module the threads load; the program itself where absent. */
+  /** The module that the threads load; the program itself if absent. */
   readonly functions?: string | URL;
   readonly host?: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port?: number;
   readonly token?: string;
   readonly auth?: "loopback" | "none";
   readonly threads?: number;
   readonly queueMax?: number;
   readonly taskTimeoutMs?: number;
-  /** "off": only what is registered is answered. */
+  /** "off": operations without a registered function are answered with 501. */
   readonly builtins?: "on" | "off";
   readonly datasetPath?: string;
 }
@@ -31,7 +31,7 @@ const VARIABLES: Readonly<Record<Exclude<keyof RunOptions, "functions">, string>
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The options as the node's own settings, over those of the environment. */
+/** The options as the node's settings, over those of the environment. */
 export function environmentOf(options: RunOptions, given: { environment: Environment; program: string | undefined }): Environment {
   const { functions = given.program && pathToFileURL(given.program), ...rest } = options;
   const set = Object.entries(rest).filter(([, value]) => value !== undefined);
