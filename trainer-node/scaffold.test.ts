@@ -161,8 +161,8 @@ test("parameters that SCAFFOLD has made can be evaluated, and trained without it
 });
 
 test.each<[string, object, string]>([
-  ["another optimizer", { config: { scaffold: true, task: "mlp", optimizer: "adam" } }, "needs the optimizer sgd"],
-  ["noise", { config: { scaffold: true, clip_norm: 1, noise_multiplier: 1 } }, "cannot go with noise_multiplier"],
+  ["another optimizer", { config: { scaffold: true, task: "mlp", optimizer: "adam" } }, "requires the optimizer sgd"],
+  ["noise", { config: { scaffold: true, clip_norm: 1, noise_multiplier: 1 } }, "cannot be combined with noise_multiplier"],
   ["npy", { config: { scaffold: true }, format: "npy" }, "npy has no room"],
   ["a state of other shapes", { config: { scaffold: true }, state: pack({ weight: { shape: [1], values: [1] } }) }, "state: tensor"],
   ["a state of other tensors", { config: { scaffold: true }, state: pack({ other: { shape: [1], values: [1] } }) }, 'no tensor "other"'],

@@ -138,8 +138,7 @@ function sendMasked({ pool }: TrainerDeps): Step {
         `body.partners must name at least ${threshold} participants of body.everybody of the shares step, each once.`,
       );
     refuseChangedRequest(held, "masked", JSON.stringify(request));
-    if (!held.update)
-      throw new TrainerError("ROUND_CLOSED", "This node has answered help for this round already, so its update is gone.");
+    if (!held.update) throw new TrainerError("ROUND_CLOSED", "This node has answered help for this round already, so its update is gone.");
     const fixed = fixedPointFor({ clients: everybody.length, limit: request.range });
     const work = { step: "mask", update: held.update, factor: request.factor, fixed, secrets: held.secrets, partners } as const;
     const { body: words } = await pool.run({ type: "secure", work }, { signal: new AbortController().signal });

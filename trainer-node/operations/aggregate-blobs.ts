@@ -15,36 +15,38 @@ import { ELEMENT_BYTES, firstNonFinite, isFloatType, type Tensor, type TensorHea
 import { clientOrder } from "../records/client-order.ts";
 import { openWindow, readWindow, type Slice, type WindowRecords, windowsOf } from "./model-windows.ts";
 
-/** An aggregation of blobs to blobs: what `/aggregate` makes of the same updates, byte for byte, without any of them whole in memory. */
+/** An aggregation from blobs to blobs. It gives the same bytes as `/aggregate` for the same updates, without a whole update in memory. */
 export interface BlobAggregation {
   readonly updates: readonly { readonly hash: string; readonly weight: number; readonly id: string }[];
   readonly strategy: Readonly<Record<string, unknown>>;
-  /** "" for none. */
+  /** The hash of the base; "" for none. */
   readonly base: string;
   readonly state: string;
-  /** False: only the hashes of what comes out are wanted. */
+  /** False: only the hashes of the results are returned, and nothing is stored. */
   readonly keep: boolean;
 }
 
+/** The hashes of what an aggregation of blobs made, and a report per client. */
 export interface BlobAggregationResult {
   readonly parameters: string;
   readonly state: string | undefined;
   readonly clients: readonly ({ readonly id: string } & Partial<ClientReport>)[];
 }
 
+/** What an aggregation of blobs works with. */
 export interface BlobAggregationContext {
   readonly folder: string;
   readonly memory: KernelMemory;
   readonly results: ResultArrays;
-  /** Of all clients together, in memory at a time. */
+  /** Bytes of all clients together in memory at a time. */
   readonly windowBytes: number;
 }
 
 type Client = { readonly file: TensorFile; readonly tensors: readonly PlacedTensor[] };
 
 /**
- * Undefined where this way cannot go: a strategy that looks at whole updates, containers other than safetensors, halves, a client with
- * a NaN. Whoever asks takes the way through `aggregate` then, which says what is wrong where something is.
+ * Aggregates blobs window by window. Undefined if that is not possible: a strategy that needs whole updates, a container other than
+ * safetensors, half-precision floats, or a client with a NaN. The caller then falls back to `aggregate`, which reports what is wrong.
  */
 export function aggregateBlobs(request: BlobAggregation, context: BlobAggregationContext): BlobAggregationResult | undefined {
   const { name = "mean", ...settings } = request.strategy;
@@ -64,7 +66,7 @@ export function aggregateBlobs(request: BlobAggregation, context: BlobAggregatio
   return runWindows({ request, aggregator, settings, clients, base, state, weights, order }, context);
 }
 
-interface Work {
+interface WindowedAggregation {
   readonly request: BlobAggregation;
   readonly aggregator: Aggregator;
   readonly settings: Readonly<Record<string, unknown>>;
@@ -75,7 +77,7 @@ interface Work {
   readonly order: readonly number[];
 }
 
-function runWindows(work: Work, context: BlobAggregationContext): BlobAggregationResult | undefined {
+function runWindows(work: WindowedAggregation, context: BlobAggregationContext): BlobAggregationResult | undefined {
   const { request, aggregator, clients, order, weights, settings } = work;
   const model: readonly TensorHeader[] = clients[0]?.tensors ?? [];
   const outputs = openOutputs(context.folder, model, aggregator);
@@ -104,7 +106,7 @@ function runWindows(work: Work, context: BlobAggregationContext): BlobAggregatio
   }
 }
 
-/** Every client's tensors in the order of the first's; undefined where one is no file for this, or not like the others. */
+/** Every client's tensors in the order of the first client's; undefined if a file has another format or other tensors. */
 function alignedClients(files: readonly (TensorFile | undefined)[]): Client[] | undefined {
   const [first] = files;
   if (!first?.tensors.every(({ dtype }) => !isFloatType(dtype) || dtype === "f32" || dtype === "f64")) return undefined;
@@ -120,7 +122,7 @@ function alignedClients(files: readonly (TensorFile | undefined)[]): Client[] | 
 const PREFIX_NUMBERS = 128;
 const DIGEST_STEP_BYTES = 2 ** 20;
 
-/** What clients are ordered by: the same numbers that records in memory are. */
+/** The numbers that clients are ordered by: the same as for records in memory. */
 function firstNumbers(clients: readonly Client[]): Parameters<typeof clientOrder>[0] {
   const prefixes = clients.map(({ file, tensors }): readonly number[] => {
     const first = tensors.find(({ dtype }) => isFloatType(dtype));
@@ -160,7 +162,7 @@ function areFinite({ memory, count, segments, place }: WindowRecords): boolean {
         segment.elementBytes === 4
           ? new Float32Array(memory.buffer, at, segment.length)
           : new Float64Array(memory.buffer, at, segment.length);
-      // The kernel may look a little beyond the end, so what it does not like is looked at again.
+      // The kernel may read a little beyond the end, so a negative result is checked again.
       const isKnown = data instanceof Float32Array && kernels.allFinite(data);
       if (!isKnown && firstNonFinite(data) >= 0) return false;
     }
@@ -168,7 +170,11 @@ function areFinite({ memory, count, segments, place }: WindowRecords): boolean {
   return true;
 }
 
-function stateWindow({ aggregator, state }: Work, window: readonly Slice[], { results }: BlobAggregationContext): Tensor[] | undefined {
+function stateWindow(
+  { aggregator, state }: WindowedAggregation,
+  window: readonly Slice[],
+  { results }: BlobAggregationContext,
+): Tensor[] | undefined {
   if (!state) return undefined;
   const floats = window.filter(({ header }) => isFloatType(header.dtype));
   return (aggregator.slots ?? []).flatMap((slot) => readWindow(state, floats, { results, nameOf: (name) => `${slot}/${name}` }));

@@ -7,7 +7,7 @@ import type { BlobAggregation, BlobAggregationResult } from "./aggregate-blobs.t
 import { sha256 } from "./answer.ts";
 import { blobRequest } from "./blob-request.ts";
 
-/** The same by `/aggregate` itself, for what cannot be made a piece of the model at a time: its result is whole in memory once. */
+/** Aggregates blobs as `/aggregate` does, for strategies that need whole updates. The result is in memory once. */
 export function aggregateWholeBlobs(request: BlobAggregation, context: AggregateContext & { folder: string }): BlobAggregationResult {
   const { state, keep } = request;
   const answer = aggregate(blobRequest(request, state === "" ? undefined : context.readBlob(state)), context);
@@ -19,7 +19,7 @@ export function aggregateWholeBlobs(request: BlobAggregation, context: Aggregate
   };
 }
 
-/** On disk before it has its name. */
+/** The blob gets its name after its bytes are on disk. */
 function keepBlob(folder: string, pieces: readonly Uint8Array[]): string {
   const name = sha256(pieces);
   const partial = join(folder, `.partial-${randomUUID()}`);

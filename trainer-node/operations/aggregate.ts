@@ -10,9 +10,10 @@ import type { ClientEntry } from "./client-intake.ts";
 import { type OperationContext, refuseOtherBase } from "./participant.ts";
 import { type AggregateRequest, parseAggregateRequest } from "./schemas.ts";
 
+/** What an aggregation needs of its operation's context. */
 export type AggregateContext = Pick<OperationContext, "records" | "intake" | "readBlob" | "monotonicMs">;
 
-/** `/aggregate`: one set of parameters from many. The clients are among the records already; what is left is to put them in order and combine. */
+/** `/aggregate`: combines the parameters of many clients. The clients are already in the records, so this orders and combines them. */
 export function aggregate(value: object, context: AggregateContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseAggregateRequest(value);
@@ -20,11 +21,11 @@ export function aggregate(value: object, context: AggregateContext): OperationAn
   checkLists(body, entries);
   if (body.on_invalid === "refuse") refuseNonFinite(entries);
   const taken = entries.flatMap((entry, index) => (entry.record === undefined ? [] : [{ record: entry.record, index }]));
-  if (taken.length === 0) throw new InputProblem("TOO_FEW_CLIENTS", "every client was dropped: all sent NaN or infinity");
+  if (taken.length === 0) throw new InputProblem("TOO_FEW_CLIENTS", "every client was dropped, because all of them sent a NaN or infinity");
   const { name = "mean", ...settings } = body.strategy ?? {};
   const aggregator = findAggregator(name);
   if (!aggregator) throw new Error(`the schema let an unknown strategy through: ${name}`);
-  // By record: an entry that was refused has none, and a list that the body names twice leaves records nobody speaks of.
+  // Values by record: a refused entry has no record, and a list that the body contains twice leaves records that no entry refers to.
   const byRecord = <Value>(valueAt: (index: number) => Value, otherwise: Value): Value[] => {
     const values = new Array<Value>(context.records.count).fill(otherwise);
     for (const { record, index } of taken) values[record] = valueAt(index);
@@ -72,7 +73,7 @@ export function aggregate(value: object, context: AggregateContext): OperationAn
 
 function allEntries({ parameters_list: list, parameters_refs: references }: AggregateRequest, context: AggregateContext): ClientEntry[] {
   if (!list && !references)
-    throw new InputProblem("VALIDATION_ERROR", "body.parameters_list: must be a list of base64 texts", { field: "parameters_list" });
+    throw new InputProblem("VALIDATION_ERROR", "body.parameters_list: must be a list of base64 strings", { field: "parameters_list" });
   const referred = (references ?? []).map((reference, index) =>
     context.intake.take(context.readBlob(reference.slice("sha256:".length)), (list?.length ?? 0) + index),
   );
@@ -92,7 +93,7 @@ function checkLists({ weights, client_ids: ids }: AggregateRequest, entries: rea
     throw new InputProblem("VALIDATION_ERROR", "the weights must have a sum above 0", { field: "weights" });
 }
 
-/** A setting that has one value for each client has them in the order of the request. */
+/** A setting with one value per client must have them in the order of the request. */
 function checkSettingLists(lists: readonly [string, unknown[]][], clients: number): void {
   for (const [name, list] of lists) {
     if (list.length !== clients) {

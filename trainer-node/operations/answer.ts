@@ -4,25 +4,29 @@ import { byThrees, joinPieces } from "../codec/pieces.ts";
 import { TrainerError } from "../errors.ts";
 import type { BodyType } from "./call-body.ts";
 
-/** What an operation answers: plain fields, and parameters as bytes until it is known how they travel. */
+/** The answer of an operation: plain fields, and parameters as bytes until their encoding is known. */
 export interface OperationAnswer {
-  /** In pieces, as they lie. */
+  /** The parameters in pieces, without copying. */
   readonly parameters?: readonly Uint8Array[];
   readonly state?: readonly Uint8Array[] | undefined;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The bytes of an answer and, where the body has no room for its fields, the header that has them. */
+/** The bytes of an answer and, if the body has no room for its fields, the X-Result header with them. */
 export interface WrittenAnswer {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly head: string | undefined;
 }
 
-/** Headers end at 16 KiB together; what does not fit is left out, and said so. */
+/** Node limits all headers together to 16 KiB. Fields that do not fit are left out, and a warning says so. */
 const HEAD_BYTES_MAX = 8192;
-/** A multiple of three, so that pieces of base64 join without padding; small, for texts of a megabyte stay in memory long after their use. */
+/**
+ * A multiple of three, so that pieces of base64 join without padding. Small, because strings of a megabyte stay in memory long after their
+ * use.
+ */
 const BASE64_PIECE_BYTES = 3 * 2 ** 14;
 
+/** Encodes an answer. */
 export function writeAnswer(answer: OperationAnswer, type: BodyType): WrittenAnswer {
   if (type === "json") return { body: writeJson(answer), head: undefined };
   const { parameters, state, fields } = answer;
@@ -31,11 +35,17 @@ export function writeAnswer(answer: OperationAnswer, type: BodyType): WrittenAns
     const value = { ...(parameters && { parameters: asBuffer(parameters) }), ...fields, ...(state && { state: asBuffer(state) }) };
     return { body: Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(value)), head: undefined };
   }
-  if (!parameters) throw new TrainerError("VALIDATION_ERROR", "This call has no parameters to answer with as octets; accept JSON.");
-  if (state) throw new TrainerError("VALIDATION_ERROR", "A strategy with state cannot answer as octets alone; accept JSON or MessagePack.");
+  if (!parameters)
+    throw new TrainerError("VALIDATION_ERROR", "The answer has no parameters, so it cannot be octets. Accept application/json.");
+  if (state)
+    throw new TrainerError(
+      "VALIDATION_ERROR",
+      "The answer has a state beside its parameters, so it cannot be octets. Accept JSON or MessagePack.",
+    );
   return { body: joinPieces(parameters), head: headOf(fields) };
 }
 
+/** The SHA-256 of the concatenated pieces, in hex. */
 export function sha256(pieces: readonly Uint8Array[]): string {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);
@@ -46,7 +56,7 @@ function headOf(fields: OperationAnswer["fields"]): string {
   const text = asciiJson(fields);
   if (text.length <= HEAD_BYTES_MAX) return text;
   const { clients: _left, ...rest } = fields;
-  const shorter = asciiJson({ ...rest, warnings: ["clients were left out: they do not fit a header; accept JSON"] });
+  const shorter = asciiJson({ ...rest, warnings: ["clients were left out because they do not fit the X-Result header; accept JSON"] });
   return shorter.length <= HEAD_BYTES_MAX ? shorter : "{}";
 }
 
@@ -54,7 +64,7 @@ function asciiJson(value: object): string {
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** JSON whose base64 never is a string as a whole: an answer may be longer than the longest string. */
+/** Writes JSON without building the base64 as one string, because an answer may be longer than the longest string. */
 function writeJson({ parameters, state, fields }: OperationAnswer): Uint8Array<ArrayBuffer> {
   const rest = Buffer.from(JSON.stringify(fields).slice(1));
   const parts = [
@@ -69,7 +79,7 @@ function writeJson({ parameters, state, fields }: OperationAnswer): Uint8Array<A
       at += body.write(Buffer.from(buffer, byteOffset, byteLength).toString("base64"), at, "latin1");
     at += body.write('",', at, "latin1");
   }
-  // No field follows: the comma of the last part is one too many.
+  // If no field follows, the comma after the last part is removed.
   if (rest.byteLength === 1 && parts.length > 0) at--;
   at += rest.copy(body, at);
   return new Uint8Array(body.buffer, body.byteOffset, at);

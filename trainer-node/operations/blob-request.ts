@@ -1,6 +1,6 @@
 import type { BlobAggregation } from "./aggregate-blobs.ts";
 
-/** What `/aggregate` is asked for when the updates are blobs, wherever that is done: a client that is no good is left out, not the round. */
+/** The body of `/aggregate` for updates that are blobs. An invalid client is dropped instead of failing the round. */
 export function blobRequest({ updates, strategy, base }: Pick<BlobAggregation, "updates" | "strategy" | "base">, state?: Uint8Array) {
   return {
     parameters_refs: updates.map(({ hash }) => `sha256:${hash}`),

@@ -10,10 +10,10 @@ import { type ByteBuffer, createByteBuffer } from "../stream/byte-buffer.ts";
 import { createMemoryBuffer } from "../stream/memory-buffer.ts";
 import { PART_BYTES_MAX } from "./call-limits.ts";
 
-/** One entry of `parameters_list`, taken in. */
+/** One client of `parameters_list` after it was read. */
 export class ClientEntry {
   readonly format: Format;
-  /** Its place among the records; undefined when it has none, for `refused` says why. */
+  /** The client's index in the records; undefined if `refused` is set. */
   readonly record: number | undefined;
   readonly refused: { tensor: string; element: number } | undefined;
 
@@ -24,19 +24,20 @@ export class ClientEntry {
   }
 }
 
+/** Takes in clients' parameters while a body is read. */
 export interface ClientIntake<Entry = ClientEntry> {
-  /** To read one client's container into, cleared before each: what is taken from there stays where it is. */
+  /** The buffer for one client's container, cleared before each client. Bytes that are taken from it stay in place. */
   readonly buffer: ByteBuffer;
-  /** Takes what it needs of one client's parameters; the bytes are the caller's again afterwards. */
+  /** Takes in one client's parameters. Afterwards the caller may reuse the bytes. */
   take(bytes: Uint8Array, index: number): Entry;
 }
 
-/** For a registered aggregate: every client's bytes as they came, pickles too, for nobody here looks inside. */
+/** Intake for a registered aggregate function: every client's bytes as sent, including pickles, because the node does not read them. */
 export function createRawIntake(): ClientIntake<Uint8Array> {
   return { buffer: createByteBuffer(PART_BYTES_MAX), take: (bytes) => bytes.slice() };
 }
 
-/** Takes clients as they arrive: each is decoded, checked against the first and put among the records before the next is looked at. */
+/** Intake for built-in strategies: each client is decoded, compared with the first and added to the records before the next one is read. */
 export function createClientIntake(records: OpenRecords): ClientIntake {
   const kernels = createKernels(0, records.memory);
   let reference: number | undefined;

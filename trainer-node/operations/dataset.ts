@@ -14,21 +14,21 @@ import { parseWith } from "./schemas.ts";
 import { readTexts } from "./text-dataset.ts";
 import { type FetchedFile, readUri } from "./uri-dataset.ts";
 
-/** The data a node has without being sent any. */
+/** Datasets that a node can read without receiving them in the request. */
 export interface NodeData {
   readonly digits: () => Dataset;
   readonly fallback: Dataset | undefined;
-  /** Prefixes of addresses that data may be read from. */
+  /** Prefixes of addresses that datasets may be read from. */
   readonly uris: readonly string[];
-  /** PEM of authorities to trust for https addresses, beside the system's. */
+  /** PEM of certificate authorities to trust for https addresses, in addition to the system's. */
   readonly authorities?: string | undefined;
-  /** What this call's dataset names on another machine. */
+  /** The file of this call's dataset, if it came from another machine. */
   readonly fetched?: FetchedFile | undefined;
 }
 
-/** What the operation and its task want of the rows. */
-export interface Wish {
-  /** What a named set is cut to when the request does not say. */
+/** The kind of rows that an operation and its task need. */
+export interface RowNeeds {
+  /** The split of a named dataset if the request does not name one. */
   readonly split: Split;
   readonly kind: RowsData["kind"];
   readonly labels: "required" | "optional";
@@ -36,7 +36,7 @@ export interface Wish {
 
 const DATASET_NAMES: readonly string[] = ["digits", ...Object.keys(GENERATED)];
 const PARTS_MAX = 100_000;
-/** The share of generated and synthetic rows that is for training; the rest is held back. */
+/** The share of generated and synthetic rows that is for training; the rest is for evaluation. */
 const TRAIN_SHARE = { generated: 0.8, synthetic: 0.9 } as const;
 
 const seed = z.int().min(0).max(SEED_MAX).default(0);
@@ -82,32 +82,35 @@ const synthetic = z.strictObject({
 });
 
 /**
- * The rows a request speaks of, in any of the forms of the contract. Of a named set training sees "train" and evaluation "test" unless
- * told otherwise, so that nobody is marked on what they learnt by accident.
+ * Reads the rows of a request in any form of the API. Training gets the "train" split of a named dataset and evaluation the "test" split
+ * unless the request says otherwise, so that a model is not evaluated on its training data by accident.
  */
-export function readDataset(value: unknown, wish: Wish, data: NodeData): RowsData {
-  const rows = resolve(value, wish, data);
+export function readDataset(value: unknown, needs: RowNeeds, data: NodeData): RowsData {
+  const rows = resolve(value, needs, data);
   if (rowsOf(rows) === 0) throw new InputProblem("EMPTY_DATASET", "the dataset has no rows");
   return rows;
 }
 
-function resolve(value: unknown, wish: Wish, data: NodeData): RowsData {
+function resolve(value: unknown, needs: RowNeeds, data: NodeData): RowsData {
   if (value === undefined || value === null) {
-    if (data.fallback) return asTaskRows({ kind: "labelled", dataset: data.fallback }, wish);
-    throw new TrainerError("DATASET_REQUIRED", "Send a dataset: this node has no default one (DATASET_PATH).");
+    if (data.fallback) return asTaskRows({ kind: "labelled", dataset: data.fallback }, needs);
+    throw new TrainerError(
+      "DATASET_REQUIRED",
+      "The request has no dataset and this node has no default one (DATASET_PATH). Send a dataset.",
+    );
   }
-  if (typeof value === "string") return readNamed({ name: value }, wish, data);
+  if (typeof value === "string") return readNamed({ name: value }, needs, data);
   if (typeof value !== "object") throw new InputProblem("VALIDATION_ERROR", "dataset must be rows, a matrix {x, y}, a name or null");
   if (!Array.isArray(value)) {
-    if ("uri" in value) return readInline(readUri(value, data.uris, data.fetched), wish);
-    if ("synthetic" in value) return readSynthetic(value, wish);
-    if (Object.keys(value).length === 0) throw new InputProblem("EMPTY_DATASET", "the dataset is an empty object");
-    if ("name" in value) return readNamed(value, wish, data);
+    if ("uri" in value) return readInline(readUri(value, data.uris, data.fetched), needs);
+    if ("synthetic" in value) return readSynthetic(value, needs);
+    if (Object.keys(value).length === 0) throw new InputProblem("EMPTY_DATASET", "dataset is an empty object");
+    if ("name" in value) return readNamed(value, needs, data);
   }
-  return readInline(value, wish);
+  return readInline(value, needs);
 }
 
-function readInline(value: unknown, { kind, labels }: Wish): RowsData {
+function readInline(value: unknown, { kind, labels }: RowNeeds): RowsData {
   if (Array.isArray(value)) return kind === "texts" ? readTexts(value) : asKind(readRows(value, labels), kind);
   if (kind !== "texts" && typeof value === "object" && value !== null && ("x" in value || "y" in value)) {
     return asKind(readMatrix({ x: undefined, y: undefined, ...value }, labels), kind);
@@ -118,16 +121,16 @@ function readInline(value: unknown, { kind, labels }: Wish): RowsData {
   );
 }
 
-function readNamed(value: object, wish: Wish, data: NodeData): RowsData {
+function readNamed(value: object, needs: RowNeeds, data: NodeData): RowsData {
   const request = parseWith(named, value, "dataset");
-  const cut = request.split ?? wish.split;
+  const cut = request.split ?? needs.split;
   let rows: RowsData;
   if (request.name === "digits") {
     const digits = splitDigits(data.digits(), cut);
     rows = { kind: "labelled", dataset: request.classes ? selectClasses(digits, new Set(request.classes)) : digits };
   } else {
     if (!Object.hasOwn(GENERATED, request.name)) {
-      const message = `There is no dataset named "${request.name.slice(0, 100)}" here; known: ${DATASET_NAMES.join(", ")}.`;
+      const message = `This node has no dataset named "${request.name.slice(0, 100)}"; it has ${DATASET_NAMES.join(", ")}.`;
       throw new TrainerError("DATASET_NOT_FOUND", message, { details: { known: DATASET_NAMES } });
     }
     rows = splitRows(GENERATED[request.name as GeneratedName].make(), cut, TRAIN_SHARE.generated);
@@ -139,13 +142,13 @@ function readNamed(value: object, wish: Wish, data: NodeData): RowsData {
       );
   }
   const chosen = request.partition ? pickRows(rows, partitionRows(classedOf(rows), request.partition)) : rows;
-  return asTaskRows(chosen, wish);
+  return asTaskRows(chosen, needs);
 }
 
-function readSynthetic(value: object, wish: Wish): RowsData {
+function readSynthetic(value: object, needs: RowNeeds): RowsData {
   const request = parseWith(synthetic, value, "dataset");
   const dataset = rememberedDevice(request.synthetic);
-  return asTaskRows(splitRows({ kind: "labelled", dataset }, request.split ?? wish.split, TRAIN_SHARE.synthetic), wish);
+  return asTaskRows(splitRows({ kind: "labelled", dataset }, request.split ?? needs.split, TRAIN_SHARE.synthetic), needs);
 }
 
 function splitRows(rows: RowsData, cut: Split, trainShare: number): RowsData {
@@ -158,8 +161,8 @@ function splitRows(rows: RowsData, cut: Split, trainShare: number): RowsData {
   );
 }
 
-/** The rows as the task takes them, where that is possible: a class is a number too. */
-function asTaskRows(rows: RowsData, { kind }: Wish): RowsData {
+/** Converts rows to the kind that the task takes, if possible: a class is a number, too. */
+function asTaskRows(rows: RowsData, { kind }: RowNeeds): RowsData {
   if (rows.kind === kind) return rows;
   if (rows.kind === "labelled" && kind === "valued") return asValued(rows.dataset);
   throw new InputProblem("VALIDATION_ERROR", `the dataset has ${rows.kind} rows and the task takes ${kind} ones`, {

@@ -5,7 +5,7 @@ import { readDataset } from "./dataset.ts";
 import { type OperationContext, startingModel } from "./participant.ts";
 import { parseParticipantRequest } from "./schemas.ts";
 
-/** `/evaluate`: how well the parameters do on the data. */
+/** `/evaluate`: measures how well the parameters do on the data. */
 export function evaluate(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
@@ -19,7 +19,7 @@ export function evaluate(value: object, context: OperationContext): OperationAns
       num_samples: rowsOf(data),
       metrics: { loss, duration_ms: context.monotonicMs() - startedMs },
       format,
-      // A seed that had no part in the answer is not reported as if it had.
+      // The seed is reported only if it influenced the answer.
       ...(body.parameters || body.parameters_ref ? {} : { seed }),
       warnings,
     },

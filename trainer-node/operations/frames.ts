@@ -4,9 +4,9 @@ import type { ByteSource } from "../stream/byte-source.ts";
 import type { ClientIntake } from "./client-intake.ts";
 
 /**
- * The octet body of /aggregate: frames one after the other, each four bytes of header length (little-endian), a JSON header and the bytes
- * it announces. `{"bytes": n, "id"?, "weight"?}` is a client, `{"bytes": n, "field": "base" | "state"}` what the fields of that name are
- * elsewhere.
+ * The octet body of /aggregate: a sequence of frames, each with four bytes of header length (little-endian), a JSON header and the bytes
+ * that the header announces. `{"bytes": n, "id"?, "weight"?}` is a client; `{"bytes": n, "field": "base" | "state"}` is the field of that
+ * name.
  */
 const HEADER_BYTES_MAX = 65_536;
 
@@ -17,6 +17,7 @@ interface FrameHeader {
   readonly weight?: unknown;
 }
 
+/** Reads the frames of an octet body. */
 export function readFrames(source: ByteSource, intake: ClientIntake<unknown>): Record<string, unknown> {
   const reader = createReader(source);
   const { buffer } = intake;
@@ -63,7 +64,7 @@ interface Reader {
   take(bytes: number, buffer: ByteBuffer, end: "optional"): Uint8Array | undefined;
 }
 
-/** Exactly so many bytes at a time; they are good until the next are taken. */
+/** Reads an exact number of bytes at a time. They are valid until the next read. */
 function createReader(source: ByteSource): Reader {
   let left: Uint8Array = new Uint8Array(0);
   const take = (bytes: number, buffer: ByteBuffer, end?: "optional"): Uint8Array | undefined => {
@@ -89,5 +90,5 @@ function createReader(source: ByteSource): Reader {
 }
 
 function broken(what: string): never {
-  throw new TrainerError("VALIDATION_ERROR", `The frames of the body are broken: there is ${what}.`);
+  throw new TrainerError("VALIDATION_ERROR", `The frames of the body are invalid: there is ${what}.`);
 }

@@ -6,18 +6,19 @@ import { InputProblem } from "../compute/problem.ts";
 import { DTYPES, type Tensor, tensorFromBytes } from "../compute/tensor.ts";
 import { parseWith } from "./schemas.ts";
 
+/** Keys of a row that hold its label. */
 export const LABEL_KEYS = ["label", "y", "target"] as const;
 
 const tensorField = z.object(
   {
     dtype: z.enum(DTYPES, `must be one of: ${DTYPES.join(", ")}`),
     shape: z.array(z.int().min(0)).max(2),
-    data: z.string("must be base64 text"),
+    data: z.string("must be a base64 string"),
   },
   "must be a list of numbers, or a tensor {dtype, shape, data} with its data in base64",
 );
 
-/** Rows as they were sent, before a task says what the value of each means. */
+/** Rows as sent, before a task interprets their values. */
 export interface RawRows {
   readonly rows: number;
   readonly columns: number;
@@ -26,8 +27,8 @@ export interface RawRows {
 }
 
 /**
- * Rows `[{"f0": 0.1, ..., "label": 3}]`. The label is `label`, `y` or `target`, else the last key; the others are columns in the order of
- * row 0. Where labels are optional, only those three names are a label.
+ * Reads rows `[{"f0": 0.1, ..., "label": 3}]`. The label is `label`, `y` or `target`, else the last key. The other keys are columns in the
+ * order of row 0. If labels are optional, only those three names are a label.
  */
 export function readRows(rows: readonly unknown[], labels: "required" | "optional"): RawRows {
   refuseSize(rows.length, 1);
@@ -50,7 +51,7 @@ export function readRows(rows: readonly unknown[], labels: "required" | "optiona
   return { rows: rows.length, columns: columns.length, features, values };
 }
 
-/** A matrix `{x: [[...]], y: [...]}`, or either as a base64 tensor `{dtype, shape, data}`. */
+/** Reads a matrix `{x: [[...]], y: [...]}`, or either as a base64 tensor `{dtype, shape, data}`. */
 export function readMatrix({ x, y }: { x: unknown; y: unknown }, labels: "required" | "optional"): RawRows {
   const { rows, columns, features } = Array.isArray(x) ? readNestedArrays(x) : readFeatureTensor(x);
   if (y === undefined && labels === "optional") return { rows, columns, features, values: new Float64Array(rows) };
@@ -64,7 +65,7 @@ export function readMatrix({ x, y }: { x: unknown; y: unknown }, labels: "requir
   return { rows, columns, features, values };
 }
 
-/** The rows in the form a task takes them: with a class, or with a number. */
+/** Converts rows to the form of a task: with a class, or with a number. */
 export function asKind({ rows, columns, features, values }: RawRows, kind: "labelled" | "valued"): RowsData {
   const dataset = { rows, columns, features, labels: new Int32Array(rows) };
   if (kind === "labelled") return { kind, dataset: checkedDataset({ ...dataset, rawLabels: values }) };
@@ -89,7 +90,7 @@ function readNestedArrays(x: readonly unknown[]): Matrix {
   x.forEach((row, index) => {
     if (!Array.isArray(row) || row.length !== columns) refuseRow(index, `is not a list of ${columns} numbers`);
     row.forEach((value: unknown, column) => {
-      if (typeof value !== "number") refuseRow(index, `has something that is not a number at column ${column}`);
+      if (typeof value !== "number") refuseRow(index, `has a value that is not a number at column ${column}`);
       features[index * columns + column] = value;
     });
   });
@@ -128,13 +129,15 @@ function numbersOf(tensor: Tensor): ArrayLike<number> {
 function numberOf(row: Record<string, unknown>, key: string, index: number): number {
   if (!Object.hasOwn(row, key)) refuseRow(index, "has other keys than row 0");
   const value = row[key];
-  return typeof value === "number" ? value : refuseRow(index, `has something that is not a number at "${key}"`);
+  return typeof value === "number" ? value : refuseRow(index, `has a value that is not a number at "${key}"`);
 }
 
+/** Whether a value is a plain JSON object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Refuses datasets beyond the limits, and empty ones. */
 export function refuseSize(rows: number, columns: number): void {
   if (rows === 0) throw new InputProblem("EMPTY_DATASET", "the dataset has no rows");
   if (columns === 0) throw new InputProblem("VALIDATION_ERROR", "the dataset has no columns");
@@ -144,6 +147,7 @@ export function refuseSize(rows: number, columns: number): void {
   }
 }
 
+/** Throws an error about one row. */
 export function refuseRow(row: number, what: string): never {
   throw new InputProblem("VALIDATION_ERROR", `row ${row} of the dataset ${what}`, { row });
 }

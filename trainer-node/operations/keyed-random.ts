@@ -4,8 +4,8 @@ const BLOCK_BYTES = 65_536;
 const KEY_BYTES = 32;
 
 /**
- * Numbers nobody can foretell without the key (AES-256 in counter mode), and the same ones for the same key. For the noise of private
- * updates, where the generator of `compute/random.ts` will not do: its seed is in the answer, and could be searched for.
+ * Numbers that cannot be predicted without the key (AES-256 in counter mode) and are the same for the same key. The noise of private
+ * updates needs them: the seed of `compute/random.ts` is in the answer, and could be searched for.
  */
 export function keyedRandom(key: Uint8Array): { uniform(): number; normal(): number } {
   if (key.byteLength !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes, not ${key.byteLength}`);

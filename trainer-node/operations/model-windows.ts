@@ -5,21 +5,21 @@ import type { ClientRecords, Segment } from "../compute/clients/segments.ts";
 import type { KernelMemory } from "../compute/kernels/kernel-memory.ts";
 import { ELEMENT_BYTES, elementCount, isFloatType, type Tensor, type TensorHeader, tensorFromBytes } from "../compute/tensor.ts";
 
-/** Some elements of one tensor. */
+/** A range of elements of one tensor. */
 export interface Slice {
   readonly header: TensorHeader;
-  /** Which of the model's tensors. */
+  /** The index of the tensor in the model. */
   readonly tensor: number;
   readonly start: number;
   readonly length: number;
 }
 
-/** The least that is read at once of a larger tensor; with ten thousand clients a window of this has forty megabytes. */
+/** Fewest elements of a larger tensor that are read at once. With ten thousand clients, a window of this size has forty megabytes. */
 const STEP_ELEMENTS = 1024;
 const ALIGNMENT = 16;
 const SLACK_BYTES = 64;
 
-/** A model cut into windows of about so many bytes, however many or large its tensors are. */
+/** Divides a model into windows of about `bytesMax` bytes, independent of the number and size of its tensors. */
 export function windowsOf(tensors: readonly TensorHeader[], bytesMax: number): Slice[][] {
   const windows: Slice[][] = [];
   let current: Slice[] = [];
@@ -33,7 +33,7 @@ export function windowsOf(tensors: readonly TensorHeader[], bytesMax: number): S
       current.push({ header, tensor, start, length });
       room -= length * elementBytes;
       start += Math.max(1, length);
-      // A window has no tensor twice: slices are told apart by their names.
+      // A window contains a tensor at most once, because slices are identified by name.
       if (room > 0 && start >= elements) continue;
       windows.push(current);
       [current, room] = [[], bytesMax];
@@ -42,7 +42,7 @@ export function windowsOf(tensors: readonly TensorHeader[], bytesMax: number): S
   return current.length > 0 ? [...windows, current] : windows;
 }
 
-/** What of a file lies in a window, by the names that tensors have there. */
+/** The elements of a file within a window, under their tensors' names. */
 export function readWindow(
   file: TensorFile,
   window: readonly Slice[],
@@ -61,13 +61,14 @@ export function readWindow(
   );
 }
 
+/** The clients' elements in one window. */
 export interface WindowRecords extends ClientRecords {
   /** Reads the window of every client into the kernels' memory. */
   load(): void;
   close(): void;
 }
 
-/** The clients' numbers in one window, where the kernels work on them. */
+/** Opens one window over the files of all clients, in the kernels' memory. */
 export function openWindow(
   files: readonly { file: TensorFile; tensors: readonly PlacedTensor[] }[],
   window: readonly Slice[],

@@ -11,27 +11,27 @@ import type { ClientIntake } from "./client-intake.ts";
 import type { NodeData } from "./dataset.ts";
 import type { ParticipantRequest } from "./schemas.ts";
 
-/** What a worker lends to an operation. */
+/** What a worker thread provides to an operation. */
 export interface OperationContext {
   readonly data: NodeData;
-  /** For a caller who named none; chance is not made in workers. */
+  /** Seed for calls that name none. Workers have no source of randomness. */
   readonly seed: number;
   readonly monotonicMs: () => number;
   readonly onProgress: (progress: object) => void;
-  /** Bytes that were put here before, by their hash. */
+  /** Reads a stored blob by its hash. */
   readonly readBlob: (digest: string) => Uint8Array<ArrayBuffer>;
   readonly records: OpenRecords;
   readonly intake: ClientIntake;
-  /** Whether what nobody registered is done by the node itself. */
+  /** Whether the node itself runs operations without a registered function. */
   readonly builtins: boolean;
-  /** Aborts when the work is wanted no more; only registered functions that wait for something can see it. */
+  /** Aborts when the caller no longer needs the work. Only registered functions that wait for something can observe it. */
   readonly signal: AbortSignal;
   readonly closedRounds: ReadonlySet<string>;
-  /** What the noise of this call is made from. Nobody else knows it, for whoever does can take the noise away again. */
+  /** The secret key of this call's noise: with it, the noise could be removed again. */
   readonly noiseKey: Uint8Array;
 }
 
-/** The model a train or evaluate call starts from: the one sent, or a fresh one of the data's size. */
+/** The model that a train or evaluate call starts from: the parameters as sent, or a new model for the data. */
 export function startingModel(
   request: ParticipantRequest,
   data: RowsData,
@@ -43,18 +43,20 @@ export function startingModel(
   refuseOtherBase(request.base_hash, bytes);
   const sent = bytes && decodeParameters(bytes);
   const format = sent?.format ?? request.format ?? "msgpack";
-  // Parameters that SCAFFOLD has made are a model with something beside it.
+  // SCAFFOLD's parameters are a model with control variates beside it.
   const { model, controls } = splitControls(sent?.tensors ?? []);
   const tensors = sent && model;
   const learner = task.open({ tensors, data, options: request.config, single: format === "npy", seed: context.seed });
   return { learner, format, controls };
 }
 
-/** A caller who says what it believes to build on is told when that is not what it sent; no parameters have no hash. */
+/** Refuses parameters that do not match the caller's `base_hash`. Missing parameters have no hash. */
 export function refuseOtherBase(expected: string | null | undefined, bytes: Uint8Array | undefined): void {
   if (!expected) return;
   const actual = bytes ? sha256([bytes]) : null;
   if (actual !== expected.toLowerCase()) {
-    throw new TrainerError("BASE_MISMATCH", "base_hash is not the sha-256 of the parameters sent", { details: { expected, actual } });
+    throw new TrainerError("BASE_MISMATCH", "base_hash is not the SHA-256 of the parameters in the request", {
+      details: { expected, actual },
+    });
   }
 }

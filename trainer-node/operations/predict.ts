@@ -8,15 +8,15 @@ import { parseParticipantRequest } from "./schemas.ts";
 
 const ROWS_MAX = 10_000;
 
-/** `/predict`: what the parameters say of every row; rows need no labels here. */
+/** `/predict`: predicts every row; rows need no labels. */
 export function predict(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
   if (!body.parameters && !body.parameters_ref)
-    throw new InputProblem("VALIDATION_ERROR", "predict needs parameters", { field: "parameters" });
+    throw new InputProblem("VALIDATION_ERROR", "predict requires parameters", { field: "parameters" });
   const data = readDataset(body.dataset, { split: "test", kind: findTask(body.config.task).rows, labels: "optional" }, context.data);
   if (rowsOf(data) > ROWS_MAX)
-    throw new InputProblem("VALIDATION_ERROR", `predict answers at most ${ROWS_MAX} rows at a time`, { rows: rowsOf(data) });
+    throw new InputProblem("VALIDATION_ERROR", `predict takes at most ${ROWS_MAX} rows per call`, { rows: rowsOf(data) });
   const { learner, format } = startingModel(body, data, { ...context, seed: context.seed });
   return {
     fields: {

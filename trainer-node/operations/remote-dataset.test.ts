@@ -89,7 +89,7 @@ test("a redirect is not followed, and what the server refuses or breaks off is t
   expect((await evaluate({ uri: `${origin}/data/broken.csv` })).body.error).toContain("answered 500");
   expect(await evaluate({ uri: `${origin}/data/none.csv` })).toMatchObject({ status: 404, body: { code: "DATASET_NOT_FOUND" } });
   expect(await evaluate({ uri: `${origin}/data/cut.csv` })).toMatchObject({ status: 422, body: { code: "VALIDATION_ERROR" } });
-  expect((await evaluate({ uri: `${origin}/data/wrong.json` })).body.error).toContain("not what its ending says");
+  expect((await evaluate({ uri: `${origin}/data/wrong.json` })).body.error).toContain("does not match its extension");
   expect(asked).toEqual(["/data/moved.csv", "/data/broken.csv", "/data/none.csv", "/data/cut.csv", "/data/wrong.json"]);
 });
 

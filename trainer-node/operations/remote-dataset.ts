@@ -5,10 +5,11 @@ import { checkedLookup } from "../../common/checked-lookup.ts";
 import { placeOf } from "../../common/place.ts";
 import { TrainerError } from "../errors.ts";
 
+/** Options of a download. */
 export interface RemoteOptions {
-  /** The prefix of the operator's list that the address is under. */
+  /** The prefix of TRAINER_DATASET_URIS that allows the address. */
   readonly prefix: URL;
-  /** PEM of authorities to trust beside the system's. */
+  /** PEM of certificate authorities to trust, in addition to the system's. */
   readonly authorities: string | undefined;
   readonly bytesMax: number;
   readonly timeoutMs: number;
@@ -16,8 +17,8 @@ export interface RemoteOptions {
 }
 
 /**
- * The prefix that an https address is under: the same host and port, and below its path. What a server could read as another path than
- * it looks is under none.
+ * The prefix that allows an https address: the same host and port, and a path below the prefix's. Paths that a server could interpret
+ * differently match no prefix.
  */
 export function allowingPrefix(address: URL, prefixes: readonly string[]): URL | undefined {
   if (address.protocol !== "https:" || address.username !== "" || address.password !== "" || /%2f|%5c|\\/i.test(address.pathname))
@@ -29,8 +30,8 @@ export function allowingPrefix(address: URL, prefixes: readonly string[]): URL |
 }
 
 /**
- * A file from a server that the operator has allowed. Redirects are not followed. A name must not lead into a private network unless the
- * operator wrote a private one; metadata services of clouds are never asked.
+ * Downloads a file from a server that the operator allowed. Redirects are not followed. A host name must not resolve to a private network
+ * unless the operator's prefix names a private host, and cloud metadata services are never called.
  */
 export async function fetchFile(address: URL, options: RemoteOptions): Promise<Buffer> {
   const { authorities, timeoutMs, prefix } = options;
@@ -38,10 +39,10 @@ export async function fetchFile(address: URL, options: RemoteOptions): Promise<B
   const judge = (host: string): void => {
     const place = placeOf(host);
     if (place === "link-local" || (place === "private" && placeOf(prefix.hostname) !== "private"))
-      throw failed("its name leads to a private address");
+      throw failed("its host name resolves to a private address");
   };
   try {
-    // An address in place of a name is never looked up.
+    // An IP address in the URL is never resolved, so it is checked here.
     judge(address.hostname);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       httpsRequest(address, {
@@ -59,7 +60,10 @@ export async function fetchFile(address: URL, options: RemoteOptions): Promise<B
   } catch (thrown) {
     if (thrown instanceof TrainerError) throw thrown;
     const { name, code } = thrown as NodeJS.ErrnoException;
-    throw failed(name === "TimeoutError" || name === "AbortError" ? `it did not come within ${timeoutMs} ms` : `${code ?? name}`, thrown);
+    throw failed(
+      name === "TimeoutError" || name === "AbortError" ? `the download took more than ${timeoutMs} ms` : `${code ?? name}`,
+      thrown,
+    );
   }
 }
 
@@ -74,7 +78,7 @@ async function readBounded(response: IncomingMessage, bytesMax: number): Promise
     for await (const chunk of response as AsyncIterable<Buffer>) {
       total += chunk.byteLength;
       if (total > bytesMax)
-        throw new TrainerError("PAYLOAD_TOO_LARGE", `The file of dataset.uri has ${total} bytes or more; at most ${bytesMax} are read.`, {
+        throw new TrainerError("PAYLOAD_TOO_LARGE", `The file of dataset.uri has ${total} bytes or more; the limit is ${bytesMax}.`, {
           details: { limit_bytes: bytesMax, size_bytes: total },
         });
       chunks.push(chunk);

@@ -14,31 +14,32 @@ import { predict } from "./predict.ts";
 import { train } from "./train.ts";
 import { fetchUri } from "./uri-dataset.ts";
 
-type Run = (fields: object, context: OperationContext) => OperationAnswer | Promise<OperationAnswer>;
+type OperationRun = (fields: object, context: OperationContext) => OperationAnswer | Promise<OperationAnswer>;
 
-const BUILT_IN: Readonly<Record<Exclude<Operation, "call">, Run>> = {
+const BUILT_IN: Readonly<Record<Exclude<Operation, "call">, OperationRun>> = {
   aggregate,
   train: withFetched(train),
   evaluate: withFetched(evaluate),
   predict: withFetched(predict),
 };
-/** What `/call` may name, the second generation of the protocol: one route, and the operation in the body. */
+/** Methods of `/call`, the second generation of the protocol: one route, with the operation in the body. */
 const METHODS = ["train", "evaluate", "aggregate"] as const;
 
-export interface Call {
+/** One call of an operation. */
+export interface OperationCall {
   readonly operation: Operation;
   readonly bodyType: BodyType;
   readonly answerType: BodyType;
-  /** The other fields of a call whose body is octets. */
+  /** The other fields of a call with an octet body. */
   readonly config: string | undefined;
 }
 
-/** One call from the bytes of its body to the bytes of its answer; throws what the caller did wrong. */
-export async function runOperation(call: Call, body: ByteSource, context: OperationContext): Promise<WrittenAnswer> {
+/** Runs one call from the bytes of its body to the bytes of its answer. Throws the caller's errors. */
+export async function runOperation(call: OperationCall, body: ByteSource, context: OperationContext): Promise<WrittenAnswer> {
   const { operation, bodyType, config } = call;
-  // Before the body is read: it may be long, and nobody would look at it.
+  // An unknown operation is refused before its body, which may be long, is read.
   const known = operation === "call" ? undefined : findRun(operation, context);
-  // Only an aggregate has a list, so what takes the list is known before the method is.
+  // Only an aggregate has a list, so its intake is known before the method is.
   const intake = functionRun("aggregate") ? createRawIntake() : context.intake;
   const fields = readCallBody(body, { bodyType, config, list: operation === "aggregate", intake });
   refuseClosedRound(fields, context.closedRounds);
@@ -46,8 +47,8 @@ export async function runOperation(call: Call, body: ByteSource, context: Operat
   return writeAnswer(await run(fields, context), call.answerType);
 }
 
-/** Work on a dataset that may have to come from another machine first. */
-function withFetched(run: Run): Run {
+/** Runs an operation after fetching its dataset from another machine, if needed. */
+function withFetched(run: OperationRun): OperationRun {
   return async (fields, context) => {
     const { dataset } = fields as { dataset?: unknown };
     const fetched = await fetchUri(dataset, context.data, context.signal);
@@ -55,13 +56,17 @@ function withFetched(run: Run): Run {
   };
 }
 
-/** What is registered goes before what is built in. */
-function findRun(operation: Exclude<Operation, "call">, { builtins }: OperationContext): Run {
+/** A registered function takes precedence over the built-in one. */
+function findRun(operation: Exclude<Operation, "call">, { builtins }: OperationContext): OperationRun {
   const run = functionRun(operation) ?? (builtins ? BUILT_IN[operation] : undefined);
   if (run) return run;
-  throw new TrainerError("NOT_REGISTERED", `No ${operation} function is registered here.`, {
-    details: { operation, registered: registeredNames() },
-  });
+  throw new TrainerError(
+    "NOT_REGISTERED",
+    `This node has no ${operation} function: none is registered, and built-in functions are off or do not include it.`,
+    {
+      details: { operation, registered: registeredNames() },
+    },
+  );
 }
 
 function methodOf(fields: object): (typeof METHODS)[number] {
@@ -74,7 +79,7 @@ function methodOf(fields: object): (typeof METHODS)[number] {
 function refuseClosedRound(fields: object, closed: ReadonlySet<string>): void {
   const { round_id: round } = fields as { round_id?: unknown };
   if ((typeof round !== "string" && typeof round !== "number") || !closed.has(String(round))) return;
-  throw new TrainerError("ROUND_CLOSED", `Round ${String(round).slice(0, 100)} is closed; its work is not taken any more.`, {
+  throw new TrainerError("ROUND_CLOSED", `Round ${String(round).slice(0, 100)} is closed; calls for it are refused.`, {
     details: { round_id: round },
   });
 }

@@ -8,20 +8,24 @@ import { TrainerError } from "../errors.ts";
 import { CLIENTS_MAX } from "./call-limits.ts";
 import { ClientEntry } from "./client-intake.ts";
 
-export const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be base64 text");
-const entry = z.custom<ClientEntry>((value) => value instanceof ClientEntry, "must be base64 text");
+/** A base64 field, decoded while the body is read. */
+export const bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array, "must be a base64 string");
+const entry = z.custom<ClientEntry>((value) => value instanceof ClientEntry, "must be a base64 string");
 const seed = z.int().min(0).max(SEED_MAX);
 const format = z.enum(FORMATS, `must be one of: ${FORMATS.join(", ")}`);
-export const digest = z.string().regex(/^[0-9a-fA-F]{64}$/, "must be a sha-256 in hex");
-/** A blob by its name: the digest as `PUT /v1/blobs/{sha256}` has it, or the `ref` that it answers. */
+/** A SHA-256 in hex. */
+export const digest = z.string().regex(/^[0-9a-fA-F]{64}$/, "must be a SHA-256 in hex");
+/** The name of a blob: the digest of `PUT /v1/blobs/{sha256}`, or the `ref` in its answer. */
 export const reference = z
   .string()
-  .regex(/^(?:sha256:)?[0-9a-fA-F]{64}$/, "must be the sha-256 of a blob: 64 hex digits, or sha256: and those")
+  .regex(/^(?:sha256:)?[0-9a-fA-F]{64}$/, "must be the SHA-256 of a blob: 64 hex digits, with or without the prefix sha256:")
   .transform((text) => `sha256:${text.slice(-64).toLowerCase()}`);
+/** The round of a call. */
 export const roundId = z.union([z.string(), z.number()]).nullish();
 
+/** Greatest norm of an update; 0 for no limit. */
 export const clipNorm = z.number().min(0);
-/** Standard deviation of the noise on each number of the update, in units of clip_norm. */
+/** Standard deviation of the noise on each number of an update, in units of clip_norm. */
 export const noiseMultiplier = z.number().min(0).max(1e6);
 
 interface Noise {
@@ -29,10 +33,12 @@ interface Noise {
   readonly clip_norm?: number | null | undefined;
 }
 
+/** Whether noise comes with a bound on the update, without which it hides nothing. */
 export const isNoiseBounded = ({ noise_multiplier: noise, clip_norm: clip }: Noise): boolean => !noise || (clip ?? 0) > 0;
+/** The problem that a config with unbounded noise has. */
 export const NOISE_NEEDS_BOUND = {
   path: ["noise_multiplier"],
-  message: "needs a clip_norm above 0: without a bound on the update no noise hides it",
+  message: "requires a clip_norm above 0: without a bound on the update, noise does not hide it",
 };
 
 const settings = z.object({
@@ -46,7 +52,7 @@ const settings = z.object({
   mu: z.number().min(0).max(1000).nullish(),
   clip_norm: clipNorm.nullish(),
   noise_multiplier: noiseMultiplier.nullish(),
-  /** The client's side of SCAFFOLD: its control variate comes and goes as `state`. */
+  /** Whether to run the client's side of SCAFFOLD. Its control variate comes and goes as `state`. */
   scaffold: z.boolean().nullish(),
   classes: z.int().min(2).max(10_000).optional(),
   hidden: z.array(z.int().min(1).max(8192)).min(1).max(8).optional(),
@@ -63,11 +69,11 @@ const config = settings
   .refine(isNoiseBounded, NOISE_NEEDS_BOUND)
   .refine(({ scaffold, optimizer }) => !scaffold || optimizer === "sgd", {
     path: ["scaffold"],
-    message: "needs the optimizer sgd: control variates are means of plain gradients",
+    message: "requires the optimizer sgd: control variates are means of plain gradients",
   })
   .refine(({ scaffold, noise_multiplier: noise }) => !scaffold || !noise, {
     path: ["scaffold"],
-    message: "cannot go with noise_multiplier: the control variates would tell what the noise hides",
+    message: "cannot be combined with noise_multiplier: the control variates would reveal what the noise hides",
   });
 
 const participantRequest = z.object({
@@ -79,12 +85,12 @@ const participantRequest = z.object({
   format: format.nullish(),
   round_id: roundId,
   base_hash: digest.nullish(),
-  /** The name of the operation where the route does not say it. */
+  /** The name of the operation, for /call. */
   method: z.string().nullish(),
 });
 
 const aggregateRequest = z.object({
-  parameters_list: z.array(entry, "must be a list of base64 texts").max(CLIENTS_MAX).nullish(),
+  parameters_list: z.array(entry, "must be a list of base64 strings").max(CLIENTS_MAX).nullish(),
   parameters_refs: z.array(reference).max(CLIENTS_MAX).nullish(),
   weights: z.array(z.number().min(0)).nullish(),
   client_ids: z.array(z.string().max(TENSOR_LIMITS.nameBytesMax)).nullish(),
@@ -100,15 +106,18 @@ const aggregateRequest = z.object({
   method: z.string().nullish(),
 });
 
+/** The checked body of /train, /evaluate or /predict. */
 export type ParticipantRequest = z.infer<typeof participantRequest>;
+/** The checked body of /aggregate. */
 export type AggregateRequest = z.infer<typeof aggregateRequest>;
 
-/** A checked body and what was in it that nobody reads. */
+/** A checked body, with a warning for every field that is not read. */
 interface Parsed<Body> {
   readonly body: Body;
   readonly warnings: string[];
 }
 
+/** Checks the body of /train, /evaluate or /predict. */
 export function parseParticipantRequest(value: object): Parsed<ParticipantRequest> {
   const body = parseWith(participantRequest, value, "body");
   return {
@@ -120,12 +129,13 @@ export function parseParticipantRequest(value: object): Parsed<ParticipantReques
   };
 }
 
+/** Checks the body of /aggregate. */
 export function parseAggregateRequest(value: object): Parsed<AggregateRequest> {
   const body = parseWith(aggregateRequest, value, "body");
   return { body, warnings: unknownFields(value, aggregateRequest.shape, "") };
 }
 
-/** Every problem of a value at once, each with its path. */
+/** Checks a value and reports every problem at once, each with its path. */
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown, where: string): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -134,6 +144,7 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   throw new TrainerError("VALIDATION_ERROR", summary, { details: { problems } });
 }
 
+/** A warning for every field that the shape does not have. */
 export function unknownFields(value: unknown, shape: object, prefix: string): string[] {
   if (typeof value !== "object" || value === null) return [];
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(shape, key));

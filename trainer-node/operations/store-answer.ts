@@ -4,20 +4,20 @@ import { threadId } from "node:worker_threads";
 import { inspectUpdate } from "../coordinator/updates/inspect-update.ts";
 import { sha256, type WrittenAnswer } from "./answer.ts";
 
-/** What of an answer comes back when its parameters stay in the folder of blobs. */
-export interface KeptAnswer {
+/** What a thread returns of an answer whose parameters it stored as a blob. */
+export interface StoredAnswer {
   readonly sha256: string;
   readonly bytes: number;
-  /** As inspectUpdate says; absent where it refuses the parameters, and whoever asks is to look himself. */
+  /** The layout that inspectUpdate found; absent if it refused the parameters, and the caller has to inspect them itself. */
   readonly layout?: string | undefined;
   /** The answer's other fields, as JSON. */
   readonly head: string;
 }
 
-/** Writes an answer's parameters under their hash, from the thread that made them: so they need not pass through another's memory. */
-export function keepAnswer({ body, head = "{}" }: WrittenAnswer, folder: string): KeptAnswer {
-  const { sha256: told } = JSON.parse(head) as { sha256?: unknown };
-  const name = typeof told === "string" ? told : sha256([body]);
+/** Stores an answer's parameters as a blob from the thread that made them, so that they do not pass through another thread's memory. */
+export function storeAnswer({ body, head = "{}" }: WrittenAnswer, folder: string): StoredAnswer {
+  const { sha256: known } = JSON.parse(head) as { sha256?: unknown };
+  const name = typeof known === "string" ? known : sha256([body]);
   const path = join(folder, name);
   if (!existsSync(path)) {
     const partial = join(folder, `.partial-${threadId}`);

@@ -3,8 +3,8 @@ import type { RowsData } from "../compute/datasets/rows.ts";
 import { isRecord, LABEL_KEYS, refuseRow, refuseSize } from "./inline-dataset.ts";
 
 /**
- * Rows of text: `[{"text": "...", "label": 1}]`. Without a `text`, all texts of the row are joined by line breaks, which is what rows of
- * `{instruction, context, response}` want. A row may also be just a text. Labels may be absent, in all rows or in none.
+ * Reads rows of text: `[{"text": "...", "label": 1}]`. Without `text`, all strings of the row are joined by line breaks, which suits rows
+ * of `{instruction, context, response}`. A row may also be a string. Either all rows have a label or none has.
  */
 export function readTexts(rows: readonly unknown[]): RowsData {
   refuseSize(rows.length, 1);
@@ -12,7 +12,7 @@ export function readTexts(rows: readonly unknown[]): RowsData {
   let [labelled, largest] = [0, 1];
   const texts = rows.map((row, index) => {
     if (typeof row === "string") return row;
-    if (!isRecord(row)) return refuseRow(index, "must be a text or an object with texts");
+    if (!isRecord(row)) return refuseRow(index, "must be a string or an object with strings");
     const label = LABEL_KEYS.map((key) => row[key]).find((value) => value !== undefined);
     if (label !== undefined) {
       if (typeof label !== "number" || !Number.isInteger(label) || label < 0 || label >= DATASET_LIMITS.classesMax) {
@@ -27,7 +27,7 @@ export function readTexts(rows: readonly unknown[]): RowsData {
   if (labelled !== 0 && labelled !== rows.length)
     refuseRow(
       rows.findIndex((row) => typeof row === "string" || !hasLabel(row)),
-      "has no label, and others have",
+      "has no label, but other rows have one",
     );
   return { kind: "texts", rows: rows.length, texts, labels, labelled: labelled > 0, classes: largest + 1 };
 }

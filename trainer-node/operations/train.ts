@@ -12,7 +12,7 @@ import { keyedRandom } from "./keyed-random.ts";
 import { type OperationContext, startingModel } from "./participant.ts";
 import { parseParticipantRequest } from "./schemas.ts";
 
-/** `/train`: the parameters after some epochs on the data. */
+/** `/train`: trains the parameters for some epochs on the data. */
 export function train(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
@@ -30,7 +30,7 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const deviation = (body.config.noise_multiplier ?? 0) * (clipNorm ?? 0);
   const update = deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped;
   const parameters = encodePieces([...update, ...(control?.change ?? [])], format);
-  // Exact figures of the model before the noise would tell what the noise hides.
+  // Exact metrics of the model without noise would reveal what the noise hides.
   const figures = deviation > 0 ? { noise_deviation: deviation } : learner.score(data);
   return {
     parameters,
@@ -46,7 +46,7 @@ export function train(value: object, context: OperationContext): OperationAnswer
   };
 }
 
-/** This participant's own control variate, as its last answer had it. */
+/** This participant's own control variate, from its last answer. */
 function readState(state: Uint8Array | null | undefined, format: Format): readonly Tensor[] {
   if (format === "npy")
     throw new InputProblem("VALIDATION_ERROR", "npy has no room for control variates; send safetensors, msgpack or npz", {

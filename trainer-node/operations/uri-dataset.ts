@@ -19,14 +19,14 @@ const request = z.strictObject({
     .optional(),
 });
 
-/** A file that was fetched for this call, for what reads datasets does not wait. */
+/** A file that was fetched before the call is run, because datasets are read synchronously. */
 export interface FetchedFile {
   readonly uri: string;
   readonly path: string;
   readonly bytes: Buffer;
 }
 
-/** The file of an https address where a dataset names one; undefined for every other dataset. */
+/** Fetches the file if a dataset names an https address; undefined for other datasets. */
 export async function fetchUri(
   dataset: unknown,
   { uris, authorities }: { uris: readonly string[]; authorities?: string | undefined },
@@ -43,14 +43,14 @@ export async function fetchUri(
 }
 
 /**
- * The value in a file that the operator has allowed by prefix: JSON, JSON lines, CSV with a header, or npz with x and y. The path is
- * resolved, links and all, before it is compared: a link out of the folder leads nowhere.
+ * Reads a file that the operator allowed by prefix: JSON, JSON lines, CSV with a header, or npz with x and y. Symbolic links are resolved
+ * before the path is compared, so that a link out of the folder is refused.
  */
 export function readUri(value: object, prefixes: readonly string[], fetched?: FetchedFile): unknown {
   const { uri, sha256 } = parseWith(request, value, "dataset");
   const { path, bytes } = fetched?.uri === uri ? fetched : readLocal(uri, prefixes);
   if (sha256 !== undefined && createHash("sha256").update(bytes).digest("hex") !== sha256) {
-    throw new InputProblem("VALIDATION_ERROR", "dataset.sha256 is not that of the file", { field: "dataset.sha256" });
+    throw new InputProblem("VALIDATION_ERROR", "dataset.sha256 is not the SHA-256 of the file", { field: "dataset.sha256" });
   }
   return parseFile(path, bytes);
 }
@@ -61,7 +61,11 @@ function readLocal(uri: string, prefixes: readonly string[]): { path: string; by
 }
 
 function notAllowed(): InputProblem {
-  return new InputProblem("VALIDATION_ERROR", "dataset.uri is not under a prefix that the operator of this node allows", { form: "uri" });
+  return new InputProblem(
+    "VALIDATION_ERROR",
+    "dataset.uri names no file under a prefix of TRAINER_DATASET_URIS, which the operator of this node sets",
+    { form: "uri" },
+  );
 }
 
 function allowedPath(uri: string, prefixes: readonly string[]): string {
@@ -71,7 +75,7 @@ function allowedPath(uri: string, prefixes: readonly string[]): string {
     const roots = prefixes.filter((prefix) => prefix.startsWith("file:")).map((prefix) => realpathSync(fileURLToPath(prefix)));
     if (roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep))) return path;
   } catch {
-    // Neither what is outside nor what is missing is told apart to a stranger.
+    // A file outside the prefixes and a missing file give the same error, so that callers cannot probe for files.
   }
   throw notAllowed();
 }
@@ -81,7 +85,7 @@ function readBounded(path: string, uri: string): Buffer {
   try {
     const { size } = fstatSync(file);
     if (size > FILE_BYTES_MAX) {
-      throw new TrainerError("PAYLOAD_TOO_LARGE", `${uri.slice(0, 200)} has ${size} bytes; at most ${FILE_BYTES_MAX} are read.`, {
+      throw new TrainerError("PAYLOAD_TOO_LARGE", `${uri.slice(0, 200)} has ${size} bytes; the limit is ${FILE_BYTES_MAX}.`, {
         details: { limit_bytes: FILE_BYTES_MAX, size_bytes: size },
       });
     }
@@ -99,7 +103,7 @@ function parseFile(path: string, bytes: Buffer): unknown {
     if (path.endsWith(".jsonl")) return lines(text).map((line) => JSON.parse(line) as unknown);
     return JSON.parse(text);
   } catch {
-    throw new InputProblem("VALIDATION_ERROR", "the file that dataset.uri names is not what its ending says", { form: "uri" });
+    throw new InputProblem("VALIDATION_ERROR", "the content of the file of dataset.uri does not match its extension", { form: "uri" });
   }
 }
 
@@ -119,7 +123,7 @@ function parseNpz(bytes: Buffer): unknown {
   };
 }
 
-/** Plain CSV: a header, commas, no quotes; cells that are numbers are numbers. */
+/** Parses plain CSV: a header, commas, no quotes. Numeric cells become numbers. */
 function parseCsv(text: string): unknown[] {
   const [header = "", ...rows] = lines(text);
   const keys = header.split(",").map((key) => key.trim());

@@ -6,7 +6,7 @@ import { InputProblem } from "../compute/problem.ts";
 import { aggregateBlobs } from "../operations/aggregate-blobs.ts";
 import type { ComputeResult, ComputeTask, FollowTask, WorkerData } from "./messages.ts";
 
-/** Of all clients together, in memory at a time. */
+/** Bytes of all clients together in memory at a time. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
 const { blobFolder = "" } = workerData as WorkerData;
@@ -14,8 +14,8 @@ const memory = createKernelMemory();
 const results = createResultArrays(WINDOW_BYTES);
 
 /**
- * What a coordinator's thread does nearly always, with the little that it needs for it: the code of a whole node takes more memory than
- * this work. That is loaded when something comes that cannot be done a piece at a time.
+ * A coordinator's thread. It loads only the code for aggregating blobs piece by piece, because the code of a whole node takes more memory
+ * than this work. That code is loaded for requests that cannot be done piece by piece.
  */
 export async function runTask(task: ComputeTask | FollowTask): Promise<unknown> {
   if (task.type === "follow-file") return done(await followFile(task.file));

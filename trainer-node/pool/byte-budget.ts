@@ -1,12 +1,13 @@
 import { TrainerError } from "../errors.ts";
 
-/** One call's share of the budget; grows while its body arrives and is given back whole. */
+/** One call's share of the budget. It grows while the body arrives and is released as a whole. */
 export interface ByteReservation {
-  /** Throws BUSY when the node holds too much already. */
+  /** Throws BUSY if the budget is used up. */
   grow(bytes: number): void;
   release(): void;
 }
 
+/** A limit on the bytes of request bodies in memory. */
 export interface ByteBudget {
   open(): ByteReservation;
   readonly heldBytes: number;
@@ -14,7 +15,7 @@ export interface ByteBudget {
 
 const BUSY_RETRY_SECONDS = 2;
 
-/** A bound on the bytes of all bodies that are arriving, waiting or being worked on. */
+/** Creates a limit on the bytes of all bodies that are arriving, queued or running. */
 export function createByteBudget(bytesMax: number): ByteBudget {
   let heldBytes = 0;
   return {
@@ -23,12 +24,16 @@ export function createByteBudget(bytesMax: number): ByteBudget {
       let open = true;
       return {
         grow: (bytes) => {
-          // The rest of a body that was refused is let through, and held by nobody.
+          // The rest of a refused body is read and discarded without being counted.
           if (!open) return;
           if (heldBytes + bytes > bytesMax) {
-            throw new TrainerError("BUSY", "The node holds as many bytes of work as it may; try again later.", {
-              retryAfterSeconds: BUSY_RETRY_SECONDS,
-            });
+            throw new TrainerError(
+              "BUSY",
+              "The node's limit on bytes of running calls (TRAINER_BYTES_BUDGET) is reached. Try again later.",
+              {
+                retryAfterSeconds: BUSY_RETRY_SECONDS,
+              },
+            );
           }
           heldBytes += bytes;
           mine += bytes;

@@ -1,6 +1,6 @@
 import type { ComputePool } from "./pool.ts";
 
-/** A pool that is made when it is first asked for something: threads that nobody needs are not started. */
+/** A pool that starts its threads with the first task. */
 export function lazyPool(make: () => ComputePool): ComputePool {
   let made: ComputePool | undefined;
   const pool = (): ComputePool => {

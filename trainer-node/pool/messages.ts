@@ -10,48 +10,49 @@ import type { SecureWork } from "../privacy/secure-work.ts";
 import type { ServeRequest } from "../serving/serve-request.ts";
 import type { RingMemory } from "../stream/ring.ts";
 
-/** The operations of the participant API, `call` being all of them behind one route. */
+/** The operations of the participant API; `call` is one route for all of them. */
 export const OPERATION_NAMES = ["train", "evaluate", "aggregate", "predict", "call"] as const;
+/** The name of an operation. */
 export type Operation = (typeof OPERATION_NAMES)[number];
 
-/** What crosses into a worker thread. Bodies are moved, not copied: the sender's view is empty afterwards. */
+/** A task for a worker thread. Bodies are transferred, not copied: the sender's view is empty afterwards. */
 export type ComputeTask =
   | { readonly type: "warm-up" }
   | {
       readonly type: "call";
       readonly operation: Operation;
-      /** The body, or its beginning where the rest comes through the ring. */
+      /** The body, or its first bytes if the rest comes through the ring. */
       readonly body: Uint8Array<ArrayBuffer>;
       readonly ring?: RingMemory | undefined;
       readonly bodyType?: BodyType;
       readonly answerType?: BodyType;
       readonly config?: string | undefined;
-      /** The parameters stay in the folder of blobs; what comes back is a KeptAnswer as JSON. Only for answers of octets. */
+      /** Stores the parameters as a blob; the result is a StoredAnswer as JSON. Only for answers of octets. */
       readonly keep?: boolean;
-      /** For a caller who named none; chance is not made in workers. */
+      /** Seed for calls that name none. Workers have no source of randomness. */
       readonly seed: number;
-      /** Where progress is told, when somebody listens. */
+      /** The port that receives progress, if there is a listener. */
       readonly progress?: MessagePort | undefined;
-      /** Where a function hears that its work is wanted no more; there is none where no function is registered. */
+      /** The port on which a registered function is notified of a cancellation; absent if no function is registered. */
       readonly cancel?: MessagePort | undefined;
       readonly closedRounds?: readonly string[] | undefined;
-      /** Secret: what the noise of a private update is made from. */
+      /** The secret key of the noise of a private update. */
       readonly noiseKey?: Uint8Array | undefined;
     }
-  /** Masks of a secure sum, put on or taken off; comes back as bytes. */
+  /** Adds or removes the masks of a secure sum; the result is bytes. */
   | { readonly type: "secure"; readonly work: SecureWork }
-  /** Blobs to blobs, for whoever has the folder of them; comes back as JSON. */
+  /** Aggregates blobs to blobs in the caller's blob folder; the result is JSON. */
   | { readonly type: "aggregate-blobs"; readonly request: BlobAggregation }
-  /** An answer of a model that is served; comes back as JSON. */
+  /** Runs a served model; the result is JSON. */
   | { readonly type: "serve"; readonly request: ServeRequest };
 
-/** Also for whoever has the folder of blobs: a file is read while it is written; its FileDigest comes back as JSON. */
+/** Reads a file of the blob folder while it is written; the result is its FileDigest as JSON. */
 export interface FollowTask {
   readonly type: "follow-file";
   readonly file: FollowedFile;
 }
 
-/** What comes back. A failure is data, not an exception: error classes do not survive the way between threads. */
+/** The result of a task. A failure is data, because error classes do not survive the transfer between threads. */
 export type ComputeResult =
   | { readonly type: "done"; readonly body: Uint8Array<ArrayBuffer>; readonly head?: string | undefined }
   | { readonly type: "warm"; readonly registered: readonly FunctionName[] }
@@ -63,24 +64,24 @@ export type ComputeResult =
       readonly internal: string | undefined;
     };
 
-/** What a worker is born with. */
+/** The workerData of a thread. */
 export interface WorkerData {
-  /** The default data set, in shared memory: one copy for all threads. */
+  /** The default dataset, in shared memory: one copy for all threads. */
   readonly fallback: Dataset | undefined;
-  /** Where aggregates may put what does not fit in memory; the system's own where absent. */
+  /** The folder for clients' tensors that do not fit in memory; the system's temporary folder if absent. */
   readonly tempFolder?: string | undefined;
-  /** Bytes of clients' tensors one aggregate keeps in memory before it writes to disk. */
+  /** Bytes of clients' tensors that one aggregate keeps in memory before it writes to disk. */
   readonly recordBytesInMemory?: number | undefined;
-  /** Where blobs are; calls that name one are refused where it is absent. */
+  /** The folder of blobs. If absent, calls that name a blob are refused. */
   readonly blobFolder?: string | undefined;
   /** Prefixes of `file://` and `https://` addresses that datasets may be read from. */
   readonly datasetUris?: readonly string[] | undefined;
-  /** PEM of authorities to trust for those, beside the system's. */
+  /** PEM of certificate authorities to trust for those addresses, in addition to the system's. */
   readonly datasetAuthorities?: string | undefined;
   /** The operator's module of registered functions, as a URL. */
   readonly functionsUrl?: string | undefined;
-  /** False: only what is registered is answered. */
+  /** False: operations without a registered function are refused. */
   readonly builtins?: boolean | undefined;
-  /** Bytes of models that this thread keeps ready to answer. */
+  /** Bytes of served models that this thread keeps loaded. */
   readonly modelBytes?: number | undefined;
 }

@@ -6,32 +6,39 @@ import { TrainerError } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import type { ComputeResult, ComputeTask, FollowTask, WorkerData } from "./messages.ts";
 
-/** Threads that compute. One task has one thread; a task that ends its thread ends nobody else's. */
+/** A pool of worker threads. A thread runs one task at a time, and a task that ends its thread affects no other task. */
 export interface ComputePool {
-  /** Throws BUSY when the queue is full and TIMEOUT when the task is over its time; ends the work when `signal` aborts. */
+  /** Throws BUSY if the queue is full and TIMEOUT if the task exceeds its time. An abort of `signal` ends the work. */
   run(
     task: Extract<ComputeTask, { type: "call" | "secure" | "serve" | "aggregate-blobs" }>,
     options: { signal: AbortSignal },
   ): Promise<ComputeAnswer>;
-  /** Settles when every thread has loaded its code and data, with the functions that the operator's module registered. */
+  /** Settles when every thread has loaded its code and data. Returns the operations with a registered function. */
   warmUp(): Promise<readonly FunctionName[]>;
   load(): { running: number; queued: number };
   close(): Promise<void>;
 }
 
+/** A pool whose threads may run several tasks at once. */
 export interface SharingPool extends ComputePool {
-  /** Work that shares a thread with others' (see `tasksPerThread`): it has no time limit, and ends before it is done only with the pool. */
+  /**
+   * Runs a task on a thread that may run others at the same time (see `tasksPerThread`). It has no time limit, and only closing the pool
+   * ends it early.
+   */
   share(task: SharedTask): Promise<ComputeAnswer>;
 }
 
+/** A task that may share its thread. */
 export type SharedTask = Extract<ComputeTask, { type: "call" | "aggregate-blobs" }> | FollowTask;
 
+/** The answer of a task. */
 export interface ComputeAnswer {
   readonly body: Uint8Array<ArrayBuffer>;
-  /** The fields of an answer whose body has no room for them. */
+  /** The fields of an answer whose body has no room for them, as JSON. */
   readonly head: string | undefined;
 }
 
+/** Options of a pool. */
 export interface PoolOptions {
   readonly threads: number;
   readonly queueMax: number;
@@ -39,18 +46,19 @@ export interface PoolOptions {
   readonly workerHeapMb: number;
   readonly workerData: WorkerData;
   readonly logger: Logger;
-  /** Another worker file: one that loads less, or one for tests of what a bad one does. */
+  /** Another worker file: one that loads less code, or one for tests. */
   readonly workerUrl?: URL;
-  /** Room for what a thread makes and forgets; V8's own where absent, which is some 48 MB once it has grown. */
+  /** Size of a thread's young generation in MB; V8's default, which grows to about 48 MB, if absent. */
   readonly workerYoungMb?: number;
-  /** One where absent. More, for work that mostly waits. */
+  /** Tasks per thread at a time; one if absent. More suit work that mostly waits. */
   readonly tasksPerThread?: number;
 }
 
 const BUSY_RETRY_SECONDS = 2;
-/** What a registered function has between hearing that its work is wanted no more and the end of its thread. */
+/** Time between the notification of a registered function and the end of its thread. */
 const CANCEL_GRACE_MS = 500;
 
+/** Creates a pool on Piscina. */
 export function createPool(options: PoolOptions): SharingPool {
   const { threads, queueMax, taskTimeoutMs, logger } = options;
   const compileCache = getCompileCacheDir();
@@ -60,7 +68,8 @@ export function createPool(options: PoolOptions): SharingPool {
     minThreads: threads,
     maxThreads: threads,
     concurrentTasksPerWorker: options.tasksPerThread ?? 1,
-    // A worker needs no secret of the environment, and gets none. Where code is kept compiled is none, and spares each thread a compiler.
+    // Workers get no environment variables, because they need no secrets. The compile cache is not a secret, and saves each thread from
+    // compiling the code.
     env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache },
     resourceLimits: {
       maxOldGenerationSizeMb: options.workerHeapMb,
@@ -70,12 +79,12 @@ export function createPool(options: PoolOptions): SharingPool {
     recordTiming: false,
   });
   piscina.on("error", (error) => logger.error({ error: String(error) }, "a worker thread failed outside a task"));
-  // Counted here and not by Piscina's maxQueue, which lets the first waiting task in whatever the limit and counts threads that are still starting as room.
+  // Piscina's maxQueue accepts the first waiting task beyond the limit and counts starting threads as free, so tasks are counted here.
   let inFlight = 0;
   return {
     run: async (task, { signal }) => {
       if (inFlight >= threads + queueMax) {
-        throw new TrainerError("BUSY", "All threads are at work and the queue is full; try again later.", {
+        throw new TrainerError("BUSY", "All threads are busy and the queue is full (TRAINER_QUEUE_MAX). Try again later.", {
           retryAfterSeconds: BUSY_RETRY_SECONDS,
         });
       }
@@ -90,7 +99,7 @@ export function createPool(options: PoolOptions): SharingPool {
           signal: cancel.signal,
         });
         const result = await work;
-        // A function that gave up in its grace has no say in how the call ends.
+        // The result of a function that stopped during the grace period does not change the outcome of a canceled call.
         unwanted.throwIfAborted();
         return unwrap(result);
       } catch (thrown) {
@@ -128,49 +137,51 @@ function unwrap(result: ComputeResult): ComputeAnswer {
 }
 
 function timedOut(taskTimeoutMs: number): TrainerError {
-  return new TrainerError("TIMEOUT", `The work was not done within ${taskTimeoutMs} ms.`, { details: { timeout_ms: taskTimeoutMs } });
+  return new TrainerError("TIMEOUT", `The call took more than ${taskTimeoutMs} ms (TRAINER_TASK_TIMEOUT_MS) and was canceled.`, {
+    details: { timeout_ms: taskTimeoutMs },
+  });
 }
 
 interface Cancel {
-  /** Ends the thread. */
+  /** Its abort terminates the thread. */
   readonly signal: AbortSignal;
   readonly port: MessagePort | undefined;
   close(): void;
 }
 
-/** Built-in work does not wait for anything, so it could not hear. */
+/** Built-in operations are synchronous, so they cannot receive a notification. */
 function atOnce(signal: AbortSignal): Cancel {
   return { signal, port: undefined, close: () => {} };
 }
 
 function withGrace(unwanted: AbortSignal): Cancel {
   const ended = new AbortController();
-  const { port1: told, port2: port } = new MessageChannel();
+  const { port1: notifier, port2: port } = new MessageChannel();
   let timer: NodeJS.Timeout | undefined;
-  const tell = (): void => {
-    told.postMessage("cancel");
+  const cancel = (): void => {
+    notifier.postMessage("cancel");
     timer = setTimeout(() => ended.abort(), CANCEL_GRACE_MS);
   };
-  if (unwanted.aborted) tell();
-  else unwanted.addEventListener("abort", tell, { once: true });
+  if (unwanted.aborted) cancel();
+  else unwanted.addEventListener("abort", cancel, { once: true });
   return {
     signal: ended.signal,
     port,
     close: () => {
-      unwanted.removeEventListener("abort", tell);
+      unwanted.removeEventListener("abort", cancel);
       clearTimeout(timer);
-      told.close();
+      notifier.close();
     },
   };
 }
 
-/** What a rejected task means. The worker itself reports failures as data, so what is left is an abort or a thread that ended. */
+/** Explains a rejected task. Workers report failures as data, so what is left is an abort or a thread that ended. */
 function explain(thrown: unknown): TrainerError {
   if (thrown instanceof TrainerError) return thrown;
-  // By its fields: an error that ended a thread is put together again on this side, and is no native one any more.
+  // The error is read by its fields: one that ended a thread is a clone on this side, not a native error.
   const { name, message } = Object(thrown) as { name?: unknown; message?: unknown };
   const shown = typeof message === "string" ? `${name}: ${message}` : "unknown error";
-  return new TrainerError("FUNCTION_ERROR", `The worker thread ended before the work was done: ${shown}`, {
+  return new TrainerError("FUNCTION_ERROR", `The worker thread ended before the call was done: ${shown}`, {
     internal: String(thrown),
     cause: thrown,
   });

@@ -1,7 +1,7 @@
-/** Runs work one after the other, in the order in which it was asked for. */
+/** Runs work one after the other, in the order of the calls. */
 export type InTurn = <Result>(work: () => Promise<Result>, signal: AbortSignal) => Promise<Result>;
 
-/** Who gives up while he waits is gone at once, and work that is done is not disturbed by it. */
+/** A caller that aborts while it waits leaves at once, and the running work is not affected. */
 export function createTurns(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
   return async (work, signal) => {

@@ -14,8 +14,8 @@ import type { FunctionName } from "../functions/registry.ts";
 import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
 import { aggregateWholeBlobs } from "../operations/aggregate-whole-blobs.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
-import { keepAnswer } from "../operations/keep-answer.ts";
 import { runOperation } from "../operations/run.ts";
+import { storeAnswer } from "../operations/store-answer.ts";
 import { doSecureWork, type SecureWork } from "../privacy/secure-work.ts";
 import { createClientRecords } from "../records/client-records.ts";
 import { createModelCache } from "../serving/model-cache.ts";
@@ -25,14 +25,14 @@ import { joinedSource, wholeSource } from "../stream/byte-source.ts";
 import { BrokenBody, ringSource } from "../stream/ring.ts";
 import type { ComputeResult, ComputeTask, WorkerData } from "./messages.ts";
 
-/** A function may throw a text of any length. */
+/** A function may throw a message of any length. */
 const MESSAGE_MAX = 4000;
 const MODEL_BYTES = 64 * 1024 * 1024;
 const RECORD_BYTES_IN_MEMORY = 64 * 1024 * 1024;
-/** A thread keeps the memory it has had for the next call, unless a call needed more than its records and this. */
+/** A thread keeps its memory for the next call unless a call needed more than its records and this. */
 const MEMORY_BYTES_BESIDE = 256 * 1024 * 1024;
 
-/** Of the models a call made, for the next call; one of twenty-five million float32. */
+/** Bytes of result arrays that a thread keeps for the next call: one model of twenty-five million float32. */
 const RESULT_BYTES_KEPT = 100 * 1024 * 1024;
 
 const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, datasetAuthorities, functionsUrl, builtins, modelBytes } =
@@ -44,7 +44,7 @@ const results = createResultArrays(RESULT_BYTES_KEPT);
 let digits: Dataset | undefined;
 let loading: Promise<readonly FunctionName[]> | undefined;
 
-/** The one function the pool calls: everything that takes time on big numbers, from parsing the body to writing the answer, is in here. */
+/** The function that the pool calls. All expensive work, from parsing the body to writing the answer, runs in it. */
 export async function runTask(task: ComputeTask): Promise<unknown> {
   if (task.type === "warm-up") return moved(await warmUp());
   if (task.type === "secure") return moved(secureResult(task.work));
@@ -62,7 +62,7 @@ async function warmUp(): Promise<ComputeResult> {
   }
 }
 
-/** A thread that takes the place of an ended one meets a call first. */
+/** Loads the registered functions once. A thread that replaces an ended one gets a call without a warm-up. */
 function functions(): Promise<readonly FunctionName[]> {
   loading ??= functionsUrl === undefined ? Promise.resolve([]) : loadFunctions(functionsUrl);
   return loading;
@@ -71,8 +71,8 @@ function functions(): Promise<readonly FunctionName[]> {
 async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise<ComputeResult> {
   memory ??= createKernelMemory();
   const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes, memory, results });
-  const cancelled = new AbortController();
-  task.cancel?.once("message", () => cancelled.abort());
+  const canceled = new AbortController();
+  task.cancel?.once("message", () => canceled.abort());
   try {
     await functions();
     const source = joinedSource(wholeSource(task.body), ...(task.ring ? [ringSource(task.ring)] : []));
@@ -85,19 +85,19 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
       records,
       intake: createClientIntake(records),
       builtins: builtins ?? true,
-      signal: cancelled.signal,
+      signal: canceled.signal,
       closedRounds: new Set(task.closedRounds),
       noiseKey: task.noiseKey ?? new Uint8Array(0),
     };
     const { operation, bodyType = "json", answerType = "json", config } = task;
     const written = await runOperation({ operation, bodyType, answerType, config }, source, context);
     if (!task.keep) return { type: "done", ...written };
-    return { type: "done", body: new TextEncoder().encode(JSON.stringify(keepAnswer(written, blobFolder ?? ""))) };
+    return { type: "done", body: new TextEncoder().encode(JSON.stringify(storeAnswer(written, blobFolder ?? ""))) };
   } catch (thrown) {
     return failure(thrown);
   } finally {
     records.close();
-    // The intake's own part too.
+    // This includes the memory of the intake.
     memory.release(0);
     if (memory.buffer.byteLength > memoryBytes + MEMORY_BYTES_BESIDE) memory = undefined;
     task.progress?.close();
@@ -105,7 +105,7 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
   }
 }
 
-/** For what blob-worker.ts cannot make a piece at a time. */
+/** Aggregates blobs that blob-worker.ts cannot aggregate piece by piece. */
 function blobsResult(request: BlobAggregation): ComputeResult {
   const records = createClientRecords({ folder: tempFolder ?? tmpdir(), memoryBytes, results });
   try {

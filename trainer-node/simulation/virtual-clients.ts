@@ -3,7 +3,7 @@ import type { Random } from "../../common/random.ts";
 import { ParticipantProblem } from "../coordinator/participants/participant-problem.ts";
 import type { Participants, ParticipantTask } from "../coordinator/participants/participants.ts";
 import { TrainerError } from "../errors.ts";
-import type { KeptAnswer } from "../operations/keep-answer.ts";
+import type { StoredAnswer } from "../operations/store-answer.ts";
 import type { ComputePool } from "../pool/pool.ts";
 
 /** What a straggler of a round has time for. */
@@ -52,7 +52,7 @@ export function createVirtualClients({ pool, partialWork, capabilities, random }
       const partial = partialWork(task, url);
       if (partial?.isLate) throw new ParticipantProblem("it had not answered when the round was closed", { again: false });
       const config = partial ? { ...task.config, epochs: partial.epochs } : task.config;
-      const { sha256, bytes, layout, head } = JSON.parse(await call("train", { ...task, config }, signal)) as KeptAnswer;
+      const { sha256, bytes, layout, head } = JSON.parse(await call("train", { ...task, config }, signal)) as StoredAnswer;
       const { num_samples: samples } = JSON.parse(head) as { num_samples?: unknown };
       return { blob: sha256, bytes, layout, samples: typeof samples === "number" ? samples : undefined };
     },
