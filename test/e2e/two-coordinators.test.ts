@@ -37,7 +37,7 @@ afterAll(async () => {
 const releases = (id: string): number[] =>
   (second?.stderr ?? "")
     .split("\n")
-    .filter((line) => line.includes("a claim was given back") && line.includes(id))
+    .filter((line) => line.includes("a claim was released") && line.includes(id))
     .map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
 
 test("a federation whose coordinator died waits for one that has its parameters, says so, and goes on when that one is back", async () => {

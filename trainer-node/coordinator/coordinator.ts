@@ -6,8 +6,9 @@ import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork,
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { membersOf } from "./participants/joined-work.ts";
 import { runFederation } from "./run-federation.ts";
-import { type GivenBack, missingHere, rememberGivenBack } from "./updates/readable-work.ts";
+import { createReleasedClaims, missingHere, type ReleasedClaims } from "./updates/readable-work.ts";
 
+/** Options of the coordinator's loop. */
 export interface CoordinatorOptions {
   readonly client: TrainingClient;
   readonly federationsMax: number;
@@ -17,18 +18,18 @@ export interface CoordinatorOptions {
   readonly health: Pick<ClaimHealth, "succeeded" | "failed">;
 }
 
-/** Claims federations that nobody works on and works on them. Holds nothing that the control plane and the blob folder do not have. */
+/** Claims federations without a coordinator and runs them. Its whole state is in the control plane and the blob folder. */
 export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOptions): { stop(): Promise<void> } {
   const { clock, logger } = deps;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
-  const troubles = countTroubles();
-  const givenBack = rememberGivenBack(deps);
+  const failures = countFailures();
+  const released = createReleasedClaims(deps);
   const begin = (work: FederationWork, claim: string): void => {
-    const done = workOrGiveBack(deps, options, { work, claim, stopping: stopping.signal, troubles, givenBack }).catch((error: unknown) => {
+    const done = workOrRelease(deps, options, { work, claim, stopping: stopping.signal, failures, released }).catch((error: unknown) => {
       logger.error(
         { federation: work.federation?.id, error: error instanceof Error ? error.stack : String(error) },
-        "the work was given up",
+        "the work on a federation failed; it will be claimed again",
       );
     });
     running.add(done);
@@ -38,7 +39,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
     while (!stopping.signal.aborted) {
       const claim = newId("claim", deps);
       const limit = options.federationsMax - running.size;
-      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except: givenBack.ids() });
+      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except: released.ids() });
       for (const work of claimed) begin(work, claim);
       await clock.sleep(options.pollMs, stopping.signal).catch(() => {});
     }
@@ -52,7 +53,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
   };
 }
 
-/** A failed claim is no reason to stop: the next poll asks again, and the failure is logged and shown by `/health`. */
+/** A failed claim does not stop the loop: the next poll tries again, and the failure is logged and shown by `/health`. */
 async function claimOrReport(
   { client, leaseMs, health }: CoordinatorOptions,
   { claim, limit, except }: { claim: string; limit: number; except: string[] },
@@ -71,24 +72,24 @@ interface Claimed {
   readonly work: FederationWork;
   readonly claim: string;
   readonly stopping: AbortSignal;
-  readonly troubles: Troubles;
-  readonly givenBack: GivenBack;
+  readonly failures: FailureCounter;
+  readonly released: ReleasedClaims;
 }
 
-/** Parameters and updates are in the folder of the coordinator that took them in: one that lacks them leaves the work to it. */
-async function workOrGiveBack(deps: CoordinatorDeps, options: CoordinatorOptions, claimed: Claimed): Promise<void> {
-  const { work, claim, givenBack } = claimed;
+/** Parameters and updates are in the blob folder of the coordinator that received them. A coordinator without them releases the claim. */
+async function workOrRelease(deps: CoordinatorDeps, options: CoordinatorOptions, claimed: Claimed): Promise<void> {
+  const { work, claim, released } = claimed;
   const waitingFor = await missingHere(work, deps.blobs);
   if (waitingFor === undefined) return workOn(deps, options, claimed);
   const federationId = work.federation?.id ?? "";
-  const { isFirst } = givenBack.add(federationId);
+  const { isFirst } = released.add(federationId);
   const fields = { federation: federationId, waitingFor };
-  if (isFirst) deps.logger.warn(fields, "a claim was given back: its blobs are not in this coordinator's folder");
-  else deps.logger.debug(fields, "a claim was given back again");
+  if (isFirst) deps.logger.warn(fields, "a claim was released: its blobs are not in this coordinator's folder");
+  else deps.logger.debug(fields, "a claim was released again");
   await releaseWork(options.client, { federationId, claim, waitingFor });
 }
 
-async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work, claim, stopping, troubles }: Claimed): Promise<void> {
+async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work, claim, stopping, failures }: Claimed): Promise<void> {
   const { federation, round } = work;
   if (!federation) return;
   const lost = new AbortController();
@@ -110,39 +111,43 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work
     if (thrown instanceof FederationFailed) {
       await control.end("failed", { code: thrown.code, message: thrown.message });
     } else if (!signal.aborted && !(thrown instanceof ClaimLost)) {
-      const count = troubles.add(federation.id, federation.headRound);
-      if (count >= TROUBLES_MAX) await control.end("failed", { code: "SERVER_ERROR", message: hopeless(count, federation.headRound + 1) });
+      const count = failures.add(federation.id, federation.headRound);
+      if (count >= FAILURES_MAX)
+        await control.end("failed", { code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
       throw thrown;
     }
   } finally {
     lost.abort();
     await renewing;
-    // Whoever starts next need not wait for the lease to end.
+    // The next coordinator need not wait for the lease to end.
     if (stopping.aborted) await control.renew(RELEASE_MS).catch(() => {});
   }
 }
 
-/** They were checked when the federation was created, maybe by a version that knew other ones. */
+/** The settings were checked when the federation was created, but maybe by another version. */
 function settingsOf({ settings }: Federation): FederationSettings {
   const read = federationSettings.safeParse(JSON.parse(settings));
   if (read.success) return read.data;
   const problems = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new FederationFailed("VALIDATION_ERROR", `Its settings are not valid any more: ${problems.join("; ").slice(0, 800)}`);
+  throw new FederationFailed(
+    "VALIDATION_ERROR",
+    `The settings of the federation are not valid in this version: ${problems.join("; ").slice(0, 800)}`,
+  );
 }
 
 const RELEASE_MS = 100;
-/** What nobody foresaw may pass; what comes again so often in one round does not. */
-const TROUBLES_MAX = 5;
+/** Unexpected failures of one round after which the federation fails. */
+const FAILURES_MAX = 5;
 
-const hopeless = (count: number, round: number): string =>
-  `Round ${round} was given up ${count} times; the coordinator's log says why. Its operator can help.`;
+const failedTooOften = (count: number, round: number): string =>
+  `Round ${round} failed unexpectedly ${count} times. The coordinator's log has the errors; ask its operator.`;
 
-interface Troubles {
-  /** How often it has happened in this round. */
+interface FailureCounter {
+  /** Counts a failure and returns how many the current round has had. */
   add(federationId: string, headRound: number): number;
 }
 
-function countTroubles(): Troubles {
+function countFailures(): FailureCounter {
   const known = new Map<string, { headRound: number; count: number }>();
   return {
     add: (federationId, headRound) => {
@@ -168,8 +173,8 @@ async function renewUntil(
       heldUntilMs = askedMs + leaseMs;
     } catch (thrown) {
       if (thrown instanceof ClaimLost) return lose();
-      logger.warn({ error: String(thrown) }, "a lease could not be renewed");
-      // Another may have it by now. The control plane refuses our writes then; working on would be for nothing.
+      logger.warn({ error: String(thrown) }, "renewing the lease of a federation failed");
+      // Another coordinator may have the federation by now. The control plane would refuse our writes, so further work is useless.
       if (clock.monotonicMs() > heldUntilMs + leaseMs) return lose();
     }
   }

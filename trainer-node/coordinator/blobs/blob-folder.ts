@@ -4,26 +4,27 @@ import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promi
 import { join } from "node:path";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 
-/** Updates and models by the SHA-256 of their bytes. What is in here was whole when it got its name. */
+/** Stores updates and models under the SHA-256 of their bytes. A file gets its name when it is complete. */
 export interface BlobFolder {
   readonly folder: string;
-  /** Takes bytes in as they arrive, whatever their size; on disk before it resolves. */
+  /** Stores bytes of any number as they arrive. They are on disk when the promise resolves. */
   keep(chunks: AsyncIterable<Uint8Array>, digest?: Digest): Promise<{ sha256: string; bytes: number }>;
   keepBytes(bytes: Uint8Array): Promise<{ sha256: string; bytes: number }>;
   read(sha256: string): Promise<Buffer>;
   find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
 }
 
-/** Takes the SHA-256 of a file while it is written. */
+/** Computes the SHA-256 of a file while it is written. */
 export interface Digest {
   begin(path: string): void;
-  /** The next bytes, which are in the file. */
+  /** Takes the next bytes, which are already in the file. */
   add(bytes: Uint8Array): void;
   end(): Promise<string>;
-  /** Nobody waits for its end, or it has come. */
+  /** Releases the digest: its result is not needed, or was read. */
   drop(): void;
 }
 
+/** A digest that hashes in this thread. */
 export function plainDigest(): Digest {
   const hash = createHash("sha256");
   return {
@@ -34,10 +35,12 @@ export function plainDigest(): Digest {
   };
 }
 
-/** Given to the disk while the rest still arrives, so that little is left to wait for at the end. */
+/** Data is flushed to disk while the rest arrives, so that little is left to wait for at the end. */
 const FLUSH_BYTES = 4 * 1024 * 1024;
 
-/** `durable: false`: a power cut may take what was kept, for whoever begins again from nothing anyhow. */
+/**
+ * Opens a blob folder. With `durable: false`, a power failure may lose stored blobs; this suits processes that start from nothing anyway.
+ */
 export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: string; bytesMax: number; durable?: boolean }): BlobFolder {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pathOf = (sha256: string): string => {
@@ -49,7 +52,7 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
     const found = await stat(path).catch(() => undefined);
     return found && { path, bytes: found.size };
   };
-  // One at a time: those who write share a few threads with those who wait for the disk.
+  // One flush at a time: writes and flushes share a few threads.
   let isFlushing = false;
   const flush = async (file: FileHandle): Promise<void> => {
     isFlushing = true;
@@ -73,7 +76,7 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
         await file.write(chunk);
         digest.add(chunk);
         if (!durable || isFlushing || bytes - flushed < FLUSH_BYTES) continue;
-        // The disk tells of a failure once only: it is thrown by the next who waits.
+        // The disk reports a failure once only, so the next waiter throws it.
         await flushing;
         flushing = flush(file);
         flushing.catch(() => {});

@@ -19,15 +19,15 @@ const wanted = z.object({ format: z.enum(["safetensors", "npz", "raw"], "must be
 
 interface Delivery {
   readonly format: "safetensors" | "npz" | "raw";
-  /** Of the bytes that are sent. */
+  /** The SHA-256 of the bytes that are sent. */
   readonly sha256: string;
   readonly bytes: number;
   readonly content: Uint8Array | { readonly path: string };
 }
 
 /**
- * `GET /v1/blobs/{sha256}/parameters?format=`: a model as a file of a format, safetensors where none is named and the bytes can be read,
- * else the bytes as they are stored. Stored safetensors are streamed from disk; other conversions are made one at a time.
+ * `GET /v1/blobs/{sha256}/parameters?format=`: a model as a file in a format. The default is safetensors if the bytes can be read, else the
+ * bytes as stored. Stored safetensors are streamed from disk; other conversions run one at a time.
  */
 export function parametersRoutes(blobs: BlobFolder): Router {
   const inTurn = createTurns();
@@ -48,7 +48,7 @@ async function deliveryOf(
 ): Promise<Delivery> {
   const { sha256, format, convert } = asked;
   const found = /^[0-9a-f]{64}$/.test(sha256) ? await blobs.find(sha256) : undefined;
-  if (!found) throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${sha256.slice(0, 64)} here.`);
+  if (!found) throw new TrainerError("BLOB_NOT_FOUND", `This coordinator has no blob sha256:${sha256.slice(0, 64)}.`);
   const stored = (as: Delivery["format"]): Delivery => ({ format: as, sha256, bytes: found.bytes, content: { path: found.path } });
   if (format === "raw") return stored("raw");
   const isSafetensors = unlessDamaged(() => openTensorFile(found.path)) !== undefined;
@@ -60,7 +60,7 @@ async function deliveryOf(
   }
   const { kind, message } = converted.problem;
   if (format === undefined && kind === "UNSUPPORTED_PARAMETERS") return stored("raw");
-  throw new TrainerError(kind, `The parameters cannot be written as ${target}; ask for format=raw. ${message}`);
+  throw new TrainerError(kind, `The parameters cannot be converted to ${target}; use format=raw. ${message}`);
 }
 
 async function convertApart(conversion: Conversion): Promise<Converted> {
@@ -88,6 +88,6 @@ async function deliver({ format, sha256, bytes, content }: Delivery, request: Re
   response.setHeader("content-length", String(bytes));
   if (request.method === "HEAD") return void response.end();
   if (content instanceof Uint8Array) return void response.end(content);
-  // A reader that leaves early is no fault of ours.
+  // A client that disconnects early is not an error.
   await pipeline(createReadStream(content.path), response).catch(() => response.destroy());
 }

@@ -1,31 +1,34 @@
 import { type FileHandle, open } from "node:fs/promises";
 
-/** Files that do not change, in pieces: what goes to many at the same time is read once, and lies in memory once. */
+/** Reads immutable files in pieces. Concurrent readers of a file share one read and one copy in memory. */
 export interface SharedFiles {
-  /** Pieces are everybody's, to be read only, and good until the one after the next is asked for. */
+  /** Pieces are shared and read-only. A piece is valid until the reader asks for the second piece after it. */
   read(path: string): AsyncGenerator<Uint8Array>;
 }
 
 interface Piece {
   readonly memory: Uint8Array;
   readonly bytes: Promise<Uint8Array>;
-  /** Readers that may still need it. */
+  /** Number of readers that may still need the piece. */
   users: number;
 }
 
 interface SharedFile {
   readers: number;
-  /** By where they begin, the oldest first. */
+  /** Pieces by their offset, the oldest first. */
   readonly pieces: Map<number, Piece>;
-  /** Memory of pieces that nobody needs any more, for the next ones: left to the garbage collector it would soon be a model or more. */
+  /** Memory of unused pieces, for the next ones. Left to the garbage collector, it would grow to the size of a model or more. */
   readonly spare: Uint8Array[];
 }
 
-/** About what a socket takes in one go. */
+/** About as much as a socket takes at once. */
 const PIECE_BYTES = 512 * 1024;
-/** Of one file. Those who are sent it at the same time are hardly further apart; whoever is behind reads for himself. */
-const PIECES_KEPT = 8;
+/**
+ * Pieces of one file in memory. Readers that start together stay close to each other; a reader that falls behind reads from disk itself.
+ */
+const PIECES_MAX = 8;
 
+/** Creates a reader of shared files. */
 export function createSharedFiles({ pieceBytes = PIECE_BYTES } = {}): SharedFiles {
   const files = new Map<string, SharedFile>();
   return {
@@ -45,7 +48,7 @@ export function createSharedFiles({ pieceBytes = PIECE_BYTES } = {}): SharedFile
 
 async function* piecesOf(shared: SharedFile, path: string, pieceBytes: number): AsyncGenerator<Uint8Array> {
   const file = await open(path, "r");
-  // What a reader still has when it leaves is not used again: a socket may be at it.
+  // Pieces that a reader holds when it stops are not reused, because a socket may still read them.
   const held: [at: number, piece: Piece][] = [];
   try {
     for (let at = 0; ; at += pieceBytes) {
@@ -67,7 +70,7 @@ function addPiece({ pieces, spare }: SharedFile, { file, at, pieceBytes }: { fil
   const piece = { memory, bytes: readPiece(file, at, memory), users: 0 };
   pieces.set(at, piece);
   const [oldest] = pieces;
-  if (oldest && pieces.size > PIECES_KEPT) {
+  if (oldest && pieces.size > PIECES_MAX) {
     pieces.delete(oldest[0]);
     if (oldest[1].users === 0) spare.push(oldest[1].memory);
   }
@@ -81,7 +84,7 @@ function release({ pieces, spare }: SharedFile, held: [at: number, piece: Piece]
   if (piece.users === 0 && pieces.get(at) !== piece) spare.push(piece.memory);
 }
 
-/** Less than a piece only where the file ends. */
+/** Reads one piece, which is shorter only at the end of the file. */
 async function readPiece(file: FileHandle, at: number, memory: Uint8Array): Promise<Uint8Array> {
   for (let done = 0; done < memory.byteLength; ) {
     const { bytesRead } = await file.read(memory, done, memory.byteLength - done, at + done);

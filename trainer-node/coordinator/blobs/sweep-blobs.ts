@@ -8,29 +8,30 @@ import type { BlobFolder } from "./blob-folder.ts";
 
 const CALL_MS = 10_000;
 const PAGE = 1000;
-/** How far the control plane's clock may be from this machine's. */
+/** Largest difference between the control plane's clock and this machine's. */
 const CLOCK_MS_MAX = 600_000;
 const BLOB = /^[0-9a-f]{64}$/;
-/** What a process left that was killed while it wrote. */
+/** Files that a process left when it was killed while writing. */
 const PARTIAL = /^\.partial-/;
 
+/** What a sweep of the blob folder needs. */
 export interface Sweep {
   readonly blobs: Pick<BlobFolder, "folder">;
   readonly client: Pick<TrainingClient, "listBlobUses">;
   readonly clock: Clock;
-  /** What is younger is left alone: somebody may just be about to refer to it. */
+  /** Younger blobs stay, because a round may be about to refer to them. */
   readonly ageMs: number;
 }
 
 /**
- * Removes blobs that nothing refers to: no committed round, no head, no open round, no published version. What was made since the oldest round
- * that is worked on was opened stays too, for its result is referred to only when it is committed. The names of what was removed.
+ * Removes blobs without a reference from a committed round, a head, an open round or a published version. Blobs that are newer than the
+ * oldest open round stay, too, because a result is referred to only when its round is committed. Returns the names of the removed blobs.
  */
 export async function sweepBlobs(sweep: Sweep, signal: AbortSignal): Promise<string[]> {
   const { blobs, clock, ageMs } = sweep;
   const unused = await olderThan(blobs.folder, clock.now() - ageMs);
   if (unused.size === 0) return [];
-  // Uses are looked at after the folder: what is kept again meanwhile is young again.
+  // References are read after the folder: a blob that is stored again meanwhile has a new modification time.
   const oldestWorkMs = await takeUsed(sweep, unused, signal);
   const cutMs = Math.min(clock.now() - ageMs, oldestWorkMs - CLOCK_MS_MAX);
   const removed: string[] = [];
@@ -54,7 +55,7 @@ async function olderThan(folder: string, cutMs: number): Promise<Set<string>> {
   return old;
 }
 
-/** Leaves of the names those that nothing refers to. When the oldest round was opened that is worked on; infinity: there is none. */
+/** Deletes referenced names from the set. Returns when the oldest round in progress was opened, or infinity if there is none. */
 async function takeUsed({ client }: Sweep, names: Set<string>, signal: AbortSignal): Promise<number> {
   let oldestMs = Number.POSITIVE_INFINITY;
   let after = "";
@@ -67,7 +68,7 @@ async function takeUsed({ client }: Sweep, names: Set<string>, signal: AbortSign
   return oldestMs;
 }
 
-/** Sweeps from time to time until it is stopped. */
+/** Sweeps at an interval until it is stopped. */
 export function startSweeping(sweep: Sweep & { everyMs: number; logger: Logger }): { stop(): Promise<void> } {
   const { clock, logger, everyMs } = sweep;
   const stopping = new AbortController();
@@ -78,9 +79,9 @@ export function startSweeping(sweep: Sweep & { everyMs: number; logger: Logger }
       try {
         await dropOldPlans(sweep.blobs, clock.now());
         const removed = await sweepBlobs(sweep, stopping.signal);
-        if (removed.length > 0) logger.info({ blobs: removed.length }, "blobs that nothing refers to were removed");
+        if (removed.length > 0) logger.info({ blobs: removed.length }, "unreferenced blobs were removed");
       } catch (thrown) {
-        logger.warn({ error: String(thrown) }, "the folder of blobs was not swept");
+        logger.warn({ error: String(thrown) }, "sweeping the blob folder failed; the next sweep tries again");
       }
     }
   })();

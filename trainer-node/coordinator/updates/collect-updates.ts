@@ -7,14 +7,15 @@ import { trainTask } from "../train-task.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
 import { type Layout, requireLayout, requireReadable } from "./inspect-update.ts";
 
+/** What a round still collects. */
 export interface Collection {
   readonly round: number;
-  /** Those of the round whose update is not stored yet. */
+  /** Participants of the round without a stored update. */
   readonly missing: readonly Participant[];
   readonly accepted: readonly RoundParticipant[];
-  /** Results after which nobody else is waited for. */
+  /** Number of results that ends the collection. */
   readonly wanted: number;
-  /** Results that are enough when the deadline comes. */
+  /** Number of results that suffice at the deadline. */
   readonly quorum: number;
 }
 
@@ -22,8 +23,8 @@ const ATTEMPTS_AFTER_QUORUM = 3;
 const RETRY_MS = { first: 200, max: 5000 };
 
 /**
- * Asks everybody who is missing, at the same time, until enough have answered, all have, or the deadline comes. Every update is on disk
- * and in the control plane's round before it counts; what did not come is recorded too. The round as it is then.
+ * Asks all missing participants concurrently until enough or all have answered, or the deadline passes. Every update is on disk and
+ * recorded in the control plane before it counts; failures are recorded, too. Returns the latest state of the round.
  */
 export async function collectUpdates(run: FederationRun, collection: Collection): Promise<Round | undefined> {
   const { deps, control, settings, signal } = run;
@@ -66,7 +67,7 @@ interface Attempt {
   readonly inRound: AbortSignal;
 }
 
-/** One participant's update. A node that is away or busy is asked again while there is time and its update is needed. */
+/** Gets one participant's update. An unreachable or busy participant is asked again while there is time and its update is needed. */
 async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdate | ParticipantProblem> {
   const { deps, signal } = run;
   const { participant, number, inRound, layouts } = input;
@@ -89,7 +90,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
   }
 }
 
-/** The first update says how the others must look, where nothing else does. */
+/** The first update defines the layout of the others if nothing else does. */
 async function requireFitting(
   { deps, settings }: FederationRun,
   { blob, layout }: TrainedUpdate,
@@ -101,7 +102,7 @@ async function requireFitting(
   layouts.expected ??= found;
 }
 
-/** How updates must look: as the parameters they begin with, else as the first that was accepted. */
+/** The layout that updates must have: that of the parameters they start from, else that of the first accepted update. */
 async function knownLayout(
   { deps, federation }: FederationRun,
   accepted: readonly RoundParticipant[],
@@ -110,6 +111,7 @@ async function knownLayout(
   return { expected: known === undefined ? undefined : await layoutOfBlob(deps.blobs, known) };
 }
 
+/** A participant's outcome as the control plane records it. */
 export function resultOf(
   participant: Participant,
   given: { result: TrainedUpdate | ParticipantProblem; state: string; durationMs: number; baseRound: number },

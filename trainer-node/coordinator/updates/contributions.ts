@@ -4,7 +4,7 @@ import type { FederationRun } from "../deps.ts";
 import { evaluateModel } from "../evaluate-model.ts";
 import type { CombinedRound } from "../privacy/privacy-mode.ts";
 
-/** What each accepted update was worth to the round, as its federation measures it; whom the strategy left out is worth nothing. */
+/** The contribution of each accepted update, by the federation's measure. An update that the strategy excluded contributes nothing. */
 export async function contributionsOf(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
@@ -44,7 +44,7 @@ async function measureOf(
   return ({ participantId }) => worths.get(participantId) ?? 0;
 }
 
-/** How good the round's model would be without one of its updates. */
+/** The accuracy of the round's model without one of its updates. */
 async function accuracyWithout(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
@@ -54,7 +54,7 @@ async function accuracyWithout(
   const weightOf = new Map(combined.record.updates.map(({ hash, weight }) => [hash, weight]));
   const others = accepted.filter((participant) => participant.participantId !== participantId);
   const updates = sortedUpdates(others.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 })));
-  // Lists hold one value for each client of the whole round.
+  // Settings that are lists have one value per client of the whole round, so they are left out.
   const strategy = Object.fromEntries(Object.entries(combined.record.strategy).filter(([, value]) => !Array.isArray(value)));
   const { parameters } = await deps.aggregation.store(
     { updates, strategy, base: federation.headBlob, state: federation.headStateBlob },

@@ -4,18 +4,18 @@ import { parentPort, workerData } from "node:worker_threads";
 import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { asTrainerError, type ErrorKind } from "../../errors.ts";
 
-/** What a conversion is given. */
+/** The input of a conversion. */
 export interface Conversion {
   readonly path: string;
   readonly format: "safetensors" | "npz";
 }
 
-/** And what comes out of it. */
+/** The output of a conversion. */
 export type Converted =
   | { readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }
   | { readonly problem: { readonly kind: ErrorKind; readonly message: string } };
 
-// A thread of its own: reading and writing a whole model would keep every lease and participant waiting.
+// This runs in a thread of its own, because converting a whole model would delay every lease and participant.
 const { path, format } = workerData as Conversion;
 try {
   const bytes = encodeParameters(decodeParameters(readFileSync(path)).tensors, format);

@@ -6,10 +6,10 @@ import { isFloatType } from "../../compute/tensor.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import { inspectUpdate, type Layout, layoutOf, nonFinite } from "./inspect-update.ts";
 
-/** Read at a time: many participants answer at once, and none of their updates shall be whole in memory for this. */
+/** Bytes read at a time: many updates arrive at once, and none of them may be in memory as a whole. */
 const STEP_BYTES = 2 ** 18;
 
-/** What inspectUpdate says of a stored update, read a little at a time where its format allows it. */
+/** Inspects a stored update, piece by piece if its format allows it. */
 export async function inspectBlob(blobs: BlobFolder, sha256: string): Promise<Layout> {
   const path = await pathOf(blobs, sha256);
   const tensors = readable(path);
@@ -23,7 +23,7 @@ export async function inspectBlob(blobs: BlobFolder, sha256: string): Promise<La
   return layoutOf(tensors);
 }
 
-/** The same of a blob that was inspected before it counted, or that was made here: its numbers are not looked at again. */
+/** The layout of a blob that was inspected before or made here, without checking its numbers again. */
 export async function layoutOfBlob(blobs: BlobFolder, sha256: string): Promise<Layout> {
   const tensors = readable(await pathOf(blobs, sha256));
   return tensors ? layoutOf(tensors) : inspectUpdate(await blobs.read(sha256));
@@ -31,11 +31,11 @@ export async function layoutOfBlob(blobs: BlobFolder, sha256: string): Promise<L
 
 async function pathOf(blobs: BlobFolder, sha256: string): Promise<string> {
   const found = await blobs.find(sha256);
-  if (!found) throw new Error(`the blob ${sha256} is not in the folder any more`);
+  if (!found) throw new Error(`the blob ${sha256} is missing from the blob folder`);
   return found.path;
 }
 
-/** Undefined: of another format, or damaged; inspectUpdate says which. */
+/** Undefined for a damaged file or another format; inspectUpdate reports which. */
 const readable = (path: string): readonly PlacedTensor[] | undefined => unlessDamaged(() => openTensorFile(path)?.tensors);
 
 async function inspectNumbers(file: FileHandle, tensor: PlacedTensor): Promise<void> {
@@ -45,7 +45,7 @@ async function inspectNumbers(file: FileHandle, tensor: PlacedTensor): Promise<v
     const wanted = Math.min(step.byteLength, end - at);
     for (let done = 0; done < wanted; ) {
       const { bytesRead } = await file.read(step, done, wanted - done, at + done);
-      if (bytesRead === 0) throw new Error("the blob ended too soon");
+      if (bytesRead === 0) throw new Error("the blob is shorter than expected");
       done += bytesRead;
     }
     if (!areFinite(tensor, step.subarray(0, wanted))) throw nonFinite(tensor.name);

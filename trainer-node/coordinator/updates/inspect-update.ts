@@ -8,11 +8,15 @@ import { type DType, firstNonFinite, isFloat, isFloatType, type TensorHeader } f
 import { TrainerError } from "../../errors.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 
-/** What an update looks like from outside; equal for all updates that can be combined. "opaque": only participants can read it. */
+/**
+ * The names, types and shapes of an update's tensors; updates with equal layouts can be aggregated. "opaque": only participants can read
+ * it.
+ */
 export type Layout = string;
+/** The layout of opaque parameters. */
 export const OPAQUE: Layout = "opaque";
 
-/** Looked at before it counts: what cannot be combined with the others is one participant's failure, not the round's. */
+/** Inspects an update before it counts, so that an update that cannot be aggregated fails its participant and not the round. */
 export function inspectUpdate(bytes: Uint8Array): Layout {
   if (bytes.byteLength === 0) throw new ParticipantProblem("its parameters are empty", { again: false });
   try {
@@ -22,29 +26,31 @@ export function inspectUpdate(bytes: Uint8Array): Layout {
     }
     return layoutOf(tensors);
   } catch (thrown) {
-    // Not ours to read, and never unpickled; those who sent it can combine it.
+    // The parameters are opaque and never unpickled; the participants can aggregate them.
     if (thrown instanceof TrainerError && thrown.kind === "UNSUPPORTED_PARAMETERS") return OPAQUE;
     if (thrown instanceof InputProblem || thrown instanceof TrainerError) throw new ParticipantProblem(thrown.message, { again: false });
     throw thrown;
   }
 }
 
+/** The problem of an update with a NaN or infinity. */
 export const nonFinite = (name: string): ParticipantProblem =>
   new ParticipantProblem(`NON_FINITE: tensor "${name}" has a NaN or infinity`, { again: false });
 
-/** The same of what was looked at in passing; undefined where the whole has to be read. */
+/** The layout found while the update arrived; undefined if the whole update has to be read. */
 export function layoutOfFound(found: FoundTensors | undefined): Layout | undefined {
   if (found?.nonFinite !== undefined) throw nonFinite(found.nonFinite);
   return found && layoutOf(found.tensors);
 }
 
+/** The layout of these tensors. */
 export function layoutOf(tensors: readonly TensorHeader[]): Layout {
   return JSON.stringify(tensors.map(({ name, dtype, shape }) => [name, dtype, [...shape]]).sort());
 }
 
 /**
- * Refuses an update that the federation has to compute with and cannot: opaque bytes, and under noise integers, which noise does not cover. Only
- * a plain mean may be left to the participants.
+ * Refuses an update that the federation must compute with and cannot: opaque bytes and, under noise, integers, which noise does not cover.
+ * Only a plain mean may be delegated to participants.
  */
 export function requireReadable(found: Layout, settings: Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">): void {
   const need = computingNeed(settings);
@@ -58,7 +64,7 @@ const unsupported = (what: string): ParticipantProblem =>
     again: false,
   });
 
-/** How the reason of an update begins that a federation cannot compute with. */
+/** The prefix of the reason for updates that a federation cannot compute with. */
 export const UNSUPPORTED = "UNSUPPORTED_PARAMETERS";
 
 function integerTensorIn(layout: Layout): string | undefined {
@@ -66,9 +72,12 @@ function integerTensorIn(layout: Layout): string | undefined {
   return tensors.find(([, dtype]) => !isFloatType(dtype))?.[0];
 }
 
+/** Refuses an update whose layout differs from the expected one. */
 export function requireLayout(found: Layout, expected: Layout | undefined): void {
   if (expected === undefined || found === expected) return;
   if (found === OPAQUE)
-    throw new ParticipantProblem("its parameters are of a kind that the others' are not, and nobody here can read", { again: false });
-  throw new ParticipantProblem("SHAPE_MISMATCH: its tensors are not named, typed and shaped as the others' are", { again: false });
+    throw new ParticipantProblem("its parameters are opaque, but those of the round are not; it must send the same format", {
+      again: false,
+    });
+  throw new ParticipantProblem("SHAPE_MISMATCH: its tensors have other names, types or shapes than the others'", { again: false });
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "../../../common/clock.ts";
 import { Federation, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { type BlobFolder, openBlobFolder } from "../blobs/blob-folder.ts";
-import { missingHere, rememberGivenBack } from "./readable-work.ts";
+import { createReleasedClaims, missingHere } from "./readable-work.ts";
 
 let folder = "";
 let blobs: BlobFolder;
@@ -39,13 +39,13 @@ test("the head, the strategy's state and accepted updates have to be here; what 
   await expect(missingHere(updates, blobs)).resolves.toBe("a coordinator that has the updates of round 3");
 });
 
-test("what was given back is left to others for five seconds", () => {
+test("a released claim is left to others for five seconds", () => {
   let nowMs = 0;
-  const givenBack = rememberGivenBack({ clock: { ...systemClock, monotonicMs: () => nowMs } });
-  expect([givenBack.add("fed_1"), givenBack.ids()]).toEqual([{ isFirst: true }, ["fed_1"]]);
+  const released = createReleasedClaims({ clock: { ...systemClock, monotonicMs: () => nowMs } });
+  expect([released.add("fed_1"), released.ids()]).toEqual([{ isFirst: true }, ["fed_1"]]);
   nowMs = 4_999;
-  expect(givenBack.ids()).toEqual(["fed_1"]);
+  expect(released.ids()).toEqual(["fed_1"]);
   nowMs = 5_000;
-  expect(givenBack.ids()).toEqual([]);
-  expect(givenBack.add("fed_1")).toEqual({ isFirst: false });
+  expect(released.ids()).toEqual([]);
+  expect(released.add("fed_1")).toEqual({ isFirst: false });
 });

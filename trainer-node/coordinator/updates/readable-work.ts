@@ -3,11 +3,11 @@ import type { Federation, FederationWork } from "../../../proto/gen/tributary/tr
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 
 /**
- * What a federation has to wait for because this coordinator's folder lacks it; undefined: everything is here. The text is the same from
- * every coordinator that lacks the same, so that the federation's status does not change with each that looks.
+ * What a federation waits for because this coordinator's folder lacks it; undefined if everything is here. Coordinators that lack the same
+ * blobs give the same text, so that the federation's status does not change with each of them.
  */
 export async function missingHere({ federation, round }: FederationWork, blobs: Pick<BlobFolder, "find">): Promise<string | undefined> {
-  // What has all its rounds has only to be ended, and that takes no parameters.
+  // A federation with all rounds only has to be ended, which needs no parameters.
   if (!federation || federation.headRound >= roundsOf(federation)) return undefined;
   const head = [federation.headBlob, federation.headStateBlob];
   if (await isAnyMissing(head, blobs)) return `a coordinator that has the parameters of round ${federation.headRound}`;
@@ -25,18 +25,19 @@ async function isAnyMissing(hashes: readonly string[], blobs: Pick<BlobFolder, "
   return false;
 }
 
-/** Federations that this coordinator gave back, for as long as it leaves them to others. */
-export interface GivenBack {
+/** Federations whose claim this coordinator released, for as long as it leaves them to others. */
+export interface ReleasedClaims {
   add(federationId: string): { isFirst: boolean };
-  /** Those not to be claimed now. */
+  /** Federations that this coordinator does not claim now. */
   ids(): string[];
 }
 
-/** Long enough for a coordinator that has the blobs to claim first, short enough for blobs that are copied here to be found soon. */
+/** Long enough for a coordinator with the blobs to claim first, short enough to find blobs that are copied here soon. */
 const BACK_OFF_MS = 5_000;
 const KNOWN_MAX = 1_000;
 
-export function rememberGivenBack({ clock }: { clock: Clock }): GivenBack {
+/** Creates the list of released claims, in memory. */
+export function createReleasedClaims({ clock }: { clock: Clock }): ReleasedClaims {
   const untilMs = new Map<string, number>();
   return {
     add: (federationId) => {

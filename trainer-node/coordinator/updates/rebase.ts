@@ -2,8 +2,8 @@ import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { type Floats, isFloat, type Tensor } from "../../compute/tensor.ts";
 
 /**
- * What a participant learned, added to the current parameters: `head + factor · (update - base)`. So updates that began in different
- * rounds can be averaged. Tensors that are not of floats stay as the update has them.
+ * Rebases an update on the current parameters: `head + factor · (update - base)`. So updates of different rounds can be averaged. Tensors
+ * of integers stay as in the update.
  */
 export function rebaseUpdate({
   update,
@@ -34,6 +34,7 @@ function byName(bytes: Uint8Array): ReadonlyMap<string, Tensor> {
 
 function floatsOf(tensors: ReadonlyMap<string, Tensor>, { name, data: { length } }: Tensor): Floats {
   const found = tensors.get(name);
-  if (!found || !isFloat(found) || found.data.length !== length) throw new Error(`tensor "${name}" is not as it was when the update began`);
+  if (!found || !isFloat(found) || found.data.length !== length)
+    throw new Error(`tensor "${name}" differs from the parameters that the update was trained from`);
   return found.data;
 }

@@ -4,15 +4,16 @@ import { type Digest, plainDigest } from "../blobs/blob-folder.ts";
 import { hashFile } from "../blobs/hash-file.ts";
 import { type Layout, layoutOfFound } from "./inspect-update.ts";
 
-/** An update's hash, and how it looks, found while it arrives. */
+/** The hash and layout of an update, computed while it arrives. */
 export interface UpdateDigest extends Digest {
-  /** What inspectUpdate says of it, once it has ended. Undefined where it has to be read for that. */
+  /** The layout after the end of the update; undefined if the update has to be read for it. */
   layout(): Layout | undefined;
 }
 
-/** `bytes`: how long the update will be, where that is known. */
+/** `bytes` is the size of the update, if it is known. */
 export type DigestUpdate = (bytes: number | undefined) => UpdateDigest;
 
+/** Computes the digest in this thread. */
 export const digestHere: DigestUpdate = (bytes) => {
   const plain = plainDigest();
   const passing = passingTensors(bytes);
@@ -26,10 +27,10 @@ export const digestHere: DigestUpdate = (bytes) => {
   };
 };
 
-/** Below this it is done before another thread has heard of it. */
+/** A smaller update is hashed faster than another thread can be notified of it. */
 const FOLLOWED_BYTES_MIN = 2 ** 20;
 
-/** Large updates by another thread: the one that all of them arrive in has its hands full with receiving them. */
+/** Computes the digests of large updates in another thread, because the event loop is busy receiving them. */
 export function digestByFollowing(follow: (file: FollowedFile) => Promise<FileDigest>): DigestUpdate {
   return (bytes) => (bytes === undefined || bytes < FOLLOWED_BYTES_MIN ? digestHere(bytes) : followed(follow, bytes));
 }
@@ -48,7 +49,7 @@ function followed(follow: (file: FollowedFile) => Promise<FileDigest>, bytes: nu
     add: (piece) => progress.add(piece.byteLength),
     end: async () => {
       progress.end();
-      // A thread that ends, for whatever reason, is no reason to refuse an update that is here.
+      // If the thread ends for any reason, the stored update is still accepted and hashed here.
       const made = await digest?.catch(() => undefined);
       found = made?.found;
       return made?.sha256 ?? (await hashFile(path));
