@@ -2,23 +2,25 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 
-/** Whether the coordinator gets work from the control plane; the log and `GET /health` both read it. */
+/** Tracks whether the coordinator gets work from the control plane. The log and `GET /health` both use it. */
 export interface ClaimHealth {
   succeeded(): void;
   failed(thrown: unknown): void;
   check(): HealthReport;
 }
 
+/** The body of `GET /health`. */
 export type HealthReport =
   | { readonly status: "ok" }
   | { readonly status: "unhealthy"; readonly reason: string; readonly since: string; readonly failedClaims: number };
 
+/** Options of the health of claims. */
 export interface ClaimHealthOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** The control plane's address, for the log. */
   readonly control: string;
-  /** How long claims may fail before `/health` says so: a control plane that restarts is back sooner. */
+  /** How long claims may fail before `/health` reports it. A control plane that restarts is back sooner. */
   readonly unhealthyMs: number;
 }
 
@@ -30,9 +32,10 @@ interface Outage {
   warnedMs: number;
 }
 
-/** One warning for the first failure, then at most one a minute with the count: a poll fails twice a second. */
+/** The first failure is logged at once, later ones at most once a minute with their count, because the coordinator polls twice a second. */
 const WARN_EVERY_MS = 60_000;
 
+/** Creates the health of claims. */
 export function watchClaims({ clock, logger, control, unhealthyMs }: ClaimHealthOptions): ClaimHealth {
   let outage: Outage | undefined;
   return {

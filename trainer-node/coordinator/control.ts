@@ -11,9 +11,10 @@ import type {
   TrainingServiceService,
 } from "../../proto/gen/tributary/training/v1/training.ts";
 
+/** The gRPC client of the control plane's training service. */
 export type TrainingClient = ServiceClient<typeof TrainingServiceService>;
 
-/** Somebody else works on the federation, or nobody shall any more. */
+/** The claim on the federation is lost: another coordinator has it, or the federation was stopped. */
 export class ClaimLost extends Error {
   constructor(options?: { cause: unknown }) {
     super("the claim on the federation is lost", options);
@@ -21,7 +22,7 @@ export class ClaimLost extends Error {
   }
 }
 
-/** The steps of one federation, in the name of one claim. Each may be repeated: what is done is not done twice. */
+/** The steps of one federation under one claim. Each may be repeated: a completed step is not done twice. */
 export interface FederationControl {
   renew(leaseMs: number): Promise<Federation>;
   reportWaiting(waitingFor: string, until: number): Promise<void>;
@@ -30,16 +31,17 @@ export interface FederationControl {
   setPhase(round: number, phase: string): Promise<void>;
   commitRound(commit: Omit<CommitRoundRequest, "federationId" | "claim">): Promise<Federation>;
   end(state: "completed" | "failed", failure?: Failure): Promise<void>;
-  /** Committed rounds after one, oldest first, a page of them. */
+  /** A page of committed rounds after a round, oldest first. */
   history(after: number): Promise<Round[]>;
 }
 
 const CALL_MS = 5000;
 const RETRY_MS = { first: 100, max: 2000 };
-/** A control plane that starts again is back by then; after that the work is given up, to be claimed again. */
+/** A restarting control plane is back by then. After that the claim is given up, and the federation is claimed again. */
 const RETRY_FOR_MS = 60_000;
 const HISTORY_PAGE = 50;
 
+/** Binds the steps of one federation to a claim. */
 export function bindControl(
   client: TrainingClient,
   { federationId, claim, clock, signal }: { federationId: string; claim: string; clock: Clock; signal: AbortSignal },
@@ -69,7 +71,7 @@ export function bindControl(
   };
 }
 
-/** Federations that nobody works on, now ours. */
+/** Claims federations without a coordinator. */
 export async function claimWork(
   client: TrainingClient,
   { claim, leaseMs, limit, except }: { claim: string; leaseMs: number; limit: number; except: string[] },
@@ -77,7 +79,7 @@ export async function claimWork(
   return (await client.claimFederations({ claim, leaseMs: BigInt(leaseMs), limit, except }, { deadlineMs: CALL_MS })).work;
 }
 
-/** A claim given back to other coordinators, and what the federation waits for now. */
+/** Releases a claim to other coordinators and records what the federation waits for. */
 export async function releaseWork(
   client: TrainingClient,
   held: { federationId: string; claim: string; waitingFor: string },
@@ -102,6 +104,6 @@ async function askAgain<Answer>(ask: () => Promise<Answer>, clock: Clock, signal
 }
 
 function sent<Value>(value: Value | undefined): Value {
-  if (value === undefined) throw new Error("the control plane left out what it was asked for");
+  if (value === undefined) throw new Error("the control plane's answer has no federation or round");
   return value;
 }

@@ -10,7 +10,7 @@ import type { FederationControl } from "./control.ts";
 import type { Participants } from "./participants/participants.ts";
 import type { SecureTools } from "./secure/unmasking.ts";
 
-/** What the work on federations needs; main.ts assembles it, once. */
+/** Dependencies of running federations. main.ts assembles them once. */
 export interface CoordinatorDeps {
   readonly participants: Participants;
   readonly aggregation: Aggregation;
@@ -18,33 +18,34 @@ export interface CoordinatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Absent where participants are not called over HTTP. */
+  /** Absent if participants are not called over HTTP. */
   readonly secure?: SecureTools | undefined;
-  /** At the same time, for each federation. */
+  /** Most concurrent calls for each federation. */
   readonly callsMax: number;
 }
 
-/** One federation while it is worked on. */
+/** One federation while it runs. */
 export interface FederationRun {
   readonly deps: CoordinatorDeps;
   readonly control: FederationControl;
   readonly settings: FederationSettings;
-  /** Those that can be called. */
+  /** The participants, with the address that each is called at. */
   readonly members: readonly Participant[];
-  /** Aborts when the work is not ours any more. */
+  /** Aborts when the claim is lost or the coordinator stops. */
   readonly signal: AbortSignal;
-  /** As the control plane last said. */
+  /** The last state that the control plane returned. */
   readonly federation: Federation;
 }
 
-/** Of a federation that asks for secure aggregation. */
+/** The tools and settings of secure aggregation, for a federation that requires it. */
 export function requireSecure({ deps, settings }: FederationRun): SecureTools & { settings: SecureAggregation } {
   const { secureAggregation } = settings;
-  if (!deps.secure || !secureAggregation) throw new FederationFailed("VALIDATION_ERROR", "This coordinator does no secure aggregation.");
+  if (!deps.secure || !secureAggregation)
+    throw new FederationFailed("VALIDATION_ERROR", "This coordinator does not support secure aggregation.");
   return { ...deps.secure, settings: secureAggregation };
 }
 
-/** The federation cannot go on, and why: for people. */
+/** The federation cannot continue. The message is for its owner. */
 export class FederationFailed extends Error {
   readonly code: string;
 

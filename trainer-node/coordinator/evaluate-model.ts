@@ -4,10 +4,10 @@ import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { Evaluation } from "./participants/participants.ts";
 import { ownDataset } from "./train-task.ts";
 
-/** Of a federation, what asking its participants about a model needs; it need not be worked on. */
+/** The parts of a federation that an evaluation needs. The federation need not be claimed. */
 type Evaluator = Omit<FederationRun, "control">;
 
-/** How good a model is, on held-out data or over all sites; undefined where nobody could say. */
+/** Evaluates a model on held-out data or on the data of all participants; undefined if no participant could evaluate it. */
 export async function evaluateModel(run: Evaluator, model: string, name: string): Promise<Evaluation | undefined> {
   const { settings, members } = run;
   if (settings.eval.mode === "none") return undefined;
@@ -21,7 +21,7 @@ export async function evaluateModel(run: Evaluator, model: string, name: string)
   return undefined;
 }
 
-/** The whole of the task's data, of which nodes hold the test half back; or what was named for it. */
+/** The dataset for held-out evaluation: the one that the settings name, or the task's whole dataset, of which nodes use the test split. */
 function heldOut({ settings }: Evaluator): unknown {
   if (settings.eval.dataset !== undefined) return settings.eval.dataset;
   const { dataset } = settings.task;
@@ -30,7 +30,7 @@ function heldOut({ settings }: Evaluator): unknown {
   return whole;
 }
 
-/** Every site on its own data, weighed by how much of it there is. */
+/** Evaluates the model on every participant's own data, weighted by the number of samples. */
 async function acrossSites(run: Evaluator, model: string, name: string): Promise<Evaluation | undefined> {
   const asked = await Promise.all(
     run.members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })),
@@ -65,7 +65,7 @@ async function ask(
     if (!(thrown instanceof ParticipantProblem) && !inTime.aborted) throw thrown;
     deps.logger.info(
       { federation: run.federation.id, participant: participant.id, reason: String(thrown) },
-      "a participant did not evaluate",
+      "a participant's evaluation failed",
     );
     return undefined;
   }

@@ -48,12 +48,12 @@ test("a node that falls silent is gone long before the deadline, and may be aske
   await expect(work(url)).rejects.toMatchObject({
     name: "ParticipantProblem",
     again: true,
-    message: expect.stringContaining("nothing was heard"),
+    message: expect.stringContaining("answered no health check"),
   });
   expect(performance.now() - begunMs).toBeLessThan(8000);
 });
 
-test("programs of others are not asked for a beat: they may do one thing at a time", async () => {
+test("other participants get no heartbeats: they may handle one request at a time only", async () => {
   const { url, looks } = await start({ workMs: 2 * IDLE_MS, aliveMs: 0 });
   const answer = await work(url, "/call");
   expect([answer.status, looks()]).toEqual([200, 0]);

@@ -3,13 +3,13 @@ import { type CallNode, type NodeAddress, readAnswer } from "./participants/node
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 
 const HEALTH_BYTES_MAX = 64 * 1024;
-/** Looks within the time after which a participant is gone: one that is lost on the way does not end hours of training. */
-const LOOKS = 4;
+/** Probes within `idleMs`, so that one lost probe does not end hours of training. */
+const PROBES = 4;
 
 /**
- * Calls of work to our nodes, which may take as long as the round has: while one is at work it is asked now and then whether it is there. Of
- * which nothing is heard for `idleMs`, neither a byte nor a beat, is gone, and is asked again rather than waited for. Programs of others may
- * be able to do one thing at a time only; they are waited for until the deadline.
+ * Adds heartbeats to calls of our own nodes, which may take as long as the round: a working node is probed regularly. If neither a byte nor
+ * a probe's answer comes for `idleMs`, the node is considered lost and the call is repeated instead of waited for. Other participants may
+ * handle one request at a time only, so their calls are waited for until the deadline.
  */
 export function withHeartbeat(call: CallNode, { clock, idleMs }: { clock: Clock; idleMs: number }): CallNode {
   return async (node, request, signal) => {
@@ -25,7 +25,7 @@ export function withHeartbeat(call: CallNode, { clock, idleMs }: { clock: Clock;
     } catch (thrown) {
       signal.throwIfAborted();
       if (!gone.signal.aborted) throw thrown;
-      throw new ParticipantProblem(`nothing was heard of it for ${idleMs} ms`, { again: true, cause: thrown });
+      throw new ParticipantProblem(`it sent no byte and answered no health check for ${idleMs} ms`, { again: true, cause: thrown });
     } finally {
       answered.abort();
       await listening;
@@ -37,21 +37,21 @@ async function listen(
   { call, clock, idleMs }: { call: CallNode; clock: Clock; idleMs: number },
   { node, lose, until }: { node: NodeAddress; lose: () => void; until: AbortSignal },
 ): Promise<void> {
-  const lookMs = idleMs / LOOKS;
-  let heardMs = clock.monotonicMs();
+  const probeMs = idleMs / PROBES;
+  let lastAnswerMs = clock.monotonicMs();
   for (;;) {
-    await clock.sleep(lookMs, until).catch(() => {});
+    await clock.sleep(probeMs, until).catch(() => {});
     if (until.aborted) return;
-    const inTime = AbortSignal.any([until, AbortSignal.timeout(lookMs)]);
-    const isThere = await look(call, node, inTime);
+    const inTime = AbortSignal.any([until, AbortSignal.timeout(probeMs)]);
+    const isThere = await probe(call, node, inTime);
     if (until.aborted) return;
-    if (isThere) heardMs = clock.monotonicMs();
-    else if (clock.monotonicMs() - heardMs >= idleMs) return lose();
+    if (isThere) lastAnswerMs = clock.monotonicMs();
+    else if (clock.monotonicMs() - lastAnswerMs >= idleMs) return lose();
   }
 }
 
-/** Any answer will do: whoever can refuse is there. */
-async function look(call: CallNode, node: NodeAddress, signal: AbortSignal): Promise<boolean> {
+/** Any answer is a sign of life, an error, too. */
+async function probe(call: CallNode, node: NodeAddress, signal: AbortSignal): Promise<boolean> {
   try {
     await readAnswer(await call(node, { method: "GET", path: "/health" }, signal), HEALTH_BYTES_MAX);
     return true;

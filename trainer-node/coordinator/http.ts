@@ -15,40 +15,44 @@ import { parametersRoutes } from "./blobs/parameters-route.ts";
 import type { HealthReport } from "./claim-health.ts";
 import { joinedRoutes } from "./participants/joined-routes.ts";
 import type { JoinedWork } from "./participants/joined-work.ts";
-import { lookAtParticipants } from "./participants/look.ts";
 import type { Participants } from "./participants/participants.ts";
+import { probeParticipants } from "./participants/probe-participants.ts";
 import { type Replay, type ReplayRequest, replayRequest } from "./replay.ts";
 import type { Verification } from "./verify.ts";
 
-export interface CoordinatorDoors {
+/** Dependencies of the coordinator's HTTP API. */
+export interface CoordinatorHttpDeps {
   readonly blobs: BlobFolder;
   readonly work: JoinedWork;
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
   readonly participants: Pick<Participants, "capabilities">;
-  /** Whether the control plane gives work. */
+  /** Whether the coordinator gets work from the control plane. */
   health(): HealthReport;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** What callers have to show; undefined: they have to be on this machine. */
+  /** The token that callers must present; if undefined, only this machine may call. */
   readonly token: string | undefined;
 }
 
 const REPLAY_BYTES_MAX = 64 * 1024;
 
-/** What others of the installation ask a coordinator: parameters by their hash, and whether a federation's history holds. */
-export function createCoordinatorApp(doors: CoordinatorDoors): Express {
-  const { blobs, work, verify, replay, participants, health, logger, token } = doors;
+/**
+ * The coordinator's HTTP API for edges and nodes of the same installation: parameters by their hash, verification, replays, work of joined
+ * participants.
+ */
+export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
+  const { blobs, work, verify, replay, participants, health, logger, token } = deps;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
-  app.use(requestIds(doors));
+  app.use(requestIds(deps));
   app.get("/health", (_request, response) => {
     const report = health();
     response.status(report.status === "ok" ? 200 : 503).json(report);
   });
-  // Updates and models are in here: not for everybody who finds the port.
+  // The routes below give access to updates and models, so they require the token.
   app.use(requireAccess({ auth: "loopback", token }));
   app.get("/v1/blobs/:sha256", async (request, response) => sendBlob(blobs, request, response));
   app.all("/v1/blobs/:sha256", onlyMethods("GET", "HEAD"));
@@ -63,11 +67,11 @@ export function createCoordinatorApp(doors: CoordinatorDoors): Express {
     const wanted = parseWith(replayRequest, request.body, "body");
     response.json(await replay(String(request.params["id"]), wanted, left.signal));
   });
-  app.post("/v1/participants/look", lookAtParticipants(participants));
+  app.post("/v1/participants/look", probeParticipants(participants));
   app.use(parametersRoutes(blobs));
   app.use(joinedRoutes({ work, blobs }));
   app.use((request) => {
-    throw new TrainerError("NOT_FOUND", `There is nothing at ${request.path.slice(0, 200)}.`);
+    throw new TrainerError("NOT_FOUND", `There is no route ${request.path.slice(0, 200)}.`);
   });
   app.use(errorResponse(logger));
   return app;
@@ -76,11 +80,11 @@ export function createCoordinatorApp(doors: CoordinatorDoors): Express {
 async function sendBlob(blobs: BlobFolder, request: Request, response: Response): Promise<void> {
   const sha256 = String(request.params["sha256"]);
   const found = /^[0-9a-f]{64}$/.test(sha256) ? await blobs.find(sha256) : undefined;
-  if (!found) throw new TrainerError("BLOB_NOT_FOUND", `There is no blob sha256:${sha256.slice(0, 64)} here.`);
+  if (!found) throw new TrainerError("BLOB_NOT_FOUND", `This coordinator has no blob sha256:${sha256.slice(0, 64)}.`);
   response.setHeader("content-type", "application/octet-stream");
   response.setHeader("content-length", String(found.bytes));
   response.setHeader("etag", `"${sha256}"`);
   if (request.method === "HEAD") return void response.end();
-  // A reader that leaves early is no fault of ours.
+  // A client that disconnects early is not an error.
   await pipeline(createReadStream(found.path), response).catch(() => response.destroy());
 }

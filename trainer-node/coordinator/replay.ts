@@ -12,11 +12,13 @@ import { membersOf } from "./participants/joined-work.ts";
 import { appliedStrategy, weigh } from "./round-strategy.ts";
 import { allRounds } from "./verify.ts";
 
+/** The body of a replay. */
 export const replayRequest = z.object({
   strategy: federationSettingsFields.strategy,
-  /** The first so many; all that are committed where absent. */
+  /** Number of rounds from the first; all committed rounds if absent. */
   rounds: z.int().min(1).optional(),
 });
+/** A checked replay request. */
 export type ReplayRequest = z.infer<typeof replayRequest>;
 
 interface Score {
@@ -24,12 +26,12 @@ interface Score {
   readonly loss: number | null;
 }
 
-/** Two curves over the same updates: how the rounds went, and how good another strategy's model of each would have been. */
+/** Two curves over the same updates: the recorded rounds, and the scores of another strategy's models. */
 export interface Replay {
   readonly strategy: Readonly<Record<string, unknown>>;
   readonly rounds: readonly {
     readonly round: number;
-    /** SHA-256 of what the other strategy made. */
+    /** SHA-256 of the other strategy's result. */
     readonly parameters: string;
     readonly original: Score;
     readonly replayed: Score;
@@ -40,9 +42,9 @@ const CALL_MS = 5000;
 const EVALUATE_MS = 15_000;
 
 /**
- * Makes every round again from its stored updates with another strategy. Each begins with the parameters its updates were trained from,
- * which are those of the record: an update says nothing about a model that nobody trained. What a strategy carries over it carries
- * from replayed round to replayed round. Nothing of the federation is changed.
+ * Recomputes every round from its stored updates with another strategy. Each round starts from the recorded parameters that its updates
+ * were trained from, because an update is not meaningful for other parameters. The strategy's state carries over from replayed round to
+ * replayed round. The federation is not changed.
  */
 export async function replayFederation(
   deps: CoordinatorDeps,
@@ -50,7 +52,7 @@ export async function replayFederation(
 ): Promise<Replay> {
   const federation = await workOf(client, federationId, signal);
   const stored = federationSettings.parse(JSON.parse(federation.settings));
-  // Somebody waits for the answer, and participants of a federation that is over may be gone.
+  // A caller waits for the answer, and participants of a finished federation may be gone, so evaluations have a shorter deadline.
   const settings = { ...stored, strategy: request.strategy, deadlineMs: Math.min(stored.deadlineMs, EVALUATE_MS) };
   const { name, aggregatedBy } = strategyNamed(settings.strategy.name);
   if (aggregatedBy !== undefined)
@@ -88,12 +90,14 @@ async function workOf(client: TrainingClient, federationId: string, signal: Abor
   return federation;
 }
 
-/** Noise that was added on purpose is not to be taken away again by making the round without it. */
+/** Replaying a round without its noise would remove the noise, so such rounds are refused. */
 function refuseUnreadable({ round, made }: RoundRecord): void {
   if (made === "aggregated") return;
   const why =
-    made === "delegated" ? "its updates can be read by its participants only" : "its updates are to stay hidden in what was published";
-  throw refusal(`Round ${round} cannot be made again with another strategy: ${why}.`);
+    made === "delegated"
+      ? "only its participants can read its updates"
+      : "its noise or masks must not be removed from the published result";
+  throw refusal(`Round ${round} cannot be replayed with another strategy: ${why}.`);
 }
 
 const refusal = (message: string) => new TrainerError("VALIDATION_ERROR", message);

@@ -12,7 +12,7 @@ import { rebaseUpdate } from "./updates/rebase.ts";
 
 const RETRY_MS = { first: 500, max: 10_000 };
 
-/** What a participant came back with, and from which round it had set out. */
+/** A participant's result, and the round whose parameters it trained from. */
 interface Arrival {
   readonly participant: Participant;
   readonly outcome: TrainedUpdate | ParticipantProblem | FederationFailed;
@@ -21,8 +21,8 @@ interface Arrival {
 }
 
 /**
- * Rounds that wait for nobody in particular: everybody trains all the time, from the newest parameters there are, and a round is over
- * when so many updates have come. Who is slow comes late, and counts for less.
+ * Asynchronous rounds: every participant trains all the time from the newest parameters, and a round ends after a number of updates.
+ * Updates of slow participants come late and weigh less.
  */
 export class AsynchronousRounds {
   readonly #run: FederationRun;
@@ -35,7 +35,7 @@ export class AsynchronousRounds {
     this.#run = run;
   }
 
-  /** The next round, from the federation as it is now to the federation after it. */
+  /** Runs the next round and returns the federation after it. */
   async next(federation: Federation): Promise<Federation> {
     const run = { ...this.#run, federation };
     const { control, members } = run;
@@ -68,7 +68,7 @@ export class AsynchronousRounds {
     throw await notEnough(run, round, `0 of ${wanted} updates after ${settings.deadlineMs} ms.`);
   }
 
-  /** Everybody who is idle and has not given this round its update yet sets out from the head. */
+  /** Starts training from the head on every idle participant whose update is not in this round yet. */
   #sendOut(run: FederationRun, accepted: readonly RoundParticipant[]): void {
     const done = new Set(accepted.map(({ participantId }) => participantId));
     const waiting = new Set(this.#arrivals.map(({ participant }) => participant.id));

@@ -9,7 +9,7 @@ import { runRound } from "./run-round.ts";
 
 const CREDIT_LOOK_MS = 1000;
 
-/** A federation from wherever it stands to its end. Throws FederationFailed with what people should know. */
+/** Runs a federation from its current state to its end. Throws FederationFailed with a message for its owner. */
 export async function runFederation(run: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
   const { settings, control } = run;
   const progress = await openProgress(run);
@@ -25,18 +25,18 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   await control.end("completed");
 }
 
-/** Before the round that would spend too much, not after it. */
+/** The check runs before the round that would exceed the budget. */
 function refuseOverspending({ dp }: FederationSettings, committed: number): void {
   if (dp?.epsilonBudget === undefined) return;
   const next = epsilonAfter(dp, committed + 1);
   if (next <= dp.epsilonBudget) return;
   throw new FederationFailed(
     "QUOTA_EXCEEDED",
-    `The privacy budget is used up: another round would make epsilon ${next.toFixed(3)}, the budget is ${dp.epsilonBudget}.`,
+    `The privacy budget is used up: another round would make epsilon ${next.toFixed(3)}; the budget is ${dp.epsilonBudget}.`,
   );
 }
 
-/** A round whose budget cannot be set aside waits for credit as it would for participants. */
+/** A round whose money cannot be reserved waits for credit as it would for participants. */
 async function withCredit(run: FederationRun, work: () => Promise<Federation>): Promise<Federation> {
   const { deps, control, settings, signal } = run;
   const until = deps.clock.now() + settings.startDeadlineMs;
@@ -45,7 +45,7 @@ async function withCredit(run: FederationRun, work: () => Promise<Federation>): 
       return await work();
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== "QUOTA_EXCEEDED") throw thrown;
-      // Credit may come; privacy that is spent does not come back.
+      // Credit may be added later, but spent privacy does not come back.
       const isPrivacy = thrown.details.some(({ path }) => path === "dp");
       if (isPrivacy || deps.clock.now() >= until) throw new FederationFailed("QUOTA_EXCEEDED", thrown.message);
       await control.reportWaiting(`credit: ${thrown.message}`, until);
@@ -54,7 +54,10 @@ async function withCredit(run: FederationRun, work: () => Promise<Federation>): 
   }
 }
 
-/** Whether training is good enough, or stands still. Read from the rounds, so that a new coordinator knows what the old one did. */
+/**
+ * Whether the training reached its goal or stopped improving. It is read from the committed rounds, so that a new coordinator decides as
+ * the old one did.
+ */
 async function openProgress({
   settings,
   control,

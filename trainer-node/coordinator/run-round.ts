@@ -12,8 +12,8 @@ import { contributionsOf } from "./updates/contributions.ts";
 import { UNSUPPORTED } from "./updates/inspect-update.ts";
 
 /**
- * One round, from choosing its participants to its commit. Every step is stored before the next begins: whoever begins again, after
- * whatever ended the one before, finds the same participants and the updates that were accepted, and asks only for the rest.
+ * Runs one round from the selection of its participants to its commit. Every step is stored before the next begins: a coordinator that
+ * resumes the round finds the same participants and the accepted updates, and asks only for the rest.
  */
 export async function runRound(run: FederationRun): Promise<Federation> {
   const { control, settings, members, federation } = run;
@@ -29,7 +29,7 @@ export async function runRound(run: FederationRun): Promise<Federation> {
   return finishRound(run, round, accepted);
 }
 
-/** From stored updates to the committed round. */
+/** Aggregates, evaluates and commits a round from its stored updates. */
 export async function finishRound(run: FederationRun, { round, state }: Round, accepted: readonly RoundParticipant[]): Promise<Federation> {
   const { control, settings, federation } = run;
   await control.setPhase(round, "aggregating");
@@ -63,10 +63,10 @@ function enforcedEpsilon(settings: FederationRun["settings"], { round, made }: R
 
 async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {
   const stored = acceptedIn(round);
-  // It was closed before whoever ran it was ended.
+  // The training phase was complete when the previous coordinator stopped.
   if (round.state === "aggregating" || round.state === "evaluating") return stored;
-  // Told while it is done: only that a round is closed must be stored before anything is made of it.
-  const told = run.control.setPhase(round.round, "training");
+  // This is stored concurrently: only the end of the training phase must be stored before the result is made.
+  const phaseStored = run.control.setPhase(round.round, "training");
   const names = new Set(round.participants.map(({ participantId }) => participantId));
   const done = new Set(stored.map(({ participantId }) => participantId));
   const missing = run.members.filter(({ id }) => names.has(id) && !done.has(id));
@@ -77,22 +77,22 @@ async function trainPhase(run: FederationRun, round: Round, size: { wanted: numb
     wanted: size.wanted,
     quorum: size.needed,
   });
-  const [latest] = await Promise.all([collected, told]);
+  const [latest] = await Promise.all([collected, phaseStored]);
   return latest ? acceptedIn(latest) : stored;
 }
 
 const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");
 
-/** The federation's end where a round lacks updates, with the reasons of those that gave none. */
+/** The failure of a federation whose round lacks updates, with the reasons of the missing participants. */
 export async function notEnough(run: FederationRun, round: Round, what: string): Promise<FederationFailed> {
   const reasons = await failuresOf(run, round);
   const code = reasons.includes(`${UNSUPPORTED}:`) ? UNSUPPORTED : "NOT_ENOUGH_RESULTS";
   return new FederationFailed(code, `Round ${round.round} has ${what} ${reasons}`.trim());
 }
 
-/** What the participants that gave nothing said, for the person who reads why the federation failed. */
+/** The reasons of participants without a result, for the federation's owner. */
 async function failuresOf({ control }: FederationRun, round: Round): Promise<string> {
   const { participants } = await control.openRound(round.participants.map(({ participantId }) => participantId));
-  const told = participants.filter(({ reason }) => reason !== "").map(({ participantId, reason }) => `${participantId}: ${reason}`);
-  return told.join("; ").slice(0, 800);
+  const reasons = participants.filter(({ reason }) => reason !== "").map(({ participantId, reason }) => `${participantId}: ${reason}`);
+  return reasons.join("; ").slice(0, 800);
 }

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-/** How many of a round's participants are waited for, and how many are asked so that so many answer. */
+/** How many results a round waits for, and how many participants it asks to get them. */
 export function roundSize({ participants, fraction, overSelect }: { participants: number; fraction: number; overSelect: number }): {
   wanted: number;
   asked: number;
@@ -9,7 +9,7 @@ export function roundSize({ participants, fraction, overSelect }: { participants
   return { wanted, asked: Math.min(participants, Math.ceil(wanted * (1 + overSelect))) };
 }
 
-/** The participants of a round, chosen by the seed: a coordinator that begins again chooses the same. */
+/** Selects the participants of a round by the seed, so that a coordinator that resumes the round selects the same. */
 export function selectParticipants<Participant extends { id: string }>(
   participants: readonly Participant[],
   { count, seed, round }: { count: number; seed: number; round: number },
@@ -24,12 +24,12 @@ export function selectParticipants<Participant extends { id: string }>(
   return participants.filter((participant) => chosen.has(participant));
 }
 
-/** How many results a round needs at least. */
+/** The fewest results of a round. */
 export function quorum({ minResults, wanted }: { minResults: number | undefined; wanted: number }): number {
   return Math.min(wanted, minResults ?? Math.max(1, Math.ceil(wanted / 2)));
 }
 
-/** A participant's data: its own, or the task's with its own part of it. */
+/** A participant's dataset: its own, or its partition of the task's dataset. */
 export function datasetOf(
   participant: { dataset: string },
   { shared, index, of }: { shared: unknown; index: number; of: number },
@@ -37,7 +37,7 @@ export function datasetOf(
   if (participant.dataset !== "") return JSON.parse(participant.dataset) as unknown;
   if (typeof shared !== "object" || shared === null) return shared;
   const { partition, synthetic } = shared as { partition?: unknown; synthetic?: unknown };
-  // Of data that are made for each device, everybody is the device of his place.
+  // In a dataset with one device per participant, a participant's index is its device.
   if (typeof synthetic === "object" && synthetic !== null && !("device" in synthetic))
     return { ...shared, synthetic: { of, ...synthetic, device: index } };
   if (typeof partition !== "object" || partition === null || "index" in partition) return shared;

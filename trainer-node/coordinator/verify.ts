@@ -6,11 +6,12 @@ import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
 import { proofOf, remakeMasked } from "./secure/combine-masked.ts";
 
+/** The result of verifying a federation's history. */
 export interface Verification {
   readonly ok: boolean;
-  /** How many rounds were looked at. */
+  /** Number of verified rounds. */
   readonly rounds: number;
-  /** Of those, how many were made again and came out byte for byte the same. */
+  /** Number of rounds that were recomputed with identical bytes. */
   readonly remade: number;
   readonly firstBad: { readonly round: number; readonly reason: string } | null;
 }
@@ -19,8 +20,8 @@ const CALL_MS = 5000;
 const PAGE = 50;
 
 /**
- * Every round of a federation again: the chain of records, the bytes behind every hash, and the aggregation itself. Rounds that
- * participants combined, or that noise was added to, cannot be made again; of those the chain and the bytes are checked.
+ * Verifies every round of a federation: the chain of records, the bytes behind every hash, and the aggregation itself. Rounds that
+ * participants aggregated or that have noise cannot be recomputed; their chain and bytes are checked.
  */
 export async function verifyFederation(
   deps: Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">,
@@ -38,13 +39,14 @@ export async function verifyFederation(
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
     const result = await remade(deps, record, signal);
     if (result === undefined) continue;
-    if (result !== record.result) return verdict(false, again, { round: record.round, reason: "its updates do not give its result" });
+    if (result !== record.result)
+      return verdict(false, again, { round: record.round, reason: "aggregating its updates does not give its recorded result" });
     again++;
   }
   return verdict(!broken, again, broken);
 }
 
-/** The hash of what the round's updates give; undefined where nobody can tell. */
+/** The hash of the round's recomputed result; undefined if the round cannot be recomputed. */
 async function remade(
   deps: Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">,
   record: RoundRecord,
@@ -60,7 +62,7 @@ async function remade(
   return (await deps.aggregation.store({ ...input, keep: false }, signal)).parameters;
 }
 
-/** A record that is no JSON any more is one that was changed. */
+/** A record that is not JSON was changed. */
 function readRecord(text: string): RoundRecord {
   try {
     return Object(JSON.parse(text)) as RoundRecord;
@@ -69,17 +71,17 @@ function readRecord(text: string): RoundRecord {
   }
 }
 
-/** The chain's first break, or the first round that says another result than its record. */
+/** The first break of the chain, or the first round whose result differs from its record. */
 function firstBroken(rounds: readonly Round[], links: readonly ChainLink[]): Verification["firstBad"] {
   const broken = firstBrokenLink(links);
   const other = rounds.findIndex(({ resultBlob }, index) => resultBlob !== links[index]?.record.result);
   if (other < 0 || (broken && broken.round <= other + 1)) return broken ?? null;
-  return { round: other + 1, reason: "it names another result than its record" };
+  return { round: other + 1, reason: "its result differs from the one in its record" };
 }
 
 type IsWhole = (sha256: string) => Promise<boolean>;
 
-/** Whether a blob is there and is what its name says; looked at once. */
+/** Whether a blob exists and matches its hash; checked once per blob. */
 function wholeness(blobs: CoordinatorDeps["blobs"]): IsWhole {
   const whole = new Set<string>();
   return async (sha256) => {
@@ -100,11 +102,12 @@ async function missingPart(record: RoundRecord, isWhole: IsWhole): Promise<strin
     ["the result", record.result],
   ];
   for (const [what, sha256] of parts) {
-    if (sha256 !== null && !(await isWhole(sha256))) return `${what}, ${sha256}, is missing or not what its hash says`;
+    if (sha256 !== null && !(await isWhole(sha256))) return `${what}, ${sha256}, is missing or does not match its hash`;
   }
   return undefined;
 }
 
+/** All committed rounds of a federation, oldest first. */
 export async function allRounds(client: TrainingClient, federationId: string, signal: AbortSignal): Promise<Round[]> {
   const rounds: Round[] = [];
   for (;;) {

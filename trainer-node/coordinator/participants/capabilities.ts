@@ -3,21 +3,23 @@ import { type CallNode, type NodeAddress, readAnswer } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
 const INFO_BYTES_MAX = 1024 * 1024;
-const LOOK_MS = 10_000;
+const PROBE_MS = 10_000;
 
-/** What a participant declares at its `/v1/info`; a program that declares nothing can do nothing of it. */
+/** Reads the capabilities that a participant declares at `/v1/info`. A participant that declares none has none. */
 export async function readCapabilities(call: CallNode, node: NodeAddress, signal: AbortSignal): Promise<ReadonlySet<Capability>> {
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
   try {
     const answer = await call(node, { method: "GET", path: "/v1/info" }, inTime);
     const text = (await readAnswer(answer, INFO_BYTES_MAX)).toString("utf8");
     if (answer.status === 401 || answer.status === 403)
-      throw new ParticipantProblem("it does not know us: give the federation the node's token", { again: false });
+      throw new ParticipantProblem("it refused the call as unauthorized: set the node's token for this participant of the federation", {
+        again: false,
+      });
     if (answer.status === 429 || answer.status >= 500) throw new ParticipantProblem(`it answered ${answer.status}`, { again: true });
     return answer.status === 200 ? declaredIn(text) : new Set();
   } catch (thrown) {
     signal.throwIfAborted();
-    if (inTime.aborted) throw new ParticipantProblem(`it did not answer within ${LOOK_MS} ms`, { again: true, cause: thrown });
+    if (inTime.aborted) throw new ParticipantProblem(`it did not answer within ${PROBE_MS} ms`, { again: true, cause: thrown });
     throw thrown;
   }
 }
@@ -26,7 +28,7 @@ function declaredIn(text: string): ReadonlySet<Capability> {
   try {
     const { capabilities, secure_aggregation: steps } = Object(JSON.parse(text)) as Record<string, unknown>;
     const declared = Object(capabilities) as Record<string, unknown>;
-    // Nodes of versions without capabilities name the steps of a secure sum.
+    // Older nodes without capabilities list the steps of a secure sum.
     const isAble = (name: Capability) => declared[name] === true || (name === "mask" && capabilities === undefined && Array.isArray(steps));
     return new Set(CAPABILITIES.filter(isAble));
   } catch {

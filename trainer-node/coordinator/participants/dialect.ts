@@ -2,36 +2,38 @@ import { type CallNode, type NodeAddress, readAnswer } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
 /**
- * How a participant is spoken to. `octets`: our own nodes and SDK, parameters as they are. `train`: the document's JSON with base64.
- * `call`: its second generation, one route, and the data with the node.
+ * The protocol of a participant. `octets`: our nodes and SDK, parameters as bytes. `train`: FLock's JSON with base64. `call`: its second
+ * generation, with one route and the dataset on the node.
  */
 export type Dialect = "octets" | "train" | "call";
 
 const INFO_BYTES_MAX = 1024 * 1024;
-const LOOK_MS = 10_000;
+const PROBE_MS = 10_000;
 
 /**
- * Finds out by looking, without asking for any work: our nodes describe themselves, and on most others a route that exists answers GET
- * with anything but 404. Some say 404 to GET on a route that takes POST: those are taken to be of the first generation until their answer
- * to the first work says otherwise.
+ * Finds a participant's dialect without asking it for work: our nodes describe themselves, and on most others an existing route answers GET
+ * with anything but 404. Some answer 404 to GET on a POST route; they are treated as the first generation until their answer to the first
+ * call shows otherwise.
  */
 export async function findDialect(call: CallNode, node: NodeAddress, signal: AbortSignal): Promise<Dialect> {
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
-  const look = async (path: string) => {
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
+  const probe = async (path: string) => {
     const answer = await call(node, { method: "GET", path }, inTime);
     return { status: answer.status, text: (await readAnswer(answer, INFO_BYTES_MAX)).toString("utf8") };
   };
   try {
-    const info = await look("/v1/info");
+    const info = await probe("/v1/info");
     if (info.status === 401 || info.status === 403) {
-      throw new ParticipantProblem("it does not know us: give the federation the node's token", { again: false });
+      throw new ParticipantProblem("it refused the call as unauthorized: set the node's token for this participant of the federation", {
+        again: false,
+      });
     }
     if (info.status === 200 && describesItself(info.text)) return "octets";
-    if ((await look("/train")).status !== 404) return "train";
-    return (await look("/call")).status !== 404 ? "call" : "train";
+    if ((await probe("/train")).status !== 404) return "train";
+    return (await probe("/call")).status !== 404 ? "call" : "train";
   } catch (thrown) {
     signal.throwIfAborted();
-    if (inTime.aborted) throw new ParticipantProblem(`it did not answer within ${LOOK_MS} ms`, { again: true, cause: thrown });
+    if (inTime.aborted) throw new ParticipantProblem(`it did not answer within ${PROBE_MS} ms`, { again: true, cause: thrown });
     throw thrown;
   }
 }

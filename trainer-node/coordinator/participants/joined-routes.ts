@@ -6,10 +6,10 @@ import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { JoinedWork } from "./joined-work.ts";
 
 const WAIT_MS = 20_000;
-/** What a participant that joined declares, with each look for work: it cannot be asked for its /v1/info. */
+/** The capabilities of a joined participant, sent with each request for work because it cannot be asked for /v1/info. */
 export const CAPABILITIES_HEADER = "x-capabilities";
 
-/** Where participants that joined ask for work and bring it back. The edge has looked at their tokens: nobody else reaches this. */
+/** Routes on which joined participants ask for work and send results. Only the edge calls them, after checking the join token. */
 export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }): Router {
   const router = Router();
   router.get("/v1/tasks/:federation/:participant", async (request, response) => {
@@ -22,9 +22,13 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
   });
   router.post("/v1/tasks/:federation/:participant/:task", async (request, response) => {
     const fields = readFields(request.get("x-result"));
-    const kept = await blobs.keep(request);
-    const isWanted = work.finish(placeOf(request), String(request.params["task"]), { blob: kept, fields });
-    if (!isWanted) throw new TrainerError("ROUND_CLOSED", "Nobody waits for this work any more.");
+    const blob = await blobs.keep(request);
+    const isWanted = work.finish(placeOf(request), String(request.params["task"]), { blob, fields });
+    if (!isWanted)
+      throw new TrainerError(
+        "ROUND_CLOSED",
+        "The result is too late: its round is closed or its call was repeated. Ask for the next task.",
+      );
     response.json({ accepted: true });
   });
   router.all("/v1/tasks/:federation/:participant", onlyMethods("GET"));

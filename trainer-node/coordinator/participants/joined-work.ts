@@ -6,48 +6,50 @@ import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import type { Evaluation, Participants, ParticipantTask, TrainedUpdate } from "./participants.ts";
 
-/** Work as a participant that joined is handed it; parameters are fetched by their hash. */
+/** A task for a joined participant. It fetches parameters by their hash. */
 export interface JoinedTask {
   readonly id: string;
   readonly operation: "train" | "evaluate";
-  /** SHA-256, or null to begin afresh. */
+  /** SHA-256 of the parameters; null for a new model. */
   readonly parameters: string | null;
   readonly dataset: unknown;
   readonly config: Readonly<Record<string, unknown>>;
   readonly round_id: string;
 }
 
-/** What it brings back: the fields of its answer, and of a training the update, which is a blob by then. */
+/** The result of a joined participant: the fields of its answer and, for training, the update as a blob. */
 export interface JoinedResult {
   readonly blob: { readonly sha256: string; readonly bytes: number } | undefined;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+/** A joined participant's request for work. */
 export interface JoinedAsk {
   readonly waitMs: number;
   readonly signal: AbortSignal;
-  /** As the participant declares them. */
+  /** The capabilities that the participant declares. */
   readonly capabilities: ReadonlySet<Capability>;
 }
 
-/** Work for participants that nobody can call: they ask for it, and bring back what they made. */
+/** A queue of work for participants that cannot be called: they ask for tasks and send results. */
 export interface JoinedWork {
   readonly participants: Participants;
-  /** The oldest work of a place, as soon as there is some; undefined when there was none for so long. */
+  /** The oldest task of a participant, as soon as there is one; undefined if none came within `waitMs`. */
   next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
-  /** False where nobody waits for it any more. */
+  /** False if the result is no longer needed. */
   finish(place: string, taskId: string, result: JoinedResult): boolean;
 }
 
 const SCHEME = "join:";
-/** A participant that has not asked for so long is away. */
+/** A participant that has not asked for work for this long is considered away. */
 const AWAY_MS = 60_000;
 
-/** How a place that is taken with a join token is named in place of an address. */
+/** The pseudo-address of a participant that joins with a token. */
 const joinAddress = (federationId: string, participantId: string): string => `${SCHEME}${federationId}/${participantId}`;
+/** Whether an address is the pseudo-address of a joined participant. */
 export const isJoinAddress = (url: string): boolean => url.startsWith(SCHEME);
 
-/** Those of a federation as they are called. A place that is taken with a token has no address: its participant asks for its work. */
+/** The participants of a federation with their addresses. One that joins with a token gets a pseudo-address. */
 export function membersOf({ id, participants }: Federation): Participant[] {
   return participants.map((one) => (one.url === "" ? { ...one, url: joinAddress(id, one.id) } : one));
 }
@@ -57,6 +59,7 @@ interface Pending {
   resolve(result: JoinedResult): void;
 }
 
+/** Creates the queue, in memory. */
 export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   const pending = new Map<string, Pending[]>();
   const seenMs = new Map<string, number>();
@@ -72,7 +75,7 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
     signal.throwIfAborted();
     const place = placeOf(node);
     const { parameters, dataset, config, roundId } = task;
-    // The same work has the same name after a restart, so that what was made meanwhile still finds who waits for it.
+    // A task has the same id after a restart, so that a result made meanwhile is still accepted.
     const id = hash("sha256", `${operation} ${task.key}`, "hex").slice(0, 32);
     const given: JoinedTask = {
       id,
@@ -101,7 +104,7 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   const requireSeen = (place: string): void => {
     const atMs = seenMs.get(place);
     if (atMs !== undefined && clock.monotonicMs() - atMs < AWAY_MS) return;
-    throw new ParticipantProblem("nobody has joined in its place, or it has not asked for work lately", { again: true });
+    throw new ParticipantProblem("it has not joined with its token, or it has not asked for work lately", { again: true });
   };
   return {
     next: async (place, { waitMs, signal, capabilities }) => {
@@ -132,13 +135,13 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       train: async (node, task, signal) => readTrained(await ask(node, "train", task, signal)),
       evaluate: async (node, task, signal) => readEvaluated(await ask(node, "evaluate", task, signal)),
       aggregate: async () => {
-        throw new ParticipantProblem("it joined with a token, and combines nothing", { again: false });
+        throw new ParticipantProblem("it joined with a token, and such participants cannot aggregate", { again: false });
       },
     },
   };
 }
 
-/** Our own way to each participant: by its address, or by what it asks for. */
+/** Selects how each participant is reached: by its address, or through the queue of joined participants. */
 export function eitherWay(called: Participants, joined: Participants): Participants {
   const of = ({ url }: NodeAddress) => (isJoinAddress(url) ? joined : called);
   return {

@@ -32,7 +32,10 @@ async function ask(host: string, { allowPrivate, addresses }: { allowPrivate: bo
 
 test("ssrf: a participant's name that leads to a private address is not connected to, whatever it led to before", async () => {
   connections = 0;
-  const refused = { again: false, message: "its address is private, and the operator lets nobody call such ones" };
+  const refused = {
+    again: false,
+    message: "its address is private, and the operator does not allow private addresses (ALLOW_PRIVATE_NODES)",
+  };
   await expect(ask("participant.example", { allowPrivate: false, addresses: [["127.0.0.1"]] })).rejects.toMatchObject(refused);
   await expect(ask("participant.example", { allowPrivate: false, addresses: [["93.184.216.34", "127.0.0.1"]] })).rejects.toMatchObject(
     refused,

@@ -8,30 +8,33 @@ import { SIGNATURE_HEADERS, signatureOf } from "../../call-signature.ts";
 import { createSharedFiles } from "../blobs/shared-files.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
-/** Where a call goes to, and what authenticates it. */
+/** The address of a participant, and the credentials of its calls. */
 export interface NodeAddress {
   readonly url: string;
   readonly secret: string;
   readonly token: string;
-  /** The organization that the call is made for: a node that several share keeps them apart. Empty: the caller's own node. */
+  /** The organization of the call, so that a shared node can separate tenants; empty for the organization's own node. */
   readonly tenantId: string;
 }
 
+/** The body of a call to a participant. */
 export interface CallBody {
-  /** In hex; part of what is signed. */
+  /** SHA-256 in hex, which the signature covers. */
   readonly sha256: string;
   readonly bytes: number;
-  /** Bytes in memory, or a file that is read as it is sent. */
+  /** Bytes in memory, or a file that is read while it is sent. */
   readonly content: Uint8Array | { readonly path: string };
   readonly type: string;
 }
 
+/** A participant's HTTP answer. */
 export interface NodeAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readable;
 }
 
+/** Sends one HTTP call to a participant. */
 export type CallNode = (
   node: NodeAddress,
   call: { method: "GET" | "POST"; path: string; headers?: Readonly<Record<string, string>>; body?: CallBody | undefined },
@@ -41,14 +44,14 @@ export type CallNode = (
 const CONNECT_MS = 5000;
 
 /**
- * HTTP to participants. Redirects are not followed: who is asked is who was named. A peer that sends nothing for `idleMs`, once it has begun
- * to answer, is gone; how long work may take is the round's deadline's to say.
+ * HTTP calls to participants. Redirects are not followed, so that only the named participant is called. A participant that pauses for
+ * `idleMs` within its answer is considered lost; the round's deadline limits the work itself.
  */
 export function createNodeCalls(options: {
   clock: Clock;
   random: Random;
   idleMs: number;
-  /** Whether participants may be in the operator's own network; so where absent, for those who call their own. */
+  /** Whether participants may be in the operator's private network; true if absent. */
   allowPrivate?: boolean;
   resolve?: Resolve;
 }): { call: CallNode; close(): Promise<void> } {
@@ -97,19 +100,19 @@ export function createNodeCalls(options: {
 }
 
 /**
- * One piece is fetched ahead, not more: there may be many who are sent something, and of shared pieces two are good at a time. A piece is
- * more than a socket's buffer, so the next goes out when it is gone.
+ * Only one piece is read ahead, because there may be many receivers, and of shared pieces two are valid at a time. A piece is larger than a
+ * socket's buffer, so the next one is sent when it is gone.
  */
 const streamOf = (pieces: AsyncIterable<Uint8Array>): Readable => Readable.from(pieces, { objectMode: false, highWaterMark: 1 });
 
-const PRIVATE = "its address is private, and the operator lets nobody call such ones";
+const PRIVATE = "its address is private, and the operator does not allow private addresses (ALLOW_PRIVATE_NODES)";
 
 function unreachable(cause: unknown): ParticipantProblem {
   if (isPlaceRefused(cause)) return new ParticipantProblem(PRIVATE, { again: false, cause });
   return new ParticipantProblem(`it cannot be reached: ${reasonOf(cause)}`, { again: true, cause });
 }
 
-/** The answer's bytes, up to a limit; what breaks off is a participant that went away. */
+/** Reads an answer up to a limit. An answer that ends early means that the participant went away. */
 export async function readAnswer(answer: NodeAnswer, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -121,26 +124,27 @@ export async function readAnswer(answer: NodeAnswer, bytesMax: number): Promise<
   return Buffer.concat(chunks);
 }
 
+/** The chunks of an answer; throws ParticipantProblem if it ends early. */
 export async function* wholeBody({ body }: NodeAnswer): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) yield chunk as Uint8Array;
   } catch (cause) {
-    throw new ParticipantProblem(`its answer broke off: ${reasonOf(cause)}`, { again: true, cause });
+    throw new ParticipantProblem(`its answer ended early: ${reasonOf(cause)}`, { again: true, cause });
   }
 }
 
 const ERROR_BYTES_MAX = 64 * 1024;
 const BUSY = new Set([408, 425, 429, 502, 503, 504]);
 
-/** An answer that is no success, as a problem: what the node says of it where it says something. */
+/** Converts an error answer to a ParticipantProblem, with the participant's message if it has one. */
 export async function refusal(answer: NodeAnswer): Promise<ParticipantProblem> {
   const text = await readAnswer(answer, ERROR_BYTES_MAX).then(String, () => "");
   const retryAfter = Number(answer.headers["retry-after"]);
   const { error, code, details } = parse(text);
   const message = typeof error === "string" ? `: ${error.slice(0, 500)}` : "";
-  // The call before this one, whose answer was lost, is still at work.
+  // The earlier call, whose answer was lost, is still running.
   const isRunning = code === "IDEMPOTENCY_CONFLICT" && details?.status === "running";
-  // Its kind is part of the reason, for a federation whose participants cannot bound their updates ends for it.
+  // The error kind is part of the reason, because a federation whose participants cannot bound their updates fails with it.
   const kind = code === "UNSUPPORTED_PARAMETERS" ? `${code}: ` : "";
   return new ParticipantProblem(`${kind}it answered ${answer.status}${message}`, {
     again: BUSY.has(answer.status) || isRunning,

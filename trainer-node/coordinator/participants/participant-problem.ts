@@ -1,6 +1,6 @@
-/** Why a participant gave nothing. A failure is data: the round goes on without it. */
+/** The reason why a participant gave no result. The round continues without it. */
 export class ParticipantProblem extends Error {
-  /** Whether asking again, later in the same round, can help. */
+  /** Whether a retry in the same round can help. */
   readonly again: boolean;
   readonly retryAfterMs: number | undefined;
 

@@ -9,48 +9,52 @@ import { type Dialect, findDialect } from "./dialect.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
-/** What is asked of a participant; parameters by their hash, "" for none: it begins afresh. */
+/** A task for a participant. Parameters are named by their hash, "" for a new model. */
 export interface ParticipantTask {
   readonly parameters: string;
   readonly dataset: unknown;
   readonly config: Readonly<Record<string, unknown>>;
-  /** Says that it is the same call again, where the answer to the first was lost. */
+  /** The Idempotency-Key, so that a repeated call after a lost answer is recognized. */
   readonly key: string;
   readonly roundId: string;
 }
 
+/** The update of one participant, stored as a blob. */
 export interface TrainedUpdate {
   readonly blob: string;
   readonly bytes: number;
   readonly samples: number | undefined;
-  /** As inspectUpdate says, where it has been asked already. */
+  /** The layout that inspectUpdate found, if the update was inspected already. */
   readonly layout?: Layout | undefined;
 }
 
+/** The result of an evaluation. */
 export interface Evaluation {
   readonly accuracy: number;
   readonly loss: number | undefined;
   readonly samples: number | undefined;
 }
 
+/** Calls to participants, over HTTP or another transport. */
 export interface Participants {
-  /** Whether it can be reached at all. */
+  /** Finds the dialect of a participant; throws if it cannot be reached. */
   reach(node: NodeAddress, signal: AbortSignal): Promise<Dialect>;
-  /** What it declares that it can do; throws where it cannot be asked now. */
+  /** The capabilities that the participant declares; throws if it cannot be reached now. */
   capabilities(node: NodeAddress, signal: AbortSignal): Promise<ReadonlySet<Capability>>;
   train(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate>;
   evaluate(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<Evaluation>;
-  /** Of parameters only the participants can read. */
+  /** Aggregates opaque parameters, which only participants can read. */
   aggregate(node: NodeAddress, blobs: readonly string[], signal: AbortSignal): Promise<string>;
 }
 
-/** With base64 and a few fields around it. */
+/** Most bytes of a JSON answer: parameters in base64 and a few fields. */
 const JSON_BYTES_MAX = 512 * 1024 * 1024;
 /** Node's own limit for all headers together is 16 KiB. */
 const HEADER_BYTES_MAX = 10_000;
-/** What is written of an update at a time; a socket gives a quarter of it. */
+/** Bytes of an update written at a time; a socket delivers a quarter of it. */
 const PIECE_BYTES = 256 * 1024;
 
+/** Creates calls to participants over HTTP. */
 export function createParticipants(options: { call: CallNode; blobs: BlobFolder; digestOf?: DigestUpdate }): Participants {
   const { call, blobs, digestOf = digestHere } = options;
   const dialects = new Map<string, Dialect>();
@@ -61,7 +65,7 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
     dialects.set(node.url, found);
     return found;
   };
-  /** A node that is another program by now speaks another dialect: what was found is forgotten with the first failure. */
+  /** Forgets a participant's dialect after a failure, because another program may run at its address by now. */
   const forgetting = async <Result>(node: NodeAddress, work: (dialect: Dialect) => Promise<Result>, signal: AbortSignal) => {
     try {
       return await work(await reach(node, signal));
@@ -70,11 +74,11 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
       throw thrown;
     }
   };
-  const ask = async (node: NodeAddress, work: Work, signal: AbortSignal): Promise<NodeAnswer> => {
+  const ask = async (node: NodeAddress, work: ParticipantCall, signal: AbortSignal): Promise<NodeAnswer> => {
     const answer = await call(node, await requestOf(blobs, work), signal);
     if (answer.status === 200) return answer;
     const problem = await refusal(answer);
-    // It may never have had that route: what it speaks was only guessed.
+    // The dialect was a guess, so the route may not exist.
     if (answer.status !== 404 || work.dialect !== "train") throw problem;
     const other = await call(node, await requestOf(blobs, { ...work, dialect: "call" }), signal);
     if (other.status === 200) {
@@ -125,14 +129,14 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
   };
 }
 
-interface Work {
+interface ParticipantCall {
   readonly operation: "train" | "evaluate";
   readonly task: ParticipantTask;
   readonly dialect: Dialect;
   readonly accept: string;
 }
 
-async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }: Work): Promise<Parameters<CallNode>[1]> {
+async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }: ParticipantCall): Promise<Parameters<CallNode>[1]> {
   const fields = fieldsOf(task, dialect);
   const header = dialect === "octets" ? trainHeader(task) : undefined;
   const asOctets = header !== undefined;
@@ -146,7 +150,7 @@ async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }
   return { method: "POST", path, headers, body };
 }
 
-/** What goes beside parameters that are sent as they are; undefined where it does not fit a header. */
+/** The other fields of an octet body as a header; undefined if they do not fit. */
 export function trainHeader(task: ParticipantTask): string | undefined {
   const header = Buffer.from(JSON.stringify(fieldsOf(task, "octets"))).toString("base64");
   return header.length <= HEADER_BYTES_MAX ? header : undefined;
@@ -154,7 +158,7 @@ export function trainHeader(task: ParticipantTask): string | undefined {
 
 const methodOf = (operation: string, dialect: Dialect) => (dialect === "call" ? { method: operation } : {});
 
-/** What goes beside the parameters; programs of others are sent no more than they know. */
+/** The fields beside the parameters. Other participants receive only the fields of their protocol. */
 export function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string, unknown> {
   if (dialect === "call") return {};
   const dataset = { dataset: task.dataset ?? null };
@@ -162,6 +166,7 @@ export function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string
   return { ...dataset, config: task.config, format: "safetensors", round_id: task.roundId };
 }
 
+/** Parameters as an octet body. */
 export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTask): Promise<CallBody> {
   const type = "application/octet-stream";
   if (parameters === "") return { type, bytes: 0, sha256: hash("sha256", "", "hex"), content: new Uint8Array(0) };
@@ -170,10 +175,12 @@ export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTa
   return { type, bytes: found.bytes, sha256: parameters, content: { path: found.path } };
 }
 
+/** Fields and parameters as a JSON body. */
 export async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: ParticipantTask): Promise<CallBody> {
   return asJson({ ...fields, parameters: parameters === "" ? null : (await blobs.read(parameters)).toString("base64") });
 }
 
+/** A value as a JSON body. */
 export function asJson(value: object): CallBody {
   const content = Buffer.from(JSON.stringify(value));
   return { type: "application/json", bytes: content.byteLength, sha256: hash("sha256", content, "hex"), content };
@@ -185,7 +192,7 @@ async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: Diges
   const digest = digestOf(length === undefined ? undefined : Number(length));
   const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), digest);
   if (typeof told === "string" && told !== sha256)
-    throw new ParticipantProblem("its parameters are not those it announced", { again: true });
+    throw new ParticipantProblem("its parameters do not match the SHA-256 that it announced", { again: true });
   return { blob: sha256, bytes, samples: asNumber(samples), layout: digest.layout() };
 }
 

@@ -4,8 +4,8 @@ import { FederationFailed, type FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
 /**
- * Throws FederationFailed where a participant cannot do what the federation's privacy or strategy needs, and ParticipantProblem where that
- * cannot be found out now. Masks have a check of their own (secure/participants.ts).
+ * Throws FederationFailed if a participant lacks a capability that the federation's privacy or strategy needs, and ParticipantProblem if
+ * its capabilities cannot be read now. Masks have a check of their own (secure/participants.ts).
  */
 export async function requireAble({ deps, settings }: FederationRun, participant: Participant, signal: AbortSignal): Promise<void> {
   const needed = needsOf(settings).filter((need) => need !== "mask");
@@ -17,7 +17,10 @@ export async function requireAble({ deps, settings }: FederationRun, participant
   throw new FederationFailed("VALIDATION_ERROR", `Participant ${id} (${url}) ${inabilityText(missing, settings)}.`);
 }
 
-/** The same of all that can be asked now, before a round is opened and its privacy is spent; the others are asked with their work. */
+/**
+ * Checks all participants that can be reached now, before a round is opened and its privacy budget is spent. The others are checked with
+ * their first work.
+ */
 export async function requireAllAble(run: FederationRun, participants: readonly Participant[]): Promise<void> {
   const { deps, settings, signal } = run;
   if (needsOf(settings).length === 0) return;

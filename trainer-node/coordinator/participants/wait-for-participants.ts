@@ -4,15 +4,15 @@ import { quorum, roundSize } from "../select.ts";
 import { isJoinAddress } from "./joined-work.ts";
 import { requireAble } from "./require-able.ts";
 
-const LOOK_MS = { first: 200, max: 2000 };
-/** Participants that are started together are not there in the same moment. */
+const PROBE_MS = { first: 200, max: 2000 };
+/** Participants that are started together become reachable within this time. */
 const TOGETHER_MS = 2000;
 const REASONS_LENGTH_MAX = 500;
 
 /**
- * Waits until enough participants are there to begin, and says all the while how many there are, what keeps the others and until when it
- * waits. Where the federation does not say how many results are enough, all that a round asks for are waited for: an address that nobody
- * answers at for a moment, a place that somebody was given a token for until the start deadline.
+ * Waits until enough participants are reachable, and reports how many are, why the others are not, and the deadline. If the federation does
+ * not set `minResults`, it waits for all participants of a round: for unreachable addresses a moment, for joining participants until the
+ * start deadline.
  */
 export async function waitForParticipants(run: FederationRun): Promise<void> {
   const { deps, control, settings, members, federation, signal } = run;
@@ -20,7 +20,7 @@ export async function waitForParticipants(run: FederationRun): Promise<void> {
   const least = quorum({ minResults: settings.minResults, wanted });
   const startedAt = deps.clock.now();
   const until = startedAt + settings.startDeadlineMs;
-  for (let delayMs = LOOK_MS.first; ; delayMs = Math.min(LOOK_MS.max, delayMs * 2)) {
+  for (let delayMs = PROBE_MS.first; ; delayMs = Math.min(PROBE_MS.max, delayMs * 2)) {
     const reasons = await Promise.all(members.map((participant) => reachable(run, participant)));
     const there = reasons.filter((reason) => reason === undefined).length;
     const mayJoin = members.some(({ url }, index) => isJoinAddress(url) && reasons[index] !== undefined);
@@ -30,7 +30,7 @@ export async function waitForParticipants(run: FederationRun): Promise<void> {
     if (there >= needed) return;
     const away = reasons.flatMap((reason, index) => (reason === undefined ? [] : [`${members[index]?.id}: ${reason}`])).join("; ");
     if (now >= until) {
-      const text = `It has ${there} of ${needed} participants after ${settings.startDeadlineMs} ms. ${away}`;
+      const text = `Only ${there} of ${needed} participants are reachable after ${settings.startDeadlineMs} ms. ${away}`;
       throw new FederationFailed("NOT_ENOUGH_PARTICIPANTS", text.slice(0, 1000));
     }
     await control.reportWaiting(`participants: has ${there} of ${needed} (${away.slice(0, REASONS_LENGTH_MAX)})`, until);
@@ -38,7 +38,7 @@ export async function waitForParticipants(run: FederationRun): Promise<void> {
   }
 }
 
-/** Undefined where it is; else why not. */
+/** Undefined if the participant is reachable, else the reason. */
 async function reachable(run: FederationRun, participant: FederationRun["members"][number]): Promise<string | undefined> {
   const { settings, signal } = run;
   try {

@@ -4,32 +4,32 @@ import { CAPABILITIES, type Capability } from "../../../common/capabilities.ts";
 import { parseWith } from "../../operations/schemas.ts";
 import type { Participants } from "./participants.ts";
 
-const LOOK_MS = 3000;
-const LOOKS_MAX = 64;
-/** The federation does not exist yet: the call sees what a tenant without anything on the node would see. */
+const PROBE_MS = 3000;
+const PROBES_MAX = 64;
+/** The federation does not exist yet, so the call is made for a tenant that has nothing on the node. */
 const NO_TENANT = "none";
 const BODY_BYTES_MAX = "32mb";
 
-const lookRequest = z.strictObject({
+const probeRequest = z.strictObject({
   participants: z.array(z.strictObject({ url: z.string().max(2048), token: z.string().max(256) })).max(10_000),
   needs: z.array(z.enum(CAPABILITIES)).min(1),
 });
 
-/** A participant by its place in the list, and what it cannot do. */
-interface Unable {
+/** A participant by its index in the request, and the capabilities it lacks. */
+interface IncapableParticipant {
   readonly index: number;
   readonly missing: readonly Capability[];
 }
 
 /**
- * `POST /v1/participants/look`: which participants of a federation that is about to be created are known to lack a capability it needs. One
- * that cannot be reached now, or is joined with a token later, is looked at before its first work.
+ * `POST /v1/participants/look`: finds the participants that are known to lack a capability that a new federation needs. Participants that
+ * cannot be reached now, or join with a token later, are checked before their first work.
  */
-export function lookAtParticipants(participants: Pick<Participants, "capabilities">): RequestHandler[] {
-  const look: RequestHandler = async (request, response) => {
-    const { participants: asked, needs } = parseWith(lookRequest, request.body, "body");
-    const signal = AbortSignal.timeout(LOOK_MS);
-    const cannot: Unable[] = [];
+export function probeParticipants(participants: Pick<Participants, "capabilities">): RequestHandler[] {
+  const probe: RequestHandler = async (request, response) => {
+    const { participants: asked, needs } = parseWith(probeRequest, request.body, "body");
+    const signal = AbortSignal.timeout(PROBE_MS);
+    const cannot: IncapableParticipant[] = [];
     const waiting = asked.map((participant, index) => ({ ...participant, index })).filter(({ url }) => url !== "");
     const worker = async (): Promise<void> => {
       for (let next = waiting.shift(); next && !signal.aborted; next = waiting.shift()) {
@@ -39,8 +39,8 @@ export function lookAtParticipants(participants: Pick<Participants, "capabilitie
         if (missing.length > 0) cannot.push({ index, missing });
       }
     };
-    await Promise.all(Array.from({ length: LOOKS_MAX }, worker));
+    await Promise.all(Array.from({ length: PROBES_MAX }, worker));
     response.json({ cannot: cannot.sort((left, right) => left.index - right.index) });
   };
-  return [json({ limit: BODY_BYTES_MAX }), look];
+  return [json({ limit: BODY_BYTES_MAX }), probe];
 }
