@@ -7,11 +7,11 @@ export interface ErrorFacts {
   readonly requestId?: string | undefined;
   readonly retryable?: boolean | undefined;
   readonly details?: unknown;
-  /** What to do about it, in a sentence. */
+  /** A sentence that says what the user can do. */
   readonly hint?: string | undefined;
 }
 
-/** The one error of this program: what is printed on stderr, and the code it ends with. */
+/** The only error class of the CLI. It holds what is printed on stderr and the exit code. */
 export class CliError extends Error {
   readonly exit: ExitCode;
   readonly facts: ErrorFacts;
@@ -25,6 +25,6 @@ export class CliError extends Error {
 
 export const usageError = (error: string, hint?: string): CliError => new CliError(EXIT.usage, { error, code: "USAGE", hint });
 
-export const cancelled = (): CliError => new CliError(EXIT.cancelled, { error: "Cancelled; nothing was changed.", code: "CANCELLED" });
+export const canceled = (): CliError => new CliError(EXIT.canceled, { error: "Canceled. Nothing was changed.", code: "CANCELLED" });
 
 export const interrupted = (): CliError => new CliError(EXIT.interrupted, { error: "Interrupted.", code: "INTERRUPTED" });

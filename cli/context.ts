@@ -1,4 +1,4 @@
-import { CliError, cancelled, usageError } from "./cli-error.ts";
+import { CliError, canceled, usageError } from "./cli-error.ts";
 import { EXIT } from "./exit-codes.ts";
 import { type Auth, type Client, createClient } from "./http/client.ts";
 import type { Io } from "./io.ts";
@@ -8,7 +8,7 @@ import { type SettingsFiles, settingsFiles } from "./settings/files.ts";
 import { freshToken, notLoggedIn } from "./settings/session.ts";
 import { resolveSettings, type SettingFlags, type Settings } from "./settings/settings.ts";
 
-/** The options that every command takes. */
+/** Options of every command. */
 export interface GlobalFlags extends OutputFlags, SettingFlags {
   readonly yes?: boolean | undefined;
   readonly dryRun?: boolean | undefined;
@@ -17,7 +17,7 @@ export interface GlobalFlags extends OutputFlags, SettingFlags {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What a command works with. */
+/** Everything a command needs: terminal, settings, API client and output. */
 export interface Context {
   readonly io: Io;
   readonly flags: GlobalFlags;
@@ -25,11 +25,11 @@ export interface Context {
   readonly settings: Settings;
   readonly client: Client;
   readonly print: Printer;
-  /** Asks before what cannot be undone; where nobody can be asked, --yes is needed. */
+  /** Asks for confirmation before an irreversible operation; without a terminal, --yes is required. */
   confirm(question: string): Promise<void>;
-  /** A secret by prompt, or the next line of stdin where `fromStdin` says so. */
+  /** Reads a secret from a prompt, or from the next line of stdin if `fromStdin` is set. */
   secret(question: string, options: { fromStdin: boolean; flag: string }): Promise<string>;
-  /** Another client of the same person at another address. */
+  /** A client with the same credentials for another base URL. */
   clientOf(baseUrl: string): Client;
 }
 
@@ -53,7 +53,7 @@ export async function createContext(io: Io, given: GlobalFlags): Promise<Context
       trace: flags.verbose ? (line) => io.stderr.write(`${trace("dim", line)}\n`) : undefined,
     });
   if (given.apiKey !== undefined && given.apiKey !== "-") {
-    print.note("A key on the command line is seen by others on this machine; GW_API_KEY or --api-key - keep it to yourself.");
+    print.note("Other users of this machine can see a key on the command line. Use GW_API_KEY or --api-key - instead.");
   }
   return {
     io,
@@ -65,31 +65,31 @@ export async function createContext(io: Io, given: GlobalFlags): Promise<Context
     clientOf,
     async confirm(question) {
       if (flags.yes || flags.dryRun) return;
-      if (!io.stdinIsTerminal) throw usageError(`${question} Nobody can be asked here.`, "--yes says that it is meant.");
-      if (!(await io.prompts.confirm(question))) throw cancelled();
+      if (!io.stdinIsTerminal) throw usageError(`${question} Confirmation needs a terminal.`, "Use --yes to confirm.");
+      if (!(await io.prompts.confirm(question))) throw canceled();
     },
     async secret(question, { fromStdin, flag }) {
       if (fromStdin) return lines();
       if (io.stdinIsTerminal) return io.prompts.askSecret(question);
-      throw usageError(`${question}: nobody can be asked here.`, `${flag} reads it from standard input.`);
+      throw usageError(`${question}: a prompt needs a terminal.`, `Use ${flag} to read it from stdin.`);
     },
   };
 }
 
-/** Lines of stdin, one at a call. */
+/** Returns one line of stdin per call. */
 function stdinLines(io: Io): () => Promise<string> {
   let rest: string[] | undefined;
   return async () => {
     rest ??= (await io.readStdin()).split(/\r?\n/);
     const line = rest.shift();
-    if (!line) throw usageError("Standard input has no line for the secret.");
+    if (!line) throw usageError("The secret is missing on stdin.");
     return line;
   };
 }
 
 function timeoutMs(given: string | undefined): number {
   const seconds = given === undefined ? TIMEOUT_SECONDS : Number(given);
-  if (!(seconds > 0 && seconds <= 86_400)) throw usageError(`--timeout ${given} is no number of seconds above 0.`);
+  if (!(seconds > 0 && seconds <= 86_400)) throw usageError(`--timeout ${given} is not a number of seconds above 0.`);
   return seconds * 1000;
 }
 
@@ -108,7 +108,7 @@ async function authorize(auth: Auth, { io, settings }: { io: Io; settings: Setti
 
 const noKey = (): CliError =>
   new CliError(EXIT.notLoggedIn, {
-    error: "This needs an API key.",
+    error: "An API key is required.",
     code: "NO_API_KEY",
-    hint: "`gw keys create --name cli --save` makes one and keeps it; GW_API_KEY names one.",
+    hint: "Create and save one with `gw keys create --name cli --save`, or set GW_API_KEY.",
   });

@@ -1,9 +1,9 @@
-/** What a script can rely on. Listed in docs/cli.md. */
+/** Exit codes for scripts, listed in docs/cli.md. */
 export const EXIT = {
   ok: 0,
   failure: 1,
   usage: 2,
-  cancelled: 3,
+  canceled: 3,
   notLoggedIn: 4,
   forbidden: 5,
   notFound: 6,
@@ -15,7 +15,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Codes that say credits, a budget or a block stand in the way, whatever the status is. */
+/** Error codes of exhausted credits, exceeded budgets and blocks, whatever the HTTP status is. */
 const LIMIT_CODES = new Set(["QUOTA_EXCEEDED", "TEAM_BLOCKED", "insufficient_quota"]);
 const INVALID_STATUSES = new Set([400, 409, 413, 415, 422]);
 

@@ -1,13 +1,13 @@
 import type { Io, Output } from "./io.ts";
 import { run } from "./run.ts";
 
-/** Both ends of a terminal, or of two pipes, in memory. */
+/** An in-memory terminal, or in-memory pipes. */
 export interface FakeIoOptions {
   readonly terminal?: boolean;
   readonly columns?: number;
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** What the person at the terminal answers, in turn. */
+  /** Answers to prompts, in order. */
   readonly answers?: readonly (string | boolean)[];
   readonly signal?: AbortSignal;
   readonly nowMs?: () => number;
@@ -16,7 +16,7 @@ export interface FakeIoOptions {
 export interface FakeIo extends Io {
   readonly out: () => string;
   readonly err: () => string;
-  /** Every question that was asked. */
+  /** Every prompt so far. */
   readonly asked: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
   const answer = async (question: string) => {
     asked.push(question);
     const next = answers.shift();
-    if (next === undefined) throw new Error(`nobody answers "${question}"`);
+    if (next === undefined) throw new Error(`no answer for the prompt "${question}"`);
     return next;
   };
   return {
@@ -63,7 +63,7 @@ export interface Outcome {
   readonly asked: readonly string[];
 }
 
-/** One command line, as a person or a script would see it. */
+/** Runs one command line and returns its exit code and output. */
 export async function gwWith(words: readonly string[], options: FakeIoOptions = {}): Promise<Outcome> {
   const io = fakeIo(options);
   const exit = await run(words, io);

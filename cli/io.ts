@@ -3,11 +3,11 @@ import { createPrompts, type Prompts } from "./prompts.ts";
 export interface Output {
   write(text: string): void;
   readonly isTerminal: boolean;
-  /** Characters in a line; only of a terminal. */
+  /** Width in characters; meaningful for a terminal only. */
   readonly columns: number;
 }
 
-/** Everything outside the program: handed in, so that a test can be the terminal. */
+/** The process environment as a port, so that tests can supply their own. */
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
@@ -17,7 +17,7 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly prompts: Prompts;
   nowMs(): number;
-  /** Aborts at Ctrl-C. */
+  /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ const COLUMNS_DEFAULT = 80;
 export function processIo(): Io {
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort());
-  // A reader that has seen enough (`gw logs | head`) is no failure of ours.
+  // A closed pipe (`gw logs | head`) is not an error.
   process.stdout.on("error", () => process.exit(0));
   let input: Promise<string> | undefined;
   return {

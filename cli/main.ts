@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `gw`, the command-line client: each command is one HTTP operation of the platform, or a few of them. */
+/** `gw`, the command-line client: each command calls one or a few HTTP operations of the platform. */
 import { processIo } from "./io.ts";
 import { run } from "./run.ts";
 

@@ -12,21 +12,21 @@ const ENVIRONMENT = [
 
 export function buildProgram(io: Io): Command {
   const program = new Command("gw")
-    .description("Command line of the gateway and its platform: keys, teams, credits, logs, chat, training.")
-    .option("--json", "one JSON document on stdout, as it is when piped")
-    .option("--table", "a table also when piped")
-    .option("--fields <a,b>", "only these fields; a dot goes into one: provider.name")
-    .option("-q, --quiet", "ids only, one in a line; of a new key the key itself")
-    .option("-y, --yes", "do not ask before removing things")
-    .option("--dry-run", "show what would be sent, change nothing")
-    .option("--idempotency-key <key>", "the key of an earlier try: what was done is not done again")
-    .option("--profile <name>", "which profile of the settings")
-    .option("--api-url <url>", "address of the platform (http://127.0.0.1:4000)")
-    .option("--api-key <key>", "API key for chat and models; - reads it from stdin")
-    .option("--timeout <seconds>", "how long an answer may take (30)")
-    .option("-v, --verbose", "show requests and answers on stderr, secrets masked")
+    .description("Command-line client of the gateway and its platform: keys, teams, credits, logs, chat, training.")
+    .option("--json", "print one JSON document (default when piped)")
+    .option("--table", "print tables even when piped")
+    .option("--fields <a,b>", "print only these fields; use dots for nested fields: provider.name")
+    .option("-q, --quiet", "print IDs only, one per line; for a new key, the key itself")
+    .option("-y, --yes", "skip confirmation prompts")
+    .option("--dry-run", "print the request without sending it")
+    .option("--idempotency-key <key>", "idempotency key of an earlier attempt, to retry it safely")
+    .option("--profile <name>", "settings profile")
+    .option("--api-url <url>", "API URL (default: http://127.0.0.1:4000)")
+    .option("--api-key <key>", "API key; - reads it from stdin")
+    .option("--timeout <seconds>", "request timeout (default: 30)")
+    .option("-v, --verbose", "print requests and responses on stderr, with masked secrets")
     .exitOverride()
-    .showHelpAfterError("(gw --help lists the commands)")
+    .showHelpAfterError("(list commands with gw --help)")
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
@@ -35,7 +35,7 @@ export function buildProgram(io: Io): Command {
     })
     .addHelpText(
       "after",
-      `\nEnvironment: ${ENVIRONMENT.join(", ")}, NO_COLOR.\nExit codes: 0 ok, 1 other, 2 usage, 3 cancelled, 4 not logged in, 5 forbidden,\n6 not found, 7 invalid, 8 out of credit or blocked, 9 server or network, 130 interrupted.`,
+      `\nEnvironment: ${ENVIRONMENT.join(", ")}, NO_COLOR.\nExit codes: 0 ok, 1 other, 2 usage, 3 canceled, 4 not logged in, 5 forbidden,\n6 not found, 7 invalid, 8 out of credit or blocked, 9 server or network, 130 interrupted.`,
     );
   registerAll(program, io);
   return program;

@@ -1,6 +1,6 @@
-import { cancelled } from "./cli-error.ts";
+import { canceled } from "./cli-error.ts";
 
-/** Questions to the person at the terminal. They go to stderr: stdout is data. */
+/** Prompts on the terminal. They go to stderr, because stdout is for data. */
 export interface Prompts {
   ask(question: string, fallback?: string): Promise<string>;
   askSecret(question: string): Promise<string>;
@@ -18,12 +18,12 @@ export function createPrompts(): Prompts {
 
 type Library = typeof import("@inquirer/prompts");
 
-/** Loaded when somebody is asked, for most commands ask nothing. */
+/** Loads the prompt library on first use, because most commands do not prompt. */
 async function answered<Answer>(ask: (library: Library, to: { output: NodeJS.WritableStream }) => Promise<Answer>): Promise<Answer> {
   try {
     return await ask(await import("@inquirer/prompts"), { output: process.stderr });
   } catch (error) {
-    if ((error as { name?: string }).name === "ExitPromptError") throw cancelled();
+    if ((error as { name?: string }).name === "ExitPromptError") throw canceled();
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import { painter } from "./output/paint.ts";
 import { plain } from "./output/values.ts";
 import { buildProgram } from "./program.ts";
 
-/** One command line, from its words to its exit code. */
+/** Runs one command line and returns its exit code. */
 export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
   try {
     await buildProgram(io).parseAsync([...words], { from: "user" });
@@ -20,7 +20,7 @@ export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
   }
 }
 
-/** The terminal shows ^C where the cursor was: what comes next begins a line of its own. */
+/** The terminal shows ^C at the cursor, so later output starts on a new line. */
 function endInterrupted({ signal, stderr }: Io): void {
   if (signal.aborted && stderr.isTerminal) stderr.write("\n");
 }
@@ -49,7 +49,7 @@ function forPeople({ facts }: CliError, io: Io): string {
   return `${paint("red", "error:")} ${plain(facts.error)} ${paint("dim", `(${origin})`)}\n${details}${hint}`;
 }
 
-/** Of the platform {path, message}, of the gateway {loc, msg}. */
+/** Formats a detail: {path, message} of the platform or {loc, msg} of the gateway. */
 function detailLine(detail: unknown): string {
   const { path, message, loc, msg } = detail as Record<string, unknown>;
   const place = path ?? (Array.isArray(loc) ? loc.join(".") : "");

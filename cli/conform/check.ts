@@ -1,10 +1,10 @@
 import { valueAt } from "../output/values.ts";
 
-/** What a field of an answer must be: a kind of value, or with "=" before it exactly that text. */
+/** Expected value of a response field: a type, or an exact text after "=". */
 export type Expected = "string" | "integer" | "number" | "boolean" | "array" | "object" | `=${string}`;
 export type Shape = Readonly<Record<string, Expected>>;
 
-/** What later checks need of earlier ones. */
+/** Values that earlier checks collect for later ones. */
 export interface World {
   email: string;
   password: string;
@@ -23,24 +23,24 @@ export interface World {
 
 export type Carrier = "none" | "token" | "key" | "bearer key";
 
-/** One operation of a document, as a request and what must come back. */
+/** One documented operation: the request to send and the response to expect. */
 export interface Check {
   readonly document: "platform" | "gateway" | "hosted" | "participant" | "pages";
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** As the document writes it. */
+  /** The path as documented. */
   readonly path: string;
-  /** What is special about this row, such as "streamed". */
+  /** The request variant, such as "streamed". */
   readonly variant?: string;
   readonly carrier: Carrier;
-  /** The path with its parameters filled in; the documented one where it has none. */
+  /** The path with its parameters filled in; by default the documented path. */
   readonly url?: (world: World) => string;
   readonly body?: (world: World) => unknown;
-  /** Statuses that are right; 200 and 201 where none are named. */
+  /** Expected statuses; by default 200 and 201. */
   readonly status?: readonly number[];
   readonly shape?: Shape;
-  /** Another look at the answer: what is wrong with it, or nothing. */
+  /** An additional check of the response; returns what is wrong, or undefined. */
   readonly look?: (answer: CheckAnswer, world: World) => string | undefined;
-  /** Takes along what later checks need. */
+  /** Stores values that later checks need. */
   readonly keep?: (world: World, body: unknown) => void;
 }
 
@@ -60,13 +60,13 @@ export interface CheckResult {
   readonly why: string | null;
 }
 
-/** The first field that is not as the document says. */
+/** Describes the first field that does not have the expected shape. */
 export function shapeFault(shape: Shape, body: unknown): string | undefined {
   for (const [path, expected] of Object.entries(shape)) {
     const value = valueAt(body, path);
     if (expected.startsWith("=")) {
       if (value !== expected.slice(1)) return `${path} is ${show(value)}, not ${expected.slice(1)}`;
-    } else if (!KINDS[expected as keyof typeof KINDS](value)) return `${path} is ${show(value)}, no ${expected}`;
+    } else if (!KINDS[expected as keyof typeof KINDS](value)) return `${path} is ${show(value)}, not of type ${expected}`;
   }
   return undefined;
 }

@@ -5,15 +5,15 @@ const gateway = (check: Omit<Check, "document" | "carrier"> & { carrier?: Check[
   document: "gateway",
   carrier: "key",
   ...check,
-  // What stands in braces is filled in from what earlier checks have found.
+  // Names in braces are replaced by values from earlier checks.
   url: check.url ?? ((world) => filled(check.path, world)),
 });
 
-/** Under / and under /v1. */
+/** The same check under / and under /v1. */
 const twice = (check: Parameters<typeof gateway>[0]): Check[] =>
   ["", "/v1"].map((prefix) => gateway({ ...check, path: prefix + check.path }));
 
-/** Also under the two families that name the model in the path. */
+/** Also under the two path families that contain the model name. */
 const fourTimes = (check: Parameters<typeof gateway>[0]): Check[] => [
   ...twice(check),
   ...["/engines/{model}", "/openai/deployments/{model}"].map((prefix) => gateway({ ...check, path: prefix + check.path })),
@@ -62,7 +62,7 @@ const calls: readonly Check[] = [
     path: "/chat/completions",
     body: chat,
     shape: chatShape,
-    look: ({ headers }) => (headers.get("x-gw-model-id") ? undefined : "no x-gw-model-id"),
+    look: ({ headers }) => (headers.get("x-gw-model-id") ? undefined : "the x-gw-model-id header is missing"),
   }),
   gateway({
     method: "POST",
@@ -93,7 +93,8 @@ const calls: readonly Check[] = [
     method: "POST",
     path: "/audio/speech",
     body: ({ model }) => ({ model, input: "conformance", voice: "alloy" }),
-    look: ({ headers, text }) => (text.length > 0 && /^audio\//.test(headers.get("content-type") ?? "") ? undefined : "no sound"),
+    look: ({ headers, text }) =>
+      text.length > 0 && /^audio\//.test(headers.get("content-type") ?? "") ? undefined : "the response is not audio",
   }),
   ...twice({ method: "POST", path: "/audio/transcriptions", body: recording, shape: { text: "string" } }),
 ];
@@ -189,7 +190,7 @@ export const pageChecks: readonly Check[] = ["/ui", "/fallback/login", "/ui/mode
   method: "GET",
   path,
   carrier: "none",
-  look: ({ headers }) => (/^text\/html/.test(headers.get("content-type") ?? "") ? undefined : "no page"),
+  look: ({ headers }) => (/^text\/html/.test(headers.get("content-type") ?? "") ? undefined : "the response is not an HTML page"),
 }));
 
 function twiceInOrder(checks: readonly Parameters<typeof gateway>[0][]): Check[] {
@@ -208,7 +209,7 @@ function filled(path: string, { model, assistantId, threadId }: World): string {
 }
 
 function wellFormedStream({ headers, text }: CheckAnswer): string | undefined {
-  if (!/^text\/event-stream/.test(headers.get("content-type") ?? "")) return "no event stream";
+  if (!/^text\/event-stream/.test(headers.get("content-type") ?? "")) return "the response is not an event stream";
   return text.trimEnd().endsWith("data: [DONE]") ? undefined : "the stream does not end with [DONE]";
 }
 

@@ -1,7 +1,7 @@
 import { valueAt } from "../output/values.ts";
 import type { Check, World } from "./check.ts";
 
-/** Two clusters that any classifier tells apart. */
+/** Two clusters that any classifier can separate. */
 const dataset = Array.from({ length: 20 }, (_, index) => ({ f0: (index % 2) + index / 100, f1: 1 - (index % 2), label: index % 2 }));
 const config = { epochs: 2, lr: 0.5, seed: 1 };
 
@@ -17,7 +17,7 @@ export const participantChecks: readonly Check[] = [
     path: "/train",
     body: () => ({ parameters: null, dataset, config }),
     shape: { parameters: "string" },
-    look: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters are no base64"),
+    look: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters is not base64"),
     keep: (world, body) => {
       world.parameters = String(valueAt(body, "parameters"));
     },
@@ -27,7 +27,7 @@ export const participantChecks: readonly Check[] = [
     path: "/aggregate",
     body: ({ parameters }: World) => ({ parameters_list: [parameters, parameters] }),
     shape: { parameters: "string" },
-    look: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters are no base64"),
+    look: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters is not base64"),
   }),
 ];
 

@@ -23,7 +23,7 @@ const platform = (check: Omit<Check, "document" | "carrier"> & { carrier?: Check
   ...check,
 });
 
-/** In the order in which a person would meet them: each uses what the ones before have made. */
+/** Checks in dependency order: each uses what the ones before it created. */
 export const beforeCalls: readonly Check[] = [
   platform({
     method: "POST",
@@ -68,7 +68,7 @@ export const beforeCalls: readonly Check[] = [
       keep("organizationName", "data.0.name")(world, body);
     },
   }),
-  // The name it has: a check leaves behind what it found.
+  // Sends the current name, so that the check changes nothing.
   platform({
     method: "PUT",
     path: "/api/gw/organizations",
@@ -97,7 +97,7 @@ export const beforeCalls: readonly Check[] = [
     path: "/api/gw/api-keys",
     body: ({ teamId }) => ({ name: "conformance", team_id: teamId }),
     shape: { key: "string" },
-    look: ({ body }) => (String(valueAt(body, "key")).startsWith("sk-") ? undefined : "the key does not begin with sk-"),
+    look: ({ body }) => (String(valueAt(body, "key")).startsWith("sk-") ? undefined : "the key does not start with sk-"),
     keep: (world, body) => {
       keep("key", "key")(world, body);
       keep("keyId", "apiKey.id")(world, body);
@@ -107,7 +107,7 @@ export const beforeCalls: readonly Check[] = [
     method: "GET",
     path: "/api/api-keys",
     shape: list,
-    look: ({ text }, { key }) => (key && text.includes(key) ? "the list shows the secret" : undefined),
+    look: ({ text }, { key }) => (key && text.includes(key) ? "the list contains the secret" : undefined),
   }),
   platform({ method: "POST", path: "/api/api-keys/update", body: ({ key }) => ({ token: key, name: "conformance, renamed" }) }),
 ];

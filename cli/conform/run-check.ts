@@ -4,7 +4,7 @@ import { shapeFault } from "./check.ts";
 
 const RIGHT: readonly number[] = [200, 201];
 
-/** Asks once and judges what comes. A server that cannot be reached is a failed check like any other. */
+/** Sends the request once and checks the response. An unreachable server is a failed check. */
 export async function runCheck(
   check: Check,
   where: { baseUrl: string; world: World; timeoutMs: number; signal: AbortSignal },
@@ -27,7 +27,7 @@ export async function runCheck(
     return ended(answer.status, why);
   } catch (cause) {
     const { message, cause: deeper } = cause as { message?: string; cause?: { code?: string } };
-    return ended(null, deeper?.code ?? message ?? "no answer");
+    return ended(null, deeper?.code ?? message ?? "no response");
   }
 }
 

@@ -1,7 +1,7 @@
 import { CliError } from "../cli-error.ts";
 import { EXIT, exitCodeOf } from "../exit-codes.ts";
 
-/** A refusal in either shape: the platform's {error, code} or the gateway's {error: {message, code}}. */
+/** An API error in either format: the platform's {error, code} or the gateway's {error: {message, code}}. */
 export function apiError(answer: { status: number; headers: Headers; body: unknown; text: string; hint?: string | undefined }): CliError {
   const { status, headers } = answer;
   const fields = (isObject(answer.body) ? answer.body : {}) as Record<string, unknown>;
@@ -23,10 +23,10 @@ export function networkError(url: string, cause: unknown): CliError {
   const { name, message, cause: deeper } = cause as { name?: string; message?: string; cause?: { code?: string; message?: string } };
   if (name === "TimeoutError") {
     return new CliError(EXIT.server, {
-      error: `${url} did not answer in time.`,
+      error: `${url} timed out.`,
       code: "TIMEOUT",
       retryable: true,
-      hint: "--timeout gives it longer.",
+      hint: "Use --timeout to wait longer.",
     });
   }
   const reason = deeper?.code ?? deeper?.message ?? message ?? "unknown";
@@ -34,13 +34,14 @@ export function networkError(url: string, cause: unknown): CliError {
     error: `${url} cannot be reached (${reason}).`,
     code: "NETWORK",
     retryable: true,
-    hint: "Is it running? `make run` starts it; --api-url, GW_API_URL or `gw config set api-url` name another address.",
+    hint: "Is the server running? Start it with `make run`, or set another URL with --api-url, GW_API_URL or `gw config set api-url`.",
   });
 }
 
 function hintFor(status: number, code: string | undefined): string | undefined {
-  if (code === "TEAM_BLOCKED" || code === "QUOTA_EXCEEDED") return "`gw credits buy --usd 5` adds credits; `gw quota` shows what is left.";
-  if (status === 401) return "`gw auth login` logs you in.";
+  if (code === "TEAM_BLOCKED" || code === "QUOTA_EXCEEDED")
+    return "Add credits with `gw credits buy --usd 5`; check the balance with `gw quota`.";
+  if (status === 401) return "Log in with `gw auth login`.";
   return undefined;
 }
 

@@ -7,7 +7,7 @@ import { maskedBody, maskedHeader } from "./mask.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Whose name a call is made in: nobody's, a logged-in person's, an API key's, or whichever of the two is there. */
+/** The credential of a request: none, the user's token, an API key, or whichever of the two is available. */
 export type Auth = "none" | "user" | "key" | "either";
 
 export interface ApiRequest {
@@ -18,21 +18,21 @@ export interface ApiRequest {
   readonly body?: unknown;
   readonly auth: Auth;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For calls that last as long as they last, such as streams: no deadline once the answer has begun. */
+  /** For streams and other long responses: no timeout once the response has started. */
   readonly untimed?: boolean;
 }
 
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Whole numbers are bigint. The text where it is no JSON. */
+  /** Parsed JSON with integers as bigint, or the text if it is not JSON. */
   readonly body: unknown;
   readonly text: string;
 }
 
 export interface Client {
   send(request: ApiRequest): Promise<ApiAnswer>;
-  /** The response itself, for streams; refusals throw as they do for `send`. */
+  /** Returns the response itself, for streams; error statuses throw as in `send`. */
   open(request: ApiRequest): Promise<Response>;
 }
 
@@ -42,13 +42,13 @@ export interface ClientOptions {
   readonly dryRun: boolean;
   readonly idempotencyKey: string | undefined;
   readonly signal: AbortSignal;
-  /** The header that proves who calls; throws where nobody can. */
+  /** Returns the credential header; throws if no credential is available. */
   readonly authorize: (auth: Auth) => Promise<Record<string, string>>;
-  /** Lines for --verbose; undefined where nobody asked. */
+  /** Prints a line of --verbose; undefined without --verbose. */
   readonly trace: ((line: string) => void) | undefined;
 }
 
-/** Thrown instead of a write that --dry-run holds back. */
+/** Thrown instead of sending a write when --dry-run is set. */
 export class DryRun extends Error {
   readonly request: unknown;
   constructor(request: unknown) {
@@ -97,7 +97,7 @@ async function exchange(
 ): Promise<Response> {
   const began = performance.now();
   const deadline = new AbortController();
-  const late = () => deadline.abort(new DOMException("too late", "TimeoutError"));
+  const late = () => deadline.abort(new DOMException("timeout", "TimeoutError"));
   const timer = setTimeout(late, options.timeoutMs);
   try {
     const response = await fetch(url, {
@@ -124,10 +124,10 @@ function failure(options: ClientOptions, cause: unknown): CliError {
   return options.signal.aborted ? interrupted() : networkError(options.baseUrl, cause);
 }
 
-/** Whether the write happened is not known: with the same key it cannot happen twice. */
+/** The outcome of the write is unknown; a retry with the same idempotency key cannot apply it twice. */
 function withKey(error: CliError, key: string): CliError {
   if (error.exit === EXIT.interrupted) return error;
-  const repeat = `Repeat it with --idempotency-key ${key}: it is not done twice.`;
+  const repeat = `Retry with --idempotency-key ${key} so that the request is not applied twice.`;
   return new CliError(error.exit, { ...error.facts, hint: error.facts.hint ? `${error.facts.hint} ${repeat}` : repeat });
 }
 

@@ -5,7 +5,7 @@ export function maskedHeader(name: string, value: string): string {
   return SECRET_HEADERS.has(name.toLowerCase()) ? value.replace(/\S+$/, masked) : value;
 }
 
-/** A copy in which secrets are not readable: for --verbose and --dry-run, whose output people paste into tickets. */
+/** A copy with masked secrets, for --verbose and --dry-run, whose output people paste into tickets. */
 export function maskedBody(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskedBody);
   if (typeof value !== "object" || value === null) return value;
@@ -17,7 +17,7 @@ export function maskedBody(value: unknown): unknown {
   );
 }
 
-/** Ids of keys are no secrets and stay as they are. */
+/** Key IDs are not secret and stay unmasked. */
 function masked(secret: string): string {
   if (/^key_/.test(secret)) return secret;
   return secret.startsWith("sk-") ? `sk-...${secret.slice(-4)}` : "***";

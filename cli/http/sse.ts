@@ -5,7 +5,7 @@ export interface SseEvent {
   readonly id: string | undefined;
 }
 
-/** Reads events as they come. Comment lines, which keep connections alive, are passed over. */
+/** Yields events as they arrive. Comment lines, which keep connections alive, are skipped. */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<SseEvent> {
   let rest = "";
   for await (const chunk of body.pipeThrough(new TextDecoderStream())) {

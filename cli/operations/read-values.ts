@@ -6,7 +6,7 @@ import type { Field, Kind, Values } from "./spec.ts";
 
 export type Options = Readonly<Record<string, unknown>>;
 
-/** What the words and options of a command line make of a request. */
+/** Builds request values from the arguments and options of a command line. */
 export async function readValues(
   context: Context,
   fields: readonly Field[],
@@ -24,7 +24,7 @@ export async function readValues(
   return values;
 }
 
-/** "pricing.input" is the field input of the object pricing. */
+/** Sets a nested field: "pricing.input" is field `input` of object `pricing`. */
 function setAt(body: Record<string, unknown>, path: string, value: unknown): void {
   const [name = path, ...rest] = path.split(".");
   if (rest.length === 0) body[name] = value;
@@ -36,7 +36,7 @@ function setAt(body: Record<string, unknown>, path: string, value: unknown): voi
 
 export const isWord = ({ flag }: Field): boolean => flag.startsWith("<") || flag.startsWith("[");
 
-/** The name commander gives an option: "--page-size <n>" → pageSize. */
+/** Commander's name of an option: "--page-size <n>" → pageSize. */
 function optionName(flag: string): string {
   const long = /--([a-z-]+)/.exec(flag)?.[1] ?? flag;
   return long.replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
@@ -54,25 +54,25 @@ async function readField(context: Context, field: Field, text: unknown): Promise
 async function askField({ io }: Context, field: Field): Promise<string | undefined> {
   if (!field.required) return undefined;
   if (field.question && io.stdinIsTerminal) return io.prompts.ask(field.question);
-  throw usageError(`${field.flag} is needed: ${field.description}.`);
+  throw usageError(`${field.flag} is required: ${field.description}.`);
 }
 
 const READERS: Readonly<Record<Exclude<Kind, "true" | "false" | "secret">, (text: string, field: Field) => unknown>> = {
   text: (text, { flag, choices }) => {
-    if (choices && !choices.includes(text)) throw usageError(`${flag}: ${text} is none of ${choices.join(", ")}.`);
+    if (choices && !choices.includes(text)) throw usageError(`${flag}: ${text} is not one of ${choices.join(", ")}.`);
     return text;
   },
   integer: (text, { flag }) => {
-    if (!/^-?\d{1,18}$/.test(text)) throw usageError(`${flag}: ${text} is no whole number.`);
+    if (!/^-?\d{1,18}$/.test(text)) throw usageError(`${flag}: ${text} is not a whole number.`);
     return BigInt(text);
   },
   number: (text, { flag }) => {
-    if (text.trim() === "" || !Number.isFinite(Number(text))) throw usageError(`${flag}: ${text} is no number.`);
+    if (text.trim() === "" || !Number.isFinite(Number(text))) throw usageError(`${flag}: ${text} is not a number.`);
     return Number(text);
   },
   usd: (text, { flag }) => {
     const amount = fromUsd(text.replace(/^(-?)\$/, "$1"));
-    if (amount === undefined) throw usageError(`${flag}: ${text} is no amount in USD of at most nine places.`);
+    if (amount === undefined) throw usageError(`${flag}: ${text} is not an amount in USD with at most nine decimals.`);
     return amount;
   },
   list: (text) =>
@@ -82,14 +82,14 @@ const READERS: Readonly<Record<Exclude<Kind, "true" | "false" | "secret">, (text
       .filter((item) => item !== ""),
   time: (text, { flag }) => {
     const at = new Date(text);
-    if (Number.isNaN(at.getTime())) throw usageError(`${flag}: ${text} is no time such as 2026-11-15T09:00:00Z.`);
+    if (Number.isNaN(at.getTime())) throw usageError(`${flag}: ${text} is not a time such as 2026-11-15T09:00:00Z.`);
     return at.toISOString();
   },
   json: (text, { flag }) => {
     try {
       return fromJson(text);
     } catch {
-      throw usageError(`${flag}: this is no JSON.`);
+      throw usageError(`${flag}: the value is not valid JSON.`);
     }
   },
 };

@@ -6,14 +6,14 @@ import { runOperation } from "./run-operation.ts";
 import { type Field, filter, type Group, type OperationSpec } from "./spec.ts";
 
 const PAGING: readonly Field[] = [
-  filter("--page <n>", "which page", "page", { kind: "integer" }),
-  filter("--page-size <n>", "how many on a page, up to 100", "pageSize", { kind: "integer" }),
+  filter("--page <n>", "page number", "page", { kind: "integer" }),
+  filter("--page-size <n>", "items per page, up to 100", "pageSize", { kind: "integer" }),
 ];
 
-/** Which HTTP operation a command is. */
+/** The HTTP operation of each command. */
 export const operationOf = new WeakMap<Command, string>();
 
-/** A group of the table as commands of commander. Gives back the group's command, for what is no plain operation. */
+/** Registers a group of commands. Returns the group's command, so that callers can add commands with custom actions. */
 export function registerGroup(program: Command, io: Io, group: Group): Command {
   const parent = program.command(group.name).description(group.summary);
   for (const spec of group.operations) registerOperation(parent, io, spec, spec.name === group.alone);
@@ -24,25 +24,25 @@ export function registerOperation(parent: Command, io: Io, spec: OperationSpec, 
   const command = parent.command(spec.name, alone ? { isDefault: true } : {}).description(spec.summary);
   const fields = pagedFields(spec);
   for (const field of fields) addField(command, field);
-  if (isPaged(spec)) command.option("--all", "every page, as one list");
+  if (isPaged(spec)) command.option("--all", "fetch all pages as one list");
   command.addHelpText("after", `\n${spec.method} ${spec.path}`);
   operationOf.set(command, `${spec.method} ${spec.path}`);
   return onAction(command, io, (context, words, options) => runOperation(context, { ...spec, fields }, { words, options }));
 }
 
-/** The fields of an operation with those of every list. */
+/** The fields of an operation, with paging fields for lists. */
 export const pagedFields = (spec: OperationSpec): readonly Field[] => [...(spec.fields ?? []), ...(isPaged(spec) ? PAGING : [])];
 
 const isPaged = ({ view }: OperationSpec): boolean => view.kind === "list" && view.paged !== false;
 
-/** A command with work of its own. */
+/** Gives a command a custom action. */
 export function onAction(
   command: Command,
   io: Io,
   work: (context: Context, words: readonly string[], options: Options) => Promise<void>,
 ): Command {
   return command.action(async (...parts: unknown[]) => {
-    // commander hands over the words, then the options, then the command itself.
+    // Commander passes the arguments, then the options, then the command itself.
     const words = parts
       .slice(0, -2)
       .flat()

@@ -34,9 +34,9 @@ function ask({ client }: Context, spec: OperationSpec, values: Values): Promise<
   return client.send({ method: spec.method, path, query: values.query, auth: spec.auth, ...(withBody ? { body: values.body } : {}) });
 }
 
-/** All pages as one document. */
+/** Fetches all pages as one document. */
 async function everyPage(context: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
-  if (values.query["page"]) throw usageError("--all and --page exclude each other.");
+  if (values.query["page"]) throw usageError("Use either --all or --page, not both.");
   const data: unknown[] = [];
   let place: Record<string, string> = {};
   for (let page = 1n; page <= PAGES_MAX; page++) {
@@ -48,10 +48,10 @@ async function everyPage(context: Context, spec: OperationSpec, values: Values):
     const meta = { ...(valueAt(answer.body, "meta") as object), page: 1n, pageSize: BigInt(data.length), totalPages: 1n };
     return { ...answer, body: { ...(answer.body as object), data, meta } };
   }
-  throw usageError(`More than ${PAGES_MAX} pages.`, "Narrow the list.");
+  throw usageError(`The list has more than ${PAGES_MAX} pages.`, "Add filters.");
 }
 
-/** A list that has cursors is read by them: its number of pages may be that of a part. */
+/** A list with cursors is paged by cursor, because its page count may cover only the part searched so far. */
 function nextPlace(body: unknown, page: bigint): Record<string, string> | undefined {
   const cursor = valueAt(body, "meta.nextCursor");
   if (cursor !== undefined) return typeof cursor === "string" ? { cursor } : undefined;

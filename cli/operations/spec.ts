@@ -2,27 +2,27 @@ import type { Context } from "../context.ts";
 import type { ApiAnswer, Auth, Method } from "../http/client.ts";
 import type { View } from "../output/printer.ts";
 
-/** How the text of an option becomes a value. `none` takes a limit away where `clears` says so. */
+/** How the text of an option is parsed. With `clears`, the text `none` removes a limit. */
 export type Kind = "text" | "integer" | "number" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json";
 
 export interface Field {
-  /** As commander takes it: "--team <id>", or "<id>" for a word of the command. */
+  /** In commander's syntax: "--team <id>", or "<id>" for a positional argument. */
   readonly flag: string;
   readonly description: string;
-  /** The field's name in the request; of a path it is what stands after the colon. */
+  /** The field's name in the request; for a path, the name after the colon. */
   readonly to: string;
   readonly in: "path" | "query" | "body";
   readonly kind?: Kind;
   readonly required?: boolean;
   readonly clears?: boolean;
   readonly choices?: readonly string[];
-  /** Asked for on a terminal when it is missing. */
+  /** The prompt on a terminal when the value is missing. */
   readonly question?: string;
 }
 
-/** A command that is one HTTP operation. */
+/** A command that maps to one HTTP operation. */
 export interface OperationSpec {
-  /** The word of the command, inside its group. */
+  /** The command's name inside its group. */
   readonly name: string;
   readonly summary: string;
   readonly method: Method;
@@ -30,36 +30,36 @@ export interface OperationSpec {
   readonly auth: Auth;
   readonly fields?: readonly Field[];
   readonly view: View;
-  /** Fields of the answer that are kept, not shown. */
+  /** Response fields that are stored but not printed. */
   readonly hidden?: readonly string[];
-  /** Asked before it is done; {word} stands for what the command was given. */
+  /** Confirmation prompt; {word} is replaced by the arguments. */
   readonly confirm?: string;
-  /** What is left to do before the request: fills fields in, or asks. */
+  /** Runs before the request and completes its values. */
   readonly before?: (context: Context, values: Values) => Promise<void>;
-  /** What is left to do after the answer. */
+  /** Runs after the response. */
   readonly after?: (context: Context, answer: ApiAnswer, given: Given) => Promise<void> | void;
 }
 
-/** The request's fields, by place and name. */
+/** Request values by location and name. */
 export interface Values {
   readonly path: Record<string, string>;
   readonly query: Record<string, string>;
   readonly body: Record<string, unknown>;
 }
 
-/** What was on the command line, read. */
+/** The parsed command line. */
 export interface Given {
   readonly values: Values;
-  /** Every option by commander's name, also those that are no field of the request. */
+  /** All options by commander's name, including those that are not request fields. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Commands under one word, such as `gw keys`. */
+/** A group of commands, such as `gw keys`. */
 export interface Group {
   readonly name: string;
   readonly summary: string;
   readonly operations: readonly OperationSpec[];
-  /** The operation that the word alone means. */
+  /** The default operation of the group. */
   readonly alone?: string;
 }
 

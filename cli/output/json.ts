@@ -1,6 +1,6 @@
 import { toJson } from "../../common/json.ts";
 
-/** One document, indented: for programs, and readable all the same. */
+/** One indented JSON document. */
 export const documentJson = (value: unknown): string => `${toJson(value, 2)}\n`;
 
 /** One line of NDJSON. */

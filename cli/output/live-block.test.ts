@@ -1,7 +1,7 @@
 import { liveBlock } from "./live-block.ts";
 import { cutLine } from "./text-width.ts";
 
-test("no line of a block is wider than the terminal: a broken one would be two, and be drawn over wrongly", () => {
+test("no line of a block is wider than the terminal: a wrapped line would take two rows and break the redraw", () => {
   let written = "";
   const block = liveBlock({
     isTerminal: true,

@@ -3,7 +3,7 @@ import type { Io, Output } from "../io.ts";
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Tone = keyof typeof CODES;
 
-/** Colours a text, or leaves it as it is: no terminal, NO_COLOR, or a terminal that has none. */
+/** Colors a text. Without a terminal, with NO_COLOR or on a terminal without colors it returns the text unchanged. */
 export type Paint = (tone: Tone, text: string) => string;
 
 export function painter(output: Output, env: Io["env"]): Paint {
@@ -29,7 +29,7 @@ const GOOD = new Set([
 const BAD = new Set(["blocked", "error", "down", "failed", "fail", "expired", "rejected"]);
 const MIDDLING = new Set(["degraded", "cancelled", "pending", "waiting", "paused", "unknown", "invited", "stopped", "warn", "skip"]);
 
-/** The colour of a state, so that it is the same in every table. */
+/** The color of a state, the same in every table. */
 export function stateTone(state: string): Tone | undefined {
   if (GOOD.has(state)) return "green";
   if (BAD.has(state)) return "red";

@@ -5,7 +5,7 @@ import { type Paint, painter } from "./paint.ts";
 import { record, table } from "./table.ts";
 import { type Column, shown, valueAt } from "./values.ts";
 
-/** How an answer is shown: as a list, as one record, or as a sentence. */
+/** How a response is printed: as a list, a record or a sentence. */
 export type View =
   | { readonly kind: "list"; readonly columns: readonly Column[]; readonly id: string; readonly empty?: string; readonly paged?: false }
   | { readonly kind: "record"; readonly at?: string; readonly fields: readonly Column[]; readonly id: string }
@@ -19,22 +19,22 @@ export interface OutputFlags {
 }
 
 export interface Printer {
-  /** True: documents for programs. False: tables for people. */
+  /** True prints JSON, false prints tables. */
   readonly json: boolean;
   readonly quiet: boolean;
   readonly paint: Paint;
-  /** An answer, once, on stdout. */
+  /** Prints a response on stdout. */
   answer(body: unknown, view: View): void;
-  /** One of many, as they come: a line of JSON, or a line of text. */
+  /** Prints one item of a stream: a line of JSON, or a line of text. */
   item(value: unknown, line: () => string): void;
-  /** Text on stdout as it is. */
+  /** Writes text to stdout unchanged. */
   text(text: string): void;
-  /** A remark for the person at the terminal, on stderr. */
+  /** Prints a note on stderr. */
   note(text: string): void;
 }
 
 export function createPrinter(io: Io, flags: OutputFlags): Printer {
-  if (flags.json && flags.table) throw usageError("--json and --table exclude each other.");
+  if (flags.json && flags.table) throw usageError("Use either --json or --table, not both.");
   const json = flags.json === true || (!flags.table && !io.stdout.isTerminal);
   const paint = painter(io.stdout, io.env);
   const fields = flags.fields?.split(",").map((field) => field.trim());
@@ -43,7 +43,7 @@ export function createPrinter(io: Io, flags: OutputFlags): Printer {
   const note = (text: string) => io.stderr.write(`${painter(io.stderr, io.env)("dim", text)}\n`);
   const showList = (body: unknown, view: Extract<View, { kind: "list" }>) => {
     const rows = rowsOf(body);
-    if (rows.length === 0) return note(view.empty ?? "Nothing there.");
+    if (rows.length === 0) return note(view.empty ?? "No results.");
     write(table({ columns: chosen(view.columns, fields), rows, paint, width }));
     const page = pageNote(body);
     if (page) note(page);
@@ -96,5 +96,5 @@ function picked(value: unknown, fields: readonly string[] | undefined): unknown 
 function pageNote(body: unknown): string | undefined {
   const [page, pages, total] = ["page", "totalPages", "total"].map((name) => valueAt(body, `meta.${name}`));
   if (typeof page !== "bigint" || typeof pages !== "bigint" || pages <= 1n) return undefined;
-  return `page ${page} of ${pages}, ${total} in all; --page ${page + 1n} or --all shows more`;
+  return `Page ${page} of ${pages}, ${total} total. Use --page ${page + 1n} or --all to see more.`;
 }

@@ -4,7 +4,7 @@ import { painter } from "./paint.ts";
 const FILLED = "█";
 const EMPTY = "░";
 
-/** A bar of so many characters. */
+/** A progress bar of `width` characters. */
 export function bar(done: number, total: number, width: number): string {
   const share = total > 0 ? Math.min(1, Math.max(0, done / total)) : 0;
   const filled = Math.round(share * width);
@@ -16,7 +16,7 @@ export interface ProgressLine {
   clear(): void;
 }
 
-/** A line on stderr that overwrites itself; nothing at all where that is no terminal. */
+/** A progress line on stderr that overwrites itself; prints nothing if stderr is not a terminal. */
 export function progressLine(io: Io): ProgressLine {
   const { stderr } = io;
   if (!stderr.isTerminal) return { show: () => undefined, clear: () => undefined };

@@ -1,6 +1,6 @@
 const STEPS = "▁▂▃▄▅▆▇█";
 
-/** A curve in one line; the last `width` values, from the least of them to the greatest. */
+/** A one-line chart of the last `width` values, scaled from their minimum to their maximum. */
 export function sparkline(values: readonly number[], width: number): string {
   const last = values.slice(-width);
   const [low, high] = [Math.min(...last), Math.max(...last)];

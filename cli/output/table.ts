@@ -5,7 +5,7 @@ import { alignsRight, type Column, shown, valueAt } from "./values.ts";
 const GAP = "  ";
 const WIDTH_MIN = 6;
 
-/** Rows under their titles. `width` undefined: as wide as it needs to be. */
+/** A table with column titles. Without `width`, columns are as wide as their content. */
 export function table(input: { columns: readonly Column[]; rows: readonly unknown[]; paint: Paint; width: number | undefined }): string {
   const { columns, rows, paint, width } = input;
   const cells = rows.map((row) => columns.map((column) => shown(valueAt(row, column.at), column.as)));
@@ -32,7 +32,7 @@ export function table(input: { columns: readonly Column[]; rows: readonly unknow
   return [titles, ...cells.map((texts) => line(texts, toned))].map((text) => `${text}\n`).join("");
 }
 
-/** One record, a field in a line. */
+/** One record with one field per line. */
 export function record(input: { fields: readonly Column[]; value: unknown; paint: Paint }): string {
   const { fields, value, paint } = input;
   const wide = Math.max(...fields.map(({ title }) => title.length));
@@ -45,7 +45,7 @@ export function record(input: { fields: readonly Column[]; value: unknown; paint
     .join("");
 }
 
-/** Takes from the widest column until the line fits. */
+/** Shrinks the widest column until the line fits. */
 function fitted(needed: readonly number[], width: number): number[] {
   const widths = [...needed];
   let over = widths.reduce((sum, one) => sum + one, 0) + GAP.length * (widths.length - 1) - width;

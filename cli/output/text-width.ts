@@ -1,16 +1,16 @@
-/** Columns on a terminal: letters of East Asia and most pictures take two. */
+/** Width in terminal columns: East Asian characters and most emoji take two. */
 export function textWidth(text: string): number {
   let width = 0;
   for (const character of text) width += characterWidth(character);
   return width;
 }
 
-/** So much of a text as fits, with a sign that there was more. */
+/** Truncates a text to `width` and marks the cut with an ellipsis. */
 export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${keep(text, width - 1)}…`;
 }
 
-/** The same for a line that has colours: they take no room, and end with it. */
+/** Truncates a line with color codes: they take no width, and the cut resets them. */
 export function cutLine(line: string, width: number): string {
   const parts = line.split(COLOUR);
   if (textWidth(parts.filter((part) => !isColour(part)).join("")) <= width) return line;
@@ -25,7 +25,7 @@ export function cutLine(line: string, width: number): string {
   return `${kept}…${parts.length > 1 ? "\u001b[0m" : ""}`;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: our own colours, as paint.ts writes them
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the color codes that paint.ts writes
 const COLOUR = /(\u001b\[\d+m)/;
 const isColour = (part: string): boolean => COLOUR.test(part);
 

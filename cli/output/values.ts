@@ -1,17 +1,17 @@
 import { toJson } from "../../common/json.ts";
 import { toUsdString } from "../../common/money.ts";
 
-/** How a value of an answer is shown to people. */
+/** How a response value is formatted for people. */
 export type Shape = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "decimal" | "yesno";
 
 export interface Column {
   readonly title: string;
-  /** Where the value is: "provider.name". */
+  /** Dotted path of the value: "provider.name". */
   readonly at: string;
   readonly as?: Shape;
 }
 
-/** The value at a dotted path; undefined where there is none. "a|b" is the first of the two that is there. */
+/** The value at a dotted path, or undefined. "a|b" is the first of the two that exists. */
 export function valueAt(record: unknown, path: string): unknown {
   const [first = path, ...others] = path.split("|");
   const value = first.split(".").reduce<unknown>(step, record);
@@ -35,7 +35,7 @@ const SHAPES: Readonly<Record<Shape, (value: unknown) => string>> = {
   text: asText,
   state: asText,
   usd: (value) => (typeof value === "bigint" ? `$${toUsdString(value)}`.replace("$-", "-$") : asText(value)),
-  // Nano-USD per million units is what prices are stored in.
+  // Prices are stored in nano-USD per million units.
   price: (value) => (typeof value === "bigint" ? `$${toUsdString(value)}` : asText(value)),
   count: (value) => (typeof value === "bigint" || typeof value === "number" ? value.toLocaleString("en-US") : asText(value)),
   time: (value) => asText(value).replace(/\.\d+Z$/, "Z"),
@@ -51,7 +51,7 @@ function asText(value: unknown): string {
   return isObject(value) || Array.isArray(value) ? toJson(value) : String(value);
 }
 
-/** Names are chosen by strangers: nothing of theirs may move the cursor, colour the screen or ring the bell. */
+/** Replaces control characters, because names are untrusted input and could move the cursor or change colors. */
 export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd").replace(/[\n\t]+/g, " ");

@@ -3,13 +3,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { usageError } from "../cli-error.ts";
 
-/** What is set by hand, per profile. */
+/** Settings per profile. */
 export interface ConfigFile {
   profile?: string;
   profiles?: Record<string, Record<string, string>>;
 }
 
-/** Secrets, per profile. `apiUrl` is whose they are: they are never sent anywhere else. */
+/** Secrets per profile. They are sent only to `apiUrl`. */
 export interface StoredCredentials {
   apiUrl: string;
   email?: string;
@@ -53,11 +53,11 @@ function readJson<File extends object>(path: string): File {
   try {
     return JSON.parse(text) as File;
   } catch {
-    throw usageError(`${path} is not JSON.`, "Repair it or remove it.");
+    throw usageError(`${path} is not valid JSON.`, "Fix it or delete it.");
   }
 }
 
-/** By rename: another gw that reads at this moment sees the old file or the new one, and nobody else sees either. */
+/** Writes by rename, so that a concurrent gw reads either the old or the new file; mode 0600 hides both from other users. */
 function writeJson(folder: string, name: string, value: object): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const temporary = join(folder, `.${name}.${process.pid}`);

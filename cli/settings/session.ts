@@ -5,18 +5,18 @@ import type { Io } from "../io.ts";
 import { valueAt } from "../output/values.ts";
 import type { Settings } from "./settings.ts";
 
-/** A token is renewed at the first call after half of its life: a session in use never ends under its user. */
+/** A token is renewed at the first call in the second half of its lifetime, so that a session in use does not expire. */
 const RENEW_BELOW = 0.5;
 const RENEW_MAX_MS = 5000;
 
-/** The token to send; renewed and stored when it is getting old. One from the environment is used as it is. */
+/** The token to send, renewed and stored in the second half of its lifetime. GW_TOKEN is used unchanged. */
 export async function freshToken(io: Io, settings: Settings): Promise<string | undefined> {
   const { token, stored } = settings;
   if (!token || token.value !== stored?.token) return token?.value;
   const expiresMs = Date.parse(stored.expiresAt ?? "");
   const obtainedMs = Date.parse(stored.obtainedAt ?? "");
   const left = expiresMs - io.nowMs();
-  // One that has ended is sent all the same: the server says so, and better than we could.
+  // An expired token is still sent, because the server's error is more exact.
   if (!(left > 0) || left > (expiresMs - obtainedMs) * RENEW_BELOW) return token.value;
   return (await renewed(settings, token.value, io)) ?? token.value;
 }
@@ -30,12 +30,12 @@ async function renewed(settings: Settings, token: string, io: Io): Promise<strin
     });
     return response.ok ? keepSession(settings, fromJson(await response.text()), io) : undefined;
   } catch {
-    // The token still holds: the call itself shows whether the server can be reached.
+    // The current token is still valid, and the call itself reports an unreachable server.
     return undefined;
   }
 }
 
-/** Stores what log-in, sign-up and refresh answer. */
+/** Stores the session that login, signup and refresh return. */
 export function keepSession(settings: Settings, body: unknown, { nowMs }: Pick<Io, "nowMs">, email?: string): string {
   const token = String(valueAt(body, "token"));
   settings.store({
@@ -51,6 +51,6 @@ export function notLoggedIn({ apiUrl, profile }: Settings): CliError {
   return new CliError(EXIT.notLoggedIn, {
     error: `Not logged in at ${apiUrl.value} (profile ${profile}).`,
     code: "NOT_LOGGED_IN",
-    hint: "`gw auth login`, or `gw auth signup` for a new account.",
+    hint: "Run `gw auth login`, or `gw auth signup` for a new account.",
   });
 }

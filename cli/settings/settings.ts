@@ -4,7 +4,7 @@ import type { SettingsFiles, StoredCredentials } from "./files.ts";
 const DEFAULT_API_URL = "http://127.0.0.1:4000";
 const DEFAULT_PROFILE = "default";
 
-/** What `gw config set` takes. */
+/** Settings of `gw config set`. */
 export const SETTING_NAMES = ["api-url", "trainer-url", "model", "team"] as const;
 export type SettingName = (typeof SETTING_NAMES)[number];
 
@@ -19,16 +19,16 @@ export interface Resolved {
   readonly from: string;
 }
 
-/** Flag before environment before file before default; each value knows where it came from. */
+/** Resolved settings with their sources. Flags override the environment, which overrides the file, which overrides defaults. */
 export interface Settings {
   readonly profile: string;
   readonly apiUrl: Resolved;
   get(name: SettingName): Resolved | undefined;
   readonly token: Resolved | undefined;
   readonly apiKey: Resolved | undefined;
-  /** Of this profile and this address. */
+  /** Stored credentials of this profile and API URL. */
   readonly stored: StoredCredentials | undefined;
-  /** Changes what is stored for this profile and address; undefined takes a field away. */
+  /** Updates the stored credentials of this profile and API URL; undefined removes a field. */
   store(change: { [Field in keyof StoredCredentials]?: StoredCredentials[Field] | undefined }): void;
 }
 
@@ -73,7 +73,7 @@ function first(...candidates: [string | undefined, string][]): Resolved | undefi
 
 function plainUrl({ value, from }: Resolved): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) throw usageError(`${value} (${from}) is no http or https address.`);
-  if (url.username || url.password) throw usageError(`The address (${from}) must not hold a password.`, "Use gw auth login.");
+  if (!url || !/^https?:$/.test(url.protocol)) throw usageError(`${value} (${from}) is not an http or https URL.`);
+  if (url.username || url.password) throw usageError(`The URL (${from}) must not contain a password.`, "Use gw auth login.");
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }

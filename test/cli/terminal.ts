@@ -64,7 +64,7 @@ export function terminalTests(world: () => { session: Session; system: System })
       onTerminal([], ["conform", world().system.url, "--only", "platform"]),
     ]);
     expect([talk.exit, talk.out]).toEqual([0, expect.stringMatching(/hello\r\n[\s\S]*1 tokens in, 1 out/)]);
-    expect([kept.exit, kept.out]).toEqual([3, expect.stringContaining("Cancelled; nothing was changed.")]);
+    expect([kept.exit, kept.out]).toEqual([3, expect.stringContaining("Canceled. Nothing was changed.")]);
     expect([conform.exit, conform.out]).toEqual([0, expect.stringMatching(/█\S* 21\/22 \/api\/api-keys\/remove/)]);
   });
 

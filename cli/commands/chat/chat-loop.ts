@@ -26,7 +26,7 @@ async function nextLine({ io }: Context): Promise<string | undefined> {
   try {
     return (await io.prompts.ask("you")).trim();
   } catch (error) {
-    if (error instanceof CliError && error.exit === EXIT.cancelled) return undefined;
+    if (error instanceof CliError && error.exit === EXIT.canceled) return undefined;
     throw error;
   }
 }
