@@ -44,7 +44,7 @@ const GROUPS = [
   registerHelp,
 ];
 
-/** Every command, in the order `gw --help` shows them. */
+/** Registers every command in the order of `gw --help`. */
 export function registerAll(program: Command, io: Io): void {
   for (const register of GROUPS) register(program, io);
 }

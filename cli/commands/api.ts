@@ -14,23 +14,23 @@ const METHODS = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 export function registerApi(program: Command, io: Io): void {
   const command = program
     .command("api <method> <path>")
-    .description("Any operation of the platform or the gateway, by its address")
-    .option("-d, --data <json>", "body; @file reads a file, @- standard input")
+    .description("Send a request to any endpoint of the platform or the gateway")
+    .option("-d, --data <json>", "request body; @file reads a file, @- reads stdin")
     .option(
       "-H, --header <line>",
-      "a header, as name: value; may be repeated",
+      "request header, as name: value; can be repeated",
       (line: string, all: string[]) => [...all, line],
       [] as string[],
     )
-    .option("--as <who>", "user (the logged-in person), key (the API key) or none; by default what the path wants")
-    .option("-i, --include", "status and headers before the body");
+    .option("--as <who>", "credential: user (login token), key (API key) or none (default: by path)")
+    .option("-i, --include", "print status and headers before the body");
   onAction(command, io, sendAny);
 }
 
 async function sendAny(context: Context, [given = "", path = ""]: readonly string[], options: Options): Promise<void> {
   const method = given.toUpperCase();
-  if (!METHODS.has(method)) throw usageError(`${given} is no method.`, `One of ${[...METHODS].join(", ")}.`);
-  if (!path.startsWith("/")) throw usageError(`${path} must begin with /.`);
+  if (!METHODS.has(method)) throw usageError(`${given} is not a supported method.`, `Use one of ${[...METHODS].join(", ")}.`);
+  if (!path.startsWith("/")) throw usageError(`${path} must start with /.`);
   const data = options["data"];
   const response = await context.client.open({
     method,
@@ -46,7 +46,7 @@ async function sendAny(context: Context, [given = "", path = ""]: readonly strin
   await passOn(context, response);
 }
 
-/** JSON is indented; anything else, streams too, leaves as it came. */
+/** Indents JSON and writes everything else, including streams, unchanged. */
 async function passOn({ print, io }: Context, response: Response): Promise<void> {
   if (/\bjson\b/.test(response.headers.get("content-type") ?? "")) {
     const text = await response.text();
@@ -56,7 +56,7 @@ async function passOn({ print, io }: Context, response: Response): Promise<void>
   for await (const chunk of response.body ?? []) io.stdout.write(decoder.decode(chunk, { stream: true }));
 }
 
-/** The platform is a person's, the gateway a key's; training takes either. */
+/** The platform API takes a user's token, the gateway an API key, and the training API takes both. */
 function whoFor({ settings }: Context, path: string, wanted: unknown): Auth {
   if (wanted === "user" || wanted === "key" || wanted === "none") return wanted;
   if (wanted !== undefined) throw usageError("--as takes user, key or none.");
@@ -68,7 +68,7 @@ function headersOf(lines: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
       const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(line) ?? [];
-      if (!name) throw usageError(`--header ${line}: write it as name: value.`);
+      if (!name) throw usageError(`--header ${line}: use the form name: value.`);
       return [name.toLowerCase(), value ?? ""];
     }),
   );
@@ -79,7 +79,7 @@ async function readData(data: string, io: Io): Promise<unknown> {
   try {
     return fromJson(text);
   } catch {
-    throw usageError("--data is no JSON.", "@file reads it from a file.");
+    throw usageError("--data is not valid JSON.", "Use @file to read it from a file.");
   }
 }
 

@@ -19,40 +19,43 @@ const userFields: readonly Column[] = [
   { title: "status", at: "organization.status", as: "state" },
 ];
 
-const email: Field = given("--email <email>", "e-mail address of the account", "email", { ...required, question: "E-mail" });
-const password: Field = given("--password-stdin", "read the password from standard input", "password", {
+const email: Field = given("--email <email>", "email address of the account", "email", { ...required, question: "Email" });
+const password: Field = given("--password-stdin", "read the password from stdin", "password", {
   kind: "secret",
   ...required,
   question: "Password",
 });
 
 const secret = (flag: string, question: string, to: string): Field =>
-  given(flag, `read it from standard input: ${question.toLowerCase()}`, to, { kind: "secret", ...required, question });
+  given(flag, `read the ${question.toLowerCase()} from stdin`, to, { kind: "secret", ...required, question });
 
 const operations: readonly OperationSpec[] = [
   {
     name: "login",
     hidden: ["token"],
-    summary: "Log in; the token is kept for this profile and renewed by itself",
+    summary: "Log in. The token is saved in this profile and renewed automatically",
     method: "POST",
     path: "/api/auth/token",
     auth: "none",
     fields: [email, password],
-    view: { kind: "sentence", text: (body) => `Logged in until ${String(valueAt(body, "expiresAt"))}, renewed while in use.` },
+    view: {
+      kind: "sentence",
+      text: (body) => `Logged in until ${String(valueAt(body, "expiresAt"))}. The token is renewed while it is in use.`,
+    },
     after: keep,
   },
   {
     name: "signup",
     hidden: ["token"],
-    summary: "Make an account with an organisation and its first team, and log in",
+    summary: "Create an account with an organization and a first team, and log in",
     method: "POST",
     path: "/api/auth/signup",
     auth: "none",
     fields: [
       email,
-      given("--name <name>", "what you are called", "name"),
-      given("--organization <name>", "name of the organisation", "organizationName"),
-      given("--invite-token <token>", "of the link of an invitation to this address: joins its team", "inviteToken"),
+      given("--name <name>", "your name", "name"),
+      given("--organization <name>", "organization name", "organizationName"),
+      given("--invite-token <token>", "token from an invitation link; joins its team", "inviteToken"),
       password,
     ],
     view: {
@@ -64,7 +67,7 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "logout",
-    summary: "End the session and forget its token",
+    summary: "Log out and delete the saved token",
     method: "POST",
     path: "/api/auth/logout",
     auth: "user",
@@ -78,15 +81,15 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/auth/token/refresh",
     auth: "user",
-    view: { kind: "sentence", text: (body) => `Renewed until ${String(valueAt(body, "expiresAt"))}.` },
+    view: { kind: "sentence", text: (body) => `The token is renewed until ${String(valueAt(body, "expiresAt"))}.` },
     after: ({ settings, io, print }, answer) => {
-      if (settings.token?.from === "GW_TOKEN") print.note("GW_TOKEN is set, so the new token is not kept.");
+      if (settings.token?.from === "GW_TOKEN") print.note("GW_TOKEN is set, so the new token is not saved.");
       else keepSession(settings, answer.body, io);
     },
   },
   {
     name: "me",
-    summary: "Who is logged in",
+    summary: "Show the logged-in user",
     method: "GET",
     path: "/api/auth/me",
     auth: "user",
@@ -95,43 +98,43 @@ const operations: readonly OperationSpec[] = [
   {
     name: "password",
     hidden: ["token"],
-    summary: "Change the password (on stdin: the present one, then the new one)",
+    summary: "Change the password (stdin: current password, then new password)",
     method: "POST",
     path: "/api/auth/password",
     auth: "user",
     fields: [
-      secret("--password-stdin", "Present password", "currentPassword"),
+      secret("--password-stdin", "Current password", "currentPassword"),
       secret("--new-password-stdin", "New password", "newPassword"),
     ],
     view: { kind: "sentence", text: () => "The password is changed." },
     after: (context, answer) => {
-      // The answer is a new session: the others have ended.
+      // The response holds a new session, because a password change revokes all sessions.
       if (valueAt(answer.body, "token")) keepSession(context.settings, answer.body, context.io);
     },
   },
   {
     name: "reset-request",
-    summary: "Have a link sent for a forgotten password",
+    summary: "Request a password reset link",
     method: "POST",
     path: "/api/auth/password/reset-request",
     auth: "none",
     fields: [email],
-    view: { kind: "sentence", text: () => "If there is such an account, a link is on its way." },
+    view: { kind: "sentence", text: () => "If an account exists for this email, a reset link has been sent." },
   },
   {
     name: "reset",
-    summary: "Set a new password with the token of the link (on stdin: the token, then the password)",
+    summary: "Reset the password with the token from the link (stdin: token, then new password)",
     method: "POST",
     path: "/api/auth/password/reset",
     auth: "none",
-    fields: [secret("--token-stdin", "Token of the link", "token"), secret("--password-stdin", "New password", "newPassword")],
-    view: { kind: "sentence", text: () => "The password is set; `gw auth login` logs you in." },
+    fields: [secret("--token-stdin", "Reset token", "token"), secret("--password-stdin", "New password", "newPassword")],
+    view: { kind: "sentence", text: () => "The password is reset. Log in with `gw auth login`." },
   },
 ];
 
 export function registerAuth(program: Command, io: Io): void {
-  const auth = registerGroup(program, io, { name: "auth", summary: "Log in, sign up, who am I", operations });
-  const token = auth.command("token").description("Print the token that is sent, for other programs");
+  const auth = registerGroup(program, io, { name: "auth", summary: "Log in, sign up, manage the session", operations });
+  const token = auth.command("token").description("Print the access token");
   onAction(token, io, async (context) => {
     const value = await freshToken(context.io, context.settings);
     if (!value) throw notLoggedIn(context.settings);
@@ -141,7 +144,7 @@ export function registerAuth(program: Command, io: Io): void {
 
 function keep({ settings, io, print }: Context, answer: ApiAnswer, { values }: Given): void {
   const address = values.body["email"];
-  if (typeof address !== "string") throw usageError("No e-mail address.");
+  if (typeof address !== "string") throw usageError("The email address is missing.");
   keepSession(settings, answer.body, io, address);
-  print.note(`Kept for ${settings.apiUrl.value} (profile ${settings.profile}).`);
+  print.note(`Saved for ${settings.apiUrl.value} (profile ${settings.profile}).`);
 }

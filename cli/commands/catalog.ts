@@ -40,43 +40,47 @@ export const providerColumns: readonly Column[] = [
 ];
 
 export const modelFilters = [
-  filter("--search <text>", "in names and descriptions", "search"),
-  filter("--type <type>", "chat, embedding, image, ...", "type"),
-  filter("--provider <id>", "of this provider", "provider"),
-  filter("--sort <field>", "name, createdAt, contextWindow, input, output or provider; - before it for descending", "sort"),
+  filter("--search <text>", "search in names and descriptions", "search"),
+  filter("--type <type>", "filter by type: chat, embedding, image, ...", "type"),
+  filter("--provider <id>", "filter by provider", "provider"),
+  filter("--sort <field>", "sort by name, createdAt, contextWindow, input, output or provider; prefix - for descending", "sort"),
 ];
 
 const listModels: OperationSpec = {
   name: "list",
-  summary: "Models that can be called, with their prices per million units",
+  summary: "List available models with prices per million units",
   method: "GET",
   path: "/api/models",
   auth: "none",
   fields: modelFilters,
-  view: { kind: "list", columns: modelColumns, id: "name", empty: "No such model." },
+  view: { kind: "list", columns: modelColumns, id: "name", empty: "No models found." },
 };
 
 const listProviders: OperationSpec = {
   name: "list",
-  summary: "Providers of models and how they are",
+  summary: "List providers and their status",
   method: "GET",
   path: "/api/providers",
   auth: "none",
-  fields: [filter("--search <text>", "in names", "search")],
-  view: { kind: "list", columns: providerColumns, id: "id", empty: "No such provider." },
+  fields: [filter("--search <text>", "search by name", "search")],
+  view: { kind: "list", columns: providerColumns, id: "id", empty: "No providers found." },
 };
 
 const oneModel: View = { kind: "record", at: "model", fields: modelFields, id: "model.name" };
 
 export function registerCatalog(program: Command, io: Io): void {
   const models = registerGroup(program, io, { name: "models", summary: "Models and prices", operations: [listModels], alone: "list" });
-  const get = models.command("get <name>").description("One model by its name or id");
+  const get = models.command("get <name>").description("Show a model by name or ID");
   onAction(get, io, async ({ client, print }, [name = ""]) => {
     const { body } = await client.send({ method: "GET", path: "/api/models", query: { search: name, pageSize: "100" }, auth: "none" });
     const model = rowsOf(body).find((row) => valueAt(row, "name") === name || valueAt(row, "id") === name);
     if (!model)
-      throw new CliError(EXIT.notFound, { error: `There is no model ${name}.`, code: "NOT_FOUND", hint: "`gw models` lists them." });
+      throw new CliError(EXIT.notFound, {
+        error: `Model ${name} was not found.`,
+        code: "NOT_FOUND",
+        hint: "List models with `gw models`.",
+      });
     print.answer({ model }, oneModel);
   });
-  registerGroup(program, io, { name: "providers", summary: "Providers of models", operations: [listProviders], alone: "list" });
+  registerGroup(program, io, { name: "providers", summary: "Providers and their status", operations: [listProviders], alone: "list" });
 }

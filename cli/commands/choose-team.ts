@@ -4,7 +4,7 @@ import type { Values } from "../operations/spec.ts";
 import { rowsOf } from "../output/printer.ts";
 import { valueAt } from "../output/values.ts";
 
-/** The team a key is made for: the one named, the profile's, or the only one there is. A name is as good as an id. */
+/** Sets the team of a new key: the one given by name or ID, the profile's team, or the only team of the organization. */
 export async function chooseTeam({ client, settings }: Context, values: Values): Promise<void> {
   const wanted = values.body["team_id"] ?? settings.get("team")?.value;
   const { body } = await client.send({ method: "GET", path: "/api/gw/teams", query: { pageSize: "100" }, auth: "user" });
@@ -12,7 +12,7 @@ export async function chooseTeam({ client, settings }: Context, values: Values):
   const found = wanted === undefined ? teams : teams.filter(({ id, name }) => id === wanted || name === wanted);
   const [only, another] = found;
   if (only && !another) values.body["team_id"] = only.id;
-  // Past the first hundred we do not know better than the server.
+  // The list holds the first 100 teams only, so the server decides whether this one exists.
   else if (wanted !== undefined && !only) values.body["team_id"] = wanted;
-  else throw usageError("There are several teams.", `--team names one: ${found.map(({ id, name }) => `${id} (${name})`).join(", ")}`);
+  else throw usageError("You have several teams.", `Choose one with --team: ${found.map(({ id, name }) => `${id} (${name})`).join(", ")}`);
 }

@@ -5,14 +5,14 @@ export interface CommandNode {
   /** Without the program's own name: "keys create". */
   readonly path: string;
   readonly summary: string;
-  /** The HTTP operation it is; null where it is none, or several. */
+  /** The HTTP operation of the command; null if it has none or several. */
   readonly operation: string | null;
   readonly words: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
   readonly options: readonly { readonly flags: string; readonly description: string }[];
   readonly commands: readonly CommandNode[];
 }
 
-/** What can be typed, as data: for completion, for machine-readable help, for a test that nothing is missing. */
+/** The command tree as data, for shell completion, machine-readable help and the test of API coverage. */
 export function commandTree(command: Command, path = ""): CommandNode {
   return {
     path,

@@ -8,23 +8,23 @@ const SHELLS: Readonly<Record<string, (program: CommandNode) => string>> = { bas
 export function registerCompletion(program: Command, io: Io): void {
   program
     .command("completion <shell>")
-    .description("Completion for bash, zsh or fish: source <(gw completion bash)")
+    .description("Print shell completion for bash, zsh or fish: source <(gw completion bash)")
     .action((shell: string) => {
       const write = SHELLS[shell];
-      if (!write) throw usageError(`${shell} is no shell we know.`, `One of ${Object.keys(SHELLS).join(", ")}.`);
+      if (!write) throw usageError(`${shell} is not a supported shell.`, `Use one of ${Object.keys(SHELLS).join(", ")}.`);
       io.stdout.write(write(commandTree(program)));
     });
 }
 
 const longFlag = (flags: string): string => /--[a-z-]+/.exec(flags)?.[0] ?? flags;
 
-/** What may follow: further commands and the command's own options. The program's options may stand anywhere. */
+/** Completions after a command: its subcommands, its options and the global options. */
 function wordsAfter(node: CommandNode, root: CommandNode): string[] {
   const options = [...node.options, ...(node === root ? [] : root.options)];
   return [...node.commands.map(({ path }) => path.split(" ").at(-1) ?? ""), ...options.map(({ flags }) => longFlag(flags)), "--help"];
 }
 
-/** Where we are is every word so far that is a command; options and what they take are passed over. */
+/** The current command is the path of words that are commands; options and their values are skipped. */
 function bash(root: CommandNode): string {
   const cases = everyNode(root).map((node) => `    "${node.path}") words="${wordsAfter(node, root).join(" ")}" ;;`);
   const known = everyNode(root)
@@ -49,7 +49,7 @@ complete -o default -F _gw gw
 `;
 }
 
-/** Its own, not bash's: it shows what each word is for. `path` is zsh's name of the search path, so ours is another. */
+/** A native zsh function, because it can show descriptions. The variable is `here`, because zsh reserves `path`. */
 function zsh(root: CommandNode): string {
   const nodes = everyNode(root);
   const known = nodes.flatMap(({ path }) => (path === "" ? [] : [`"${path}"`])).join("|");
@@ -58,7 +58,7 @@ function zsh(root: CommandNode): string {
     const commands = node.commands.map(({ path, summary }) => described(path.split(" ").at(-1) ?? "", summary));
     const options = [...node.options, ...(node === root ? [] : root.options)];
     const flags = options.map(({ flags: each, description }) => described(longFlag(each), description));
-    return `    "${node.path}")\n      commands=(${commands.join(" ")})\n      options=(${[...flags, described("--help", "what it takes")].join(" ")}) ;;`;
+    return `    "${node.path}")\n      commands=(${commands.join(" ")})\n      options=(${[...flags, described("--help", "show help")].join(" ")}) ;;`;
   });
   return `#compdef gw
 # zsh completion for gw: source <(gw completion zsh)

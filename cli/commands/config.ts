@@ -18,13 +18,13 @@ const shown: View = {
 };
 
 export function registerConfig(program: Command, io: Io): void {
-  const config = program.command("config").description("Settings of profiles: address, default model and team");
-  onAction(config.command("show", { isDefault: true }).description("What holds now, and where it comes from"), io, show);
-  onAction(config.command("get <setting>").description("One setting"), io, get);
-  onAction(config.command("set <setting> <value>").description(`Set ${SETTING_NAMES.join(", ")} of this profile`), io, set);
-  onAction(config.command("unset <setting>").description("Take a setting away"), io, unset);
-  onAction(config.command("use <profile>").description("Make a profile the one that is used"), io, use);
-  onAction(config.command("profiles").description("The profiles there are"), io, profiles);
+  const config = program.command("config").description("Manage profile settings: API URL, default model, default team");
+  onAction(config.command("show", { isDefault: true }).description("Show the current settings and their sources"), io, show);
+  onAction(config.command("get <setting>").description("Print a setting"), io, get);
+  onAction(config.command("set <setting> <value>").description(`Set ${SETTING_NAMES.join(", ")} in this profile`), io, set);
+  onAction(config.command("unset <setting>").description("Remove a setting"), io, unset);
+  onAction(config.command("use <profile>").description("Switch to a profile"), io, use);
+  onAction(config.command("profiles").description("List profiles"), io, profiles);
 }
 
 async function show({ settings, files, print }: Context): Promise<void> {
@@ -38,7 +38,7 @@ async function show({ settings, files, print }: Context): Promise<void> {
     row("api-url", settings.apiUrl),
     ...SETTING_NAMES.filter((name) => name !== "api-url").map((name) => row(name, settings.get(name))),
     { setting: "account", value: settings.stored?.email ?? null, from: settings.token?.from ?? null },
-    // Whether there is one, never what it is.
+    // The key is masked: only its last characters are shown.
     { setting: "api key", value: settings.apiKey ? `sk-...${settings.apiKey.value.slice(-4)}` : null, from: settings.apiKey?.from ?? null },
     { setting: "folder", value: files.folder, from: null },
   ];
@@ -54,20 +54,20 @@ async function get({ settings, print }: Context, [name]: readonly string[]): Pro
 
 async function set(context: Context, [name, value = ""]: readonly string[]): Promise<void> {
   const setting = settingName(name);
-  if (setting.endsWith("-url") && !/^https?:\/\/[^/@]+/.test(value)) throw usageError(`${value} is no http or https address.`);
+  if (setting.endsWith("-url") && !/^https?:\/\/[^/@]+/.test(value)) throw usageError(`${value} is not an http or https URL.`);
   change(context, (own) => ({ ...own, [setting]: value }));
-  context.print.note(`${setting} is ${value} in profile ${context.settings.profile}.`);
+  context.print.note(`Set ${setting} to ${value} in profile ${context.settings.profile}.`);
 }
 
 async function unset(context: Context, [name]: readonly string[]): Promise<void> {
   const setting = settingName(name);
   change(context, (own) => Object.fromEntries(Object.entries(own).filter(([key]) => key !== setting)));
-  context.print.note(`${setting} is no longer set in profile ${context.settings.profile}.`);
+  context.print.note(`Removed ${setting} from profile ${context.settings.profile}.`);
 }
 
 async function use({ files, print }: Context, [profile = ""]: readonly string[]): Promise<void> {
   files.writeConfig({ ...files.readConfig(), profile });
-  print.note(`Profile ${profile} is used from now on.`);
+  print.note(`Switched to profile ${profile}.`);
 }
 
 async function profiles({ files, settings, print }: Context): Promise<void> {
@@ -97,6 +97,6 @@ function change({ files, settings }: Context, how: (own: Record<string, string>)
 
 function settingName(given: string | undefined): SettingName {
   const found = SETTING_NAMES.find((name) => name === given);
-  if (!found) throw usageError(`${given} is no setting.`, `One of ${SETTING_NAMES.join(", ")}.`);
+  if (!found) throw usageError(`${given} is not a setting.`, `Use one of ${SETTING_NAMES.join(", ")}.`);
   return found;
 }

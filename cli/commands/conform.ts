@@ -25,33 +25,33 @@ const view: View = {
     { title: "operation", at: "operation" },
     { title: "result", at: "result", as: "state" },
     { title: "http", at: "status" },
-    { title: "took", at: "ms", as: "ms" },
-    { title: "why", at: "why" },
+    { title: "duration", at: "ms", as: "ms" },
+    { title: "reason", at: "why" },
   ],
   id: "operation",
-  empty: "Nothing failed.",
+  empty: "No failures.",
   paged: false,
 };
 
 export function registerConform(program: Command, io: Io): void {
   const command = program
     .command("conform [url]")
-    .description("Try every operation of the gateway's and the platform's document at an address; with an account made for it, or yours")
-    .option("--email <email>", "an account with credits; without it one is made and given a dollar of test credits")
-    .option("--password-stdin", "read its password from standard input")
-    .option("--model <name>", "the model to call; without it the first chat model")
-    .option("--trainer-url <url>", "a training participant (the same host, port 5000)")
-    .option("--hosted-url <url>", "a listener that takes x-gw-api-key only")
-    .option("--only <documents>", `${DOCUMENTS.join(", ")}; several with commas`)
-    .option("--failed", "show only what failed");
+    .description("Test every documented operation of the gateway and the platform, with a new test account or yours")
+    .option("--email <email>", "an account with credits (default: a new account with 1 USD of test credits)")
+    .option("--password-stdin", "read the account's password from stdin")
+    .option("--model <name>", "the model to call (default: the first chat model)")
+    .option("--trainer-url <url>", "URL of a training participant (default: port 5000 of the same host)")
+    .option("--hosted-url <url>", "URL of a listener that accepts only x-gw-api-key")
+    .option("--only <documents>", `comma-separated: ${DOCUMENTS.join(", ")}`)
+    .option("--failed", "show only failed operations");
   onAction(command, io, conform);
 }
 
 async function conform(context: Context, [given]: readonly string[], options: Options): Promise<void> {
   const url = (given ?? context.settings.apiUrl.value).replace(/\/+$/, "");
-  if (!URL.canParse(url)) throw usageError(`${url} is no address.`);
+  if (!URL.canParse(url)) throw usageError(`${url} is not a URL.`);
   const only = askedFor(options["only"]);
-  // Calls are made with a key that the platform gives.
+  // Calls need an API key, which the platform checks create.
   const needed = new Set(only.has("gateway") || only.has("hosted") ? [...only, "platform"] : only);
   const world = needed.has("platform") ? await prepare(context, url, options) : { email: "", password: "", model: "" };
   const plan = planOf(url, context, options).filter(({ check }) => needed.has(check.document));
@@ -68,7 +68,7 @@ async function conform(context: Context, [given]: readonly string[], options: Op
   const meta = { url, passed: asked.length - failed.length, failed: failed.length };
   context.print.answer({ data: options["failed"] ? failed : asked, meta }, view);
   if (!context.print.json) context.print.note(`${meta.passed} of ${asked.length} operations pass at ${url}`);
-  if (failed.length > 0) throw new CliError(EXIT.failure, { error: `${failed.length} operations do not conform.`, code: "NOT_CONFORMANT" });
+  if (failed.length > 0) throw new CliError(EXIT.failure, { error: `${failed.length} operations failed.`, code: "NOT_CONFORMANT" });
 }
 
 const DOCUMENTS: readonly string[] = ["platform", "gateway", "hosted", "participant", "pages"];
@@ -76,7 +76,7 @@ const DOCUMENTS: readonly string[] = ["platform", "gateway", "hosted", "particip
 function askedFor(given: unknown): ReadonlySet<string> {
   const names = typeof given === "string" ? given.split(",") : DOCUMENTS;
   const unknown = names.find((name) => !DOCUMENTS.includes(name));
-  if (unknown !== undefined) throw usageError(`--only: ${unknown} is none of ${DOCUMENTS.join(", ")}.`);
+  if (unknown !== undefined) throw usageError(`--only: ${unknown} is not one of ${DOCUMENTS.join(", ")}.`);
   return new Set(names);
 }
 
@@ -85,7 +85,7 @@ interface Planned {
   readonly check: Check;
 }
 
-/** Every document's checks where they are served; those of the platform around the gateway's, which need its key. */
+/** All checks with their base URLs. Gateway checks run between platform checks, because they need the key that those create and delete. */
 function planOf(url: string, { settings }: Context, options: Options): Planned[] {
   const trainer = String(options["trainerUrl"] ?? settings.get("trainer-url")?.value ?? besides(url));
   const hosted = options["hostedUrl"];
@@ -118,7 +118,7 @@ async function prepare(context: Context, url: string, options: Options): Promise
   const { body } = await client.send({ method: "POST", path: "/api/auth/signup", auth: "none", body: { email, password, name } });
   const headers = { authorization: `Bearer ${String(valueAt(body, "token"))}` };
   await client.send({ method: "POST", path: "/api/credits/purchase", auth: "none", headers, body: { amountUsd: "1.00", method: "test" } });
-  context.print.note(`Made the account ${email} with a dollar of test credits.`);
+  context.print.note(`Created the account ${email} with 1 USD of test credits.`);
   return { email, password, model };
 }
 
@@ -127,6 +127,6 @@ async function firstChatModel(context: Context, url: string): Promise<string> {
     .clientOf(url)
     .send({ method: "GET", path: "/api/models", query: { type: "chat", pageSize: "1" }, auth: "none" });
   const name = valueAt(rowsOf(body)[0], "name");
-  if (typeof name !== "string") throw usageError("There is no chat model there.", "--model names one.");
+  if (typeof name !== "string") throw usageError("The server has no chat model.", "Choose a model with --model.");
   return name;
 }

@@ -30,7 +30,7 @@ const view: View = {
 };
 
 export function registerDoctor(program: Command, io: Io): void {
-  onAction(program.command("doctor").description("What is wrong: address, clock, log-in, key, credits, trainer"), io, doctor);
+  onAction(program.command("doctor").description("Diagnose problems: API URL, clock, login, API key, credits, trainer node"), io, doctor);
 }
 
 async function doctor(context: Context): Promise<void> {
@@ -53,7 +53,11 @@ function settings({ settings: { profile, apiUrl }, files }: Context): Finding {
   const detail = `profile ${profile}, ${apiUrl.value} (${apiUrl.from})`;
   const mode = statSync(join(files.folder, "credentials.json"), { throwIfNoEntry: false })?.mode;
   if (mode !== undefined && (mode & 0o077) !== 0) {
-    return { check: "settings", result: "fail", detail: `others can read ${join(files.folder, "credentials.json")}: chmod 600 it` };
+    return {
+      check: "settings",
+      result: "fail",
+      detail: `other users can read ${join(files.folder, "credentials.json")}: run chmod 600 on it`,
+    };
   }
   return { check: "settings", result: "ok", detail };
 }
@@ -63,7 +67,7 @@ async function reach({ client }: Context): Promise<Finding & { answer?: ApiAnswe
   try {
     const answer = await client.send({ method: "GET", path: "/health/readiness", auth: "none" });
     const took = Math.round(performance.now() - began);
-    return { check: "server", result: "ok", detail: `${String(valueAt(answer.body, "status"))}, answered in ${took} ms`, answer };
+    return { check: "server", result: "ok", detail: `${String(valueAt(answer.body, "status"))}, responded in ${took} ms`, answer };
   } catch (error) {
     return { check: "server", result: "fail", detail: problem(error) };
   }
@@ -71,33 +75,33 @@ async function reach({ client }: Context): Promise<Finding & { answer?: ApiAnswe
 
 function clock({ io }: Context, answer: ApiAnswer | undefined): Finding {
   const theirs = Date.parse(answer?.headers.get("date") ?? "");
-  if (Number.isNaN(theirs)) return { check: "clock", result: "warn", detail: "the server does not say what time it is" };
+  if (Number.isNaN(theirs)) return { check: "clock", result: "warn", detail: "the server sends no Date header" };
   const skew = Math.abs(io.nowMs() - theirs);
-  const seconds = `${(skew / 1000).toFixed(0)} s from the server's`;
+  const seconds = `${(skew / 1000).toFixed(0)} s off the server's clock`;
   return skew > SKEW_MAX_MS
-    ? { check: "clock", result: "fail", detail: `${seconds}: tokens may be refused` }
+    ? { check: "clock", result: "fail", detail: `${seconds}: tokens may be rejected` }
     : { check: "clock", result: "ok", detail: seconds };
 }
 
 async function login({ client, settings }: Context): Promise<Finding> {
-  if (!settings.token) return { check: "log-in", result: "warn", detail: "not logged in: gw auth login, or gw auth signup" };
+  if (!settings.token) return { check: "login", result: "warn", detail: "not logged in: run gw auth login or gw auth signup" };
   try {
     const { body } = await client.send({ method: "GET", path: "/api/auth/me", auth: "user" });
-    const until = settings.stored?.expiresAt ? `, token until ${shown(settings.stored.expiresAt, "time")}` : "";
+    const until = settings.stored?.expiresAt ? `, token expires ${shown(settings.stored.expiresAt, "time")}` : "";
     return {
-      check: "log-in",
+      check: "login",
       result: "ok",
       detail: `${shown(valueAt(body, "user.email"))} (${shown(valueAt(body, "user.role"))})${until}`,
     };
   } catch (error) {
-    return { check: "log-in", result: "fail", detail: `${problem(error)} gw auth login` };
+    return { check: "login", result: "fail", detail: `${problem(error)} Run gw auth login.` };
   }
 }
 
-/** Also which carriers the address takes: the hosted profile knows one header only. */
+/** Also checks which credential headers the server accepts, because the hosted listener takes x-gw-api-key only. */
 async function key({ client, settings }: Context): Promise<Finding> {
   const value = settings.apiKey?.value;
-  if (!value) return { check: "API key", result: "warn", detail: "none: gw keys create --name cli --save, or GW_API_KEY" };
+  if (!value) return { check: "API key", result: "warn", detail: "none: run gw keys create --name cli --save, or set GW_API_KEY" };
   try {
     const { body } = await client.send({ method: "GET", path: "/v1/models", auth: "key" });
     const count = (valueAt(body, "data") as unknown[]).length;
@@ -107,14 +111,14 @@ async function key({ client, settings }: Context): Promise<Finding> {
         () => "x-gw-api-key or Bearer",
         () => "x-gw-api-key only",
       );
-    return { check: "API key", result: "ok", detail: `sk-...${value.slice(-4)} may use ${count} model(s); header: ${bearer}` };
+    return { check: "API key", result: "ok", detail: `sk-...${value.slice(-4)} can use ${count} model(s); header: ${bearer}` };
   } catch (error) {
     return { check: "API key", result: "fail", detail: problem(error) };
   }
 }
 
 async function credits({ client, settings }: Context): Promise<Finding> {
-  if (!settings.token) return { check: "credits", result: "warn", detail: "not known without log-in" };
+  if (!settings.token) return { check: "credits", result: "warn", detail: "unknown without login" };
   try {
     const { body } = await client.send({ method: "GET", path: "/api/quota", auth: "user" });
     const available = valueAt(body, "quota.available");
@@ -122,7 +126,7 @@ async function credits({ client, settings }: Context): Promise<Finding> {
     const usable = typeof available === "bigint" && available > 0n;
     return usable
       ? { check: "credits", result: "ok", detail }
-      : { check: "credits", result: "warn", detail: `${detail}: gw credits buy --usd 5` };
+      : { check: "credits", result: "warn", detail: `${detail}: run gw credits buy --usd 5` };
   } catch (error) {
     return { check: "credits", result: "fail", detail: problem(error) };
   }
@@ -137,7 +141,7 @@ async function trainer(context: Context): Promise<Finding> {
     await clientOf(url).send({ method: "GET", path: "/health", auth: "none" });
     return { check: "trainer", result: "ok", detail: url };
   } catch (error) {
-    return { check: "trainer", result: "warn", detail: `${problem(error)} Only needed to train.` };
+    return { check: "trainer", result: "warn", detail: `${problem(error)} Needed only for training.` };
   }
 }
 

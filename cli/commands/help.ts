@@ -4,12 +4,12 @@ import type { Io } from "../io.ts";
 import { documentJson } from "../output/json.ts";
 import { commandTree } from "./command-tree.ts";
 
-/** `gw help keys create`; with --json the whole tree, for programs that drive this one. */
+/** `gw help keys create` prints help; with --json it prints the command tree. */
 export function registerHelp(program: Command, io: Io): void {
   program.helpCommand(false);
   program
     .command("help [command...]")
-    .description("What a command takes; --json gives every command as data")
+    .description("Show help for a command; --json prints the command tree")
     .action((words: readonly string[]) => {
       const command = words.reduce<Command>((found, name) => childOf(found, name), program);
       if (program.opts()["json"] === true) io.stdout.write(documentJson(commandTree(command, words.join(" "))));
@@ -19,6 +19,6 @@ export function registerHelp(program: Command, io: Io): void {
 
 function childOf(parent: Command, name: string): Command {
   const child = parent.commands.find((command) => command.name() === name || command.aliases().includes(name));
-  if (!child) throw usageError(`There is no command ${name}.`, "gw --help lists the commands.");
+  if (!child) throw usageError(`Unknown command ${name}.`, "List commands with gw --help.");
   return child;
 }

@@ -6,7 +6,7 @@ import { given, type OperationSpec, required } from "../operations/spec.ts";
 const operations: readonly OperationSpec[] = [
   {
     name: "list",
-    summary: "Invitations to your address that wait to be accepted",
+    summary: "List pending invitations for your email",
     method: "GET",
     path: "/api/invitations",
     auth: "user",
@@ -19,23 +19,23 @@ const operations: readonly OperationSpec[] = [
         { title: "expires", at: "expiresAt", as: "time" },
       ],
       id: "id",
-      empty: "No invitation waits for your address.",
+      empty: "No pending invitations.",
     },
   },
   {
     name: "accept",
-    summary: "Join a team with the token of the invitation's link",
+    summary: "Accept an invitation with the token from its link",
     method: "POST",
     path: "/api/invitations/accept",
     auth: "user",
-    fields: [given("<token>", "what stands after token= in the link", "token", required)],
+    fields: [given("<token>", "value of token= in the link", "token", required)],
     view: {
       kind: "record",
       fields: [
         { title: "organization", at: "organization.name" },
-        { title: "organization id", at: "organization.id" },
+        { title: "organization ID", at: "organization.id" },
         { title: "team", at: "team.name" },
-        { title: "team id", at: "team.id" },
+        { title: "team ID", at: "team.id" },
         { title: "role", at: "member.role" },
       ],
       id: "team.id",
@@ -44,5 +44,5 @@ const operations: readonly OperationSpec[] = [
 ];
 
 export function registerInvitations(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "invitations", summary: "Invitations to your address", operations, alone: "list" });
+  registerGroup(program, io, { name: "invitations", summary: "View and accept invitations", operations, alone: "list" });
 }

@@ -30,7 +30,7 @@ const keyFields: readonly Column[] = [
 ];
 
 const one: View = { kind: "record", at: "apiKey", fields: keyFields, id: "apiKey.id" };
-/** The secret is in this answer and never again. */
+/** The secret appears only in this response. */
 const withSecret: View = {
   kind: "record",
   fields: [{ title: "secret", at: "key" }, ...keyFields.map((field) => ({ ...field, at: `apiKey.${field.at}` }))],
@@ -41,33 +41,33 @@ const limits: readonly Field[] = [
   modelsField,
   ...rateLimitFields,
   ...budgetFields,
-  given("--expires-at <time>", "when it ends, or none", "expiresAt", { kind: "time", clears: true }),
+  given("--expires-at <time>", "expiry time, or none", "expiresAt", { kind: "time", clears: true }),
 ];
-const which = (to: string): Field => ({ ...given("<key>", "its id, its hash or the key itself", to), required: true });
+const which = (to: string): Field => ({ ...given("<key>", "key ID, key hash or the key itself", to), required: true });
 
 const operations: readonly OperationSpec[] = [
   {
     name: "list",
-    summary: "API keys of the organisation",
+    summary: "List API keys of the organization",
     method: "GET",
     path: "/api/api-keys",
     auth: "user",
     fields: [
-      filter("--team <id>", "of this team", "team_id"),
-      filter("--search <text>", "in names", "search"),
-      filter("--status <status>", "active, blocked or expired", "status"),
+      filter("--team <id>", "filter by team", "team_id"),
+      filter("--search <text>", "search by name", "search"),
+      filter("--status <status>", "filter by status: active, blocked or expired", "status"),
     ],
-    view: { kind: "list", columns: keyColumns, id: "id", empty: "No keys. `gw keys create --name laptop` makes one." },
+    view: { kind: "list", columns: keyColumns, id: "id", empty: "No API keys. Create one with `gw keys create --name laptop`." },
   },
   {
     name: "create",
-    summary: "Make a key; it is shown once",
+    summary: "Create an API key. The secret is shown once",
     method: "POST",
     path: "/api/gw/api-keys",
     auth: "user",
     fields: [
-      given("--name <name>", "what it is called", "name", { ...required, question: "Name of the key" }),
-      given("--team <id>", "its team, where there are several", "team_id"),
+      given("--name <name>", "key name", "name", { ...required, question: "Key name" }),
+      given("--team <id>", "team ID, required with several teams", "team_id"),
       ...limits,
     ],
     view: withSecret,
@@ -76,7 +76,7 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "update",
-    summary: "Change a key's name or limits; none takes a limit away",
+    summary: "Update a key's name or limits; `none` removes a limit",
     method: "POST",
     path: "/api/api-keys/update",
     auth: "user",
@@ -85,7 +85,7 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "rename",
-    summary: "Give a key another name",
+    summary: "Rename a key",
     method: "POST",
     path: "/api/api-keys/update",
     auth: "user",
@@ -94,22 +94,25 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "remove",
-    summary: "Remove a key; calls with it are refused within a second",
+    summary: "Revoke a key. Calls with it are rejected within a second",
     method: "POST",
     path: "/api/api-keys/remove",
     auth: "user",
     fields: [which("apiKey")],
-    confirm: "Remove {word} for good?",
-    view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "apiKey.name"))}.`, id: "apiKey.id" },
+    confirm: "Permanently revoke {word}?",
+    view: { kind: "sentence", text: (body) => `Revoked ${String(valueAt(body, "apiKey.name"))}.`, id: "apiKey.id" },
   },
   {
     name: "rotate",
-    summary: "Give a key a new secret; the old one may live on for a while",
+    summary: "Rotate a key: create a new secret, with a grace period for the old one",
     method: "POST",
     path: "/api/api-keys/rotate",
     auth: "user",
-    fields: [which("apiKey"), given("--grace <seconds>", "how long the old secret still works", "graceSeconds", { kind: "integer" })],
-    confirm: "Give {word} a new secret?",
+    fields: [
+      which("apiKey"),
+      given("--grace <seconds>", "seconds during which the old secret still works", "graceSeconds", { kind: "integer" }),
+    ],
+    confirm: "Rotate {word}?",
     view: withSecret,
     after: afterSecret,
   },
@@ -118,13 +121,13 @@ const operations: readonly OperationSpec[] = [
 export function registerKeys(program: Command, io: Io): void {
   const keys = registerGroup(program, io, { name: "keys", summary: "API keys", operations, alone: "list" });
   for (const command of keys.commands) {
-    if (["create", "rotate"].includes(command.name())) command.option("--save", "keep it in this profile, for gw chat");
+    if (["create", "rotate"].includes(command.name())) command.option("--save", "save the key in this profile, for gw chat");
   }
 }
 
 function afterSecret({ settings, print }: Context, answer: ApiAnswer, { options }: Given): void {
   if (options["save"] === true) {
     settings.store({ apiKey: String(valueAt(answer.body, "key")) });
-    print.note(`Kept for ${settings.apiUrl.value} (profile ${settings.profile}).`);
-  } else print.note("The secret is shown this once and never again.");
+    print.note(`Saved for ${settings.apiUrl.value} (profile ${settings.profile}).`);
+  } else print.note("Save the secret now. It will not be shown again.");
 }

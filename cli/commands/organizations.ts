@@ -23,7 +23,7 @@ export const organizationView: View = {
   fields: [
     ...columns,
     { title: "blocked by", at: "blockedReason" },
-    { title: "because", at: "blockNote" },
+    { title: "reason", at: "blockNote" },
     { title: "time zone", at: "timezone" },
     { title: "low balance at", at: "lowBalanceThreshold", as: "usd" },
     { title: "budget", at: "maxBudget", as: "usd" },
@@ -35,7 +35,7 @@ export const organizationView: View = {
 const operations: readonly OperationSpec[] = [
   {
     name: "list",
-    summary: "Organisations you belong to",
+    summary: "List your organizations",
     method: "GET",
     path: "/api/gw/organizations/list",
     auth: "user",
@@ -43,15 +43,15 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "update",
-    summary: "Change the active organisation, or the one named by --id",
+    summary: "Update the active organization, or the one given by --id",
     method: "PUT",
     path: "/api/gw/organizations",
     auth: "user",
     fields: [
-      given("--id <id>", "which organisation", "id"),
+      given("--id <id>", "organization ID", "id"),
       given("--name <name>", "new name", "name"),
-      given("--timezone <zone>", "such as Europe/Berlin", "timezone"),
-      given("--low-balance <usd>", "tell by mail and webhook below this balance, or none", "lowBalanceThreshold", {
+      given("--timezone <zone>", "time zone, such as Europe/Berlin", "timezone"),
+      given("--low-balance <usd>", "send an email and a webhook event below this balance, or none", "lowBalanceThreshold", {
         kind: "usd",
         clears: true,
       }),
@@ -61,11 +61,11 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "use",
-    summary: "Make an organisation the session's active one",
+    summary: "Switch to an organization",
     method: "PUT",
     path: "/api/gw/organizations",
     auth: "user",
-    fields: [{ ...given("<id>", "which organisation", "id"), ...required }],
+    fields: [{ ...given("<id>", "organization ID", "id"), ...required }],
     before: async (_context, values) => {
       values.body["active"] = true;
     },
@@ -74,5 +74,5 @@ const operations: readonly OperationSpec[] = [
 ];
 
 export function registerOrganizations(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "orgs", summary: "Organisations", operations, alone: "list" });
+  registerGroup(program, io, { name: "orgs", summary: "Manage organizations", operations, alone: "list" });
 }

@@ -15,7 +15,7 @@ const columns: readonly Column[] = [
   { title: "status", at: "status", as: "state" },
   { title: "members", at: "memberCount", as: "count" },
   { title: "keys", at: "keyCount", as: "count" },
-  { title: "30 days", at: "spend", as: "usd" },
+  { title: "spend (30d)", at: "spend", as: "usd" },
 ];
 
 const memberColumns: readonly Column[] = [
@@ -31,7 +31,7 @@ export const teamView: View = {
   at: "team",
   fields: [
     ...columns,
-    { title: "blocked for", at: "blockedReason" },
+    { title: "blocked by", at: "blockedReason" },
     { title: "models", at: "models", as: "list" },
     { title: "rpm", at: "rpm", as: "count" },
     { title: "tpm", at: "tpm", as: "count" },
@@ -41,56 +41,56 @@ export const teamView: View = {
   id: "team.id",
 };
 
-const team = given("--team <id>", "which team", "teamId", { ...required, question: "Team" });
+const team = given("--team <id>", "team ID", "teamId", { ...required, question: "Team" });
 
 const operations: readonly OperationSpec[] = [
   {
     name: "list",
-    summary: "Teams of the active organisation",
+    summary: "List teams of the active organization",
     method: "GET",
     path: "/api/gw/teams",
     auth: "user",
-    fields: [filter("--search <text>", "in names", "search")],
-    view: { kind: "list", columns, id: "id", empty: "No such team. `gw teams create --name Research` makes one." },
+    fields: [filter("--search <text>", "search by name", "search")],
+    view: { kind: "list", columns, id: "id", empty: "No teams found. Create one with `gw teams create --name Research`." },
   },
   {
     name: "create",
-    summary: "Make a team",
+    summary: "Create a team",
     method: "POST",
     path: "/api/gw/teams",
     auth: "user",
-    fields: [given("--name <name>", "what it is called", "name", { ...required, question: "Name of the team" })],
+    fields: [given("--name <name>", "team name", "name", { ...required, question: "Team name" })],
     view: teamView,
   },
   {
     name: "get",
-    summary: "One team with its members and keys",
+    summary: "Show a team with its members and keys",
     method: "GET",
     path: "/api/gw/teams/:id",
     auth: "user",
-    fields: [word("id", "which team")],
+    fields: [word("id", "team ID")],
     view: teamView,
     after: (context, answer) => showParts(context, answer.body),
   },
   {
     name: "update",
-    summary: "Change a team's name or limits; none takes a limit away",
+    summary: "Update a team's name or limits; `none` removes a limit",
     method: "PATCH",
     path: "/api/gw/teams/:id",
     auth: "user",
-    fields: [word("id", "which team"), given("--name <name>", "new name", "name"), modelsField, ...rateLimitFields, ...budgetFields],
+    fields: [word("id", "team ID"), given("--name <name>", "new name", "name"), modelsField, ...rateLimitFields, ...budgetFields],
     view: teamView,
   },
   {
     name: "invite",
-    summary: "Invite an address and print the link; a member of the organization joins at once",
+    summary: "Invite an email and print the link. Members of the organization join immediately",
     method: "POST",
     path: "/api/gw/teams/invite-member",
     auth: "user",
     fields: [
       team,
-      given("--email <email>", "whom", "email", { ...required, question: "E-mail" }),
-      given("--role <role>", "what they may do", "role", { choices: ["member", "admin", "owner"] }),
+      given("--email <email>", "email to invite", "email", { ...required, question: "Email" }),
+      given("--role <role>", "team role", "role", { choices: ["member", "admin", "owner"] }),
     ],
     view: {
       kind: "record",
@@ -104,28 +104,25 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "update-member",
-    summary: "Give a member or an invitation another role",
+    summary: "Change the role of a member or an invitation",
     method: "POST",
     path: "/api/gw/teams/update-member",
     auth: "user",
     fields: [
       team,
-      given("--member <id>", "whom: the member id that `gw teams get` shows", "memberId", { ...required, question: "Member" }),
-      given("--role <role>", "what they may do", "role", { choices: ["member", "admin", "owner"], ...required }),
+      given("--member <id>", "member ID, as shown by `gw teams get`", "memberId", { ...required, question: "Member" }),
+      given("--role <role>", "team role", "role", { choices: ["member", "admin", "owner"], ...required }),
     ],
     view: { kind: "record", at: "member", fields: memberColumns, id: "member.memberId" },
   },
   {
     name: "remove-member",
-    summary: "Take a person out of a team, with the keys they made there, or an invitation back",
+    summary: "Remove a member and disable the keys they created, or cancel an invitation",
     method: "POST",
     path: "/api/gw/teams/remove-member",
     auth: "user",
-    fields: [
-      team,
-      given("--member <id>", "whom: the member id that `gw teams get` shows", "memberId", { ...required, question: "Member" }),
-    ],
-    confirm: "Take this member out of the team?",
+    fields: [team, given("--member <id>", "member ID, as shown by `gw teams get`", "memberId", { ...required, question: "Member" })],
+    confirm: "Remove this member from the team?",
     view: { kind: "sentence", text: removedText, id: "memberId" },
   },
 ];
@@ -133,11 +130,11 @@ const operations: readonly OperationSpec[] = [
 function removedText(body: unknown): string {
   const removed = `Removed ${String(valueAt(body, "memberId"))}.`;
   const keys = (valueAt(body, "disabledKeys") as string[] | undefined) ?? [];
-  return keys.length === 0 ? removed : `${removed} Keys that stopped working: ${keys.join(", ")}.`;
+  return keys.length === 0 ? removed : `${removed} Disabled keys: ${keys.join(", ")}.`;
 }
 
 export function registerTeams(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "teams", summary: "Teams and their members", operations, alone: "list" });
+  registerGroup(program, io, { name: "teams", summary: "Manage teams and members", operations, alone: "list" });
 }
 
 function showParts({ print, io }: Context, body: unknown): void {

@@ -8,7 +8,7 @@ import { onAction } from "../operations/register.ts";
 import { valueAt } from "../output/values.ts";
 
 export function registerVersion(program: Command, io: Io): void {
-  onAction(program.command("version").description("Versions of this client, its Node and the server's API"), io, version);
+  onAction(program.command("version").description("Show the versions of gw, Node.js and the server API"), io, version);
 }
 
 async function version(context: Context): Promise<void> {
@@ -30,7 +30,7 @@ async function version(context: Context): Promise<void> {
   );
 }
 
-/** A server that does not answer is no reason not to say who we are. */
+/** If the server is unreachable, the client version is still printed. */
 async function serverVersion({ client, settings }: Context): Promise<unknown> {
   try {
     const { body } = await client.send({ method: "GET", path: "/openapi.json", auth: "none" });

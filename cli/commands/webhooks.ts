@@ -21,12 +21,12 @@ const deliveryColumns: readonly Column[] = [
   { title: "created", at: "createdAt", as: "time" },
 ];
 
-const which = word("id", "which webhook");
+const which = word("id", "webhook ID");
 
 const operations: readonly OperationSpec[] = [
   {
     name: "list",
-    summary: "Addresses that are told of events",
+    summary: "List webhooks",
     method: "GET",
     path: "/api/gw/webhooks",
     auth: "user",
@@ -34,37 +34,42 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "create",
-    summary: "Have an address told of events; the signing secret is shown once",
+    summary: "Create a webhook. The signing secret is shown once",
     method: "POST",
     path: "/api/gw/webhooks",
     auth: "user",
     fields: [
-      given("--url <url>", "https address", "url", { ...required, question: "Address" }),
-      given("--events <a,b>", "balance.low, balance.blocked, balance.unblocked, purchase.completed, key.created, key.removed", "events", {
-        kind: "list",
-        ...required,
-      }),
+      given("--url <url>", "HTTPS URL", "url", { ...required, question: "URL" }),
+      given(
+        "--events <a,b>",
+        "events: balance.low, balance.blocked, balance.unblocked, purchase.completed, key.created, key.removed",
+        "events",
+        {
+          kind: "list",
+          ...required,
+        },
+      ),
     ],
     view: {
       kind: "record",
       fields: [{ title: "secret", at: "secret" }, ...columns.map((column) => ({ ...column, at: `webhook.${column.at}` }))],
       id: "webhook.id",
     },
-    after: ({ print }) => print.note("The secret is shown this once and never again."),
+    after: ({ print }) => print.note("Save the secret now. It will not be shown again."),
   },
   {
     name: "remove",
-    summary: "Remove a webhook; what was not sent yet is not sent",
+    summary: "Delete a webhook and its pending deliveries",
     method: "DELETE",
     path: "/api/gw/webhooks/:id",
     auth: "user",
     fields: [which],
-    confirm: "Remove the webhook {word}?",
-    view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "id"))}.`, id: "id" },
+    confirm: "Delete webhook {word}?",
+    view: { kind: "sentence", text: (body) => `Deleted ${String(valueAt(body, "id"))}.`, id: "id" },
   },
   {
     name: "test",
-    summary: "Send a test message; `gw webhooks deliveries` shows what became of it",
+    summary: "Send a test event. See the result with `gw webhooks deliveries`",
     method: "POST",
     path: "/api/gw/webhooks/:id/test",
     auth: "user",
@@ -73,15 +78,15 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "deliveries",
-    summary: "What was sent in the last 30 days, newest first",
+    summary: "List deliveries of the last 30 days, newest first",
     method: "GET",
     path: "/api/gw/webhooks/:id/deliveries",
     auth: "user",
     fields: [which],
-    view: { kind: "list", columns: deliveryColumns, id: "id", empty: "Nothing sent yet." },
+    view: { kind: "list", columns: deliveryColumns, id: "id", empty: "No deliveries yet." },
   },
 ];
 
 export function registerWebhooks(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "webhooks", summary: "Addresses that are told of events", operations, alone: "list" });
+  registerGroup(program, io, { name: "webhooks", summary: "Manage webhooks", operations, alone: "list" });
 }

@@ -1,7 +1,7 @@
 import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
 import type { Session } from "./session.ts";
 
-/** Everything under `gw admin`, by an administrator with a profile of his own. */
+/** Everything under `gw admin`, run by an administrator with a separate profile. */
 export function adminTests(world: () => { session: Session }): void {
   const as = (line: string) => `admin ${line} --profile admin`;
   const json: Session["json"] = (line, options) => world().session.json(as(String(line)), options);
@@ -40,8 +40,8 @@ export function adminTests(world: () => { session: Session }): void {
     expect(shown.out).toMatch(/^version +\d[\s\S]*\nEDGE +STATUS[\s\S]*\nedge-0-\w+ +ready/);
   });
 
-  test("admin: a provider and a model, priced, changed and taken away", async () => {
-    const { provider } = await json("providers create --name second --kind echo --key-stdin", { stdin: "a key nobody sees\n" });
+  test("admin: a provider and a model are created, updated and deleted", async () => {
+    const { provider } = await json("providers create --name second --kind echo --key-stdin", { stdin: "a secret key\n" });
     expect((await json(`providers update ${provider.id} --name third`)).provider.name).toBe("third");
     const { model } = await json(
       `models create --name parrot --provider ${provider.id} --inference-model echo --input-price 0.5 --output-price 1.5`,
@@ -55,7 +55,7 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await gw("providers -q")).out).not.toContain(provider.id);
   });
 
-  test("admin: what the gateway does with calls, and the answers it keeps", async () => {
+  test("admin: routing, guardrails and the response cache", async () => {
     const { data } = await json("routing");
     expect(data.find(({ name }: { name: string }) => name === "echo").deployments[0]).toMatchObject({ health: { state: "up" } });
     expect((await gw("routing", { terminal: true })).out).toMatch(/^MODEL +STRATEGY +DEPLOYMENTS/);
@@ -65,10 +65,10 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await json("audit --page-size 1")).data[0].action).toBe("cache.clear");
   });
 
-  test("admin: the books are right, also for whoever has only the master key", async () => {
+  test("admin: the ledger verifies, also with only the master key", async () => {
     const shown = await gw("ledger verify", { terminal: true });
-    expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^right +yes\n[\s\S]*sum \(must be 0\) +0\n/)]);
-    const replayed = await world().session.json("admin ledger replay --profile nobody", { env: { GW_API_KEY: MASTER_KEY } });
+    expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^valid +yes\n[\s\S]*sum \(must be 0\) +0\n/)]);
+    const replayed = await world().session.json("admin ledger replay --profile empty", { env: { GW_API_KEY: MASTER_KEY } });
     expect(replayed.rollups.equal).toBe(true);
   });
 }

@@ -41,7 +41,7 @@ test("what is public works without any set-up, as a table on a terminal and as J
   expect((await gw("providers -q")).out).toMatch(/^(\w+\n)+$/);
 });
 
-test("sign-up, log-out and log-in: the password comes from stdin or a prompt, the token is kept and never shown", async () => {
+test("sign-up, log-out and log-in: the password comes from stdin or a prompt, the token is saved and never shown", async () => {
   expect((await gw("auth me")).exit).toBe(4);
   const made = await gw("auth signup --email ada@example.org --name Ada --password-stdin", { stdin: `${PASSWORD}\n` });
   expect([made.exit, JSON.parse(made.out).user.email, made.out.includes("token")]).toEqual([0, "ada@example.org", false]);
@@ -53,7 +53,7 @@ test("sign-up, log-out and log-in: the password comes from stdin or a prompt, th
   expect((await gw("auth logout")).exit).toBe(0);
   expect((await gw("auth me")).exit).toBe(4);
   const asked = await gw("auth login", { terminal: true, answers: ["ada@example.org", PASSWORD] });
-  expect([asked.exit, asked.asked]).toEqual([0, ["E-mail", "Password"]]);
+  expect([asked.exit, asked.asked]).toEqual([0, ["Email", "Password"]]);
   const wrong = await gw("auth login --email ada@example.org --password-stdin", { stdin: "wrong password\n" });
   expect([wrong.exit, JSON.parse(wrong.err)]).toMatchObject([4, { code: "UNAUTHORIZED", status: 401, retryable: false }]);
   const changed = await gw("auth password --password-stdin --new-password-stdin", { stdin: `${PASSWORD}\nanother password\n` });
@@ -76,7 +76,7 @@ test("a token in the second half of its life is renewed by the next command; one
   expect([elsewhere.exit, JSON.parse(elsewhere.err).code]).toEqual([4, "NOT_LOGGED_IN"]);
 });
 
-test("teams and organisations", async () => {
+test("teams and organizations", async () => {
   const made = await json("teams create --name Research");
   const id = made.team.id;
   expect((await json(`teams update ${id} --name Rivers --rpm 100 --max-budget 2.50 --budget-period monthly`)).team).toMatchObject({
@@ -95,8 +95,8 @@ test("teams and organisations", async () => {
   expect(changed.member).toMatchObject({ email: "bob@example.org", role: "admin" });
   const detail = await gw(`teams get ${id}`, { terminal: true });
   expect(detail.out).toContain("bob@example.org");
-  const kept = await gw(`teams remove-member --team ${id} --member ${invited.member.memberId}`, { terminal: true, answers: [false] });
-  expect([kept.exit, kept.asked.length]).toEqual([3, 1]);
+  const declined = await gw(`teams remove-member --team ${id} --member ${invited.member.memberId}`, { terminal: true, answers: [false] });
+  expect([declined.exit, declined.asked.length]).toEqual([3, 1]);
   expect((await gw(`teams remove-member --team ${id} --member ${invited.member.memberId}`)).exit).toBe(2);
   expect((await gw(`teams remove-member --team ${id} --member ${invited.member.memberId} --yes`)).exit).toBe(0);
   expect((await json("teams")).data.map(({ name }: { name: string }) => name).sort()).toEqual(["Default", "Rivers"]);
@@ -118,7 +118,7 @@ test("an invitation: listed for its address, accepted with the token of the link
   const guest = folderOf("guest");
   expect((await gw("auth signup --email erin@example.org --password-stdin", { stdin: `${PASSWORD}\n`, ...guest })).exit).toBe(0);
   const empty = await gw("invitations", { terminal: true, ...guest });
-  expect(empty.out + empty.err).toContain("No invitation waits for your address.");
+  expect(empty.out + empty.err).toContain("No pending invitations.");
   const token = await tokenOf("erin@example.org");
   expect((await json("invitations list", guest)).data).toEqual([expect.objectContaining({ teamId: team, role: "admin" })]);
   expect((await gw(`invitations accept ${token}`)).exit).toBe(5);
@@ -132,7 +132,7 @@ test("an invitation: listed for its address, accepted with the token of the link
   );
 });
 
-test("keys: shown once, kept on wish, named by id, and a name of several teams is asked for", async () => {
+test("keys: shown once, saved on request, found by ID, and with several teams --team is required", async () => {
   const several = await gw("keys create --name laptop");
   expect([several.exit, JSON.parse(several.err).hint]).toMatchObject([2, expect.stringContaining("Default")]);
   const made = await gw("keys create --name laptop --team Default --rpm 600 --save", { terminal: true });
@@ -182,7 +182,7 @@ test("chat: streamed on a terminal, one document in a pipe, a conversation that 
   expect((await json(["chat", "--platform", "by the platform"])).choices[0].message.content).toBe("by the platform");
   const talk = await gw("chat --max-tokens 50", { terminal: true, answers: ["one", "two", "/new", "three", "/exit"] });
   expect([talk.exit, talk.out]).toEqual([0, "one\ntwo\nthree\n"]);
-  // What was said before is part of the second question, and no longer of the third.
+  // The second request contains the first exchange; after /new the third does not.
   expect(talk.err.match(/\d+ tokens in/g)).toEqual(["1 tokens in", "3 tokens in", "1 tokens in"]);
   expect(talk.err).toContain("1 tokens in, 1 out, $0.000003");
   expect((await gw(["chat", "red \u001b[31m text"], { terminal: true })).out).not.toContain("\u001b");
@@ -198,8 +198,8 @@ test("logs and usage: the same sums, one call explained down to its ledger entry
   expect(listed.meta.totals).toEqual(usage.meta.totals);
   expect((await json("logs --all")).data).toHaveLength(listed.meta.total);
   const { out } = await gw(["logs", "explain", listed.data.at(-1).id], { terminal: true });
-  expect(settled(out)).toMatch(/^call_x+ {2}\/v1\/chat\/completions, streamed\noutcome +success, HTTP 200\n/);
-  expect(out).toMatch(/output +\d+ at \$2\.00 a million\ncost +\$0\.\d+ \([\d,]+ nano-USD\), price version 1/);
+  expect(settled(out)).toMatch(/^call_x+ {2}\/v1\/chat\/completions, streamed\nstatus +success, HTTP 200\n/);
+  expect(out).toMatch(/output +\d+ at \$2\.00 per million\ncost +\$0\.\d+ \([\d,]+ nano-USD\), price version 1/);
   expect(out).toMatch(/ledger +entry \d+, hash [0-9a-f]{64}/);
   expect((await json(["logs", "receipt", listed.data[0].id])).algorithm).toBe("Ed25519");
   expect((await gw("logs explain call_nope")).exit).toBe(6);
@@ -267,7 +267,7 @@ test("settings: flag before environment before profile before default, and docto
   expect((await gw("config use default")).exit).toBe(0);
   const healthy = await json("doctor");
   expect(healthy.data.map(({ check, result }: { check: string; result: string }) => `${check} ${result}`)).toEqual(
-    ["settings", "server", "clock", "log-in", "API key", "credits", "trainer"].map((check) => `${check} ok`),
+    ["settings", "server", "clock", "login", "API key", "credits", "trainer"].map((check) => `${check} ok`),
   );
   expect((await gw("doctor", { nowMs: () => Date.now() + 120_000 })).exit).toBe(1);
   expect((await gw("doctor --api-url http://127.0.0.1:9")).exit).toBe(9);
@@ -276,7 +276,7 @@ test("settings: flag before environment before profile before default, and docto
 });
 
 test("conform: every operation of the documents passes here, and a server that has none of them fails", async () => {
-  // The console's pages are there when it was built, which `make test` does.
+  // The console's pages exist only after a build, which `make test` does.
   const documents = ["platform", "gateway", "hosted", "participant", ...(existsSync(CONSOLE) ? ["pages"] : [])];
   const passed = await gw(["conform", system.url, "--hosted-url", system.hostedUrl, "--only", documents.join(",")]);
   const { data, meta } = JSON.parse(passed.out);
@@ -307,7 +307,7 @@ test("every operation of the platform has a command", async () => {
   expect(missing.sort()).toEqual(OTHERWISE.filter((operation) => offered.includes(operation)));
 });
 
-/** Served by a command that is more than one operation, a second name of another, or not for people. */
+/** Operations without a command of their own: part of another command, an alias, or not for people. */
 const OTHERWISE = [
   "DELETE /api/auth/session",
   "DELETE /training/nodes/:id/:path",

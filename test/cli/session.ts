@@ -5,10 +5,10 @@ import { commandTree, everyNode } from "../../cli/commands/command-tree.ts";
 import { type FakeIoOptions, fakeIo, gwWith, type Outcome } from "../../cli/io-fixture.ts";
 import { buildProgram } from "../../cli/program.ts";
 
-/** Commands with a settings folder of their own, and a list of which ones were used. */
+/** Runs commands with a separate settings folder, and records which commands were used. */
 export interface Session {
   gw(line: string | readonly string[], options?: FakeIoOptions): Promise<Outcome>;
-  /** The same, as JSON; throws unless it exits with 0. */
+  /** Runs a command and parses its JSON; throws unless it exits with 0. */
   json(line: string | readonly string[], options?: FakeIoOptions): Promise<ReturnType<typeof JSON.parse>>;
   readonly used: ReadonlySet<string>;
   readonly env: Readonly<Record<string, string>>;
@@ -17,10 +17,10 @@ export interface Session {
 
 const nodes = everyNode(commandTree(buildProgram(fakeIo())));
 
-/** Every command that does something itself: "keys create", not "keys". */
+/** Every command with an action: "keys create", not "keys". */
 export const everyCommand: readonly string[] = nodes.filter(({ commands }) => commands.length === 0).map(({ path }) => path);
 
-/** "GET /api/models", and so on. */
+/** Every HTTP operation that has a command, such as "GET /api/models". */
 export const everyOperation: ReadonlySet<string> = new Set(nodes.flatMap(({ operation }) => operation ?? []));
 
 export function openSession(url: string, more: Readonly<Record<string, string>> = {}): Session {
@@ -49,13 +49,13 @@ function note(words: readonly string[], used: Set<string>): void {
   const named = words.filter((word) => !word.startsWith("-"));
   const paths = [1, 2, 3].map((length) => named.slice(0, length).join(" "));
   const found = paths.findLast((path) => everyCommand.includes(path));
-  // A group's word alone stands for its list.
+  // A group without a command runs its list.
   const alone = paths.findLast((path) => everyCommand.includes(`${path} list`));
   if (found) used.add(found);
   else if (alone) used.add(`${alone} list`);
 }
 
-/** Ids, times and hashes as letters of the same number, so that tables keep their shape. */
+/** Replaces IDs and times by placeholders of the same length, so that tables keep their layout. */
 export function settled(text: string): string {
   return text
     .replace(/\b(org|team|key|call|pur|model|prov|req)_[0-9a-z]{33}/g, (id, prefix: string) => `${prefix}_`.padEnd(id.length, "x"))

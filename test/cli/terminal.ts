@@ -14,7 +14,7 @@ interface Ended {
   readonly err: string;
 }
 
-/** The program itself, started as people start it: in a pipe and on a pseudo-terminal. */
+/** Tests of the real process, in a pipe and on a pseudo-terminal. */
 export function terminalTests(world: () => { session: Session; system: System }): void {
   const start = (file: string, words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     new Promise<Ended>((done) => {
@@ -35,23 +35,23 @@ export function terminalTests(world: () => { session: Session; system: System })
     expect([refused.exit, refused.out, JSON.parse(refused.err).code]).toEqual([6, "", "NOT_FOUND"]);
   });
 
-  test("on a terminal: a password is asked for and not echoed, states have colours, and NO_COLOR takes them away", async () => {
+  test("on a terminal: a password prompt does not echo, states have colors, and NO_COLOR removes them", async () => {
     const login = await onTerminal(
       [
-        ["E-mail", "ada@example.org\r"],
+        ["Email", "ada@example.org\r"],
         ["Password", "another password\r"],
       ],
       ["auth", "login"],
     );
     expect([login.exit, login.out.includes("another password")]).toEqual([0, false]);
     expect(login.out).toContain("Logged in until");
-    const [coloured, plain] = await Promise.all([onTerminal([], ["models"]), onTerminal([], ["models"], { NO_COLOR: "1" })]);
-    expect(coloured.out).toContain("\u001b[32mactive\u001b[0m");
+    const [colored, plain] = await Promise.all([onTerminal([], ["models"]), onTerminal([], ["models"], { NO_COLOR: "1" })]);
+    expect(colored.out).toContain("\u001b[32mactive\u001b[0m");
     expect(plain.out).not.toContain("\u001b[");
   });
 
   test("on a terminal: a conversation, a removal that is not confirmed, and progress while conform works", async () => {
-    const [talk, kept, conform] = await Promise.all([
+    const [talk, declined, conform] = await Promise.all([
       onTerminal(
         [
           ["you", "hello\r"],
@@ -60,11 +60,11 @@ export function terminalTests(world: () => { session: Session; system: System })
         ],
         ["chat"],
       ),
-      onTerminal([["for good?", "n\r"]], ["keys", "remove", "key_nope"]),
+      onTerminal([["revoke key_nope?", "n\r"]], ["keys", "remove", "key_nope"]),
       onTerminal([], ["conform", world().system.url, "--only", "platform"]),
     ]);
     expect([talk.exit, talk.out]).toEqual([0, expect.stringMatching(/hello\r\n[\s\S]*1 tokens in, 1 out/)]);
-    expect([kept.exit, kept.out]).toEqual([3, expect.stringContaining("Canceled. Nothing was changed.")]);
+    expect([declined.exit, declined.out]).toEqual([3, expect.stringContaining("Canceled. Nothing was changed.")]);
     expect([conform.exit, conform.out]).toEqual([0, expect.stringMatching(/█\S* 21\/22 \/api\/api-keys\/remove/)]);
   });
 
@@ -75,11 +75,11 @@ export function terminalTests(world: () => { session: Session; system: System })
     expect(fish?.out).toContain(`complete -c gw -n 'test "$(__gw_path)" = "keys"' -f -a rotate`);
     const ask = `${bash?.out}\nCOMP_WORDS=(gw --json admin users up); COMP_CWORD=4; _gw; echo "\${COMPREPLY[*]}"`;
     expect((await start("bash", ["-c", ask])).out).toBe("update\n");
-    // These two are not on every machine; where they are, they take it.
+    // zsh and fish are tested only if they are installed.
     if (existsSync("/usr/bin/zsh")) expect((await start("zsh", ["-f", "-n", "-c", zsh?.out ?? ""])).err).toBe("");
     if (existsSync("/usr/bin/fish")) {
       const words = await start("fish", ["--no-config", "-c", `${fish?.out}\ncomplete -C "gw --json admin users up"`]);
-      expect(words.out).toMatch(/^update\tChange a user's/);
+      expect(words.out).toMatch(/^update\tUpdate a user's/);
     }
     expect((await session.gw("completion csh")).exit).toBe(2);
   });

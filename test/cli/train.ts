@@ -9,7 +9,7 @@ const DATASET = JSON.stringify({ name: "digits", partition: { scheme: "iid", of:
 const CONFIG = JSON.stringify({ epochs: 1, lr: 0.3, batch_size: 20 });
 const ROUNDS = 3;
 
-/** Training with a real coordinator and a real node; what each command sends is held in cli/commands/train/train.test.ts. */
+/** Training with a real coordinator and a real node. cli/commands/train/train.test.ts checks the request of each command. */
 export function trainTests(world: () => { session: Session; system: System }): void {
   test("train: a federation runs while it is followed, its history is right, and what came out is a model", async () => {
     const { session, system } = world();

@@ -8,15 +8,15 @@ import { valueAt } from "../../output/values.ts";
 
 const verify: OperationSpec = {
   name: "verify",
-  summary: "Re-read all the books; fails when one entry is wrong",
+  summary: "Verify the whole ledger. Exits with 1 if an entry is wrong",
   method: "GET",
   path: "/api/admin/ledger/verify",
-  // The master key opens it too, so that a script needs nobody's password.
+  // The endpoint also takes the master key, so that a script does not need a password.
   auth: "either",
   view: {
     kind: "record",
     fields: [
-      { title: "right", at: "ok", as: "yesno" },
+      { title: "valid", at: "ok", as: "yesno" },
       { title: "entries", at: "entries", as: "count" },
       { title: "accounts", at: "accounts", as: "count" },
       { title: "calls", at: "usageRows", as: "count" },
@@ -24,26 +24,29 @@ const verify: OperationSpec = {
       { title: "sum (must be 0)", at: "sum", as: "count" },
       { title: "last entry", at: "lastSeq", as: "count" },
       { title: "hash", at: "hash" },
-      { title: "first bad", at: "firstBad.record" },
-      { title: "why", at: "firstBad.reason" },
+      { title: "first invalid record", at: "firstBad.record" },
+      { title: "reason", at: "firstBad.reason" },
     ],
     id: "hash",
   },
   after: (_context, { body }) => {
     if (valueAt(body, "ok") === true) return;
-    throw new CliError(EXIT.failure, { error: `The books are wrong: ${String(valueAt(body, "firstBad.reason"))}`, code: "LEDGER_WRONG" });
+    throw new CliError(EXIT.failure, {
+      error: `The ledger is not valid: ${String(valueAt(body, "firstBad.reason"))}`,
+      code: "LEDGER_WRONG",
+    });
   },
 };
 
 const replay: OperationSpec = {
   name: "replay",
-  summary: "Balances of a moment made again from entries alone, and what calls would have cost at other prices",
+  summary: "Recompute balances at a point in time from ledger entries, and costs with other prices",
   method: "GET",
   path: "/api/admin/ledger/replay",
   auth: "either",
   fields: [
-    filter("--as-of <time>", "of this moment", "asOf", { kind: "time" }),
-    filter("--with-prices <time>", "with the prices of this moment", "withPrices", { kind: "time" }),
+    filter("--as-of <time>", "point in time (now)", "asOf", { kind: "time" }),
+    filter("--with-prices <time>", "reprice calls with the prices at this time", "withPrices", { kind: "time" }),
   ],
   view: {
     kind: "list",
@@ -55,16 +58,16 @@ const replay: OperationSpec = {
       { title: "repriced by", at: "repricing.difference", as: "usd" },
     ],
     id: "organizationId",
-    empty: "No organisations.",
+    empty: "No organizations.",
   },
   after: ({ print }, { body }) => {
     const difference = valueAt(body, "rollups.firstDifference.reason");
     if (difference !== undefined)
       throw new CliError(EXIT.failure, { error: `Roll-ups differ: ${String(difference)}`, code: "ROLLUPS_DIFFER" });
-    if (!print.json) print.note(`as of ${String(valueAt(body, "asOf"))}; roll-ups made again from the rows: equal`);
+    if (!print.json) print.note(`as of ${String(valueAt(body, "asOf"))}; roll-ups match the usage rows`);
   },
 };
 
 export function registerAdminLedger(admin: Command, io: Io): void {
-  registerGroup(admin, io, { name: "ledger", summary: "Proof that the books are right", operations: [verify, replay] });
+  registerGroup(admin, io, { name: "ledger", summary: "Verify and replay the ledger", operations: [verify, replay] });
 }

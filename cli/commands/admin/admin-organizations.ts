@@ -2,7 +2,7 @@ import { budgetFields, rateLimitFields } from "../../operations/limit-fields.ts"
 import { filter, type Group, given, type OperationSpec, word } from "../../operations/spec.ts";
 import { organizationView } from "../organizations.ts";
 
-const organization = word("id", "which organisation");
+const organization = word("id", "organization ID");
 
 const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   name,
@@ -10,22 +10,22 @@ const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   method: "POST",
   path: `/api/admin/organizations/:id/${name}`,
   auth: "user",
-  fields: [organization, given("--reason <text>", "why", "reason")],
+  fields: [organization, given("--reason <text>", "reason for the audit log", "reason")],
   view: organizationView,
 });
 
 export const adminOrganizations: Group = {
   name: "orgs",
-  summary: "All organisations: balances, limits, credits, blocks",
+  summary: "Manage organizations: balances, limits, credits, blocks",
   alone: "list",
   operations: [
     {
       name: "list",
-      summary: "All organisations",
+      summary: "List all organizations",
       method: "GET",
       path: "/api/admin/organizations",
       auth: "user",
-      fields: [filter("--search <text>", "in names and ids", "search")],
+      fields: [filter("--search <text>", "search by name or ID", "search")],
       view: {
         kind: "list",
         columns: [
@@ -38,14 +38,14 @@ export const adminOrganizations: Group = {
           { title: "teams", at: "teamCount", as: "count" },
         ],
         id: "id",
-        empty: "No such organisation.",
+        empty: "No organizations found.",
       },
     },
-    block("block", "Block all teams of an organisation; no purchase lifts it"),
-    block("unblock", "Lift the block of an organisation"),
+    block("block", "Block all teams of an organization. A purchase does not lift the block"),
+    block("unblock", "Unblock an organization"),
     {
       name: "limits",
-      summary: "Change rate limits or budget; none takes one away",
+      summary: "Update rate limits or budget; `none` removes a limit",
       method: "PATCH",
       path: "/api/admin/organizations/:id",
       auth: "user",
@@ -54,15 +54,15 @@ export const adminOrganizations: Group = {
     },
     {
       name: "grant",
-      summary: "Grant credits, or take some back with a negative amount",
+      summary: "Grant credits; a negative amount takes credits back",
       method: "POST",
       path: "/api/admin/organizations/:id/credits",
       auth: "user",
       fields: [
         organization,
-        given("--usd <amount>", "how much, in USD", "amountUsd"),
-        given("--nano <amount>", "how much, in nano-USD", "amount", { kind: "integer" }),
-        given("--reference <text>", "why", "reference"),
+        given("--usd <amount>", "amount in USD", "amountUsd"),
+        given("--nano <amount>", "amount in nano-USD", "amount", { kind: "integer" }),
+        given("--reference <text>", "reference for the ledger entry", "reference"),
       ],
       view: {
         kind: "record",

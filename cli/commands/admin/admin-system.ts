@@ -11,7 +11,7 @@ const edgeColumns: readonly Column[] = [
   { title: "status", at: "status", as: "state" },
   { title: "version", at: "version" },
   { title: "started", at: "startedAt", as: "time" },
-  { title: "running", at: "inFlight", as: "count" },
+  { title: "in flight", at: "inFlight", as: "count" },
   { title: "leases", at: "leaseCount", as: "count" },
   { title: "journal bytes", at: "journal.bytes", as: "count" },
   { title: "unshipped", at: "journal.unshipped", as: "count" },
@@ -22,15 +22,15 @@ const leaseColumns: readonly Column[] = [
   { title: "organization", at: "organizationId" },
   { title: "granted", at: "granted", as: "usd" },
   { title: "settled", at: "settled", as: "usd" },
-  { title: "given back", at: "released", as: "usd" },
-  { title: "until", at: "expiresAt", as: "time" },
+  { title: "released", at: "released", as: "usd" },
+  { title: "expires", at: "expiresAt", as: "time" },
 ];
 
 const trainerColumns: readonly Column[] = [
   { title: "trainer", at: "url" },
   { title: "organization", at: "organizationId" },
   { title: "status", at: "status", as: "state" },
-  { title: "seen", at: "seenAt", as: "time" },
+  { title: "last seen", at: "seenAt", as: "time" },
   { title: "updates", at: "updates", as: "count" },
   { title: "failures", at: "failures", as: "count" },
   { title: "last error", at: "lastError" },
@@ -38,10 +38,10 @@ const trainerColumns: readonly Column[] = [
 
 const system: OperationSpec = {
   name: "system",
-  summary: "How the processes are: versions, queues, edges with leases and journals, trainers",
+  summary: "Show system status: versions, queues, edges with leases and journals, trainer nodes",
   method: "GET",
   path: "/api/admin/system",
-  // The master key opens it too, so that a script needs nobody's password.
+  // The endpoint also takes the master key, so that a script does not need a password.
   auth: "either",
   view: {
     kind: "record",
@@ -49,7 +49,7 @@ const system: OperationSpec = {
       { title: "version", at: "version" },
       { title: "started", at: "startedAt", as: "time" },
       { title: "store", at: "controlPlane.store" },
-      { title: "settlements waiting", at: "controlPlane.queues.settlements", as: "count" },
+      { title: "pending settlements", at: "controlPlane.queues.settlements", as: "count" },
       { title: "reservations", at: "controlPlane.queues.reservations", as: "count" },
       { title: "notices", at: "controlPlane.queues.notices", as: "count" },
       { title: "deliveries", at: "controlPlane.queues.deliveries", as: "count" },
@@ -60,7 +60,7 @@ const system: OperationSpec = {
   after: (context, { body }) => showParts(context, body),
 };
 
-/** On a terminal the processes follow as tables; a program has them in the document. */
+/** Prints the processes as tables on a terminal. JSON output already contains them. */
 function showParts({ print, io }: Context, body: unknown): void {
   if (print.json || print.quiet) return;
   const width = io.stdout.isTerminal ? io.stdout.columns : undefined;

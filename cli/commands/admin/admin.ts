@@ -32,33 +32,33 @@ const userView: View = {
   ],
   id: "user.id",
 };
-const user = word("id", "which user");
+const user = word("id", "user ID");
 
 const users: Group = {
   name: "users",
-  summary: "All users",
+  summary: "Manage users",
   alone: "list",
   operations: [
     {
       name: "list",
-      summary: "All users",
+      summary: "Manage users",
       method: "GET",
       path: "/api/admin/users",
       auth: "user",
-      fields: [filter("--search <text>", "in names and addresses", "search")],
-      view: { kind: "list", columns: userColumns, id: "id", empty: "No such user." },
+      fields: [filter("--search <text>", "search by name or email", "search")],
+      view: { kind: "list", columns: userColumns, id: "id", empty: "No users found." },
     },
-    { name: "get", summary: "One user", method: "GET", path: "/api/admin/users/:id", auth: "user", fields: [user], view: userView },
+    { name: "get", summary: "Show a user", method: "GET", path: "/api/admin/users/:id", auth: "user", fields: [user], view: userView },
     {
       name: "update",
-      summary: "Change a user's name, role, limits or budget; none takes a limit away",
+      summary: "Update a user's name, role, limits or budget; `none` removes a limit",
       method: "PATCH",
       path: "/api/admin/users/:id",
       auth: "user",
       fields: [
         user,
         given("--name <name>", "new name", "name"),
-        given("--role <role>", "on the platform", "role", { choices: ["user", "admin"] }),
+        given("--role <role>", "platform role", "role", { choices: ["user", "admin"] }),
         ...rateLimitFields,
         ...budgetFields,
       ],
@@ -66,12 +66,12 @@ const users: Group = {
     },
     {
       name: "delete",
-      summary: "Delete a user; sessions and keys of the user end",
+      summary: "Delete a user and revoke their sessions and API keys",
       method: "DELETE",
       path: "/api/admin/users/:id",
       auth: "user",
       fields: [user],
-      confirm: "Delete user {word} for good?",
+      confirm: "Permanently delete user {word}?",
       view: { kind: "sentence", text: (body) => `Deleted user ${String(valueAt(body, "id"))}.`, id: "id" },
     },
   ],
@@ -83,41 +83,44 @@ const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   method: "POST",
   path: `/api/admin/teams/:id/${name}`,
   auth: "user",
-  fields: [word("id", "which team"), given("--reason <text>", "why", "reason")],
+  fields: [word("id", "team ID"), given("--reason <text>", "reason for the audit log", "reason")],
   view: teamView,
 });
 
 const teams: Group = {
   name: "teams",
   summary: "Block and unblock any team",
-  operations: [block("block", "Block a team; no purchase lifts it"), block("unblock", "Lift the block of a team")],
+  operations: [block("block", "Block a team. A purchase does not lift the block"), block("unblock", "Unblock a team")],
 };
 
 const audit: OperationSpec = {
   name: "audit",
-  summary: "Who changed what, newest first",
+  summary: "Show the audit log, newest first",
   method: "GET",
   path: "/api/admin/audit",
   auth: "user",
-  fields: [filter("--action <action>", "such as key.create", "action"), filter("--org <id>", "of this organisation", "organizationId")],
+  fields: [
+    filter("--action <action>", "filter by action, such as key.create", "action"),
+    filter("--org <id>", "filter by organization", "organizationId"),
+  ],
   view: {
     kind: "list",
     columns: [
-      { title: "at", at: "at", as: "time" },
+      { title: "time", at: "at", as: "time" },
       { title: "actor", at: "actorId" },
       { title: "action", at: "action" },
       { title: "target", at: "target" },
       { title: "organization", at: "organizationId" },
     ],
     id: "seq",
-    empty: "Nothing changed yet.",
+    empty: "No audit entries.",
   },
 };
 
 export function registerAdmin(program: Command, io: Io): void {
   const admin = program
     .command("admin")
-    .description("For administrators: users, organisations, models, providers, routing, guardrails, cache, audit, ledger, system");
+    .description("Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, system");
   for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
   for (const operation of [adminRouting, adminGuardrails, audit]) registerOperation(admin, io, operation);
   registerAdminLedger(admin, io);

@@ -7,7 +7,7 @@ import { type Column, shown, valueAt } from "../../output/values.ts";
 
 const balance: OperationSpec = {
   name: "balance",
-  summary: "Credits of the active organisation",
+  summary: "Show the credit balance of the active organization",
   method: "GET",
   path: "/api/balance",
   auth: "user",
@@ -21,7 +21,7 @@ const balance: OperationSpec = {
 
 const quota: OperationSpec = {
   name: "quota",
-  summary: "Credits in detail: what is set aside, bought, used, and how long it lasts",
+  summary: "Show credits in detail: reserved, available, purchased, used, days left",
   method: "GET",
   path: "/api/quota",
   auth: "user",
@@ -30,13 +30,13 @@ const quota: OperationSpec = {
     at: "quota",
     fields: [
       { title: "balance", at: "balance", as: "usd" },
-      { title: "set aside", at: "reserved", as: "usd" },
+      { title: "reserved", at: "reserved", as: "usd" },
       { title: "available", at: "available", as: "usd" },
-      { title: "bought", at: "totalPurchased", as: "usd" },
+      { title: "purchased", at: "totalPurchased", as: "usd" },
       { title: "granted", at: "totalGranted", as: "usd" },
       { title: "rewards", at: "totalRewarded", as: "usd" },
       { title: "used", at: "totalUsed", as: "usd" },
-      { title: "used a day", at: "burnRatePerDay", as: "usd" },
+      { title: "used per day", at: "burnRatePerDay", as: "usd" },
       { title: "days left", at: "estimatedDaysLeft" },
       { title: "status", at: "status", as: "state" },
       { title: "blocked teams", at: "blockedTeams", as: "count" },
@@ -61,20 +61,20 @@ const entryColumns: readonly Column[] = [
   { title: "amount", at: "amount", as: "usd" },
   { title: "balance after", at: "balanceAfter", as: "usd" },
   { title: "call or purchase", at: "callId|purchaseId|reference" },
-  { title: "at", at: "createdAt", as: "time" },
+  { title: "time", at: "createdAt", as: "time" },
 ];
 
 const operations: readonly OperationSpec[] = [
   {
     name: "buy",
-    summary: "Buy credits: by card, or test credits where the server has them",
+    summary: "Buy credits by card, or test credits if the server offers them",
     method: "POST",
     path: "/api/credits/purchase",
     auth: "user",
     fields: [
-      given("--usd <amount>", "how much, in USD", "amountUsd"),
-      given("--nano <amount>", "how much, in nano-USD", "amount", { kind: "integer" }),
-      given("--method <method>", "how", "method", { choices: ["test", "card", "manual"] }),
+      given("--usd <amount>", "amount in USD", "amountUsd"),
+      given("--nano <amount>", "amount in nano-USD", "amount", { kind: "integer" }),
+      given("--method <method>", "payment method", "method", { choices: ["test", "card", "manual"] }),
     ],
     before: oneAmount,
     view: {
@@ -89,19 +89,19 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "history",
-    summary: "Purchases, newest first",
+    summary: "List purchases, newest first",
     method: "GET",
     path: "/api/credits/purchases",
     auth: "user",
-    view: { kind: "list", columns: purchaseColumns, id: "id", empty: "Nothing bought yet. `gw credits buy --usd 5` does." },
+    view: { kind: "list", columns: purchaseColumns, id: "id", empty: "No purchases yet. Buy credits with `gw credits buy --usd 5`." },
   },
   {
     name: "receipt",
-    summary: "Receipt of a purchase",
+    summary: "Show the receipt of a purchase",
     method: "GET",
     path: "/api/credits/purchases/:id/receipt",
     auth: "user",
-    fields: [word("id", "which purchase")],
+    fields: [word("id", "purchase ID")],
     view: {
       kind: "record",
       at: "receipt",
@@ -110,7 +110,7 @@ const operations: readonly OperationSpec[] = [
         { title: "organization", at: "organization.name" },
         { title: "description", at: "description" },
         { title: "amount", at: "amount", as: "usd" },
-        { title: "returned", at: "returned", as: "usd" },
+        { title: "refunded", at: "returned", as: "usd" },
         { title: "net", at: "net", as: "usd" },
         { title: "method", at: "method" },
         { title: "status", at: "status", as: "state" },
@@ -121,22 +121,24 @@ const operations: readonly OperationSpec[] = [
   },
   {
     name: "ledger",
-    summary: "Every movement of credit, newest first",
+    summary: "List ledger entries, newest first",
     method: "GET",
     path: "/api/credits/ledger",
     auth: "user",
-    fields: [filter("--type <type>", "only these", "type", { choices: ["purchase", "grant", "usage", "reward", "adjustment", "refund"] })],
-    view: { kind: "list", columns: entryColumns, id: "seq", empty: "No movements yet." },
+    fields: [
+      filter("--type <type>", "filter by type", "type", { choices: ["purchase", "grant", "usage", "reward", "adjustment", "refund"] }),
+    ],
+    view: { kind: "list", columns: entryColumns, id: "seq", empty: "No ledger entries yet." },
   },
 ];
 
 export function registerCredits(program: Command, io: Io): void {
   registerOperation(program, io, balance);
   registerOperation(program, io, quota);
-  registerGroup(program, io, { name: "credits", summary: "Buy credits, purchases, ledger", operations, alone: "history" });
+  registerGroup(program, io, { name: "credits", summary: "Buy credits, view purchases and ledger", operations, alone: "history" });
 }
 
 async function oneAmount(_context: unknown, { body }: Values): Promise<void> {
   if ((body["amount"] === undefined) === (body["amountUsd"] === undefined))
-    throw usageError("Give --usd or --nano.", "gw credits buy --usd 5");
+    throw usageError("Set either --usd or --nano.", "Run gw credits buy --usd 5");
 }

@@ -6,11 +6,11 @@ const CLASSES = [
   ["cachedInput", "cached input"],
   ["cacheWrite", "cache write"],
   ["output", "output"],
-  ["reasoning", "of it reasoning"],
+  ["reasoning", "incl. reasoning"],
   ["audio", "audio"],
 ] as const;
 
-/** One call from the key to the ledger entry: its log row and its signed receipt, side by side. */
+/** Prints one call from API key to ledger entry, from its usage row and its signed receipt. */
 export async function explain(context: Context, [id = ""]: readonly string[]): Promise<void> {
   const path = `/api/gw/logs/${encodeURIComponent(id)}`;
   const { body } = await context.client.send({ method: "GET", path, auth: "user" });
@@ -24,23 +24,23 @@ function story({ print }: Context, log: unknown, signed: unknown): string {
   const at = (name: string, as?: Parameters<typeof shown>[1]) => shown(valueAt(log, name), as);
   const line = (title: string, text: string) => `${print.paint("dim", title.padEnd(9))} ${text}\n`;
   const outcome = at("status") === "success" ? print.paint("green", "success") : print.paint("red", at("status"));
-  const took = `${at("latencyMs")} ms in all, first token after ${at("firstTokenMs")} ms, ours of it ${microseconds(valueAt(log, "overheadUs"))}`;
+  const took = `${at("latencyMs")} ms total, ${at("firstTokenMs")} ms to first token, ${milliseconds(valueAt(log, "overheadUs"))} gateway overhead`;
   const fallback = valueAt(log, "fallbackFrom") ? `after ${at("fallbackFrom")} failed` : "no fallback";
   return [
     `${print.paint("bold", at("id"))}  ${at("endpoint")}${valueAt(log, "stream") === true ? ", streamed" : ""}\n`,
-    line("outcome", `${outcome}, HTTP ${at("httpStatus")}${valueAt(log, "errorCode") ? `, ${at("errorCode")}` : ""}`),
-    line("when", `${at("createdAt")} to ${at("completedAt")}: ${took}`),
-    line("who", `key ${at("apiKeyName")} (${at("maskedKey")}) of team ${at("teamName")}, end user ${at("endUser")}`),
-    line("where to", `${at("model")} at provider ${at("provider")}, deployment ${at("deploymentId")}`),
+    line("status", `${outcome}, HTTP ${at("httpStatus")}${valueAt(log, "errorCode") ? `, ${at("errorCode")}` : ""}`),
+    line("time", `${at("createdAt")} to ${at("completedAt")}: ${took}`),
+    line("caller", `key ${at("apiKeyName")} (${at("maskedKey")}), team ${at("teamName")}, end user ${at("endUser")}`),
+    line("model", `${at("model")}, provider ${at("provider")}, deployment ${at("deploymentId")}`),
+    line("routing", `${at("attempts")} attempt(s), ${fallback}, ${valueAt(log, "cacheHit") === true ? "cache hit" : "no cache hit"}`),
     line(
-      "how",
-      `${at("attempts")} attempt(s), ${fallback}, ${valueAt(log, "cacheHit") === true ? "answered from the cache" : "not cached"}`,
+      "usage",
+      `${at("usage.total")} tokens, ${at("usage.source") === "provider" ? "reported by the provider" : "estimated by the gateway"}`,
     ),
-    line("counted", `${at("usage.total")} tokens, as the ${at("usage.source") === "provider" ? "provider says" : "gateway estimates"}`),
     ...CLASSES.map(([name, title]) => priceLine(name, title, { log, signed })),
     line("cost", `${at("cost", "usd")} (${at("cost", "count")} nano-USD), price version ${at("priceVersion")}, rounded up once`),
     line("ledger", `entry ${at("ledgerSeq")}, hash ${shown(valueAt(signed, "receipt.entryHash"))}`),
-    line("receipt", `${shown(valueAt(signed, "algorithm"))} by key ${shown(valueAt(signed, "keyId"))}`),
+    line("receipt", `${shown(valueAt(signed, "algorithm"))} signature, key ${shown(valueAt(signed, "keyId"))}`),
   ].join("");
 }
 
@@ -48,8 +48,8 @@ function priceLine(name: string, title: string, { log, signed }: { log: unknown;
   const count = valueAt(log, `usage.${name}`);
   if (count === 0n || count === undefined) return "";
   const price = valueAt(signed, `receipt.prices.${name}`);
-  const at = price === undefined || price === null ? "" : ` at ${shown(price, "price")} a million`;
+  const at = price === undefined || price === null ? "" : ` at ${shown(price, "price")} per million`;
   return `${" ".repeat(10)}${title.padEnd(16)} ${shown(count, "count").padStart(9)}${at}\n`;
 }
 
-const microseconds = (value: unknown): string => (typeof value === "bigint" ? `${(Number(value) / 1000).toFixed(2)} ms` : "-");
+const milliseconds = (value: unknown): string => (typeof value === "bigint" ? `${(Number(value) / 1000).toFixed(2)} ms` : "-");

@@ -5,12 +5,12 @@ import { valueAt } from "../../output/values.ts";
 import { hasRoomForIds, logLine } from "./log-line.ts";
 
 const POLL_MS = 1000;
-/** A call shows when it has ended, under the time it began: we look this far back for those that took long. */
+/** A usage row appears when its call ends but is dated by its start, so the query reaches this far back for long calls. */
 const LOOK_BACK_MS = 3_600_000;
 const SHOWN_AT_START = 10;
 const PAGES_A_POLL = 20;
 
-/** The last few calls, then each new one as it is settled. Until Ctrl-C. */
+/** Prints the last calls, then each new one as it is settled, until Ctrl-C. */
 export async function followLogs(context: Context, query: Readonly<Record<string, string>>): Promise<void> {
   const seen = new Map<string, number>();
   const [first] = await pages(context, { query, seen, most: 1 });
@@ -18,8 +18,8 @@ export async function followLogs(context: Context, query: Readonly<Record<string
   for (const row of before) seen.set(idOf(row), beganMs(row));
   for (const row of before.slice(0, SHOWN_AT_START).reverse()) show(context, row);
   const { isTerminal, columns } = context.io.stdout;
-  const ids = isTerminal && !hasRoomForIds(columns) ? " On a wider terminal each has its id." : "";
-  context.print.note(`Waiting for calls; Ctrl-C ends.${ids}`);
+  const ids = isTerminal && !hasRoomForIds(columns) ? " Use a wider terminal to see call IDs." : "";
+  context.print.note(`Waiting for calls. Press Ctrl-C to stop.${ids}`);
   while (!context.io.signal.aborted) {
     await sleep(POLL_MS, undefined, { signal: context.io.signal }).catch(() => undefined);
     if (context.io.signal.aborted) return;
@@ -34,7 +34,7 @@ export async function followLogs(context: Context, query: Readonly<Record<string
   }
 }
 
-/** Newest first, page by page, until one holds nothing new. */
+/** Reads pages, newest first, until one has no new rows. */
 async function pages(
   { client, io }: Context,
   { query, seen, most }: { query: Readonly<Record<string, string>>; seen: ReadonlyMap<string, number>; most: number },

@@ -14,7 +14,7 @@ const row = {
 };
 const failed = { ...row, status: "error", httpStatus: 502n, errorCode: "UPSTREAM_TIMEOUT" };
 
-test("a call is one line of the terminal, whatever its width, and an id is whole or not there", () => {
+test("a call is one line of the terminal, whatever its width, and an ID is shown whole or not at all", () => {
   for (const columns of [40, 60, 79, 80, 100, 117, 118, 120, 134, 135, 200]) {
     const line = logLine(row, paint, columns);
     expect(Math.max(line.length, logLine(failed, paint, columns).length)).toBeLessThanOrEqual(columns);
@@ -22,12 +22,12 @@ test("a call is one line of the terminal, whatever its width, and an id is whole
   }
 });
 
-test("why a call failed shows in the place of its tokens; in a file it has its own", () => {
+test("the error code of a failed call replaces its tokens on a terminal and has its own column in a file", () => {
   expect(logLine(failed, paint, 80)).toContain("502  a-model-of-a…  a key of …  UPSTREAM_TIMEOUT   $0.000006    106 ms");
   expect(logLine(failed, paint, 140)).toContain("UPSTREAM_TIMEOUT ");
   expect(logLine(failed, paint, undefined)).toMatch(/12345→6789 tokens .* call_\w+ {2}UPSTREAM_TIMEOUT$/);
 });
 
-test("a file gets everything", () => {
+test("a file gets all columns", () => {
   expect(logLine(row, paint, undefined)).toMatch(/^12:31:13 {2}200 .* call_1m7fk1d19r3xcw8h7q8cj7d4nb0yaydqn$/);
 });

@@ -10,7 +10,7 @@ interface Layout {
   readonly hasId: boolean;
 }
 
-/** From so many columns on; the first that fits. An id is useless when it is cut: where there is no room for it, it is left out. */
+/** Layouts by minimum terminal width; the first that fits is used. An ID is shown whole or not at all, because a truncated ID is useless. */
 const LAYOUTS: readonly (Layout & { readonly columns: number })[] = [
   { columns: 135, model: 20, key: 14, tokens: 18, cost: 12, hasId: true },
   { columns: 118, model: 12, key: 10, tokens: 15, cost: 10, hasId: true },
@@ -20,14 +20,14 @@ const NARROW: Layout = { model: 12, key: 0, tokens: 15, cost: 10, hasId: false }
 
 export const hasRoomForIds = (columns: number): boolean => layoutFor(columns).hasId;
 
-/** A call in a line of a terminal so wide; undefined: of a file, where every line may be as long as it is. */
+/** Formats a call as one line. `columns` is the terminal width; undefined means a file, where lines have no limit. */
 export function logLine(row: unknown, paint: Paint, columns: number | undefined): string {
   const layout = layoutFor(columns);
   const status = shown(valueAt(row, "status"));
   const tone = stateTone(status);
   const error = valueAt(row, "errorCode");
   const tokens = `${shown(valueAt(row, "usage.input"))}→${shown(valueAt(row, "usage.output"))} tokens`;
-  // On a terminal there is room for one of them: of a call that failed, why.
+  // A terminal line has room for either the tokens or, if the call failed, the error code.
   const counted = typeof error === "string" && columns !== undefined ? error : tokens;
   const line = [
     paint("dim", shown(valueAt(row, "completedAt"), "time").slice(11, 19)),

@@ -26,17 +26,17 @@ const logColumns: readonly Column[] = [
 
 const list: OperationSpec = {
   name: "list",
-  summary: "Calls of the active organisation, newest first",
+  summary: "List calls of the active organization, newest first",
   method: "GET",
   path: "/api/gw/logs",
   auth: "user",
   fields: usageFilters,
-  view: { kind: "list", columns: logColumns, id: "id", empty: 'No calls yet. `gw chat "hello"` makes one.' },
+  view: { kind: "list", columns: logColumns, id: "id", empty: 'No calls yet. Make one with `gw chat "hello"`.' },
   after: ({ print }, { body }) => {
     if (print.json || print.quiet) return;
     const total = (name: string) => valueAt(body, `meta.totals.${name}`);
-    if (valueAt(body, "meta.partial") === true) print.note("Only the newest calls were searched so far; --all searches all of them.");
-    const scope = valueAt(body, "meta.totalsExact") === false ? "searched so far:" : "in all";
+    if (valueAt(body, "meta.partial") === true) print.note("Only the newest calls were searched. Use --all to search all of them.");
+    const scope = valueAt(body, "meta.totalsExact") === false ? "searched so far:" : "total:";
     print.note(
       `${scope} ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
     );
@@ -45,11 +45,11 @@ const list: OperationSpec = {
 
 const receipt: OperationSpec = {
   name: "receipt",
-  summary: "The signed receipt of a call; anybody can check it",
+  summary: "Show the signed receipt of a call",
   method: "GET",
   path: "/api/gw/logs/:id/receipt",
   auth: "user",
-  fields: [word("id", "which call")],
+  fields: [word("id", "call ID")],
   view: {
     kind: "record",
     fields: [
@@ -59,7 +59,7 @@ const receipt: OperationSpec = {
       { title: "cost", at: "receipt.cost", as: "usd" },
       { title: "entry hash", at: "receipt.entryHash" },
       { title: "signature", at: "signature" },
-      { title: "key id", at: "keyId" },
+      { title: "key ID", at: "keyId" },
     ],
     id: "receipt.callId",
   },
@@ -68,23 +68,19 @@ const receipt: OperationSpec = {
 export function registerLogs(program: Command, io: Io): void {
   const logs = registerGroup(program, io, {
     name: "logs",
-    summary: "What was called, what it cost",
+    summary: "View call logs and costs",
     operations: [list, receipt],
     alone: "list",
   });
   const listing = logs.commands.find((command) => command.name() === "list");
-  listing?.option("-f, --follow", "go on showing calls as they come").option("--csv", "everything that matches, as CSV");
+  listing?.option("-f, --follow", "show new calls as they arrive").option("--csv", "export all matching calls as CSV");
   if (listing) onAction(listing, io, listLogs);
-  onAction(
-    logs.command("explain <id>").description("One call from the key to the ledger entry: who, where to, what was counted, what it cost"),
-    io,
-    explain,
-  );
+  onAction(logs.command("explain <id>").description("Explain a call from API key to ledger entry: routing, usage, cost"), io, explain);
 }
 
 async function listLogs(context: Context, words: readonly string[], options: Options): Promise<void> {
   const fields = pagedFields(list);
-  if (options["follow"] && options["csv"]) throw usageError("--follow and --csv exclude each other.");
+  if (options["follow"] && options["csv"]) throw usageError("Use either --follow or --csv, not both.");
   if (!options["follow"] && !options["csv"]) return runOperation(context, { ...list, fields }, { words, options });
   const values: Values = await readValues(context, usageFilters, { words: [], options });
   if (options["follow"]) return followLogs(context, values.query);

@@ -4,30 +4,30 @@ import { registerOperation } from "../../operations/register.ts";
 import { type Field, filter, type OperationSpec } from "../../operations/spec.ts";
 import { shown, valueAt } from "../../output/values.ts";
 
-/** What logs and usage are narrowed by. */
+/** Filters of logs and usage. */
 export const usageFilters: readonly Field[] = [
-  filter("--from <date>", "from this day or moment on", "startDate"),
-  filter("--to <date>", "up to this day or moment", "endDate"),
-  filter("--tz <zone>", "time zone of the days, such as Europe/Berlin", "tz"),
-  filter("--key <id>", "of this API key", "apiKey"),
-  filter("--team <id>", "of this team", "team_id"),
-  filter("--model <name>", "of this model", "model"),
-  filter("--provider <id>", "of this provider", "provider"),
-  filter("--status <status>", "how they ended", "status", { choices: ["success", "error", "cancelled"] }),
-  filter("--search <text>", "in ids, models, end users", "search"),
+  filter("--from <date>", "start date or time", "startDate"),
+  filter("--to <date>", "end date or time", "endDate"),
+  filter("--tz <zone>", "time zone of the dates, such as Europe/Berlin", "tz"),
+  filter("--key <id>", "filter by API key", "apiKey"),
+  filter("--team <id>", "filter by team", "team_id"),
+  filter("--model <name>", "filter by model", "model"),
+  filter("--provider <id>", "filter by provider", "provider"),
+  filter("--status <status>", "filter by status", "status", { choices: ["success", "error", "cancelled"] }),
+  filter("--search <text>", "search in IDs, models and end users", "search"),
 ];
 
 const GROUPS = ["none", "model", "provider", "team", "key", "user", "status", "hour", "day", "month"];
 
 const usage: OperationSpec = {
   name: "usage",
-  summary: "What was used and what it cost, summed by day and whatever --by names",
+  summary: "Show usage and cost, grouped by --by and --interval",
   method: "GET",
   path: "/api/gw/usage",
   auth: "user",
   fields: [
-    filter("--by <what>", "what to sum by", "groupBy", { choices: GROUPS }),
-    filter("--interval <interval>", "how long a line is", "interval", { choices: ["hour", "day", "month", "all"] }),
+    filter("--by <what>", "group by", "groupBy", { choices: GROUPS }),
+    filter("--interval <interval>", "time interval", "interval", { choices: ["hour", "day", "month", "all"] }),
     ...usageFilters,
   ],
   view: {
@@ -42,14 +42,14 @@ const usage: OperationSpec = {
       { title: "cost", at: "cost", as: "usd" },
     ],
     id: "bucket",
-    empty: "Nothing used in this time.",
+    empty: "No usage in this period.",
     paged: false,
   },
   after: ({ print }, { body }) => {
     const total = (name: string) => valueAt(body, `meta.totals.${name}`);
     if (print.json || print.quiet) return;
     print.note(
-      `in all ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
+      `total: ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
     );
   },
 };
