@@ -3,17 +3,17 @@ import type { Context } from "../../context.ts";
 import { EXIT } from "../../exit-codes.ts";
 import { askModel, type Message, type Turn } from "./chat-turn.ts";
 
-/** A conversation on a terminal: every answer is part of the next question. Ends with /exit, Ctrl-D or Ctrl-C. */
+/** Runs a conversation on a terminal; each request holds all messages so far. It ends with /exit, Ctrl-D or Ctrl-C. */
 export async function converse(context: Context, turn: Turn): Promise<void> {
   const { io, print } = context;
-  print.note(`${turn.model} at ${context.settings.apiUrl.value}. /new begins again, /exit ends.`);
+  print.note(`${turn.model} at ${context.settings.apiUrl.value}. Type /new to start over, /exit to quit.`);
   let messages: readonly Message[] = turn.messages;
   for (;;) {
     const text = await nextLine(context);
     if (text === undefined || text === "/exit" || io.signal.aborted) return;
     if (text === "/new") {
       messages = turn.messages;
-      print.note("A new conversation.");
+      print.note("Started a new conversation.");
       continue;
     }
     const asked: readonly Message[] = [...messages, { role: "user", content: text }];

@@ -18,13 +18,13 @@ export interface Turn {
   readonly messages: readonly Message[];
   readonly stream: boolean;
   readonly platform: boolean;
-  /** Further fields of the request. */
+  /** Additional request parameters. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-/** Sends what was said so far, shows the answer as it comes and gives it back. */
+/** Sends the messages, prints the answer as it arrives and returns it. */
 export async function askModel(context: Context, turn: Turn): Promise<string> {
-  // A document for programs is one document: nothing to stream there.
+  // JSON output is one document, so it is not streamed.
   return turn.stream && !context.print.json ? streamed(context, turn) : whole(context, turn);
 }
 
@@ -73,19 +73,19 @@ function requestOf({ settings }: Context, turn: Turn, stream: boolean): ApiReque
   const apiKey = settings.apiKey?.value;
   if (!apiKey)
     throw new CliError(EXIT.notLoggedIn, {
-      error: "--platform needs an API key that pays.",
+      error: "--platform needs an API key to bill.",
       code: "NO_API_KEY",
-      hint: "GW_API_KEY, or `gw keys create --save`.",
+      hint: "Set GW_API_KEY, or save a key with `gw keys create --save`.",
     });
   return { method: "POST", path: "/api/gw/messages", auth: "user", body: { ...body, apiKey } };
 }
 
-/** After the first byte an error is a frame of the stream. */
+/** After the first byte, an error arrives as an event of the stream. */
 function refuseBroken(chunk: unknown): void {
   const error = valueAt(chunk, "error");
   if (error === undefined) return;
   throw new CliError(EXIT.server, {
-    error: String(valueAt(error, "message") ?? "The answer broke off."),
+    error: String(valueAt(error, "message") ?? "The stream was interrupted."),
     code: String(valueAt(error, "code") ?? valueAt(error, "type") ?? "STREAM_ERROR"),
     retryable: true,
   });

@@ -13,14 +13,14 @@ import { askModel, type Message, type Turn } from "./chat-turn.ts";
 export function registerChat(program: Command, io: Io): void {
   const command = program
     .command("chat [text...]")
-    .description("Talk to a model: one answer to a text, or a conversation on a terminal")
-    .option("-m, --model <name>", "which model; without it the profile's, or the first chat model")
-    .option("-s, --system <text>", "what the model is told first")
-    .option("-f, --file <path>", "the text from a file, - for standard input")
-    .option("--no-stream", "the whole answer at once")
-    .option("--max-tokens <n>", "at most so many tokens in an answer")
-    .option("--temperature <number>", "how free the answer is")
-    .option("--platform", "through /api/gw/messages: logged in, paid by the API key");
+    .description("Chat with a model: one answer for a text, or a conversation on a terminal")
+    .option("-m, --model <name>", "model name (default: the profile's model, or the first chat model)")
+    .option("-s, --system <text>", "system prompt")
+    .option("-f, --file <path>", "read the text from a file; - for stdin")
+    .option("--no-stream", "print the whole answer at once")
+    .option("--max-tokens <n>", "max_tokens of the answer")
+    .option("--temperature <number>", "sampling temperature")
+    .option("--platform", "call /api/gw/messages with the login token, billed to the API key");
   onAction(command, io, chat);
 }
 
@@ -42,14 +42,14 @@ async function chat(context: Context, words: readonly string[], options: Options
 }
 
 async function firstText({ io }: Context, words: readonly string[], file: unknown): Promise<string | undefined> {
-  if (typeof file === "string" && words.length > 0) throw usageError("A text and --file exclude each other.");
+  if (typeof file === "string" && words.length > 0) throw usageError("Use either a text or --file, not both.");
   if (file === "-" || (words.length === 0 && file === undefined && !io.stdinIsTerminal)) return (await io.readStdin()).trim() || noText();
   if (typeof file === "string") return readText(file);
   return words.length > 0 ? words.join(" ") : undefined;
 }
 
 function noText(): never {
-  throw usageError("There is no text to send.", 'gw chat "hello", or a text on standard input.');
+  throw usageError("The text is missing.", 'Run gw chat "hello", or pass a text on stdin.');
 }
 
 function readText(path: string): string {
@@ -66,17 +66,17 @@ async function chooseModel({ settings, client }: Context, wanted: unknown): Prom
   if (own) return own.value;
   const { body } = await client.send({ method: "GET", path: "/api/models", query: { type: "chat", pageSize: "1" }, auth: "none" });
   const name = valueAt(rowsOf(body)[0], "name");
-  if (typeof name !== "string") throw usageError("There is no chat model here.", "--model names one.");
+  if (typeof name !== "string") throw usageError("The server has no chat model.", "Choose a model with --model.");
   return name;
 }
 
 function wholeNumber(text: unknown, flag: string): number {
-  if (!/^\d{1,9}$/.test(String(text))) throw usageError(`${flag}: ${String(text)} is no whole number.`);
+  if (!/^\d{1,9}$/.test(String(text))) throw usageError(`${flag}: ${String(text)} is not a whole number.`);
   return Number(text);
 }
 
 function decimal(text: unknown, flag: string): number {
   const value = Number(text);
-  if (!Number.isFinite(value)) throw usageError(`${flag}: ${String(text)} is no number.`);
+  if (!Number.isFinite(value)) throw usageError(`${flag}: ${String(text)} is not a number.`);
   return value;
 }

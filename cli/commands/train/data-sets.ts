@@ -3,40 +3,40 @@ import type { Column } from "../../output/values.ts";
 
 const columns: readonly Column[] = [
   { title: "name", at: "name" },
-  { title: "epsilon", at: "epsilon", as: "decimal" },
-  { title: "budget", at: "epsilonBudget", as: "decimal" },
+  { title: "epsilon spent", at: "epsilon", as: "decimal" },
+  { title: "epsilon budget", at: "epsilonBudget", as: "decimal" },
   { title: "delta", at: "delta" },
   { title: "rounds", at: "rounds", as: "count" },
 ];
 
-/** What federations have spent of the privacy of data sets. */
+/** Privacy budgets: how much epsilon federations have spent per dataset. */
 export const dataSets: Group = {
   name: "datasets",
-  summary: "The privacy that is left of data sets",
+  summary: "Manage privacy budgets of datasets",
   alone: "list",
   operations: [
     {
       name: "list",
-      summary: "Epsilon that federations have spent, by data set",
+      summary: "List the epsilon spent by federations, per dataset",
       method: "GET",
       path: "/training/datasets",
       auth: "either",
-      view: { kind: "list", columns, id: "name", empty: "No federation has spent the privacy of a data set yet." },
+      view: { kind: "list", columns, id: "name", empty: "No federation has spent a privacy budget yet." },
     },
     {
       name: "budget",
-      summary: "Bound what may be spent of a data set",
+      summary: "Set the privacy budget of a dataset",
       method: "PUT",
       path: "/training/datasets",
       auth: "either",
       fields: [
-        given("--name <name>", "the data set, as federations name it", "name", { ...required, question: "Data set" }),
-        given("--epsilon <number>", "no round begins that would spend more", "epsilonBudget", {
+        given("--name <name>", "dataset name, as used by federations", "name", { ...required, question: "Dataset" }),
+        given("--epsilon <number>", "maximum epsilon; a round that would exceed it does not start", "epsilonBudget", {
           kind: "number",
           ...required,
           question: "Epsilon",
         }),
-        given("--delta <number>", "what epsilon is told for", "delta", { kind: "number" }),
+        given("--delta <number>", "delta at which epsilon is reported", "delta", { kind: "number" }),
       ],
       view: { kind: "record", at: "dataset", fields: columns, id: "dataset.name" },
     },

@@ -14,7 +14,7 @@ const OVER = new Set(["completed", "failed", "stopped"]);
 const RECONNECT_MS = 1000;
 const PAGE = 100;
 
-/** A federation as it happens: for people bars and a curve, for programs its events, a line each. Ends when the federation has. */
+/** Follows a federation until it ends: progress bars on a terminal, NDJSON events otherwise. */
 export async function followRounds(context: Context, id: string): Promise<void> {
   const path = `/training/federations/${encodeURIComponent(id)}`;
   const screen = context.print.json ? undefined : new Screen(context, path);
@@ -25,7 +25,7 @@ export async function followRounds(context: Context, id: string): Promise<void> 
   screen?.refuseFailed();
 }
 
-/** Hands over events until there will be no more. A connection that was cut is taken up where it ended. */
+/** Passes events to `take` until the last one. After a disconnect it reconnects and resumes from the last event id. */
 async function eachEvent(context: Context, path: string, take: (event: object) => Promise<void>): Promise<void> {
   const { client, io } = context;
   let after: string | undefined;
@@ -44,7 +44,7 @@ async function eachEvent(context: Context, path: string, take: (event: object) =
   }
 }
 
-/** What the terminal shows: committed rounds as lines that stay, the open one as bars below them. */
+/** The terminal view: committed rounds as permanent lines, the open round as bars below them. */
 class Screen {
   readonly #context: Context;
   readonly #path: string;
@@ -63,7 +63,7 @@ class Screen {
     return OVER.has(String(valueAt(this.#federation, "state")));
   }
 
-  /** Asks where things stand. Events only say that it is worth asking. */
+  /** Fetches the current state. Events only signal that the state has changed. */
   async refresh(): Promise<void> {
     const { client } = this.#context;
     const { body } = await client.send({ method: "GET", path: this.#path, auth: "either" });

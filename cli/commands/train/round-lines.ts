@@ -4,7 +4,7 @@ import { sparkline } from "../../output/sparkline.ts";
 import { cut } from "../../output/text-width.ts";
 import { shown, valueAt } from "../../output/values.ts";
 
-/** A committed round in a line. */
+/** Formats a committed round as one line. */
 export function roundLine(round: unknown, paint: Paint): string {
   const states = statesOf(round);
   const left = states.length - count(states, "accepted");
@@ -12,7 +12,7 @@ export function roundLine(round: unknown, paint: Paint): string {
   return [
     `round ${shown(valueAt(round, "round")).padStart(3)}`,
     paint("green", "committed"),
-    `${count(states, "accepted")} of ${states.length} updates${left > 0 ? paint("yellow", ` (${left} left out)`) : ""}`,
+    `${count(states, "accepted")} of ${states.length} updates${left > 0 ? paint("yellow", ` (${left} dropped)`) : ""}`,
     `accuracy ${shown(valueAt(round, "accuracy"), "percent")}`,
     Number.isFinite(tookMs) ? `${(tookMs / 1000).toFixed(1)} s` : "",
   ]
@@ -28,13 +28,13 @@ export interface BlockInput {
   readonly columns: number;
 }
 
-/** Where a federation stands: its state, how far the open round and all rounds are, and the accuracy so far. */
+/** Formats the status of a federation: state, progress of the open round and of all rounds, and accuracy so far. */
 export function blockLines({ federation, open, accuracies, paint, columns }: BlockInput): string[] {
   const width = Math.max(10, Math.min(40, columns - 40));
   const state = shown(valueAt(federation, "state"));
   const tone = stateTone(state);
   const waiting = valueAt(federation, "waitingFor");
-  // A long name must not hide the state.
+  // A long name is truncated so that the state stays visible.
   const name = cut(shown(valueAt(federation, "name")), Math.max(10, columns - state.length - 2));
   const head = [paint("bold", name), tone ? paint(tone, state) : state, waiting ? shown(waiting) : ""];
   const states = statesOf(open);

@@ -4,32 +4,34 @@ import { usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
 import { type Field, given, type Values } from "../../operations/spec.ts";
 
-/** Options of `gw train create`. Whatever has no option of its own can be in the file. */
+/** Options of `gw train create`. Settings without an option can be set in the file. */
 export const createFields: readonly Field[] = [
-  given("--file <path>", "the federation as JSON, - for standard input; options go before what it says", "file"),
-  given("--name <name>", "what it is called", "name"),
-  given("--team <id>", "whose it is", "teamId"),
-  given("--participants <url,url>", "addresses of the participants", "participants", { kind: "list" }),
-  given("--join <n>", "so many more places, for participants that call us with a token", "join", { kind: "integer" }),
-  given("--task <name>", "linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),
-  given("--config <json>", "sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
-  given("--dataset <name or json>", "sent to participants; digits, or JSON", "task.dataset"),
-  given("--strategy <name>", "fedavg, fedadam, krum, trimmed_mean, ...", "strategy.name"),
-  given("--rounds <n>", "how many", "rounds", { kind: "integer" }),
-  given("--fraction <number>", "share of the participants in each round", "fraction", { kind: "number" }),
-  given("--min-results <n>", "updates that a round needs", "minResults", { kind: "integer" }),
-  given("--deadline <seconds>", "how long a round waits for updates", "deadlineMs", { kind: "number" }),
-  given("--over-select <number>", "ask so much more than are waited for: 0.3 is 30 %", "overSelect", { kind: "number" }),
-  given("--budget <usd>", "what each round pays its participants", "budgetNanoUsd", { kind: "usd" }),
-  given("--target <number>", "end early at this accuracy", "eval.target", { kind: "number" }),
-  given("--patience <n>", "end after so many rounds without a better one", "eval.patience", { kind: "integer" }),
-  given("--secure", "nobody sees a single update, only their sum; three trainer nodes or more", "secureAggregation", { kind: "true" }),
+  given("--file <path>", "federation as JSON, - for stdin; options override the file", "file"),
+  given("--name <name>", "federation name", "name"),
+  given("--team <id>", "team ID", "teamId"),
+  given("--participants <url,url>", "participant URLs", "participants", { kind: "list" }),
+  given("--join <n>", "number of participants that connect with a join token", "join", { kind: "integer" }),
+  given("--task <name>", "task: linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),
+  given("--config <json>", "training config sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
+  given("--dataset <name or json>", "dataset sent to participants: a name such as digits, or JSON", "task.dataset"),
+  given("--strategy <name>", "aggregation strategy: fedavg, fedadam, krum, trimmed_mean, ...", "strategy.name"),
+  given("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
+  given("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
+  given("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
+  given("--deadline <seconds>", "round deadline for updates", "deadlineMs", { kind: "number" }),
+  given("--over-select <number>", "over-selection ratio: 0.3 selects 30 % more participants than needed", "overSelect", { kind: "number" }),
+  given("--budget <usd>", "payment per round to its participants, in USD", "budgetNanoUsd", { kind: "usd" }),
+  given("--target <number>", "stop early at this accuracy", "eval.target", { kind: "number" }),
+  given("--patience <n>", "stop early after n rounds without improvement", "eval.patience", { kind: "integer" }),
+  given("--secure", "secure aggregation: only the sum of updates is visible; needs at least 3 trainer nodes", "secureAggregation", {
+    kind: "true",
+  }),
   given("--dp <json>", "differential privacy: mode, clipNorm, noiseMultiplier, delta, epsilonBudget", "dp", { kind: "json" }),
 ];
 
 const MS = 1000;
 
-/** Makes the request's body of options and file. */
+/** Builds the request body from options and file. */
 export async function readFederation({ io }: Context, { body }: Values): Promise<void> {
   const { file, join, participants, deadlineMs, ...options } = body;
   const spec = typeof file === "string" ? readSpec(file === "-" ? await io.readStdin() : readText(file)) : {};
@@ -45,10 +47,10 @@ export async function readFederation({ io }: Context, { body }: Values): Promise
   const task = body["task"] as Record<string, unknown> | undefined;
   if (typeof task?.["dataset"] === "string") task["dataset"] = datasetOf(task["dataset"]);
   if (body["participants"] === undefined)
-    throw usageError("Nobody takes part.", "--participants names addresses, --join places for those who call us.");
+    throw usageError("There are no participants.", "Add participant URLs with --participants, or join tokens with --join.");
 }
 
-/** Objects of the file keep what no option names. */
+/** Options override single fields of an object in the file; its other fields stay. */
 function merged(spec: Record<string, unknown>, options: Record<string, unknown>): Record<string, unknown> {
   const both = Object.entries(options).map(([name, value]) => {
     const before = spec[name];
@@ -63,7 +65,7 @@ function datasetOf(text: string): unknown {
 
 function readSpec(text: string): Record<string, unknown> {
   const value = readJson(text, "--file");
-  if (!isObject(value)) throw usageError("--file must hold one JSON object.");
+  if (!isObject(value)) throw usageError("--file must contain one JSON object.");
   return value;
 }
 
@@ -71,7 +73,7 @@ function readJson(text: string, flag: string): unknown {
   try {
     return fromJson(text);
   } catch {
-    throw usageError(`${flag} holds no JSON.`);
+    throw usageError(`${flag} is not valid JSON.`);
   }
 }
 

@@ -6,16 +6,16 @@ import { EXIT } from "../../exit-codes.ts";
 import { filter, type OperationSpec, word } from "../../operations/spec.ts";
 import { valueAt } from "../../output/values.ts";
 
-/** `gw train parameters`: what a federation made, written to a file. */
+/** `gw train parameters`: writes the trained parameters of a federation to a file. */
 export const parameters: OperationSpec = {
   name: "parameters",
-  summary: "Download the trained parameters of a federation, or of one of its rounds, into a file",
+  summary: "Download the trained parameters of a federation or of one round",
   method: "GET",
   path: "/training/federations/:id/parameters",
   auth: "either",
   fields: [
-    word("id", "which federation"),
-    filter("--format <format>", "safetensors where it can be when absent", "format", { choices: ["safetensors", "npz", "raw"] }),
+    word("id", "federation ID"),
+    filter("--format <format>", "file format (default: safetensors if possible)", "format", { choices: ["safetensors", "npz", "raw"] }),
   ],
   view: {
     kind: "sentence",
@@ -30,8 +30,8 @@ export async function downloadParameters(
   id: string,
   { round, format, out }: { round?: unknown; format?: unknown; out?: unknown },
 ): Promise<void> {
-  if (typeof out !== "string") throw usageError("--out is missing: the file to write.");
-  if (round !== undefined && !/^[1-9][0-9]*$/.test(String(round))) throw usageError("--round is a whole number from 1.");
+  if (typeof out !== "string") throw usageError("--out <file> is required.");
+  if (round !== undefined && !/^[1-9][0-9]*$/.test(String(round))) throw usageError("--round must be a whole number of at least 1.");
   const path = `/training/federations/${encodeURIComponent(id)}${round === undefined ? "" : `/rounds/${String(round)}`}/parameters`;
   const query = { format: format === undefined ? undefined : String(format) };
   const response = await context.client.open({ method: "GET", path, query, auth: "either", untimed: true });
@@ -39,7 +39,7 @@ export async function downloadParameters(
   context.print.answer({ file: out, bytes: BigInt(bytes), sha256 }, parameters.view);
 }
 
-/** Under its name only once it is whole and is what its etag says. */
+/** Writes to a temporary file and renames it once the content is complete and matches the ETag. */
 async function write(response: Response, out: string): Promise<{ bytes: number; sha256: string }> {
   const partial = `${out}.partial`;
   const file = await open(partial, "w").catch((error: Error) => {
@@ -55,7 +55,7 @@ async function write(response: Response, out: string): Promise<{ bytes: number; 
     }
     const sha256 = digest.digest("hex");
     if (response.headers.get("etag") !== `"${sha256}"`)
-      throw new CliError(EXIT.failure, { error: "What arrived is not what was announced; try again.", code: "DOWNLOAD_BROKEN" });
+      throw new CliError(EXIT.failure, { error: "The downloaded file does not match its checksum. Try again.", code: "DOWNLOAD_BROKEN" });
     await file.close();
     await rename(partial, out);
     return { bytes, sha256 };

@@ -4,18 +4,21 @@ import { shown, valueAt } from "../../output/values.ts";
 
 const CURVE_COLUMNS = 40;
 
-/** `gw train replay`: both curves, round by round and drawn. */
+/** `gw train replay`: prints both accuracy curves, round by round and as sparklines. */
 export const replay: OperationSpec = {
   name: "replay",
-  summary: "Make the rounds again from their stored updates with another strategy, and compare; nothing is changed",
+  summary: "Replay rounds from stored updates with another strategy and compare. Nothing is changed",
   method: "POST",
   path: "/training/federations/:id/replays",
   auth: "either",
   fields: [
-    word("id", "which federation"),
-    given("--strategy <name>", "median, trimmed_mean, krum, fedadam, ...", "strategy", { ...required, question: "Strategy" }),
-    given("--settings <json>", 'of the strategy, such as {"beta":0.3}', "settings", { kind: "json" }),
-    given("--rounds <n>", "the first so many; all where absent", "rounds", { kind: "integer" }),
+    word("id", "federation ID"),
+    given("--strategy <name>", "aggregation strategy: median, trimmed_mean, krum, fedadam, ...", "strategy", {
+      ...required,
+      question: "Strategy",
+    }),
+    given("--settings <json>", 'strategy settings, such as {"beta":0.3}', "settings", { kind: "json" }),
+    given("--rounds <n>", "number of rounds to replay, from the first (default: all)", "rounds", { kind: "integer" }),
   ],
   before: async (_context, { body }: Values) => {
     const { strategy, settings } = body;

@@ -71,7 +71,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.end(JSON.stringify(found));
 }
 
-/** The first connection is cut after one event; the second goes on after it. */
+/** The server closes the first connection after one event; the second connection continues after it. */
 function sendEvents(response: ServerResponse, path: string): void {
   response.setHeader("content-type", "text/event-stream");
   if (path.includes("after=7")) {
@@ -83,24 +83,24 @@ function sendEvents(response: ServerResponse, path: string): void {
   }
 }
 
-/** The cursor goes up and what is below it is erased, before lines are drawn again. */
+/** Before a redraw, the cursor moves up and the lines below it are erased. */
 const ERASED = new RegExp(`${String.fromCharCode(27)}\\[\\d+[AJ]`, "g");
 
 const tried = new Set<string>();
 const gw = (line: string, terminal = false) => {
-  // A group's word alone stands for its list.
+  // A group without a command runs its list.
   tried.add(line).add(line.replace(/^train (\w+).*/, "train $1 list"));
   return gwWith(line.split(" "), { terminal, columns: 60, env: { GW_API_URL: url, GW_TOKEN: "t", XDG_CONFIG_HOME: "/nonexistent" } });
 };
 
-test("rounds --follow: committed rounds stay as lines, the open one is a bar, accuracy a curve; a cut connection is taken up where it ended", async () => {
+test("rounds --follow: committed rounds stay as lines, the open one is a bar, accuracy a curve; after a disconnect it resumes from the last event", async () => {
   script = { federation: federation("running", 1), rounds: [committed(1, 0.5), open] };
   const { exit, out: drawn } = await gw("train rounds fed_1 --follow", true);
   const out = drawn.replaceAll(ERASED, "");
   expect(exit).toBe(0);
   expect(out.match(/^round {3}\d {2}committed .*$/gm)).toEqual([
-    "round   1  committed  2 of 3 updates (1 left out)  accuracy 50.0 %  1.5 s",
-    "round   2  committed  2 of 3 updates (1 left out)  accuracy 87.5 %  1.5 s",
+    "round   1  committed  2 of 3 updates (1 dropped)  accuracy 50.0 %  1.5 s",
+    "round   2  committed  2 of 3 updates (1 dropped)  accuracy 87.5 %  1.5 s",
   ]);
   expect(out).toContain("round   2  ███████░░░░░░░░░░░░░  1/3 training\n");
   const last = out.slice(out.lastIndexOf("digits")).split("\n");
@@ -108,7 +108,7 @@ test("rounds --follow: committed rounds stay as lines, the open one is a bar, ac
   expect(asked.filter(({ path }) => path.includes("/events")).map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=7"]);
 });
 
-test("rounds --follow in a pipe: every event once, a line of JSON each", async () => {
+test("rounds --follow in a pipe: every event once, one line of JSON each", async () => {
   script = { federation: federation("running", 1), rounds: [] };
   const { exit, out } = await gw("train rounds fed_1 --follow");
   expect([
@@ -140,12 +140,12 @@ test("replay shows both curves", async () => {
   ]);
 });
 
-test("a federation that failed ends the command with its reason, and a history that is wrong with 1", async () => {
+test("a failed federation ends the command with its reason, and an invalid history exits with 1", async () => {
   script = { federation: { ...federation("failed", 0), failure: { code: "NO_QUORUM", message: "has 1 of 2" } }, rounds: [] };
   const failed = await gw("train rounds fed_1 --follow --table");
   expect([failed.exit, JSON.parse(failed.err)]).toMatchObject([1, { code: "NO_QUORUM", error: "has 1 of 2" }]);
   const wrong = await gw("train verify fed_1");
-  expect([wrong.exit, JSON.parse(wrong.err).error]).toEqual([1, "The history is wrong: its hash is not that of its content"]);
+  expect([wrong.exit, JSON.parse(wrong.err).error]).toEqual([1, "The history is not valid: its hash is not that of its content"]);
 });
 
 test.each([
@@ -209,12 +209,12 @@ test.each([
   expect(asked).toEqual([{ method, path, body }]);
 });
 
-test("parameters that are not what their etag says are not left under the file's name", async () => {
+test("parameters that do not match their ETag are not left in the output file", async () => {
   script = { federation: federation("completed", 3), rounds: [] };
   const folder = mkdtempSync(join(tmpdir(), "gw-parameters-"));
   try {
     const { exit, err } = await gw(`train parameters fed_1 --round 2 --format npz --out ${join(folder, "model.npz")}`);
-    expect([exit, err]).toEqual([1, expect.stringContaining("not what was announced")]);
+    expect([exit, err]).toEqual([1, expect.stringContaining("does not match its checksum")]);
     expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
       "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
     ]);
@@ -224,12 +224,12 @@ test("parameters that are not what their etag says are not left under the file's
   }
 });
 
-test("every command of training is tried here", async () => {
+test("every training command is tested here", async () => {
   const names = (await gw("help train --json")).out;
   const leaves = everyNode(JSON.parse(names) as CommandNode).filter(({ commands }) => commands.length === 0);
   expect(leaves.map(({ path }) => path).filter((path) => ![...tried].some((line) => line.startsWith(path)))).toEqual([]);
 });
 
-test("a federation without participants is refused before it is sent", async () => {
+test("a federation without participants is rejected before it is sent", async () => {
   expect([(await gw("train create --rounds 3")).exit, asked]).toEqual([2, []]);
 });

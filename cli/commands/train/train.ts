@@ -20,7 +20,7 @@ const columns: readonly Column[] = [
   { title: "state", at: "state", as: "state" },
   { title: "phase", at: "phase" },
   { title: "round", at: "round", as: "count" },
-  { title: "of", at: "rounds", as: "count" },
+  { title: "rounds", at: "rounds", as: "count" },
   { title: "accuracy", at: "head.accuracy", as: "percent" },
 ];
 
@@ -29,8 +29,8 @@ const view: View = {
   at: "federation",
   fields: [
     ...columns,
-    { title: "waits for", at: "waitingFor" },
-    { title: "waits until", at: "waitingUntil", as: "time" },
+    { title: "waiting for", at: "waitingFor" },
+    { title: "waiting until", at: "waitingUntil", as: "time" },
     { title: "failure", at: "failure.message" },
     { title: "strategy", at: "settings.strategy.name" },
     { title: "participants", at: "participants.length", as: "count" },
@@ -42,7 +42,7 @@ const view: View = {
   id: "federation.id",
 };
 
-const federation = word("id", "which federation");
+const federation = word("id", "federation ID");
 const root = "/training/federations";
 
 const change = (name: "pause" | "resume" | "stop", summary: string, confirm?: string): OperationSpec => ({
@@ -58,7 +58,7 @@ const change = (name: "pause" | "resume" | "stop", summary: string, confirm?: st
 
 const listRounds: OperationSpec = {
   name: "rounds",
-  summary: "Rounds of a federation; --follow shows them as they happen",
+  summary: "List the rounds of a federation; --follow shows live progress",
   method: "GET",
   path: `${root}/:id/rounds`,
   auth: "either",
@@ -84,21 +84,21 @@ const listRounds: OperationSpec = {
 const operations: readonly OperationSpec[] = [
   {
     name: "list",
-    summary: "Federations of your teams, newest first",
+    summary: "List federations of your teams, newest first",
     method: "GET",
     path: root,
     auth: "either",
     fields: [
-      filter("--state <state>", "only these", "state", {
+      filter("--state <state>", "filter by state", "state", {
         choices: ["created", "waiting", "running", "paused", "completed", "failed", "stopped"],
       }),
-      filter("--team <id>", "of this team", "team_id"),
+      filter("--team <id>", "filter by team", "team_id"),
     ],
-    view: { kind: "list", columns, id: "id", empty: "No federations. `gw train create --help` says how to begin one." },
+    view: { kind: "list", columns, id: "id", empty: "No federations. See `gw train create --help`." },
   },
   {
     name: "create",
-    summary: "Begin a federation; its rounds run by themselves",
+    summary: "Create a federation and start its rounds",
     method: "POST",
     path: root,
     auth: "either",
@@ -111,13 +111,13 @@ const operations: readonly OperationSpec[] = [
         print.text(`\n${tokens.map((token) => `join token  ${String(token)}\n`).join("")}`);
     },
   },
-  { name: "get", summary: "One federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },
-  change("pause", "Pause; the open round keeps the updates it has"),
-  change("resume", "Go on where it was paused"),
-  change("stop", "Stop for good", "Stop the federation {word} for good?"),
+  { name: "get", summary: "Show a federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },
+  change("pause", "Pause a federation. The open round keeps the updates it has received"),
+  change("resume", "Resume a paused federation"),
+  change("stop", "Stop a federation permanently", "Permanently stop federation {word}?"),
   {
     name: "verify",
-    summary: "Check a federation's history: the chain of records and every aggregation again",
+    summary: "Verify a federation: its hash chain of round records and every aggregation",
     method: "GET",
     path: `${root}/:id/verify`,
     auth: "either",
@@ -125,18 +125,18 @@ const operations: readonly OperationSpec[] = [
     view: {
       kind: "record",
       fields: [
-        { title: "right", at: "ok", as: "yesno" },
+        { title: "valid", at: "ok", as: "yesno" },
         { title: "rounds", at: "rounds", as: "count" },
-        { title: "made again", at: "remade", as: "count" },
-        { title: "first bad round", at: "firstBad.round" },
-        { title: "why", at: "firstBad.reason" },
+        { title: "recomputed", at: "remade", as: "count" },
+        { title: "first invalid round", at: "firstBad.round" },
+        { title: "reason", at: "firstBad.reason" },
       ],
       id: "rounds",
     },
     after: (_context, { body }) => {
       if (valueAt(body, "ok") === true) return;
       throw new CliError(EXIT.failure, {
-        error: `The history is wrong: ${String(valueAt(body, "firstBad.reason"))}`,
+        error: `The history is not valid: ${String(valueAt(body, "firstBad.reason"))}`,
         code: "HISTORY_WRONG",
       });
     },
@@ -144,46 +144,46 @@ const operations: readonly OperationSpec[] = [
   replay,
   {
     name: "publish",
-    summary: "Make a trained version a model of the gateway",
+    summary: "Publish trained parameters as a model",
     method: "POST",
     path: `${root}/:id/publish`,
     auth: "either",
     fields: [
       federation,
       ...publishFields,
-      given("--round <n>", "of this round; the last where absent", "round", { kind: "integer" }),
-      given("--labels <a,b>", "names of the classes, in their order", "labels", { kind: "list" }),
-      given("--flagged <a,b>", "classes that moderation flags", "flagged", { kind: "list" }),
-      given("--columns <a,b>", "names of a row's fields, in their order", "columns", { kind: "list" }),
+      given("--round <n>", "round to publish (default: the last)", "round", { kind: "integer" }),
+      given("--labels <a,b>", "class names, in order", "labels", { kind: "list" }),
+      given("--flagged <a,b>", "classes flagged by moderation", "flagged", { kind: "list" }),
+      given("--columns <a,b>", "input column names, in order", "columns", { kind: "list" }),
     ],
     view: publishedView,
   },
   {
     name: "versions",
-    summary: "Published versions of a model",
+    summary: "List published versions of a model",
     method: "GET",
     path: `${root}/:id/versions`,
     auth: "either",
-    fields: [federation, filter("--model <name>", "which model", "model", { ...required, question: "Name of the model" })],
+    fields: [federation, filter("--model <name>", "model name", "model", { ...required, question: "Model name" })],
     view: {
       kind: "list",
       columns: versionColumns,
       id: "version",
-      empty: "Nothing published yet.",
+      empty: "No published versions.",
     },
   },
   {
     name: "rollback",
-    summary: "Let an earlier version serve every call",
+    summary: "Roll back a model to an earlier version",
     method: "POST",
     path: `${root}/:id/rollback`,
     auth: "either",
     fields: [
       federation,
-      given("--model <name>", "which model", "model", { ...required, question: "Name of the model" }),
-      given("--to-version <n>", "which version; the one before where absent", "version", { kind: "integer" }),
+      given("--model <name>", "model name", "model", { ...required, question: "Model name" }),
+      given("--to-version <n>", "version number (default: the previous version)", "version", { kind: "integer" }),
     ],
-    confirm: "Let an earlier version serve every call of this model?",
+    confirm: "Roll back this model?",
     view: {
       kind: "sentence",
       text: (body) => `Rolled back ${String(valueAt(body, "model.name|model") ?? "the model")}.`,
@@ -202,39 +202,39 @@ const nodeColumns: readonly Column[] = [
   { title: "last seen", at: "lastSeenAt", as: "time" },
 ];
 const nodeView: View = { kind: "record", at: "node", fields: [...nodeColumns, { title: "last error", at: "lastError" }], id: "node.id" };
-const node = word("id", "which node");
+const node = word("id", "node ID");
 
 const nodes: Group = {
   name: "nodes",
-  summary: "Trainer nodes",
+  summary: "Manage trainer nodes",
   alone: "list",
   operations: [
     {
       name: "list",
-      summary: "Trainer nodes of your teams",
+      summary: "List trainer nodes of your teams",
       method: "GET",
       path: "/training/nodes",
       auth: "either",
-      view: { kind: "list", columns: nodeColumns, id: "id", empty: "No nodes. `gw train nodes add --url http://...` makes one known." },
+      view: { kind: "list", columns: nodeColumns, id: "id", empty: "No nodes. Add one with `gw train nodes add --url http://...`." },
     },
     {
       name: "add",
-      summary: "Make a trainer node known to a team",
+      summary: "Register a trainer node with a team",
       method: "POST",
       path: "/training/nodes",
       auth: "either",
       fields: [
-        given("--url <url>", "where it is", "url", { ...required, question: "Address" }),
-        given("--name <name>", "what it is called", "name"),
-        given("--team <id>", "whose it is", "teamId"),
-        given("--token-stdin", "read the node's token from standard input", "token", { kind: "secret", question: "Token of the node" }),
+        given("--url <url>", "node URL", "url", { ...required, question: "URL" }),
+        given("--name <name>", "node name", "name"),
+        given("--team <id>", "team ID", "teamId"),
+        given("--token-stdin", "read the node's token from stdin", "token", { kind: "secret", question: "Node token" }),
       ],
       view: nodeView,
     },
-    { name: "get", summary: "One node", method: "GET", path: "/training/nodes/:id", auth: "either", fields: [node], view: nodeView },
+    { name: "get", summary: "Show a node", method: "GET", path: "/training/nodes/:id", auth: "either", fields: [node], view: nodeView },
     {
       name: "health",
-      summary: "Whether a node answers now",
+      summary: "Check whether a node is reachable",
       method: "GET",
       path: "/training/nodes/:id/health",
       auth: "either",
@@ -252,13 +252,13 @@ const nodes: Group = {
     },
     {
       name: "remove",
-      summary: "Forget a node; federations that have it go on with it",
+      summary: "Remove a node. Running federations continue to use it",
       method: "DELETE",
       path: "/training/nodes/:id",
       auth: "either",
       fields: [node],
-      confirm: "Forget the node {word}?",
-      view: { kind: "sentence", text: (body) => `Forgot ${String(valueAt(body, "id"))}.`, id: "id" },
+      confirm: "Remove node {word}?",
+      view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "id"))}.`, id: "id" },
     },
   ],
 };
@@ -266,20 +266,20 @@ const nodes: Group = {
 export function registerTrain(program: Command, io: Io): void {
   const train = registerGroup(program, io, {
     name: "train",
-    summary: "Train together: federations, rounds, nodes",
+    summary: "Federated training: federations, rounds, models, nodes",
     operations,
     alone: "list",
   });
   train.commands.find((command) => command.name() === "list")?.alias("federations");
   const rounds = registerOperation(train, io, listRounds);
-  rounds.option("-f, --follow", "progress bars and the accuracy curve as rounds happen; events as NDJSON when piped");
+  rounds.option("-f, --follow", "live progress and accuracy; NDJSON events when piped");
   onAction(rounds, io, (context, words, options) =>
     options["follow"]
       ? followRounds(context, words[0] ?? "")
       : runOperation(context, { ...listRounds, fields: pagedFields(listRounds) }, { words, options }),
   );
   const download = registerOperation(train, io, parameters);
-  download.option("--round <n>", "of this round; the last committed one where absent").option("--out <file>", "the file to write");
+  download.option("--round <n>", "round to download (default: the last committed round)").option("--out <file>", "output file");
   onAction(download, io, (context, words, options) => downloadParameters(context, words[0] ?? "", options));
   registerGroup(train, io, trainedModels);
   registerGroup(train, io, nodes);

@@ -13,22 +13,22 @@ const columns: readonly Column[] = [
 
 export const versionColumns: readonly Column[] = [
   { title: "version", at: "version", as: "count" },
-  { title: "share of calls", at: "percent" },
+  { title: "traffic %", at: "percent" },
   { title: "round", at: "lineage.round" },
   { title: "accuracy", at: "lineage.accuracy", as: "percent" },
   { title: "created", at: "createdAt", as: "time" },
   { title: "record", at: "lineage.recordHash" },
 ];
 
-/** What a publication may say, whether its parameters come from a federation or from elsewhere. */
+/** Options of every publish command, whether the parameters come from a federation or not. */
 export const publishFields: readonly Field[] = [
-  given("--model <name>", "the name to call it by", "model", { ...required, question: "Name of the model" }),
-  given("--type <type>", "what it is for", "type", { choices: ["chat", "completion", "embedding", "moderation"] }),
-  given("--price-unit <unit>", "what is counted", "pricing.unit", { choices: ["token", "call"] }),
-  given("--input-price <usd>", "price of a million units in, in USD", "pricing.input", { kind: "usd" }),
-  given("--output-price <usd>", "price of a million units out, in USD", "pricing.output", { kind: "usd" }),
-  given("--percent <n>", "a canary: its share of the calls", "percent", { kind: "integer" }),
-  given("--description <text>", "what people read about it", "description"),
+  given("--model <name>", "model name", "model", { ...required, question: "Model name" }),
+  given("--type <type>", "model type", "type", { choices: ["chat", "completion", "embedding", "moderation"] }),
+  given("--price-unit <unit>", "billing unit", "pricing.unit", { choices: ["token", "call"] }),
+  given("--input-price <usd>", "USD per million input units", "pricing.input", { kind: "usd" }),
+  given("--output-price <usd>", "USD per million output units", "pricing.output", { kind: "usd" }),
+  given("--percent <n>", "canary traffic, in percent of calls", "percent", { kind: "integer" }),
+  given("--description <text>", "description shown in the model hub", "description"),
 ];
 
 export const publishedView: View = {
@@ -38,50 +38,50 @@ export const publishedView: View = {
     { title: "id", at: "model.id" },
     { title: "version", at: "version.version" },
     { title: "type", at: "model.type" },
-    { title: "share of calls", at: "version.percent" },
+    { title: "traffic %", at: "version.percent" },
   ],
   id: "model.name",
 };
 
 const modelView: View = { kind: "record", at: "model", fields: columns, id: "model.name" };
-const model = word("model", "which model, by its name or id");
+const model = word("model", "model name or ID");
 const root = "/training/models";
 
 export const trainedModels: Group = {
   name: "models",
-  summary: "Models that were trained here, and which of their versions answer",
+  summary: "Manage trained models, their versions and traffic",
   alone: "list",
   operations: [
     {
       name: "list",
-      summary: "Trained models of the active organisation",
+      summary: "List trained models of the active organization",
       method: "GET",
       path: root,
       auth: "either",
-      view: { kind: "list", columns, id: "name", empty: "Nothing published yet. `gw train publish` does." },
+      view: { kind: "list", columns, id: "name", empty: "No published models. Publish one with `gw train publish`." },
     },
     {
       name: "publish",
-      summary: "Publish parameters by their hash as a model's next version",
+      summary: "Publish parameters by their hash as the next version of a model",
       method: "POST",
       path: root,
       auth: "either",
       fields: [
         ...publishFields,
-        given("--blob <sha256>", "hash of the parameters, as they were put to a trainer node", "blob", {
+        given("--blob <sha256>", "SHA-256 of the parameters, as uploaded to a trainer node", "blob", {
           ...required,
           question: "SHA-256",
         }),
-        given("--task <name>", "softmax, mlp, text_embedding, byte_lm, ...", "task.task", { ...required, question: "Task" }),
-        given("--labels <a,b>", "names of the classes, in their order", "task.labels", { kind: "list" }),
-        given("--flagged <a,b>", "classes that moderation flags", "task.flagged", { kind: "list" }),
-        given("--columns <a,b>", "names of a row's fields, in their order", "task.columns", { kind: "list" }),
+        given("--task <name>", "task: softmax, mlp, text_embedding, byte_lm, ...", "task.task", { ...required, question: "Task" }),
+        given("--labels <a,b>", "class names, in order", "task.labels", { kind: "list" }),
+        given("--flagged <a,b>", "classes flagged by moderation", "task.flagged", { kind: "list" }),
+        given("--columns <a,b>", "input column names, in order", "task.columns", { kind: "list" }),
       ],
       view: publishedView,
     },
     {
       name: "versions",
-      summary: "A trained model's versions, newest first",
+      summary: "List versions of a trained model, newest first",
       method: "GET",
       path: `${root}/:model/versions`,
       auth: "either",
@@ -90,24 +90,24 @@ export const trainedModels: Group = {
     },
     {
       name: "rollback",
-      summary: "Have one version answer every call: the one named, or the one before",
+      summary: "Route all traffic to one version: the given one, or the previous one",
       method: "POST",
       path: `${root}/:model/rollback`,
       auth: "either",
-      fields: [model, given("--to-version <n>", "which version", "version", { kind: "integer" })],
-      confirm: "Have another version of {word} answer every call?",
+      fields: [model, given("--to-version <n>", "version number", "version", { kind: "integer" })],
+      confirm: "Roll back {word}?",
       view: modelView,
     },
     {
       name: "split",
-      summary: "Have a version answer a share of the calls",
+      summary: "Route a percentage of traffic to a version",
       method: "POST",
       path: `${root}/:model/split`,
       auth: "either",
       fields: [
         model,
-        given("--to-version <n>", "which version", "version", { kind: "integer", ...required }),
-        given("--percent <n>", "its share, 0 to 100", "percent", { kind: "integer", ...required }),
+        given("--to-version <n>", "version number", "version", { kind: "integer", ...required }),
+        given("--percent <n>", "percentage of calls, 0 to 100", "percent", { kind: "integer", ...required }),
       ],
       view: modelView,
     },
