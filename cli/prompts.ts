@@ -10,16 +10,16 @@ export interface Prompts {
 export function createPrompts(): Prompts {
   return {
     ask: (question, fallback) =>
-      answered(async ({ input }, to) => input({ message: question, required: true, ...(fallback ? { default: fallback } : {}) }, to)),
-    askSecret: (question) => answered(async ({ password }, to) => password({ message: question, mask: "*" }, to)),
-    confirm: (question) => answered(async ({ confirm }, to) => confirm({ message: question, default: false }, to)),
+      prompt(async ({ input }, to) => input({ message: question, required: true, ...(fallback ? { default: fallback } : {}) }, to)),
+    askSecret: (question) => prompt(async ({ password }, to) => password({ message: question, mask: "*" }, to)),
+    confirm: (question) => prompt(async ({ confirm }, to) => confirm({ message: question, default: false }, to)),
   };
 }
 
 type Library = typeof import("@inquirer/prompts");
 
 /** Loads the prompt library on first use, because most commands do not prompt. */
-async function answered<Answer>(ask: (library: Library, to: { output: NodeJS.WritableStream }) => Promise<Answer>): Promise<Answer> {
+async function prompt<Answer>(ask: (library: Library, to: { output: NodeJS.WritableStream }) => Promise<Answer>): Promise<Answer> {
   try {
     return await ask(await import("@inquirer/prompts"), { output: process.stderr });
   } catch (error) {

@@ -5,7 +5,7 @@ import { DryRun } from "./http/client.ts";
 import type { Io } from "./io.ts";
 import { documentJson, lineJson } from "./output/json.ts";
 import { painter } from "./output/paint.ts";
-import { plain } from "./output/values.ts";
+import { sanitize } from "./output/values.ts";
 import { buildProgram } from "./program.ts";
 
 /** Runs one command line and returns its exit code. */
@@ -46,12 +46,12 @@ function forPeople({ facts }: CliError, io: Io): string {
   const origin = [facts.code, facts.status, facts.requestId && `request ${facts.requestId}`].filter(Boolean).join(", ");
   const details = Array.isArray(facts.details) ? facts.details.map((one) => `  ${detailLine(one)}\n`).join("") : "";
   const hint = facts.hint ? `${paint("cyan", "hint:")} ${facts.hint}\n` : "";
-  return `${paint("red", "error:")} ${plain(facts.error)} ${paint("dim", `(${origin})`)}\n${details}${hint}`;
+  return `${paint("red", "error:")} ${sanitize(facts.error)} ${paint("dim", `(${origin})`)}\n${details}${hint}`;
 }
 
 /** Formats a detail: {path, message} of the platform or {loc, msg} of the gateway. */
 function detailLine(detail: unknown): string {
   const { path, message, loc, msg } = detail as Record<string, unknown>;
   const place = path ?? (Array.isArray(loc) ? loc.join(".") : "");
-  return plain(`${String(place)}: ${String(message ?? msg ?? "")}`);
+  return sanitize(`${String(place)}: ${String(message ?? msg ?? "")}`);
 }

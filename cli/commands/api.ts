@@ -24,10 +24,10 @@ export function registerApi(program: Command, io: Io): void {
     )
     .option("--as <who>", "credential: user (login token), key (API key) or none (default: by path)")
     .option("-i, --include", "print status and headers before the body");
-  onAction(command, io, sendAny);
+  onAction(command, io, sendRequest);
 }
 
-async function sendAny(context: Context, [given = "", path = ""]: readonly string[], options: Options): Promise<void> {
+async function sendRequest(context: Context, [given = "", path = ""]: readonly string[], options: Options): Promise<void> {
   const method = given.toUpperCase();
   if (!METHODS.has(method)) throw usageError(`${given} is not a supported method.`, `Use one of ${[...METHODS].join(", ")}.`);
   if (!path.startsWith("/")) throw usageError(`${path} must start with /.`);
@@ -35,7 +35,7 @@ async function sendAny(context: Context, [given = "", path = ""]: readonly strin
   const response = await context.client.open({
     method,
     path,
-    auth: whoFor(context, path, options["as"]),
+    auth: authFor(context, path, options["as"]),
     headers: headersOf(options["header"] as readonly string[]),
     untimed: true,
     ...(typeof data === "string" ? { body: await readData(data, context.io) } : {}),
@@ -43,11 +43,11 @@ async function sendAny(context: Context, [given = "", path = ""]: readonly strin
   if (options["include"]) {
     context.print.text(`HTTP ${response.status}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join("")}\n`);
   }
-  await passOn(context, response);
+  await writeBody(context, response);
 }
 
 /** Indents JSON and writes everything else, including streams, unchanged. */
-async function passOn({ print, io }: Context, response: Response): Promise<void> {
+async function writeBody({ print, io }: Context, response: Response): Promise<void> {
   if (/\bjson\b/.test(response.headers.get("content-type") ?? "")) {
     const text = await response.text();
     return print.text(documentJson(fromJson(text)));
@@ -57,7 +57,7 @@ async function passOn({ print, io }: Context, response: Response): Promise<void>
 }
 
 /** The platform API takes a user's token, the gateway an API key, and the training API takes both. */
-function whoFor({ settings }: Context, path: string, wanted: unknown): Auth {
+function authFor({ settings }: Context, path: string, wanted: unknown): Auth {
   if (wanted === "user" || wanted === "key" || wanted === "none") return wanted;
   if (wanted !== undefined) throw usageError("--as takes user, key or none.");
   if (/^\/(api|training)\//.test(path)) return (settings.token ?? settings.apiKey) ? "either" : "none";

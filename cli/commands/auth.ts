@@ -4,9 +4,9 @@ import type { Context } from "../context.ts";
 import type { ApiAnswer } from "../http/client.ts";
 import type { Io } from "../io.ts";
 import { onAction, registerGroup } from "../operations/register.ts";
-import { type Field, type Given, given, type OperationSpec, required } from "../operations/spec.ts";
+import { type CommandInput, type Field, type OperationSpec, option, required } from "../operations/spec.ts";
 import { type Column, valueAt } from "../output/values.ts";
-import { freshToken, keepSession, notLoggedIn } from "../settings/session.ts";
+import { freshToken, notLoggedIn, saveSession } from "../settings/session.ts";
 
 const userFields: readonly Column[] = [
   { title: "user", at: "user.email" },
@@ -19,15 +19,15 @@ const userFields: readonly Column[] = [
   { title: "status", at: "organization.status", as: "state" },
 ];
 
-const email: Field = given("--email <email>", "email address of the account", "email", { ...required, question: "Email" });
-const password: Field = given("--password-stdin", "read the password from stdin", "password", {
+const email: Field = option("--email <email>", "email address of the account", "email", { ...required, question: "Email" });
+const password: Field = option("--password-stdin", "read the password from stdin", "password", {
   kind: "secret",
   ...required,
   question: "Password",
 });
 
 const secret = (flag: string, question: string, to: string): Field =>
-  given(flag, `read the ${question.toLowerCase()} from stdin`, to, { kind: "secret", ...required, question });
+  option(flag, `read the ${question.toLowerCase()} from stdin`, to, { kind: "secret", ...required, question });
 
 const operations: readonly OperationSpec[] = [
   {
@@ -42,7 +42,7 @@ const operations: readonly OperationSpec[] = [
       kind: "sentence",
       text: (body) => `Logged in until ${String(valueAt(body, "expiresAt"))}. The token is renewed while it is in use.`,
     },
-    after: keep,
+    after: saveLogin,
   },
   {
     name: "signup",
@@ -53,9 +53,9 @@ const operations: readonly OperationSpec[] = [
     auth: "none",
     fields: [
       email,
-      given("--name <name>", "your name", "name"),
-      given("--organization <name>", "organization name", "organizationName"),
-      given("--invite-token <token>", "token from an invitation link; joins its team", "inviteToken"),
+      option("--name <name>", "your name", "name"),
+      option("--organization <name>", "organization name", "organizationName"),
+      option("--invite-token <token>", "token from an invitation link; joins its team", "inviteToken"),
       password,
     ],
     view: {
@@ -63,7 +63,7 @@ const operations: readonly OperationSpec[] = [
       fields: [...userFields, { title: "team", at: "team.name" }, { title: "team id", at: "team.id" }],
       id: "user.id",
     },
-    after: keep,
+    after: saveLogin,
   },
   {
     name: "logout",
@@ -84,7 +84,7 @@ const operations: readonly OperationSpec[] = [
     view: { kind: "sentence", text: (body) => `The token is renewed until ${String(valueAt(body, "expiresAt"))}.` },
     after: ({ settings, io, print }, answer) => {
       if (settings.token?.from === "GW_TOKEN") print.note("GW_TOKEN is set, so the new token is not saved.");
-      else keepSession(settings, answer.body, io);
+      else saveSession(settings, answer.body, io);
     },
   },
   {
@@ -109,7 +109,7 @@ const operations: readonly OperationSpec[] = [
     view: { kind: "sentence", text: () => "The password is changed." },
     after: (context, answer) => {
       // The response holds a new session, because a password change revokes all sessions.
-      if (valueAt(answer.body, "token")) keepSession(context.settings, answer.body, context.io);
+      if (valueAt(answer.body, "token")) saveSession(context.settings, answer.body, context.io);
     },
   },
   {
@@ -142,9 +142,9 @@ export function registerAuth(program: Command, io: Io): void {
   });
 }
 
-function keep({ settings, io, print }: Context, answer: ApiAnswer, { values }: Given): void {
+function saveLogin({ settings, io, print }: Context, answer: ApiAnswer, { values }: CommandInput): void {
   const address = values.body["email"];
   if (typeof address !== "string") throw usageError("The email address is missing.");
-  keepSession(settings, answer.body, io, address);
+  saveSession(settings, answer.body, io, address);
   print.note(`Saved for ${settings.apiUrl.value} (profile ${settings.profile}).`);
 }

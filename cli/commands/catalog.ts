@@ -69,7 +69,7 @@ const listProviders: OperationSpec = {
 const oneModel: View = { kind: "record", at: "model", fields: modelFields, id: "model.name" };
 
 export function registerCatalog(program: Command, io: Io): void {
-  const models = registerGroup(program, io, { name: "models", summary: "Models and prices", operations: [listModels], alone: "list" });
+  const models = registerGroup(program, io, { name: "models", summary: "Models and prices", operations: [listModels], default: "list" });
   const get = models.command("get <name>").description("Show a model by name or ID");
   onAction(get, io, async ({ client, print }, [name = ""]) => {
     const { body } = await client.send({ method: "GET", path: "/api/models", query: { search: name, pageSize: "100" }, auth: "none" });
@@ -82,5 +82,5 @@ export function registerCatalog(program: Command, io: Io): void {
       });
     print.answer({ model }, oneModel);
   });
-  registerGroup(program, io, { name: "providers", summary: "Providers and their status", operations: [listProviders], alone: "list" });
+  registerGroup(program, io, { name: "providers", summary: "Providers and their status", operations: [listProviders], default: "list" });
 }

@@ -1,11 +1,11 @@
 import { usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
-import type { Values } from "../operations/spec.ts";
+import type { RequestValues } from "../operations/spec.ts";
 import { rowsOf } from "../output/printer.ts";
 import { valueAt } from "../output/values.ts";
 
 /** Sets the team of a new key: the one given by name or ID, the profile's team, or the only team of the organization. */
-export async function chooseTeam({ client, settings }: Context, values: Values): Promise<void> {
+export async function chooseTeam({ client, settings }: Context, values: RequestValues): Promise<void> {
   const wanted = values.body["team_id"] ?? settings.get("team")?.value;
   const { body } = await client.send({ method: "GET", path: "/api/gw/teams", query: { pageSize: "100" }, auth: "user" });
   const teams = rowsOf(body).map((row) => ({ id: String(valueAt(row, "id")), name: String(valueAt(row, "name")) }));

@@ -7,7 +7,7 @@ import { onAction } from "../operations/register.ts";
 import type { View } from "../output/printer.ts";
 import { SETTING_NAMES, type SettingName } from "../settings/settings.ts";
 
-const shown: View = {
+const settingsView: View = {
   kind: "list",
   columns: [
     { title: "setting", at: "setting" },
@@ -38,11 +38,11 @@ async function show({ settings, files, print }: Context): Promise<void> {
     row("api-url", settings.apiUrl),
     ...SETTING_NAMES.filter((name) => name !== "api-url").map((name) => row(name, settings.get(name))),
     { setting: "account", value: settings.stored?.email ?? null, from: settings.token?.from ?? null },
-    // The key is masked: only its last characters are shown.
+    // The key is masked: only its last characters are settingsView.
     { setting: "api key", value: settings.apiKey ? `sk-...${settings.apiKey.value.slice(-4)}` : null, from: settings.apiKey?.from ?? null },
     { setting: "folder", value: files.folder, from: null },
   ];
-  print.answer({ data }, shown);
+  print.answer({ data }, settingsView);
 }
 
 async function get({ settings, print }: Context, [name]: readonly string[]): Promise<void> {

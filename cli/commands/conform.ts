@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
 import { CliError, usageError } from "../cli-error.ts";
-import type { Check, CheckResult, World } from "../conform/check.ts";
+import type { Check, CheckResult, CheckState } from "../conform/check.ts";
 import { gatewayChecks, hostedChecks, pageChecks, strictHostedChecks } from "../conform/gateway-checks.ts";
 import { participantChecks } from "../conform/participant-checks.ts";
 import { afterCalls, beforeCalls } from "../conform/platform-checks.ts";
@@ -50,16 +50,16 @@ export function registerConform(program: Command, io: Io): void {
 async function conform(context: Context, [given]: readonly string[], options: Options): Promise<void> {
   const url = (given ?? context.settings.apiUrl.value).replace(/\/+$/, "");
   if (!URL.canParse(url)) throw usageError(`${url} is not a URL.`);
-  const only = askedFor(options["only"]);
+  const only = parseDocuments(options["only"]);
   // Calls need an API key, which the platform checks create.
   const needed = new Set(only.has("gateway") || only.has("hosted") ? [...only, "platform"] : only);
-  const world = needed.has("platform") ? await prepare(context, url, options) : { email: "", password: "", model: "" };
+  const state = needed.has("platform") ? await prepare(context, url, options) : { email: "", password: "", model: "" };
   const plan = planOf(url, context, options).filter(({ check }) => needed.has(check.document));
   const bar = progressLine(context.io);
   const results: CheckResult[] = [];
   for (const { baseUrl, check } of plan) {
     bar.show(results.length, plan.length, check.path);
-    results.push(await runCheck(check, { baseUrl, world, timeoutMs: CHECK_MAX_MS, signal: context.io.signal }));
+    results.push(await runCheck(check, { baseUrl, state, timeoutMs: CHECK_MAX_MS, signal: context.io.signal }));
     if (context.io.signal.aborted) break;
   }
   bar.clear();
@@ -73,7 +73,7 @@ async function conform(context: Context, [given]: readonly string[], options: Op
 
 const DOCUMENTS: readonly string[] = ["platform", "gateway", "hosted", "participant", "pages"];
 
-function askedFor(given: unknown): ReadonlySet<string> {
+function parseDocuments(given: unknown): ReadonlySet<string> {
   const names = typeof given === "string" ? given.split(",") : DOCUMENTS;
   const unknown = names.find((name) => !DOCUMENTS.includes(name));
   if (unknown !== undefined) throw usageError(`--only: ${unknown} is not one of ${DOCUMENTS.join(", ")}.`);
@@ -87,7 +87,7 @@ interface Planned {
 
 /** All checks with their base URLs. Gateway checks run between platform checks, because they need the key that those create and delete. */
 function planOf(url: string, { settings }: Context, options: Options): Planned[] {
-  const trainer = String(options["trainerUrl"] ?? settings.get("trainer-url")?.value ?? besides(url));
+  const trainer = String(options["trainerUrl"] ?? settings.get("trainer-url")?.value ?? trainerUrlOf(url));
   const hosted = options["hostedUrl"];
   const at = (baseUrl: string, checks: readonly Check[]) => checks.map((check) => ({ baseUrl: baseUrl.replace(/\/+$/, ""), check }));
   return [
@@ -100,13 +100,13 @@ function planOf(url: string, { settings }: Context, options: Options): Planned[]
   ];
 }
 
-function besides(url: string): string {
+function trainerUrlOf(url: string): string {
   const beside = new URL(url);
   beside.port = TRAINER_PORT;
   return beside.origin;
 }
 
-async function prepare(context: Context, url: string, options: Options): Promise<World> {
+async function prepare(context: Context, url: string, options: Options): Promise<CheckState> {
   const client = context.clientOf(url);
   const model = typeof options["model"] === "string" ? options["model"] : await firstChatModel(context, url);
   if (typeof options["email"] === "string") {

@@ -8,9 +8,9 @@ import type { ApiAnswer } from "../http/client.ts";
 import type { Io } from "../io.ts";
 import { onAction } from "../operations/register.ts";
 import type { View } from "../output/printer.ts";
-import { shown, valueAt } from "../output/values.ts";
+import { format, valueAt } from "../output/values.ts";
 
-interface Finding {
+interface DoctorResult {
   readonly check: string;
   readonly result: "ok" | "warn" | "fail";
   readonly detail: string;
@@ -37,7 +37,7 @@ async function doctor(context: Context): Promise<void> {
   const reached = await reach(context);
   const rest =
     reached.result === "fail" ? [] : [clock(context, reached.answer), await login(context), await key(context), await credits(context)];
-  const data: Finding[] = [
+  const data: DoctorResult[] = [
     settings(context),
     { check: "server", result: reached.result, detail: reached.detail },
     ...rest,
@@ -49,7 +49,7 @@ async function doctor(context: Context): Promise<void> {
   if (failed.length > 0) throw new CliError(EXIT.failure, { error: `${failed.length} of ${data.length} checks failed.`, code: "DOCTOR" });
 }
 
-function settings({ settings: { profile, apiUrl }, files }: Context): Finding {
+function settings({ settings: { profile, apiUrl }, files }: Context): DoctorResult {
   const detail = `profile ${profile}, ${apiUrl.value} (${apiUrl.from})`;
   const mode = statSync(join(files.folder, "credentials.json"), { throwIfNoEntry: false })?.mode;
   if (mode !== undefined && (mode & 0o077) !== 0) {
@@ -62,7 +62,7 @@ function settings({ settings: { profile, apiUrl }, files }: Context): Finding {
   return { check: "settings", result: "ok", detail };
 }
 
-async function reach({ client }: Context): Promise<Finding & { answer?: ApiAnswer }> {
+async function reach({ client }: Context): Promise<DoctorResult & { answer?: ApiAnswer }> {
   const began = performance.now();
   try {
     const answer = await client.send({ method: "GET", path: "/health/readiness", auth: "none" });
@@ -73,7 +73,7 @@ async function reach({ client }: Context): Promise<Finding & { answer?: ApiAnswe
   }
 }
 
-function clock({ io }: Context, answer: ApiAnswer | undefined): Finding {
+function clock({ io }: Context, answer: ApiAnswer | undefined): DoctorResult {
   const theirs = Date.parse(answer?.headers.get("date") ?? "");
   if (Number.isNaN(theirs)) return { check: "clock", result: "warn", detail: "the server sends no Date header" };
   const skew = Math.abs(io.nowMs() - theirs);
@@ -83,15 +83,15 @@ function clock({ io }: Context, answer: ApiAnswer | undefined): Finding {
     : { check: "clock", result: "ok", detail: seconds };
 }
 
-async function login({ client, settings }: Context): Promise<Finding> {
+async function login({ client, settings }: Context): Promise<DoctorResult> {
   if (!settings.token) return { check: "login", result: "warn", detail: "not logged in: run gw auth login or gw auth signup" };
   try {
     const { body } = await client.send({ method: "GET", path: "/api/auth/me", auth: "user" });
-    const until = settings.stored?.expiresAt ? `, token expires ${shown(settings.stored.expiresAt, "time")}` : "";
+    const until = settings.stored?.expiresAt ? `, token expires ${format(settings.stored.expiresAt, "time")}` : "";
     return {
       check: "login",
       result: "ok",
-      detail: `${shown(valueAt(body, "user.email"))} (${shown(valueAt(body, "user.role"))})${until}`,
+      detail: `${format(valueAt(body, "user.email"))} (${format(valueAt(body, "user.role"))})${until}`,
     };
   } catch (error) {
     return { check: "login", result: "fail", detail: `${problem(error)} Run gw auth login.` };
@@ -99,7 +99,7 @@ async function login({ client, settings }: Context): Promise<Finding> {
 }
 
 /** Also checks which credential headers the server accepts, because the hosted listener takes x-gw-api-key only. */
-async function key({ client, settings }: Context): Promise<Finding> {
+async function key({ client, settings }: Context): Promise<DoctorResult> {
   const value = settings.apiKey?.value;
   if (!value) return { check: "API key", result: "warn", detail: "none: run gw keys create --name cli --save, or set GW_API_KEY" };
   try {
@@ -117,12 +117,12 @@ async function key({ client, settings }: Context): Promise<Finding> {
   }
 }
 
-async function credits({ client, settings }: Context): Promise<Finding> {
+async function credits({ client, settings }: Context): Promise<DoctorResult> {
   if (!settings.token) return { check: "credits", result: "warn", detail: "unknown without login" };
   try {
     const { body } = await client.send({ method: "GET", path: "/api/quota", auth: "user" });
     const available = valueAt(body, "quota.available");
-    const detail = `${shown(available, "usd")} available, ${shown(valueAt(body, "quota.status"))}`;
+    const detail = `${format(available, "usd")} available, ${format(valueAt(body, "quota.status"))}`;
     const usable = typeof available === "bigint" && available > 0n;
     return usable
       ? { check: "credits", result: "ok", detail }
@@ -132,7 +132,7 @@ async function credits({ client, settings }: Context): Promise<Finding> {
   }
 }
 
-async function trainer(context: Context): Promise<Finding> {
+async function trainer(context: Context): Promise<DoctorResult> {
   const { settings, clientOf } = context;
   const beside = new URL(settings.apiUrl.value);
   beside.port = "5000";

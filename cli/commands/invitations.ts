@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Io } from "../io.ts";
 import { registerGroup } from "../operations/register.ts";
-import { given, type OperationSpec, required } from "../operations/spec.ts";
+import { type OperationSpec, option, required } from "../operations/spec.ts";
 
 const operations: readonly OperationSpec[] = [
   {
@@ -28,7 +28,7 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/invitations/accept",
     auth: "user",
-    fields: [given("<token>", "value of token= in the link", "token", required)],
+    fields: [option("<token>", "value of token= in the link", "token", required)],
     view: {
       kind: "record",
       fields: [
@@ -44,5 +44,5 @@ const operations: readonly OperationSpec[] = [
 ];
 
 export function registerInvitations(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "invitations", summary: "View and accept invitations", operations, alone: "list" });
+  registerGroup(program, io, { name: "invitations", summary: "View and accept invitations", operations, default: "list" });
 }

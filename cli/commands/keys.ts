@@ -4,7 +4,7 @@ import type { ApiAnswer } from "../http/client.ts";
 import type { Io } from "../io.ts";
 import { budgetFields, modelsField, rateLimitFields } from "../operations/limit-fields.ts";
 import { registerGroup } from "../operations/register.ts";
-import { type Field, filter, type Given, given, type OperationSpec, required } from "../operations/spec.ts";
+import { type CommandInput, type Field, filter, type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { chooseTeam } from "./choose-team.ts";
@@ -41,9 +41,9 @@ const limits: readonly Field[] = [
   modelsField,
   ...rateLimitFields,
   ...budgetFields,
-  given("--expires-at <time>", "expiry time, or none", "expiresAt", { kind: "time", clears: true }),
+  option("--expires-at <time>", "expiry time, or none", "expiresAt", { kind: "time", clears: true }),
 ];
-const which = (to: string): Field => ({ ...given("<key>", "key ID, key hash or the key itself", to), required: true });
+const which = (to: string): Field => ({ ...option("<key>", "key ID, key hash or the key itself", to), required: true });
 
 const operations: readonly OperationSpec[] = [
   {
@@ -66,8 +66,8 @@ const operations: readonly OperationSpec[] = [
     path: "/api/gw/api-keys",
     auth: "user",
     fields: [
-      given("--name <name>", "key name", "name", { ...required, question: "Key name" }),
-      given("--team <id>", "team ID, required with several teams", "team_id"),
+      option("--name <name>", "key name", "name", { ...required, question: "Key name" }),
+      option("--team <id>", "team ID, required with several teams", "team_id"),
       ...limits,
     ],
     view: withSecret,
@@ -80,7 +80,7 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/api-keys/update",
     auth: "user",
-    fields: [which("token"), given("--name <name>", "new name", "name"), ...limits],
+    fields: [which("token"), option("--name <name>", "new name", "name"), ...limits],
     view: one,
   },
   {
@@ -89,7 +89,7 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/api-keys/update",
     auth: "user",
-    fields: [which("token"), { ...given("<name>", "new name", "name"), required: true }],
+    fields: [which("token"), { ...option("<name>", "new name", "name"), required: true }],
     view: one,
   },
   {
@@ -99,7 +99,7 @@ const operations: readonly OperationSpec[] = [
     path: "/api/api-keys/remove",
     auth: "user",
     fields: [which("apiKey")],
-    confirm: "Permanently revoke {word}?",
+    confirm: "Permanently revoke {args}?",
     view: { kind: "sentence", text: (body) => `Revoked ${String(valueAt(body, "apiKey.name"))}.`, id: "apiKey.id" },
   },
   {
@@ -110,22 +110,22 @@ const operations: readonly OperationSpec[] = [
     auth: "user",
     fields: [
       which("apiKey"),
-      given("--grace <seconds>", "seconds during which the old secret still works", "graceSeconds", { kind: "integer" }),
+      option("--grace <seconds>", "seconds during which the old secret still works", "graceSeconds", { kind: "integer" }),
     ],
-    confirm: "Rotate {word}?",
+    confirm: "Rotate {args}?",
     view: withSecret,
     after: afterSecret,
   },
 ];
 
 export function registerKeys(program: Command, io: Io): void {
-  const keys = registerGroup(program, io, { name: "keys", summary: "API keys", operations, alone: "list" });
+  const keys = registerGroup(program, io, { name: "keys", summary: "API keys", operations, default: "list" });
   for (const command of keys.commands) {
     if (["create", "rotate"].includes(command.name())) command.option("--save", "save the key in this profile, for gw chat");
   }
 }
 
-function afterSecret({ settings, print }: Context, answer: ApiAnswer, { options }: Given): void {
+function afterSecret({ settings, print }: Context, answer: ApiAnswer, { options }: CommandInput): void {
   if (options["save"] === true) {
     settings.store({ apiKey: String(valueAt(answer.body, "key")) });
     print.note(`Saved for ${settings.apiUrl.value} (profile ${settings.profile}).`);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Io } from "../io.ts";
 import { budgetFields } from "../operations/limit-fields.ts";
 import { registerGroup } from "../operations/register.ts";
-import { given, type OperationSpec, required } from "../operations/spec.ts";
+import { type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
 import type { Column } from "../output/values.ts";
 
@@ -48,10 +48,10 @@ const operations: readonly OperationSpec[] = [
     path: "/api/gw/organizations",
     auth: "user",
     fields: [
-      given("--id <id>", "organization ID", "id"),
-      given("--name <name>", "new name", "name"),
-      given("--timezone <zone>", "time zone, such as Europe/Berlin", "timezone"),
-      given("--low-balance <usd>", "send an email and a webhook event below this balance, or none", "lowBalanceThreshold", {
+      option("--id <id>", "organization ID", "id"),
+      option("--name <name>", "new name", "name"),
+      option("--timezone <zone>", "time zone, such as Europe/Berlin", "timezone"),
+      option("--low-balance <usd>", "send an email and a webhook event below this balance, or none", "lowBalanceThreshold", {
         kind: "usd",
         clears: true,
       }),
@@ -65,7 +65,7 @@ const operations: readonly OperationSpec[] = [
     method: "PUT",
     path: "/api/gw/organizations",
     auth: "user",
-    fields: [{ ...given("<id>", "organization ID", "id"), ...required }],
+    fields: [{ ...option("<id>", "organization ID", "id"), ...required }],
     before: async (_context, values) => {
       values.body["active"] = true;
     },
@@ -74,5 +74,5 @@ const operations: readonly OperationSpec[] = [
 ];
 
 export function registerOrganizations(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "orgs", summary: "Manage organizations", operations, alone: "list" });
+  registerGroup(program, io, { name: "orgs", summary: "Manage organizations", operations, default: "list" });
 }

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import type { Io } from "../io.ts";
 import { budgetFields, modelsField, rateLimitFields } from "../operations/limit-fields.ts";
 import { registerGroup } from "../operations/register.ts";
-import { filter, given, type OperationSpec, required, word } from "../operations/spec.ts";
+import { argument, filter, type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
 import { table } from "../output/table.ts";
 import { type Column, valueAt } from "../output/values.ts";
@@ -41,7 +41,7 @@ export const teamView: View = {
   id: "team.id",
 };
 
-const team = given("--team <id>", "team ID", "teamId", { ...required, question: "Team" });
+const team = option("--team <id>", "team ID", "teamId", { ...required, question: "Team" });
 
 const operations: readonly OperationSpec[] = [
   {
@@ -59,7 +59,7 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/gw/teams",
     auth: "user",
-    fields: [given("--name <name>", "team name", "name", { ...required, question: "Team name" })],
+    fields: [option("--name <name>", "team name", "name", { ...required, question: "Team name" })],
     view: teamView,
   },
   {
@@ -68,7 +68,7 @@ const operations: readonly OperationSpec[] = [
     method: "GET",
     path: "/api/gw/teams/:id",
     auth: "user",
-    fields: [word("id", "team ID")],
+    fields: [argument("id", "team ID")],
     view: teamView,
     after: (context, answer) => showParts(context, answer.body),
   },
@@ -78,7 +78,7 @@ const operations: readonly OperationSpec[] = [
     method: "PATCH",
     path: "/api/gw/teams/:id",
     auth: "user",
-    fields: [word("id", "team ID"), given("--name <name>", "new name", "name"), modelsField, ...rateLimitFields, ...budgetFields],
+    fields: [argument("id", "team ID"), option("--name <name>", "new name", "name"), modelsField, ...rateLimitFields, ...budgetFields],
     view: teamView,
   },
   {
@@ -89,8 +89,8 @@ const operations: readonly OperationSpec[] = [
     auth: "user",
     fields: [
       team,
-      given("--email <email>", "email to invite", "email", { ...required, question: "Email" }),
-      given("--role <role>", "team role", "role", { choices: ["member", "admin", "owner"] }),
+      option("--email <email>", "email to invite", "email", { ...required, question: "Email" }),
+      option("--role <role>", "team role", "role", { choices: ["member", "admin", "owner"] }),
     ],
     view: {
       kind: "record",
@@ -110,8 +110,8 @@ const operations: readonly OperationSpec[] = [
     auth: "user",
     fields: [
       team,
-      given("--member <id>", "member ID, as shown by `gw teams get`", "memberId", { ...required, question: "Member" }),
-      given("--role <role>", "team role", "role", { choices: ["member", "admin", "owner"], ...required }),
+      option("--member <id>", "member ID, as shown by `gw teams get`", "memberId", { ...required, question: "Member" }),
+      option("--role <role>", "team role", "role", { choices: ["member", "admin", "owner"], ...required }),
     ],
     view: { kind: "record", at: "member", fields: memberColumns, id: "member.memberId" },
   },
@@ -121,7 +121,7 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/gw/teams/remove-member",
     auth: "user",
-    fields: [team, given("--member <id>", "member ID, as shown by `gw teams get`", "memberId", { ...required, question: "Member" })],
+    fields: [team, option("--member <id>", "member ID, as shown by `gw teams get`", "memberId", { ...required, question: "Member" })],
     confirm: "Remove this member from the team?",
     view: { kind: "sentence", text: removedText, id: "memberId" },
   },
@@ -134,7 +134,7 @@ function removedText(body: unknown): string {
 }
 
 export function registerTeams(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "teams", summary: "Manage teams and members", operations, alone: "list" });
+  registerGroup(program, io, { name: "teams", summary: "Manage teams and members", operations, default: "list" });
 }
 
 function showParts({ print, io }: Context, body: unknown): void {

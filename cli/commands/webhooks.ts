@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Io } from "../io.ts";
 import { registerGroup } from "../operations/register.ts";
-import { given, type OperationSpec, required, word } from "../operations/spec.ts";
+import { argument, type OperationSpec, option, required } from "../operations/spec.ts";
 import { type Column, valueAt } from "../output/values.ts";
 
 const columns: readonly Column[] = [
@@ -21,7 +21,7 @@ const deliveryColumns: readonly Column[] = [
   { title: "created", at: "createdAt", as: "time" },
 ];
 
-const which = word("id", "webhook ID");
+const which = argument("id", "webhook ID");
 
 const operations: readonly OperationSpec[] = [
   {
@@ -39,8 +39,8 @@ const operations: readonly OperationSpec[] = [
     path: "/api/gw/webhooks",
     auth: "user",
     fields: [
-      given("--url <url>", "HTTPS URL", "url", { ...required, question: "URL" }),
-      given(
+      option("--url <url>", "HTTPS URL", "url", { ...required, question: "URL" }),
+      option(
         "--events <a,b>",
         "events: balance.low, balance.blocked, balance.unblocked, purchase.completed, key.created, key.removed",
         "events",
@@ -64,7 +64,7 @@ const operations: readonly OperationSpec[] = [
     path: "/api/gw/webhooks/:id",
     auth: "user",
     fields: [which],
-    confirm: "Delete webhook {word}?",
+    confirm: "Delete webhook {args}?",
     view: { kind: "sentence", text: (body) => `Deleted ${String(valueAt(body, "id"))}.`, id: "id" },
   },
   {
@@ -88,5 +88,5 @@ const operations: readonly OperationSpec[] = [
 ];
 
 export function registerWebhooks(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "webhooks", summary: "Manage webhooks", operations, alone: "list" });
+  registerGroup(program, io, { name: "webhooks", summary: "Manage webhooks", operations, default: "list" });
 }

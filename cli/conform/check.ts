@@ -2,10 +2,10 @@ import { valueAt } from "../output/values.ts";
 
 /** Expected value of a response field: a type, or an exact text after "=". */
 export type Expected = "string" | "integer" | "number" | "boolean" | "array" | "object" | `=${string}`;
-export type Shape = Readonly<Record<string, Expected>>;
+export type ResponseShape = Readonly<Record<string, Expected>>;
 
-/** Values that earlier checks collect for later ones. */
-export interface World {
+/** RequestValues that earlier checks collect for later ones. */
+export interface CheckState {
   email: string;
   password: string;
   model: string;
@@ -21,7 +21,7 @@ export interface World {
   parameters?: string;
 }
 
-export type Carrier = "none" | "token" | "key" | "bearer key";
+export type CheckAuth = "none" | "token" | "key" | "bearer key";
 
 /** One documented operation: the request to send and the response to expect. */
 export interface Check {
@@ -31,17 +31,17 @@ export interface Check {
   readonly path: string;
   /** The request variant, such as "streamed". */
   readonly variant?: string;
-  readonly carrier: Carrier;
+  readonly auth: CheckAuth;
   /** The path with its parameters filled in; by default the documented path. */
-  readonly url?: (world: World) => string;
-  readonly body?: (world: World) => unknown;
+  readonly url?: (state: CheckState) => string;
+  readonly body?: (state: CheckState) => unknown;
   /** Expected statuses; by default 200 and 201. */
   readonly status?: readonly number[];
-  readonly shape?: Shape;
+  readonly shape?: ResponseShape;
   /** An additional check of the response; returns what is wrong, or undefined. */
-  readonly look?: (answer: CheckAnswer, world: World) => string | undefined;
+  readonly inspect?: (answer: CheckAnswer, state: CheckState) => string | undefined;
   /** Stores values that later checks need. */
-  readonly keep?: (world: World, body: unknown) => void;
+  readonly save?: (state: CheckState, body: unknown) => void;
 }
 
 export interface CheckAnswer {
@@ -61,7 +61,7 @@ export interface CheckResult {
 }
 
 /** Describes the first field that does not have the expected shape. */
-export function shapeFault(shape: Shape, body: unknown): string | undefined {
+export function shapeFault(shape: ResponseShape, body: unknown): string | undefined {
   for (const [path, expected] of Object.entries(shape)) {
     const value = valueAt(body, path);
     if (expected.startsWith("=")) {

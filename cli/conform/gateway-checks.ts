@@ -1,12 +1,12 @@
 import { valueAt } from "../output/values.ts";
-import type { Check, CheckAnswer, Shape, World } from "./check.ts";
+import type { Check, CheckAnswer, CheckState, ResponseShape } from "./check.ts";
 
-const gateway = (check: Omit<Check, "document" | "carrier"> & { carrier?: Check["carrier"] }): Check => ({
+const gateway = (check: Omit<Check, "document" | "auth"> & { auth?: Check["auth"] }): Check => ({
   document: "gateway",
-  carrier: "key",
+  auth: "key",
   ...check,
   // Names in braces are replaced by values from earlier checks.
-  url: check.url ?? ((world) => filled(check.path, world)),
+  url: check.url ?? ((state) => filled(check.path, state)),
 });
 
 /** The same check under / and under /v1. */
@@ -20,8 +20,8 @@ const fourTimes = (check: Parameters<typeof gateway>[0]): Check[] => [
 ];
 
 const messages = [{ role: "user", content: "conformance" }];
-const chat = ({ model }: World) => ({ model, messages });
-const chatShape: Shape = {
+const chat = ({ model }: CheckState) => ({ model, messages });
+const chatShape: ResponseShape = {
   id: "string",
   object: "=chat.completion",
   "choices.0.message.role": "=assistant",
@@ -29,7 +29,7 @@ const chatShape: Shape = {
   "choices.0.finish_reason": "string",
   "usage.total_tokens": "integer",
 };
-const refusal: Shape = { "error.message": "string", "error.type": "string" };
+const refusal: ResponseShape = { "error.message": "string", "error.type": "string" };
 
 const models: readonly Check[] = [
   ...twice({ method: "GET", path: "/models", shape: { object: "=list", data: "array", "data.0.id": "string" } }),
@@ -62,14 +62,14 @@ const calls: readonly Check[] = [
     path: "/chat/completions",
     body: chat,
     shape: chatShape,
-    look: ({ headers }) => (headers.get("x-gw-model-id") ? undefined : "the x-gw-model-id header is missing"),
+    inspect: ({ headers }) => (headers.get("x-gw-model-id") ? undefined : "the x-gw-model-id header is missing"),
   }),
   gateway({
     method: "POST",
     path: "/v1/chat/completions",
     variant: "streamed",
-    body: (world) => ({ ...chat(world), stream: true }),
-    look: wellFormedStream,
+    body: (state) => ({ ...chat(state), stream: true }),
+    inspect: wellFormedStream,
   }),
   ...fourTimes({
     method: "POST",
@@ -93,7 +93,7 @@ const calls: readonly Check[] = [
     method: "POST",
     path: "/audio/speech",
     body: ({ model }) => ({ model, input: "conformance", voice: "alloy" }),
-    look: ({ headers, text }) =>
+    inspect: ({ headers, text }) =>
       text.length > 0 && /^audio\//.test(headers.get("content-type") ?? "") ? undefined : "the response is not audio",
   }),
   ...twice({ method: "POST", path: "/audio/transcriptions", body: recording, shape: { text: "string" } }),
@@ -105,10 +105,10 @@ const assistants: readonly Check[] = twiceInOrder([
     path: "/assistants",
     body: ({ model }) => ({ model, name: "conformance" }),
     shape: { id: "string", object: "=assistant" },
-    keep: keepId("assistantId"),
+    save: saveId("assistantId"),
   },
   { method: "GET", path: "/assistants", shape: { object: "=list", data: "array" } },
-  { method: "POST", path: "/threads", body: () => ({}), shape: { id: "string", object: "=thread" }, keep: keepId("threadId") },
+  { method: "POST", path: "/threads", body: () => ({}), shape: { id: "string", object: "=thread" }, save: saveId("threadId") },
   { method: "GET", path: "/threads/{thread_id}", shape: { id: "string", object: "=thread" } },
   { method: "POST", path: "/threads/{thread_id}/messages", body: () => messages[0], shape: { id: "string", object: "=thread.message" } },
   { method: "GET", path: "/threads/{thread_id}/messages", shape: { object: "=list", "data.0.id": "string" } },
@@ -134,11 +134,11 @@ const utilities: readonly Check[] = [
     url: ({ model }) => `/utils/supported_openai_params?model=${encodeURIComponent(model)}`,
     shape: { supported_openai_params: "array" },
   }),
-  gateway({ method: "POST", path: "/utils/transform_request", body: (world) => ({ call_type: "completion", request_body: chat(world) }) }),
+  gateway({ method: "POST", path: "/utils/transform_request", body: (state) => ({ call_type: "completion", request_body: chat(state) }) }),
 ];
 
 const refusals: readonly Check[] = [
-  gateway({ method: "POST", path: "/v1/chat/completions", variant: "no key", carrier: "none", body: chat, status: [401], shape: refusal }),
+  gateway({ method: "POST", path: "/v1/chat/completions", variant: "no key", auth: "none", body: chat, status: [401], shape: refusal }),
   gateway({
     method: "POST",
     path: "/v1/chat/completions",
@@ -168,7 +168,15 @@ const refusals: readonly Check[] = [
 export const gatewayChecks: readonly Check[] = [...models, ...calls, ...assistants, ...utilities, ...refusals];
 
 export const hostedChecks: readonly Check[] = [
-  { document: "hosted", method: "POST", path: "/chat/completions", variant: "x-gw-api-key", carrier: "key", body: chat, shape: chatShape },
+  {
+    document: "hosted",
+    method: "POST",
+    path: "/chat/completions",
+    variant: "x-gw-api-key",
+    auth: "key",
+    body: chat,
+    shape: chatShape,
+  },
 ];
 
 export const strictHostedChecks: readonly Check[] = [
@@ -178,7 +186,7 @@ export const strictHostedChecks: readonly Check[] = [
     method: "POST",
     path: "/chat/completions",
     variant: "Bearer is refused",
-    carrier: "bearer key",
+    auth: "bearer key",
     body: chat,
     status: [401],
     shape: refusal,
@@ -189,21 +197,21 @@ export const pageChecks: readonly Check[] = ["/ui", "/fallback/login", "/ui/mode
   document: "pages",
   method: "GET",
   path,
-  carrier: "none",
-  look: ({ headers }) => (/^text\/html/.test(headers.get("content-type") ?? "") ? undefined : "the response is not an HTML page"),
+  auth: "none",
+  inspect: ({ headers }) => (/^text\/html/.test(headers.get("content-type") ?? "") ? undefined : "the response is not an HTML page"),
 }));
 
 function twiceInOrder(checks: readonly Parameters<typeof gateway>[0][]): Check[] {
   return ["", "/v1"].flatMap((prefix) => checks.map((check) => gateway({ ...check, path: prefix + check.path })));
 }
 
-function keepId(field: "assistantId" | "threadId") {
-  return (world: World, body: unknown): void => {
-    world[field] = String(valueAt(body, "id"));
+function saveId(field: "assistantId" | "threadId") {
+  return (state: CheckState, body: unknown): void => {
+    state[field] = String(valueAt(body, "id"));
   };
 }
 
-function filled(path: string, { model, assistantId, threadId }: World): string {
+function filled(path: string, { model, assistantId, threadId }: CheckState): string {
   const values: Readonly<Record<string, string | undefined>> = { model, model_id: model, assistant_id: assistantId, thread_id: threadId };
   return path.replace(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(values[name] ?? "missing"));
 }
@@ -214,7 +222,7 @@ function wellFormedStream({ headers, text }: CheckAnswer): string | undefined {
 }
 
 /** A short silence as a WAV file. */
-function recording({ model }: World): FormData {
+function recording({ model }: CheckState): FormData {
   const samples = 1600;
   const bytes = Buffer.alloc(44 + samples * 2);
   bytes.write("RIFF", 0, "latin1");

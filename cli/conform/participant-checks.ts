@@ -1,14 +1,14 @@
 import { valueAt } from "../output/values.ts";
-import type { Check, World } from "./check.ts";
+import type { Check, CheckState } from "./check.ts";
 
 /** Two clusters that any classifier can separate. */
 const dataset = Array.from({ length: 20 }, (_, index) => ({ f0: (index % 2) + index / 100, f1: 1 - (index % 2), label: index % 2 }));
 const config = { epochs: 2, lr: 0.5, seed: 1 };
 
-const participant = (check: Omit<Check, "document" | "carrier" | "method">): Check => ({
+const participant = (check: Omit<Check, "document" | "auth" | "method">): Check => ({
   document: "participant",
   method: "POST",
-  carrier: "none",
+  auth: "none",
   ...check,
 });
 
@@ -17,17 +17,17 @@ export const participantChecks: readonly Check[] = [
     path: "/train",
     body: () => ({ parameters: null, dataset, config }),
     shape: { parameters: "string" },
-    look: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters is not base64"),
-    keep: (world, body) => {
-      world.parameters = String(valueAt(body, "parameters"));
+    inspect: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters is not base64"),
+    save: (state, body) => {
+      state.parameters = String(valueAt(body, "parameters"));
     },
   }),
-  participant({ path: "/evaluate", body: ({ parameters }: World) => ({ parameters, dataset }), shape: { accuracy: "number" } }),
+  participant({ path: "/evaluate", body: ({ parameters }: CheckState) => ({ parameters, dataset }), shape: { accuracy: "number" } }),
   participant({
     path: "/aggregate",
-    body: ({ parameters }: World) => ({ parameters_list: [parameters, parameters] }),
+    body: ({ parameters }: CheckState) => ({ parameters_list: [parameters, parameters] }),
     shape: { parameters: "string" },
-    look: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters is not base64"),
+    inspect: ({ body }) => (isBase64(valueAt(body, "parameters")) ? undefined : "parameters is not base64"),
   }),
 ];
 

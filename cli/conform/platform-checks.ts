@@ -1,25 +1,25 @@
 import { valueAt } from "../output/values.ts";
-import type { Check, Shape, World } from "./check.ts";
+import type { Check, CheckState, ResponseShape } from "./check.ts";
 
-const list: Shape = {
+const list: ResponseShape = {
   data: "array",
   "meta.page": "integer",
   "meta.pageSize": "integer",
   "meta.total": "integer",
   "meta.totalPages": "integer",
 };
-const session: Shape = { token: "string", expiresAt: "string" };
+const session: ResponseShape = { token: "string", expiresAt: "string" };
 
-const keep =
-  (field: keyof World, at: string) =>
-  (world: World, body: unknown): void => {
+const save =
+  (field: keyof CheckState, at: string) =>
+  (state: CheckState, body: unknown): void => {
     const value = valueAt(body, at);
-    if (value !== undefined && value !== null) world[field] = String(value);
+    if (value !== undefined && value !== null) state[field] = String(value);
   };
 
-const platform = (check: Omit<Check, "document" | "carrier"> & { carrier?: Check["carrier"] }): Check => ({
+const platform = (check: Omit<Check, "document" | "auth"> & { auth?: Check["auth"] }): Check => ({
   document: "platform",
-  carrier: "token",
+  auth: "token",
   ...check,
 });
 
@@ -28,44 +28,44 @@ export const beforeCalls: readonly Check[] = [
   platform({
     method: "POST",
     path: "/api/auth/token",
-    carrier: "none",
+    auth: "none",
     body: ({ email, password }) => ({ email, password }),
     shape: session,
-    keep: keep("token", "token"),
+    save: save("token", "token"),
   }),
   platform({
     method: "POST",
     path: "/api/auth/token",
     variant: "wrong password",
-    carrier: "none",
+    auth: "none",
     body: ({ email }) => ({ email, password: "not the password" }),
     status: [401],
     shape: { error: "string", code: "=UNAUTHORIZED" },
   }),
-  platform({ method: "POST", path: "/api/auth/token/refresh", shape: session, keep: keep("token", "token") }),
+  platform({ method: "POST", path: "/api/auth/token/refresh", shape: session, save: save("token", "token") }),
   platform({
     method: "GET",
     path: "/api/auth/me",
     shape: { "user.id": "integer", "user.email": "string", "user.name": "string", "user.role": "string" },
-    keep: keep("memberId", "user.id"),
+    save: save("memberId", "user.id"),
   }),
   platform({
     method: "GET",
     path: "/api/auth/me",
     variant: "without a token",
-    carrier: "none",
+    auth: "none",
     status: [401],
     shape: { error: "string", code: "=UNAUTHORIZED" },
   }),
-  platform({ method: "GET", path: "/api/models", carrier: "none", shape: list }),
-  platform({ method: "GET", path: "/api/providers", carrier: "none", shape: list }),
+  platform({ method: "GET", path: "/api/models", auth: "none", shape: list }),
+  platform({ method: "GET", path: "/api/providers", auth: "none", shape: list }),
   platform({
     method: "GET",
     path: "/api/gw/organizations/list",
     shape: { ...list, "data.0.id": "string" },
-    keep: (world, body) => {
-      keep("organizationId", "data.0.id")(world, body);
-      keep("organizationName", "data.0.name")(world, body);
+    save: (state, body) => {
+      save("organizationId", "data.0.id")(state, body);
+      save("organizationName", "data.0.name")(state, body);
     },
   }),
   // Sends the current name, so that the check changes nothing.
@@ -81,7 +81,7 @@ export const beforeCalls: readonly Check[] = [
     body: ({ email }) => ({ name: `Conformance ${email}` }),
     status: [200, 201],
     shape: { "team.id": "string", "team.name": "string" },
-    keep: keep("teamId", "team.id"),
+    save: save("teamId", "team.id"),
   }),
   platform({ method: "GET", path: "/api/gw/teams", shape: { ...list, "data.0.id": "string" } }),
   platform({ method: "GET", path: "/api/gw/teams/:id", url: ({ teamId }) => `/api/gw/teams/${teamId}`, shape: { "team.id": "string" } }),
@@ -89,7 +89,7 @@ export const beforeCalls: readonly Check[] = [
     method: "POST",
     path: "/api/gw/teams/invite-member",
     body: ({ teamId, email }) => ({ teamId, teamName: `Conformance ${email}`, email: `invited-${email}`, role: "member" }),
-    keep: keep("memberId", "member.memberId"),
+    save: save("memberId", "member.memberId"),
   }),
   platform({ method: "POST", path: "/api/gw/teams/remove-member", body: ({ teamId, memberId }) => ({ teamId, memberId }) }),
   platform({
@@ -97,17 +97,17 @@ export const beforeCalls: readonly Check[] = [
     path: "/api/gw/api-keys",
     body: ({ teamId }) => ({ name: "conformance", team_id: teamId }),
     shape: { key: "string" },
-    look: ({ body }) => (String(valueAt(body, "key")).startsWith("sk-") ? undefined : "the key does not start with sk-"),
-    keep: (world, body) => {
-      keep("key", "key")(world, body);
-      keep("keyId", "apiKey.id")(world, body);
+    inspect: ({ body }) => (String(valueAt(body, "key")).startsWith("sk-") ? undefined : "the key does not start with sk-"),
+    save: (state, body) => {
+      save("key", "key")(state, body);
+      save("keyId", "apiKey.id")(state, body);
     },
   }),
   platform({
     method: "GET",
     path: "/api/api-keys",
     shape: list,
-    look: ({ text }, { key }) => (key && text.includes(key) ? "the list contains the secret" : undefined),
+    inspect: ({ text }, { key }) => (key && text.includes(key) ? "the list contains the secret" : undefined),
   }),
   platform({ method: "POST", path: "/api/api-keys/update", body: ({ key }) => ({ token: key, name: "conformance, renamed" }) }),
 ];

@@ -1,15 +1,15 @@
 import { fromJson, toJson } from "../../common/json.ts";
-import type { Carrier, Check, CheckAnswer, CheckResult, World } from "./check.ts";
+import type { Check, CheckAnswer, CheckAuth, CheckResult, CheckState } from "./check.ts";
 import { shapeFault } from "./check.ts";
 
-const RIGHT: readonly number[] = [200, 201];
+const OK_STATUSES: readonly number[] = [200, 201];
 
 /** Sends the request once and checks the response. An unreachable server is a failed check. */
 export async function runCheck(
   check: Check,
-  where: { baseUrl: string; world: World; timeoutMs: number; signal: AbortSignal },
+  where: { baseUrl: string; state: CheckState; timeoutMs: number; signal: AbortSignal },
 ): Promise<CheckResult> {
-  const { baseUrl, world, timeoutMs, signal } = where;
+  const { baseUrl, state, timeoutMs, signal } = where;
   const operation = `${check.method} ${check.path}${check.variant ? ` (${check.variant})` : ""}`;
   const began = performance.now();
   const ended = (status: number | null, why: string | undefined): CheckResult => ({
@@ -21,9 +21,9 @@ export async function runCheck(
     why: why ?? null,
   });
   try {
-    const answer = await exchange(check, { baseUrl, world, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
-    const why = fault(check, answer, world);
-    if (why === undefined) check.keep?.(world, answer.body);
+    const answer = await exchange(check, { baseUrl, state, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+    const why = fault(check, answer, state);
+    if (why === undefined) check.save?.(state, answer.body);
     return ended(answer.status, why);
   } catch (cause) {
     const { message, cause: deeper } = cause as { message?: string; cause?: { code?: string } };
@@ -33,13 +33,13 @@ export async function runCheck(
 
 async function exchange(
   check: Check,
-  { baseUrl, world, signal }: { baseUrl: string; world: World; signal: AbortSignal },
+  { baseUrl, state, signal }: { baseUrl: string; state: CheckState; signal: AbortSignal },
 ): Promise<CheckAnswer> {
-  const body = check.body?.(world);
+  const body = check.body?.(state);
   const form = body instanceof FormData;
-  const response = await fetch(baseUrl + (check.url?.(world) ?? check.path), {
+  const response = await fetch(baseUrl + (check.url?.(state) ?? check.path), {
     method: check.method,
-    headers: { ...credentials(check.carrier, world), ...(body === undefined || form ? {} : { "content-type": "application/json" }) },
+    headers: { ...credentials(check.auth, state), ...(body === undefined || form ? {} : { "content-type": "application/json" }) },
     signal,
     ...(body === undefined ? {} : { body: form ? body : toJson(body) }),
   });
@@ -47,16 +47,16 @@ async function exchange(
   return { status: response.status, headers: response.headers, text, body: parsed(text) };
 }
 
-function credentials(carrier: Carrier, { token = "", key = "" }: World): Record<string, string> {
-  if (carrier === "token") return { authorization: `Bearer ${token}` };
-  if (carrier === "key") return { "x-gw-api-key": key };
-  return carrier === "bearer key" ? { authorization: `Bearer ${key}` } : {};
+function credentials(auth: CheckAuth, { token = "", key = "" }: CheckState): Record<string, string> {
+  if (auth === "token") return { authorization: `Bearer ${token}` };
+  if (auth === "key") return { "x-gw-api-key": key };
+  return auth === "bearer key" ? { authorization: `Bearer ${key}` } : {};
 }
 
-function fault(check: Check, answer: CheckAnswer, world: World): string | undefined {
-  const wanted = check.status ?? RIGHT;
+function fault(check: Check, answer: CheckAnswer, state: CheckState): string | undefined {
+  const wanted = check.status ?? OK_STATUSES;
   if (!wanted.includes(answer.status)) return `expected ${wanted.join(" or ")}: ${answer.text.slice(0, 120)}`;
-  return (check.shape && shapeFault(check.shape, answer.body)) ?? check.look?.(answer, world);
+  return (check.shape && shapeFault(check.shape, answer.body)) ?? check.inspect?.(answer, state);
 }
 
 function parsed(text: string): unknown {

@@ -2,7 +2,7 @@ import { fromJson } from "../../common/json.ts";
 import { fromUsd } from "../../common/money.ts";
 import { usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
-import type { Field, Kind, Values } from "./spec.ts";
+import type { Field, FieldKind, RequestValues } from "./spec.ts";
 
 export type Options = Readonly<Record<string, unknown>>;
 
@@ -11,8 +11,8 @@ export async function readValues(
   context: Context,
   fields: readonly Field[],
   given: { words: readonly string[]; options: Options },
-): Promise<Values> {
-  const values: Values = { path: {}, query: {}, body: {} };
+): Promise<RequestValues> {
+  const values: RequestValues = { path: {}, query: {}, body: {} };
   const words = [...given.words];
   for (const field of fields) {
     const text = isWord(field) ? words.shift() : given.options[optionName(field.flag)];
@@ -57,7 +57,7 @@ async function askField({ io }: Context, field: Field): Promise<string | undefin
   throw usageError(`${field.flag} is required: ${field.description}.`);
 }
 
-const READERS: Readonly<Record<Exclude<Kind, "true" | "false" | "secret">, (text: string, field: Field) => unknown>> = {
+const READERS: Readonly<Record<Exclude<FieldKind, "true" | "false" | "secret">, (text: string, field: Field) => unknown>> = {
   text: (text, { flag, choices }) => {
     if (choices && !choices.includes(text)) throw usageError(`${flag}: ${text} is not one of ${choices.join(", ")}.`);
     return text;

@@ -16,12 +16,12 @@ export const operationOf = new WeakMap<Command, string>();
 /** Registers a group of commands. Returns the group's command, so that callers can add commands with custom actions. */
 export function registerGroup(program: Command, io: Io, group: Group): Command {
   const parent = program.command(group.name).description(group.summary);
-  for (const spec of group.operations) registerOperation(parent, io, spec, spec.name === group.alone);
+  for (const spec of group.operations) registerOperation(parent, io, spec, spec.name === group.default);
   return parent;
 }
 
-export function registerOperation(parent: Command, io: Io, spec: OperationSpec, alone = false): Command {
-  const command = parent.command(spec.name, alone ? { isDefault: true } : {}).description(spec.summary);
+export function registerOperation(parent: Command, io: Io, spec: OperationSpec, isDefault = false): Command {
+  const command = parent.command(spec.name, { isDefault }).description(spec.summary);
   const fields = pagedFields(spec);
   for (const field of fields) addField(command, field);
   if (isPaged(spec)) command.option("--all", "fetch all pages as one list");

@@ -4,7 +4,7 @@ import type { ApiAnswer } from "../http/client.ts";
 import { rowsOf } from "../output/printer.ts";
 import { valueAt } from "../output/values.ts";
 import { type Options, readValues } from "./read-values.ts";
-import type { OperationSpec, Values } from "./spec.ts";
+import type { OperationSpec, RequestValues } from "./spec.ts";
 
 const PAGES_MAX = 10_000n;
 const PAGE_SIZE_ALL = "100";
@@ -16,9 +16,9 @@ export async function runOperation(
 ): Promise<void> {
   const values = await readValues(context, spec.fields ?? [], given);
   await spec.before?.(context, values);
-  if (spec.confirm) await context.confirm(spec.confirm.replace("{word}", given.words.join(" ")));
+  if (spec.confirm) await context.confirm(spec.confirm.replace("{args}", given.words.join(" ")));
   const all = spec.view.kind === "list" && given.options["all"] === true;
-  const answer = all ? await everyPage(context, spec, values) : await ask(context, spec, values);
+  const answer = all ? await allPages(context, spec, values) : await ask(context, spec, values);
   context.print.answer(without(answer.body, spec.hidden ?? []), spec.view);
   await spec.after?.(context, answer, { values, options: given.options });
 }
@@ -28,22 +28,22 @@ function without(body: unknown, names: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.includes(name)));
 }
 
-function ask({ client }: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
+function ask({ client }: Context, spec: OperationSpec, values: RequestValues): Promise<ApiAnswer> {
   const path = spec.path.replace(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values.path[name] ?? ""));
   const withBody = spec.method !== "GET" && spec.method !== "DELETE";
   return client.send({ method: spec.method, path, query: values.query, auth: spec.auth, ...(withBody ? { body: values.body } : {}) });
 }
 
 /** Fetches all pages as one document. */
-async function everyPage(context: Context, spec: OperationSpec, values: Values): Promise<ApiAnswer> {
+async function allPages(context: Context, spec: OperationSpec, values: RequestValues): Promise<ApiAnswer> {
   if (values.query["page"]) throw usageError("Use either --all or --page, not both.");
   const data: unknown[] = [];
-  let place: Record<string, string> = {};
+  let position: Record<string, string> = {};
   for (let page = 1n; page <= PAGES_MAX; page++) {
-    const answer = await ask(context, spec, { ...values, query: { ...values.query, pageSize: PAGE_SIZE_ALL, ...place } });
+    const answer = await ask(context, spec, { ...values, query: { ...values.query, pageSize: PAGE_SIZE_ALL, ...position } });
     data.push(...rowsOf(answer.body));
-    const next = nextPlace(answer.body, page);
-    place = next ?? {};
+    const next = nextPage(answer.body, page);
+    position = next ?? {};
     if (next) continue;
     const meta = { ...(valueAt(answer.body, "meta") as object), page: 1n, pageSize: BigInt(data.length), totalPages: 1n };
     return { ...answer, body: { ...(answer.body as object), data, meta } };
@@ -52,7 +52,7 @@ async function everyPage(context: Context, spec: OperationSpec, values: Values):
 }
 
 /** A list with cursors is paged by cursor, because its page count may cover only the part searched so far. */
-function nextPlace(body: unknown, page: bigint): Record<string, string> | undefined {
+function nextPage(body: unknown, page: bigint): Record<string, string> | undefined {
   const cursor = valueAt(body, "meta.nextCursor");
   if (cursor !== undefined) return typeof cursor === "string" ? { cursor } : undefined;
   const pages = valueAt(body, "meta.totalPages");

@@ -3,7 +3,7 @@ import type { ApiAnswer, Auth, Method } from "../http/client.ts";
 import type { View } from "../output/printer.ts";
 
 /** How the text of an option is parsed. With `clears`, the text `none` removes a limit. */
-export type Kind = "text" | "integer" | "number" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json";
+export type FieldKind = "text" | "integer" | "number" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json";
 
 export interface Field {
   /** In commander's syntax: "--team <id>", or "<id>" for a positional argument. */
@@ -12,7 +12,7 @@ export interface Field {
   /** The field's name in the request; for a path, the name after the colon. */
   readonly to: string;
   readonly in: "path" | "query" | "body";
-  readonly kind?: Kind;
+  readonly kind?: FieldKind;
   readonly required?: boolean;
   readonly clears?: boolean;
   readonly choices?: readonly string[];
@@ -32,24 +32,24 @@ export interface OperationSpec {
   readonly view: View;
   /** Response fields that are stored but not printed. */
   readonly hidden?: readonly string[];
-  /** Confirmation prompt; {word} is replaced by the arguments. */
+  /** Confirmation prompt; {args} is replaced by the arguments. */
   readonly confirm?: string;
   /** Runs before the request and completes its values. */
-  readonly before?: (context: Context, values: Values) => Promise<void>;
+  readonly before?: (context: Context, values: RequestValues) => Promise<void>;
   /** Runs after the response. */
-  readonly after?: (context: Context, answer: ApiAnswer, given: Given) => Promise<void> | void;
+  readonly after?: (context: Context, answer: ApiAnswer, given: CommandInput) => Promise<void> | void;
 }
 
 /** Request values by location and name. */
-export interface Values {
+export interface RequestValues {
   readonly path: Record<string, string>;
   readonly query: Record<string, string>;
   readonly body: Record<string, unknown>;
 }
 
 /** The parsed command line. */
-export interface Given {
-  readonly values: Values;
+export interface CommandInput {
+  readonly values: RequestValues;
   /** All options by commander's name, including those that are not request fields. */
   readonly options: Readonly<Record<string, unknown>>;
 }
@@ -60,10 +60,10 @@ export interface Group {
   readonly summary: string;
   readonly operations: readonly OperationSpec[];
   /** The default operation of the group. */
-  readonly alone?: string;
+  readonly default?: string;
 }
 
-export const word = (name: string, description: string, to = name): Field => ({
+export const argument = (name: string, description: string, to = name): Field => ({
   flag: `<${name}>`,
   description,
   to,
@@ -79,7 +79,7 @@ export const filter = (flag: string, description: string, to: string, more: Part
   ...more,
 });
 
-export const given = (flag: string, description: string, to: string, more: Partial<Field> = {}): Field => ({
+export const option = (flag: string, description: string, to: string, more: Partial<Field> = {}): Field => ({
   flag,
   description,
   to,

@@ -1,5 +1,5 @@
 import type { Output } from "../io.ts";
-import { cutLine } from "./text-width.ts";
+import { truncateLine } from "./text-width.ts";
 
 /** Lines at the bottom of a terminal that are redrawn in place, with permanent lines above them. */
 export interface LiveBlock {
@@ -18,7 +18,7 @@ export function liveBlock(output: Output): LiveBlock {
   return {
     draw(wanted) {
       // Lines are truncated to the width, because a wrapped line would take two rows and break the redraw.
-      const lines = wanted.map((line) => cutLine(line, output.columns));
+      const lines = wanted.map((line) => truncateLine(line, output.columns));
       if (lines.join("\n") === drawn.join("\n")) return;
       output.write(erase() + render(lines));
       drawn = lines;

@@ -2,17 +2,17 @@ import { painter } from "./paint.ts";
 import { bar } from "./progress.ts";
 import { sparkline } from "./sparkline.ts";
 import { table } from "./table.ts";
-import { shown, valueAt } from "./values.ts";
+import { format, valueAt } from "./values.ts";
 
 const paint = (_tone: string, text: string) => text;
 
 test("money is exact down to the nano-USD, also where a double is not", () => {
-  expect(shown(9_007_199_254_740_993n, "usd")).toBe("$9007199.254740993");
-  expect(shown(-1n, "usd")).toBe("-$0.000000001");
+  expect(format(9_007_199_254_740_993n, "usd")).toBe("$9007199.254740993");
+  expect(format(-1n, "usd")).toBe("-$0.000000001");
 });
 
-test("what strangers wrote cannot move the cursor, colour the screen or turn the line round", () => {
-  expect(shown("a\u001b[2Jb\u0007\u202ec\nd")).toBe("a\ufffd[2Jb\ufffd\ufffdc d");
+test("untrusted text cannot move the cursor, change colors or reverse the text direction", () => {
+  expect(format("a\u001b[2Jb\u0007\u202ec\nd")).toBe("a\ufffd[2Jb\ufffd\ufffdc d");
 });
 
 test("a table fits the terminal, and letters of two columns count as two", () => {
@@ -41,7 +41,7 @@ test("bars and curves stay in their bounds", () => {
   ]);
 });
 
-test("colour only where it is wanted", () => {
+test("colors only on a terminal that supports them", () => {
   const terminal = { isTerminal: true, columns: 80, write: () => undefined };
   expect(painter(terminal, {})("red", "x")).toBe("\u001b[31mx\u001b[0m");
   for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) expect(painter(terminal, env)("red", "x")).toBe("x");

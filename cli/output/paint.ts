@@ -27,11 +27,11 @@ const GOOD = new Set([
   "accepted",
 ]);
 const BAD = new Set(["blocked", "error", "down", "failed", "fail", "expired", "rejected"]);
-const MIDDLING = new Set(["degraded", "cancelled", "pending", "waiting", "paused", "unknown", "invited", "stopped", "warn", "skip"]);
+const WARNING = new Set(["degraded", "cancelled", "pending", "waiting", "paused", "unknown", "invited", "stopped", "warn", "skip"]);
 
 /** The color of a state, the same in every table. */
 export function stateTone(state: string): Tone | undefined {
   if (GOOD.has(state)) return "green";
   if (BAD.has(state)) return "red";
-  return MIDDLING.has(state) ? "yellow" : undefined;
+  return WARNING.has(state) ? "yellow" : undefined;
 }

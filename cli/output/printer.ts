@@ -3,7 +3,7 @@ import type { Io } from "../io.ts";
 import { documentJson, lineJson } from "./json.ts";
 import { type Paint, painter } from "./paint.ts";
 import { record, table } from "./table.ts";
-import { type Column, shown, valueAt } from "./values.ts";
+import { type Column, format, valueAt } from "./values.ts";
 
 /** How a response is printed: as a list, a record or a sentence. */
 export type View =
@@ -74,9 +74,9 @@ export const rowsOf = (body: unknown): readonly unknown[] => {
 function quietLines(body: unknown, view: View): string {
   if (view.kind === "list")
     return rowsOf(body)
-      .map((row) => `${shown(valueAt(row, view.id))}\n`)
+      .map((row) => `${format(valueAt(row, view.id))}\n`)
       .join("");
-  return view.id === undefined ? "" : `${shown(valueAt(body, view.id))}\n`;
+  return view.id === undefined ? "" : `${format(valueAt(body, view.id))}\n`;
 }
 
 function chosen(columns: readonly Column[], fields: readonly string[] | undefined): readonly Column[] {

@@ -1,6 +1,6 @@
 import { type Paint, stateTone } from "./paint.ts";
-import { cut, textWidth } from "./text-width.ts";
-import { alignsRight, type Column, shown, valueAt } from "./values.ts";
+import { textWidth, truncate } from "./text-width.ts";
+import { alignsRight, type Column, format, valueAt } from "./values.ts";
 
 const GAP = "  ";
 const WIDTH_MIN = 6;
@@ -8,13 +8,13 @@ const WIDTH_MIN = 6;
 /** A table with column titles. Without `width`, columns are as wide as their content. */
 export function table(input: { columns: readonly Column[]; rows: readonly unknown[]; paint: Paint; width: number | undefined }): string {
   const { columns, rows, paint, width } = input;
-  const cells = rows.map((row) => columns.map((column) => shown(valueAt(row, column.at), column.as)));
+  const cells = rows.map((row) => columns.map((column) => format(valueAt(row, column.at), column.as)));
   const needed = columns.map(({ title }, index) => Math.max(textWidth(title), ...cells.map((line) => textWidth(line[index] ?? ""))));
   const widths = width === undefined ? needed : fitted(needed, width);
   const line = (texts: readonly string[], tone: (text: string, column: Column) => string) =>
     columns
       .map((column, index) => {
-        const text = cut(texts[index] ?? "", widths[index] ?? 0);
+        const text = truncate(texts[index] ?? "", widths[index] ?? 0);
         const space = " ".repeat(Math.max(0, (widths[index] ?? 0) - textWidth(text)));
         const last = index === columns.length - 1;
         return alignsRight(column.as) ? space + tone(text, column) : tone(text, column) + (last ? "" : space);
@@ -38,7 +38,7 @@ export function record(input: { fields: readonly Column[]; value: unknown; paint
   const wide = Math.max(...fields.map(({ title }) => title.length));
   return fields
     .map(({ title, at, as }) => {
-      const text = shown(valueAt(value, at), as);
+      const text = format(valueAt(value, at), as);
       const tone = as === "state" ? stateTone(text) : undefined;
       return `${paint("dim", title.padEnd(wide))}${GAP}${tone ? paint(tone, text) : text}\n`;
     })

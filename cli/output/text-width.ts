@@ -6,37 +6,37 @@ export function textWidth(text: string): number {
 }
 
 /** Truncates a text to `width` and marks the cut with an ellipsis. */
-export function cut(text: string, width: number): string {
-  return textWidth(text) <= width ? text : `${keep(text, width - 1)}…`;
+export function truncate(text: string, width: number): string {
+  return textWidth(text) <= width ? text : `${takeWidth(text, width - 1)}…`;
 }
 
 /** Truncates a line with color codes: they take no width, and the cut resets them. */
-export function cutLine(line: string, width: number): string {
-  const parts = line.split(COLOUR);
-  if (textWidth(parts.filter((part) => !isColour(part)).join("")) <= width) return line;
+export function truncateLine(line: string, width: number): string {
+  const parts = line.split(COLOR_CODE);
+  if (textWidth(parts.filter((part) => !isColorCode(part)).join("")) <= width) return line;
   let room = width - 1;
-  let kept = "";
+  let result = "";
   for (const part of parts) {
-    const text = isColour(part) ? part : keep(part, room);
-    if (!isColour(part)) room -= textWidth(text);
-    kept += text;
-    if (!isColour(part) && text !== part) break;
+    const text = isColorCode(part) ? part : takeWidth(part, room);
+    if (!isColorCode(part)) room -= textWidth(text);
+    result += text;
+    if (!isColorCode(part) && text !== part) break;
   }
-  return `${kept}…${parts.length > 1 ? "\u001b[0m" : ""}`;
+  return `${result}…${parts.length > 1 ? "\u001b[0m" : ""}`;
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the color codes that paint.ts writes
-const COLOUR = /(\u001b\[\d+m)/;
-const isColour = (part: string): boolean => COLOUR.test(part);
+const COLOR_CODE = /(\u001b\[\d+m)/;
+const isColorCode = (part: string): boolean => COLOR_CODE.test(part);
 
-function keep(text: string, room: number): string {
-  let [kept, used] = ["", 0];
+function takeWidth(text: string, room: number): string {
+  let [result, used] = ["", 0];
   for (const character of text) {
     used += characterWidth(character);
     if (used > room) break;
-    kept += character;
+    result += character;
   }
-  return kept;
+  return result;
 }
 
 function characterWidth(character: string): number {

@@ -2,13 +2,13 @@ import { toJson } from "../../common/json.ts";
 import { toUsdString } from "../../common/money.ts";
 
 /** How a response value is formatted for people. */
-export type Shape = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "decimal" | "yesno";
+export type ValueFormat = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "decimal" | "yesno";
 
 export interface Column {
   readonly title: string;
   /** Dotted path of the value: "provider.name". */
   readonly at: string;
-  readonly as?: Shape;
+  readonly as?: ValueFormat;
 }
 
 /** The value at a dotted path, or undefined. "a|b" is the first of the two that exists. */
@@ -23,15 +23,15 @@ function step(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-export function shown(value: unknown, as: Shape = "text"): string {
+export function format(value: unknown, as: ValueFormat = "text"): string {
   if (value === null || value === undefined || value === "") return "-";
-  return plain(SHAPES[as](value));
+  return sanitize(FORMATTERS[as](value));
 }
 
-export const alignsRight = (as: Shape | undefined): boolean =>
+export const alignsRight = (as: ValueFormat | undefined): boolean =>
   as === "usd" || as === "price" || as === "count" || as === "ms" || as === "percent" || as === "decimal";
 
-const SHAPES: Readonly<Record<Shape, (value: unknown) => string>> = {
+const FORMATTERS: Readonly<Record<ValueFormat, (value: unknown) => string>> = {
   text: asText,
   state: asText,
   usd: (value) => (typeof value === "bigint" ? `$${toUsdString(value)}`.replace("$-", "-$") : asText(value)),
@@ -52,7 +52,7 @@ function asText(value: unknown): string {
 }
 
 /** Replaces control characters, because names are untrusted input and could move the cursor or change colors. */
-export function plain(text: string): string {
+export function sanitize(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd").replace(/[\n\t]+/g, " ");
 }

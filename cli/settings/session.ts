@@ -28,7 +28,7 @@ async function renewed(settings: Settings, token: string, io: Io): Promise<strin
       headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.any([io.signal, AbortSignal.timeout(RENEW_MAX_MS)]),
     });
-    return response.ok ? keepSession(settings, fromJson(await response.text()), io) : undefined;
+    return response.ok ? saveSession(settings, fromJson(await response.text()), io) : undefined;
   } catch {
     // The current token is still valid, and the call itself reports an unreachable server.
     return undefined;
@@ -36,7 +36,7 @@ async function renewed(settings: Settings, token: string, io: Io): Promise<strin
 }
 
 /** Stores the session that login, signup and refresh return. */
-export function keepSession(settings: Settings, body: unknown, { nowMs }: Pick<Io, "nowMs">, email?: string): string {
+export function saveSession(settings: Settings, body: unknown, { nowMs }: Pick<Io, "nowMs">, email?: string): string {
   const token = String(valueAt(body, "token"));
   settings.store({
     token,

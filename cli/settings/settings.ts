@@ -60,8 +60,10 @@ export function resolveSettings(input: {
       const file = files.readCredentials();
       const before = file.profiles?.[profile];
       const next = { ...(before?.apiUrl === apiUrl.value ? before : {}), ...change, apiUrl: apiUrl.value };
-      const kept = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined)) as unknown as StoredCredentials;
-      files.writeCredentials({ ...file, profiles: { ...file.profiles, [profile]: kept } });
+      const credentials = Object.fromEntries(
+        Object.entries(next).filter(([, value]) => value !== undefined),
+      ) as unknown as StoredCredentials;
+      files.writeCredentials({ ...file, profiles: { ...file.profiles, [profile]: credentials } });
     },
   };
 }

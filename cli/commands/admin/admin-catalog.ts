@@ -1,5 +1,5 @@
 import { rateLimitFields } from "../../operations/limit-fields.ts";
-import { type Field, filter, type Group, given, required, word } from "../../operations/spec.ts";
+import { argument, type Field, filter, type Group, option, required } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import { valueAt } from "../../output/values.ts";
 import { modelColumns, modelFields, modelFilters, providerColumns } from "../catalog.ts";
@@ -9,25 +9,25 @@ const providerView: View = { kind: "record", at: "provider", fields: providerCol
 const deleted: View = { kind: "sentence", text: (body) => `Deleted ${String(valueAt(body, "id"))}.`, id: "id" };
 
 const price = (flag: string, what: string, to: string): Field =>
-  given(`${flag} <usd>`, `USD per million ${what}`, `pricing.${to}`, { kind: "usd" });
+  option(`${flag} <usd>`, `USD per million ${what}`, `pricing.${to}`, { kind: "usd" });
 
 const modelSettings: readonly Field[] = [
   price("--input-price", "input units", "input"),
   price("--output-price", "output units", "output"),
   price("--cached-input-price", "cached input tokens", "cachedInput"),
   price("--cache-write-price", "cache write tokens", "cacheWrite"),
-  given("--price-unit <unit>", "billing unit", "pricing.unit", { choices: ["token", "character", "millisecond", "image", "search"] }),
-  given("--price-from <time>", "when the price takes effect", "pricing.effectiveAt", { kind: "time" }),
-  given("--context-window <n>", "maximum context, in tokens", "contextWindow", { kind: "integer" }),
-  given("--max-output <n>", "maximum output, in tokens", "maxOutputTokens", { kind: "integer" }),
-  given("--description <text>", "description shown in the model hub", "description"),
+  option("--price-unit <unit>", "billing unit", "pricing.unit", { choices: ["token", "character", "millisecond", "image", "search"] }),
+  option("--price-from <time>", "when the price takes effect", "pricing.effectiveAt", { kind: "time" }),
+  option("--context-window <n>", "maximum context, in tokens", "contextWindow", { kind: "integer" }),
+  option("--max-output <n>", "maximum output, in tokens", "maxOutputTokens", { kind: "integer" }),
+  option("--description <text>", "description shown in the model hub", "description"),
   ...rateLimitFields,
 ];
 
 export const adminModels: Group = {
   name: "models",
   summary: "Manage models in the catalog",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -45,13 +45,13 @@ export const adminModels: Group = {
       path: "/api/admin/models",
       auth: "user",
       fields: [
-        given("--name <name>", "model name that clients send", "name", { ...required, question: "Name" }),
-        given("--provider <id>", "provider ID", "provider", { ...required, question: "Provider" }),
-        given("--inference-model <id>", "model ID at the provider", "inferenceModelId", {
+        option("--name <name>", "model name that clients send", "name", { ...required, question: "Name" }),
+        option("--provider <id>", "provider ID", "provider", { ...required, question: "Provider" }),
+        option("--inference-model <id>", "model ID at the provider", "inferenceModelId", {
           ...required,
           question: "Model ID at the provider",
         }),
-        given(
+        option(
           "--type <type>",
           "model type: chat, completion, embedding, image, audio_speech, audio_transcription, moderation or rerank",
           "type",
@@ -67,10 +67,10 @@ export const adminModels: Group = {
       path: "/api/admin/models/:id",
       auth: "user",
       fields: [
-        word("id", "model ID"),
-        given("--name <name>", "new name", "name"),
-        given("--inference-model <id>", "model ID at the provider", "inferenceModelId"),
-        given("--status <status>", "model status", "status", { choices: ["active", "disabled"] }),
+        argument("id", "model ID"),
+        option("--name <name>", "new name", "name"),
+        option("--inference-model <id>", "model ID at the provider", "inferenceModelId"),
+        option("--status <status>", "model status", "status", { choices: ["active", "disabled"] }),
         ...modelSettings,
       ],
       view: modelView,
@@ -81,22 +81,22 @@ export const adminModels: Group = {
       method: "DELETE",
       path: "/api/admin/models/:id",
       auth: "user",
-      fields: [word("id", "model ID")],
-      confirm: "Delete model {word} from the catalog?",
+      fields: [argument("id", "model ID")],
+      confirm: "Delete model {args} from the catalog?",
       view: deleted,
     },
   ],
 };
 
 const providerSettings: readonly Field[] = [
-  given("--base-url <url>", "base URL, if not the default of the provider kind", "baseUrl"),
-  given("--key-stdin", "read the provider's API key from stdin", "apiKey", { kind: "secret", question: "Provider API key" }),
+  option("--base-url <url>", "base URL, if not the default of the provider kind", "baseUrl"),
+  option("--key-stdin", "read the provider's API key from stdin", "apiKey", { kind: "secret", question: "Provider API key" }),
 ];
 
 export const adminProviders: Group = {
   name: "providers",
   summary: "Manage providers",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -114,8 +114,8 @@ export const adminProviders: Group = {
       path: "/api/admin/providers",
       auth: "user",
       fields: [
-        given("--name <name>", "provider name", "name", { ...required, question: "Name" }),
-        given("--kind <kind>", "provider kind: openai, anthropic, azure, gemini, bedrock, echo, ...", "kind", {
+        option("--name <name>", "provider name", "name", { ...required, question: "Name" }),
+        option("--kind <kind>", "provider kind: openai, anthropic, azure, gemini, bedrock, echo, ...", "kind", {
           ...required,
           question: "Kind",
         }),
@@ -129,7 +129,7 @@ export const adminProviders: Group = {
       method: "PATCH",
       path: "/api/admin/providers/:id",
       auth: "user",
-      fields: [word("id", "provider ID"), given("--name <name>", "new name", "name"), ...providerSettings],
+      fields: [argument("id", "provider ID"), option("--name <name>", "new name", "name"), ...providerSettings],
       view: providerView,
     },
     {
@@ -138,8 +138,8 @@ export const adminProviders: Group = {
       method: "DELETE",
       path: "/api/admin/providers/:id",
       auth: "user",
-      fields: [word("id", "provider ID")],
-      confirm: "Delete provider {word}?",
+      fields: [argument("id", "provider ID")],
+      confirm: "Delete provider {args}?",
       view: deleted,
     },
   ],

@@ -46,7 +46,7 @@ export const adminGuardrails: OperationSpec = {
 export const adminCache: Group = {
   name: "cache",
   summary: "Manage the response cache",
-  alone: "show",
+  default: "show",
   operations: [
     {
       name: "show",

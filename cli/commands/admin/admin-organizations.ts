@@ -1,8 +1,8 @@
 import { budgetFields, rateLimitFields } from "../../operations/limit-fields.ts";
-import { filter, type Group, given, type OperationSpec, word } from "../../operations/spec.ts";
+import { argument, filter, type Group, type OperationSpec, option } from "../../operations/spec.ts";
 import { organizationView } from "../organizations.ts";
 
-const organization = word("id", "organization ID");
+const organization = argument("id", "organization ID");
 
 const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   name,
@@ -10,14 +10,14 @@ const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   method: "POST",
   path: `/api/admin/organizations/:id/${name}`,
   auth: "user",
-  fields: [organization, given("--reason <text>", "reason for the audit log", "reason")],
+  fields: [organization, option("--reason <text>", "reason for the audit log", "reason")],
   view: organizationView,
 });
 
 export const adminOrganizations: Group = {
   name: "orgs",
   summary: "Manage organizations: balances, limits, credits, blocks",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -60,9 +60,9 @@ export const adminOrganizations: Group = {
       auth: "user",
       fields: [
         organization,
-        given("--usd <amount>", "amount in USD", "amountUsd"),
-        given("--nano <amount>", "amount in nano-USD", "amount", { kind: "integer" }),
-        given("--reference <text>", "reference for the ledger entry", "reference"),
+        option("--usd <amount>", "amount in USD", "amountUsd"),
+        option("--nano <amount>", "amount in nano-USD", "amount", { kind: "integer" }),
+        option("--reference <text>", "reference for the ledger entry", "reference"),
       ],
       view: {
         kind: "record",

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Io } from "../../io.ts";
 import { budgetFields, rateLimitFields } from "../../operations/limit-fields.ts";
 import { registerGroup, registerOperation } from "../../operations/register.ts";
-import { filter, type Group, given, type OperationSpec, word } from "../../operations/spec.ts";
+import { argument, filter, type Group, type OperationSpec, option } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 import { teamView } from "../teams.ts";
@@ -32,12 +32,12 @@ const userView: View = {
   ],
   id: "user.id",
 };
-const user = word("id", "user ID");
+const user = argument("id", "user ID");
 
 const users: Group = {
   name: "users",
   summary: "Manage users",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -57,8 +57,8 @@ const users: Group = {
       auth: "user",
       fields: [
         user,
-        given("--name <name>", "new name", "name"),
-        given("--role <role>", "platform role", "role", { choices: ["user", "admin"] }),
+        option("--name <name>", "new name", "name"),
+        option("--role <role>", "platform role", "role", { choices: ["user", "admin"] }),
         ...rateLimitFields,
         ...budgetFields,
       ],
@@ -71,7 +71,7 @@ const users: Group = {
       path: "/api/admin/users/:id",
       auth: "user",
       fields: [user],
-      confirm: "Permanently delete user {word}?",
+      confirm: "Permanently delete user {args}?",
       view: { kind: "sentence", text: (body) => `Deleted user ${String(valueAt(body, "id"))}.`, id: "id" },
     },
   ],
@@ -83,7 +83,7 @@ const block = (name: "block" | "unblock", summary: string): OperationSpec => ({
   method: "POST",
   path: `/api/admin/teams/:id/${name}`,
   auth: "user",
-  fields: [word("id", "team ID"), given("--reason <text>", "reason for the audit log", "reason")],
+  fields: [argument("id", "team ID"), option("--reason <text>", "reason for the audit log", "reason")],
   view: teamView,
 });
 

@@ -6,7 +6,7 @@ import type { ApiRequest } from "../../http/client.ts";
 import { readSse } from "../../http/sse.ts";
 import { documentJson } from "../../output/json.ts";
 import { terminalText } from "../../output/terminal-text.ts";
-import { shown, valueAt } from "../../output/values.ts";
+import { format, valueAt } from "../../output/values.ts";
 
 export interface Message {
   readonly role: "system" | "user" | "assistant";
@@ -45,7 +45,7 @@ async function streamed(context: Context, turn: Turn): Promise<string> {
     for await (const { data } of readSse(response.body ?? new ReadableStream())) {
       if (data === "[DONE]") break;
       const chunk = fromJson(data);
-      refuseBroken(chunk);
+      throwIfError(chunk);
       const piece = valueAt(firstChoice(chunk), "delta.content");
       if (typeof piece === "string") {
         text += piece;
@@ -81,7 +81,7 @@ function requestOf({ settings }: Context, turn: Turn, stream: boolean): ApiReque
 }
 
 /** After the first byte, an error arrives as an event of the stream. */
-function refuseBroken(chunk: unknown): void {
+function throwIfError(chunk: unknown): void {
   const error = valueAt(chunk, "error");
   if (error === undefined) return;
   throw new CliError(EXIT.server, {
@@ -94,8 +94,8 @@ function refuseBroken(chunk: unknown): void {
 function costNote({ print, io }: Context, { usage, cost }: { usage: unknown; cost: unknown }): void {
   if (!io.stderr.isTerminal || usage === undefined) return;
   const nano = typeof cost === "string" && /^\d+$/.test(cost) ? BigInt(cost) : cost;
-  const price = nano === null || nano === undefined ? "" : `, ${shown(nano, "usd")}`;
-  print.note(`${shown(valueAt(usage, "prompt_tokens"))} tokens in, ${shown(valueAt(usage, "completion_tokens"))} out${price}`);
+  const price = nano === null || nano === undefined ? "" : `, ${format(nano, "usd")}`;
+  print.note(`${format(valueAt(usage, "prompt_tokens"))} tokens in, ${format(valueAt(usage, "completion_tokens"))} out${price}`);
 }
 
 const firstChoice = (body: unknown): unknown => (valueAt(body, "choices") as unknown[] | undefined)?.[0];

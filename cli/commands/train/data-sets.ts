@@ -1,4 +1,4 @@
-import { type Group, given, required } from "../../operations/spec.ts";
+import { type Group, option, required } from "../../operations/spec.ts";
 import type { Column } from "../../output/values.ts";
 
 const columns: readonly Column[] = [
@@ -13,7 +13,7 @@ const columns: readonly Column[] = [
 export const dataSets: Group = {
   name: "datasets",
   summary: "Manage privacy budgets of datasets",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -30,13 +30,13 @@ export const dataSets: Group = {
       path: "/training/datasets",
       auth: "either",
       fields: [
-        given("--name <name>", "dataset name, as used by federations", "name", { ...required, question: "Dataset" }),
-        given("--epsilon <number>", "maximum epsilon; a round that would exceed it does not start", "epsilonBudget", {
+        option("--name <name>", "dataset name, as used by federations", "name", { ...required, question: "Dataset" }),
+        option("--epsilon <number>", "maximum epsilon; a round that would exceed it does not start", "epsilonBudget", {
           kind: "number",
           ...required,
           question: "Epsilon",
         }),
-        given("--delta <number>", "delta at which epsilon is reported", "delta", { kind: "number" }),
+        option("--delta <number>", "delta at which epsilon is reported", "delta", { kind: "number" }),
       ],
       view: { kind: "record", at: "dataset", fields: columns, id: "dataset.name" },
     },

@@ -10,7 +10,7 @@ import { rowsOf } from "../../output/printer.ts";
 import { valueAt } from "../../output/values.ts";
 import { blockLines, roundLine } from "./round-lines.ts";
 
-const OVER = new Set(["completed", "failed", "stopped"]);
+const ENDED_STATES = new Set(["completed", "failed", "stopped"]);
 const RECONNECT_MS = 1000;
 const PAGE = 100;
 
@@ -19,10 +19,10 @@ export async function followRounds(context: Context, id: string): Promise<void> 
   const path = `/training/federations/${encodeURIComponent(id)}`;
   const screen = context.print.json ? undefined : new Screen(context, path);
   await screen?.refresh();
-  if (!screen?.isOver) await eachEvent(context, path, async (event) => (screen ? screen.refresh() : context.print.text(lineJson(event))));
+  if (!screen?.hasEnded) await eachEvent(context, path, async (event) => (screen ? screen.refresh() : context.print.text(lineJson(event))));
   if (context.io.signal.aborted) return;
   await screen?.refresh();
-  screen?.refuseFailed();
+  screen?.throwIfFailed();
 }
 
 /** Passes events to `take` until the last one. After a disconnect it reconnects and resumes from the last event id. */
@@ -59,8 +59,8 @@ class Screen {
     this.#block = liveBlock(context.io.stdout);
   }
 
-  get isOver(): boolean {
-    return OVER.has(String(valueAt(this.#federation, "state")));
+  get hasEnded(): boolean {
+    return ENDED_STATES.has(String(valueAt(this.#federation, "state")));
   }
 
   /** Fetches the current state. Events only signal that the state has changed. */
@@ -79,7 +79,7 @@ class Screen {
       });
       const fresh = rowsOf(answer.body).slice(this.#shown % PAGE);
       const committed = fresh.filter((round) => valueAt(round, "state") === "committed");
-      for (const round of committed) this.#keep(round);
+      for (const round of committed) this.#addRound(round);
       open = fresh.find((round) => valueAt(round, "state") !== "committed");
       if (committed.length === 0 || this.#shown % PAGE !== 0) break;
     }
@@ -94,14 +94,14 @@ class Screen {
     );
   }
 
-  #keep(round: unknown): void {
+  #addRound(round: unknown): void {
     this.#shown += 1;
     const accuracy = valueAt(round, "accuracy");
     if (accuracy !== null && accuracy !== undefined) this.#accuracies.push(Number(accuracy));
     this.#block.print(roundLine(round, this.#context.print.paint));
   }
 
-  refuseFailed(): void {
+  throwIfFailed(): void {
     if (valueAt(this.#federation, "state") !== "failed") return;
     throw new CliError(EXIT.failure, {
       error: String(valueAt(this.#federation, "failure.message") ?? "The federation failed."),

@@ -2,37 +2,39 @@ import { readFileSync } from "node:fs";
 import { fromJson } from "../../../common/json.ts";
 import { usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
-import { type Field, given, type Values } from "../../operations/spec.ts";
+import { type Field, option, type RequestValues } from "../../operations/spec.ts";
 
 /** Options of `gw train create`. Settings without an option can be set in the file. */
 export const createFields: readonly Field[] = [
-  given("--file <path>", "federation as JSON, - for stdin; options override the file", "file"),
-  given("--name <name>", "federation name", "name"),
-  given("--team <id>", "team ID", "teamId"),
-  given("--participants <url,url>", "participant URLs", "participants", { kind: "list" }),
-  given("--join <n>", "number of participants that connect with a join token", "join", { kind: "integer" }),
-  given("--task <name>", "task: linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),
-  given("--config <json>", "training config sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
-  given("--dataset <name or json>", "dataset sent to participants: a name such as digits, or JSON", "task.dataset"),
-  given("--strategy <name>", "aggregation strategy: fedavg, fedadam, krum, trimmed_mean, ...", "strategy.name"),
-  given("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
-  given("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
-  given("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
-  given("--deadline <seconds>", "round deadline for updates", "deadlineMs", { kind: "number" }),
-  given("--over-select <number>", "over-selection ratio: 0.3 selects 30 % more participants than needed", "overSelect", { kind: "number" }),
-  given("--budget <usd>", "payment per round to its participants, in USD", "budgetNanoUsd", { kind: "usd" }),
-  given("--target <number>", "stop early at this accuracy", "eval.target", { kind: "number" }),
-  given("--patience <n>", "stop early after n rounds without improvement", "eval.patience", { kind: "integer" }),
-  given("--secure", "secure aggregation: only the sum of updates is visible; needs at least 3 trainer nodes", "secureAggregation", {
+  option("--file <path>", "federation as JSON, - for stdin; options override the file", "file"),
+  option("--name <name>", "federation name", "name"),
+  option("--team <id>", "team ID", "teamId"),
+  option("--participants <url,url>", "participant URLs", "participants", { kind: "list" }),
+  option("--join <n>", "number of participants that connect with a join token", "join", { kind: "integer" }),
+  option("--task <name>", "task: linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),
+  option("--config <json>", "training config sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
+  option("--dataset <name or json>", "dataset sent to participants: a name such as digits, or JSON", "task.dataset"),
+  option("--strategy <name>", "aggregation strategy: fedavg, fedadam, krum, trimmed_mean, ...", "strategy.name"),
+  option("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
+  option("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
+  option("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
+  option("--deadline <seconds>", "round deadline for updates", "deadlineMs", { kind: "number" }),
+  option("--over-select <number>", "over-selection ratio: 0.3 selects 30 % more participants than needed", "overSelect", {
+    kind: "number",
+  }),
+  option("--budget <usd>", "payment per round to its participants, in USD", "budgetNanoUsd", { kind: "usd" }),
+  option("--target <number>", "stop early at this accuracy", "eval.target", { kind: "number" }),
+  option("--patience <n>", "stop early after n rounds without improvement", "eval.patience", { kind: "integer" }),
+  option("--secure", "secure aggregation: only the sum of updates is visible; needs at least 3 trainer nodes", "secureAggregation", {
     kind: "true",
   }),
-  given("--dp <json>", "differential privacy: mode, clipNorm, noiseMultiplier, delta, epsilonBudget", "dp", { kind: "json" }),
+  option("--dp <json>", "differential privacy: mode, clipNorm, noiseMultiplier, delta, epsilonBudget", "dp", { kind: "json" }),
 ];
 
 const MS = 1000;
 
 /** Builds the request body from options and file. */
-export async function readFederation({ io }: Context, { body }: Values): Promise<void> {
+export async function readFederation({ io }: Context, { body }: RequestValues): Promise<void> {
   const { file, join, participants, deadlineMs, ...options } = body;
   const spec = typeof file === "string" ? readSpec(file === "-" ? await io.readStdin() : readText(file)) : {};
   const places = [

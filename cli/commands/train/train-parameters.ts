@@ -3,7 +3,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { CliError, usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
 import { EXIT } from "../../exit-codes.ts";
-import { filter, type OperationSpec, word } from "../../operations/spec.ts";
+import { argument, filter, type OperationSpec } from "../../operations/spec.ts";
 import { valueAt } from "../../output/values.ts";
 
 /** `gw train parameters`: writes the trained parameters of a federation to a file. */
@@ -14,7 +14,7 @@ export const parameters: OperationSpec = {
   path: "/training/federations/:id/parameters",
   auth: "either",
   fields: [
-    word("id", "federation ID"),
+    argument("id", "federation ID"),
     filter("--format <format>", "file format (default: safetensors if possible)", "format", { choices: ["safetensors", "npz", "raw"] }),
   ],
   view: {

@@ -1,6 +1,6 @@
-import { given, type OperationSpec, required, type Values, word } from "../../operations/spec.ts";
+import { argument, type OperationSpec, option, type RequestValues, required } from "../../operations/spec.ts";
 import { sparkline } from "../../output/sparkline.ts";
-import { shown, valueAt } from "../../output/values.ts";
+import { format, valueAt } from "../../output/values.ts";
 
 const CURVE_COLUMNS = 40;
 
@@ -12,15 +12,15 @@ export const replay: OperationSpec = {
   path: "/training/federations/:id/replays",
   auth: "either",
   fields: [
-    word("id", "federation ID"),
-    given("--strategy <name>", "aggregation strategy: median, trimmed_mean, krum, fedadam, ...", "strategy", {
+    argument("id", "federation ID"),
+    option("--strategy <name>", "aggregation strategy: median, trimmed_mean, krum, fedadam, ...", "strategy", {
       ...required,
       question: "Strategy",
     }),
-    given("--settings <json>", 'strategy settings, such as {"beta":0.3}', "settings", { kind: "json" }),
-    given("--rounds <n>", "number of rounds to replay, from the first (default: all)", "rounds", { kind: "integer" }),
+    option("--settings <json>", 'strategy settings, such as {"beta":0.3}', "settings", { kind: "json" }),
+    option("--rounds <n>", "number of rounds to replay, from the first (default: all)", "rounds", { kind: "integer" }),
   ],
-  before: async (_context, { body }: Values) => {
+  before: async (_context, { body }: RequestValues) => {
     const { strategy, settings } = body;
     delete body["settings"];
     body["strategy"] = { ...Object(settings), name: strategy };
@@ -30,12 +30,12 @@ export const replay: OperationSpec = {
 
 function curves(body: unknown): string {
   const rounds = (valueAt(body, "rounds") ?? []) as readonly unknown[];
-  const name = shown(valueAt(body, "strategy.name"));
+  const name = format(valueAt(body, "strategy.name"));
   const width = Math.max(name.length, "original".length);
-  const percent = (round: unknown, which: string) => shown(valueAt(round, `${which}.accuracy`), "percent");
+  const percent = (round: unknown, which: string) => format(valueAt(round, `${which}.accuracy`), "percent");
   const lines = rounds.map(
     (round) =>
-      `round ${shown(valueAt(round, "round")).padStart(3)}  ${percent(round, "original").padStart(width)}  ${percent(round, "replayed").padStart(width)}`,
+      `round ${format(valueAt(round, "round")).padStart(3)}  ${percent(round, "original").padStart(width)}  ${percent(round, "replayed").padStart(width)}`,
   );
   const curve = (title: string, which: string): string => {
     const values = rounds.map((round) => valueAt(round, `${which}.accuracy`)).filter((value) => typeof value === "number");

@@ -4,7 +4,7 @@ import { EXIT } from "../../exit-codes.ts";
 import type { Io } from "../../io.ts";
 import { onAction, pagedFields, registerGroup, registerOperation } from "../../operations/register.ts";
 import { runOperation } from "../../operations/run-operation.ts";
-import { filter, type Group, given, type OperationSpec, required, word } from "../../operations/spec.ts";
+import { argument, filter, type Group, type OperationSpec, option, required } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 import { dataSets } from "./data-sets.ts";
@@ -42,7 +42,7 @@ const view: View = {
   id: "federation.id",
 };
 
-const federation = word("id", "federation ID");
+const federation = argument("id", "federation ID");
 const root = "/training/federations";
 
 const change = (name: "pause" | "resume" | "stop", summary: string, confirm?: string): OperationSpec => ({
@@ -114,7 +114,7 @@ const operations: readonly OperationSpec[] = [
   { name: "get", summary: "Show a federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },
   change("pause", "Pause a federation. The open round keeps the updates it has received"),
   change("resume", "Resume a paused federation"),
-  change("stop", "Stop a federation permanently", "Permanently stop federation {word}?"),
+  change("stop", "Stop a federation permanently", "Permanently stop federation {args}?"),
   {
     name: "verify",
     summary: "Verify a federation: its hash chain of round records and every aggregation",
@@ -151,10 +151,10 @@ const operations: readonly OperationSpec[] = [
     fields: [
       federation,
       ...publishFields,
-      given("--round <n>", "round to publish (default: the last)", "round", { kind: "integer" }),
-      given("--labels <a,b>", "class names, in order", "labels", { kind: "list" }),
-      given("--flagged <a,b>", "classes flagged by moderation", "flagged", { kind: "list" }),
-      given("--columns <a,b>", "input column names, in order", "columns", { kind: "list" }),
+      option("--round <n>", "round to publish (default: the last)", "round", { kind: "integer" }),
+      option("--labels <a,b>", "class names, in order", "labels", { kind: "list" }),
+      option("--flagged <a,b>", "classes flagged by moderation", "flagged", { kind: "list" }),
+      option("--columns <a,b>", "input column names, in order", "columns", { kind: "list" }),
     ],
     view: publishedView,
   },
@@ -180,8 +180,8 @@ const operations: readonly OperationSpec[] = [
     auth: "either",
     fields: [
       federation,
-      given("--model <name>", "model name", "model", { ...required, question: "Model name" }),
-      given("--to-version <n>", "version number (default: the previous version)", "version", { kind: "integer" }),
+      option("--model <name>", "model name", "model", { ...required, question: "Model name" }),
+      option("--to-version <n>", "version number (default: the previous version)", "version", { kind: "integer" }),
     ],
     confirm: "Roll back this model?",
     view: {
@@ -202,12 +202,12 @@ const nodeColumns: readonly Column[] = [
   { title: "last seen", at: "lastSeenAt", as: "time" },
 ];
 const nodeView: View = { kind: "record", at: "node", fields: [...nodeColumns, { title: "last error", at: "lastError" }], id: "node.id" };
-const node = word("id", "node ID");
+const node = argument("id", "node ID");
 
 const nodes: Group = {
   name: "nodes",
   summary: "Manage trainer nodes",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -224,10 +224,10 @@ const nodes: Group = {
       path: "/training/nodes",
       auth: "either",
       fields: [
-        given("--url <url>", "node URL", "url", { ...required, question: "URL" }),
-        given("--name <name>", "node name", "name"),
-        given("--team <id>", "team ID", "teamId"),
-        given("--token-stdin", "read the node's token from stdin", "token", { kind: "secret", question: "Node token" }),
+        option("--url <url>", "node URL", "url", { ...required, question: "URL" }),
+        option("--name <name>", "node name", "name"),
+        option("--team <id>", "team ID", "teamId"),
+        option("--token-stdin", "read the node's token from stdin", "token", { kind: "secret", question: "Node token" }),
       ],
       view: nodeView,
     },
@@ -257,7 +257,7 @@ const nodes: Group = {
       path: "/training/nodes/:id",
       auth: "either",
       fields: [node],
-      confirm: "Remove node {word}?",
+      confirm: "Remove node {args}?",
       view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "id"))}.`, id: "id" },
     },
   ],
@@ -268,7 +268,7 @@ export function registerTrain(program: Command, io: Io): void {
     name: "train",
     summary: "Federated training: federations, rounds, models, nodes",
     operations,
-    alone: "list",
+    default: "list",
   });
   train.commands.find((command) => command.name() === "list")?.alias("federations");
   const rounds = registerOperation(train, io, listRounds);

@@ -1,4 +1,4 @@
-import { type Field, type Group, given, required, word } from "../../operations/spec.ts";
+import { argument, type Field, type Group, option, required } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import type { Column } from "../../output/values.ts";
 
@@ -22,13 +22,13 @@ export const versionColumns: readonly Column[] = [
 
 /** Options of every publish command, whether the parameters come from a federation or not. */
 export const publishFields: readonly Field[] = [
-  given("--model <name>", "model name", "model", { ...required, question: "Model name" }),
-  given("--type <type>", "model type", "type", { choices: ["chat", "completion", "embedding", "moderation"] }),
-  given("--price-unit <unit>", "billing unit", "pricing.unit", { choices: ["token", "call"] }),
-  given("--input-price <usd>", "USD per million input units", "pricing.input", { kind: "usd" }),
-  given("--output-price <usd>", "USD per million output units", "pricing.output", { kind: "usd" }),
-  given("--percent <n>", "canary traffic, in percent of calls", "percent", { kind: "integer" }),
-  given("--description <text>", "description shown in the model hub", "description"),
+  option("--model <name>", "model name", "model", { ...required, question: "Model name" }),
+  option("--type <type>", "model type", "type", { choices: ["chat", "completion", "embedding", "moderation"] }),
+  option("--price-unit <unit>", "billing unit", "pricing.unit", { choices: ["token", "call"] }),
+  option("--input-price <usd>", "USD per million input units", "pricing.input", { kind: "usd" }),
+  option("--output-price <usd>", "USD per million output units", "pricing.output", { kind: "usd" }),
+  option("--percent <n>", "canary traffic, in percent of calls", "percent", { kind: "integer" }),
+  option("--description <text>", "description shown in the model hub", "description"),
 ];
 
 export const publishedView: View = {
@@ -44,13 +44,13 @@ export const publishedView: View = {
 };
 
 const modelView: View = { kind: "record", at: "model", fields: columns, id: "model.name" };
-const model = word("model", "model name or ID");
+const model = argument("model", "model name or ID");
 const root = "/training/models";
 
 export const trainedModels: Group = {
   name: "models",
   summary: "Manage trained models, their versions and traffic",
-  alone: "list",
+  default: "list",
   operations: [
     {
       name: "list",
@@ -68,14 +68,14 @@ export const trainedModels: Group = {
       auth: "either",
       fields: [
         ...publishFields,
-        given("--blob <sha256>", "SHA-256 of the parameters, as uploaded to a trainer node", "blob", {
+        option("--blob <sha256>", "SHA-256 of the parameters, as uploaded to a trainer node", "blob", {
           ...required,
           question: "SHA-256",
         }),
-        given("--task <name>", "task: softmax, mlp, text_embedding, byte_lm, ...", "task.task", { ...required, question: "Task" }),
-        given("--labels <a,b>", "class names, in order", "task.labels", { kind: "list" }),
-        given("--flagged <a,b>", "classes flagged by moderation", "task.flagged", { kind: "list" }),
-        given("--columns <a,b>", "input column names, in order", "task.columns", { kind: "list" }),
+        option("--task <name>", "task: softmax, mlp, text_embedding, byte_lm, ...", "task.task", { ...required, question: "Task" }),
+        option("--labels <a,b>", "class names, in order", "task.labels", { kind: "list" }),
+        option("--flagged <a,b>", "classes flagged by moderation", "task.flagged", { kind: "list" }),
+        option("--columns <a,b>", "input column names, in order", "task.columns", { kind: "list" }),
       ],
       view: publishedView,
     },
@@ -94,8 +94,8 @@ export const trainedModels: Group = {
       method: "POST",
       path: `${root}/:model/rollback`,
       auth: "either",
-      fields: [model, given("--to-version <n>", "version number", "version", { kind: "integer" })],
-      confirm: "Roll back {word}?",
+      fields: [model, option("--to-version <n>", "version number", "version", { kind: "integer" })],
+      confirm: "Roll back {args}?",
       view: modelView,
     },
     {
@@ -106,8 +106,8 @@ export const trainedModels: Group = {
       auth: "either",
       fields: [
         model,
-        given("--to-version <n>", "version number", "version", { kind: "integer", ...required }),
-        given("--percent <n>", "percentage of calls, 0 to 100", "percent", { kind: "integer", ...required }),
+        option("--to-version <n>", "version number", "version", { kind: "integer", ...required }),
+        option("--percent <n>", "percentage of calls, 0 to 100", "percent", { kind: "integer", ...required }),
       ],
       view: modelView,
     },

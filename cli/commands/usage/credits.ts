@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { usageError } from "../../cli-error.ts";
 import type { Io } from "../../io.ts";
 import { registerGroup, registerOperation } from "../../operations/register.ts";
-import { filter, given, type OperationSpec, type Values, word } from "../../operations/spec.ts";
-import { type Column, shown, valueAt } from "../../output/values.ts";
+import { argument, filter, type OperationSpec, option, type RequestValues } from "../../operations/spec.ts";
+import { type Column, format, valueAt } from "../../output/values.ts";
 
 const balance: OperationSpec = {
   name: "balance",
@@ -14,7 +14,7 @@ const balance: OperationSpec = {
   view: {
     kind: "sentence",
     text: (body) =>
-      `${shown(valueAt(body, "balance"), "usd")} (${shown(valueAt(body, "balance"), "count")} nano-USD), ${String(valueAt(body, "status"))}`,
+      `${format(valueAt(body, "balance"), "usd")} (${format(valueAt(body, "balance"), "count")} nano-USD), ${String(valueAt(body, "status"))}`,
     id: "balance",
   },
 };
@@ -72,11 +72,11 @@ const operations: readonly OperationSpec[] = [
     path: "/api/credits/purchase",
     auth: "user",
     fields: [
-      given("--usd <amount>", "amount in USD", "amountUsd"),
-      given("--nano <amount>", "amount in nano-USD", "amount", { kind: "integer" }),
-      given("--method <method>", "payment method", "method", { choices: ["test", "card", "manual"] }),
+      option("--usd <amount>", "amount in USD", "amountUsd"),
+      option("--nano <amount>", "amount in nano-USD", "amount", { kind: "integer" }),
+      option("--method <method>", "payment method", "method", { choices: ["test", "card", "manual"] }),
     ],
-    before: oneAmount,
+    before: requireOneAmount,
     view: {
       kind: "record",
       fields: [
@@ -101,7 +101,7 @@ const operations: readonly OperationSpec[] = [
     method: "GET",
     path: "/api/credits/purchases/:id/receipt",
     auth: "user",
-    fields: [word("id", "purchase ID")],
+    fields: [argument("id", "purchase ID")],
     view: {
       kind: "record",
       at: "receipt",
@@ -135,10 +135,10 @@ const operations: readonly OperationSpec[] = [
 export function registerCredits(program: Command, io: Io): void {
   registerOperation(program, io, balance);
   registerOperation(program, io, quota);
-  registerGroup(program, io, { name: "credits", summary: "Buy credits, view purchases and ledger", operations, alone: "history" });
+  registerGroup(program, io, { name: "credits", summary: "Buy credits, view purchases and ledger", operations, default: "history" });
 }
 
-async function oneAmount(_context: unknown, { body }: Values): Promise<void> {
+async function requireOneAmount(_context: unknown, { body }: RequestValues): Promise<void> {
   if ((body["amount"] === undefined) === (body["amountUsd"] === undefined))
     throw usageError("Set either --usd or --nano.", "Run gw credits buy --usd 5");
 }

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { shown, valueAt } from "../../output/values.ts";
+import { format, valueAt } from "../../output/values.ts";
 
 const CLASSES = [
   ["input", "input"],
@@ -17,11 +17,11 @@ export async function explain(context: Context, [id = ""]: readonly string[]): P
   const log = valueAt(body, "log");
   const { body: signed } = await context.client.send({ method: "GET", path: `${path}/receipt`, auth: "user" });
   const document = { log, receipt: signed };
-  context.print.answer(document, { kind: "sentence", text: () => story(context, log, signed).trimEnd(), id: "log.id" });
+  context.print.answer(document, { kind: "sentence", text: () => describe(context, log, signed).trimEnd(), id: "log.id" });
 }
 
-function story({ print }: Context, log: unknown, signed: unknown): string {
-  const at = (name: string, as?: Parameters<typeof shown>[1]) => shown(valueAt(log, name), as);
+function describe({ print }: Context, log: unknown, signed: unknown): string {
+  const at = (name: string, as?: Parameters<typeof format>[1]) => format(valueAt(log, name), as);
   const line = (title: string, text: string) => `${print.paint("dim", title.padEnd(9))} ${text}\n`;
   const outcome = at("status") === "success" ? print.paint("green", "success") : print.paint("red", at("status"));
   const took = `${at("latencyMs")} ms total, ${at("firstTokenMs")} ms to first token, ${milliseconds(valueAt(log, "overheadUs"))} gateway overhead`;
@@ -39,8 +39,8 @@ function story({ print }: Context, log: unknown, signed: unknown): string {
     ),
     ...CLASSES.map(([name, title]) => priceLine(name, title, { log, signed })),
     line("cost", `${at("cost", "usd")} (${at("cost", "count")} nano-USD), price version ${at("priceVersion")}, rounded up once`),
-    line("ledger", `entry ${at("ledgerSeq")}, hash ${shown(valueAt(signed, "receipt.entryHash"))}`),
-    line("receipt", `${shown(valueAt(signed, "algorithm"))} signature, key ${shown(valueAt(signed, "keyId"))}`),
+    line("ledger", `entry ${at("ledgerSeq")}, hash ${format(valueAt(signed, "receipt.entryHash"))}`),
+    line("receipt", `${format(valueAt(signed, "algorithm"))} signature, key ${format(valueAt(signed, "keyId"))}`),
   ].join("");
 }
 
@@ -48,8 +48,8 @@ function priceLine(name: string, title: string, { log, signed }: { log: unknown;
   const count = valueAt(log, `usage.${name}`);
   if (count === 0n || count === undefined) return "";
   const price = valueAt(signed, `receipt.prices.${name}`);
-  const at = price === undefined || price === null ? "" : ` at ${shown(price, "price")} per million`;
-  return `${" ".repeat(10)}${title.padEnd(16)} ${shown(count, "count").padStart(9)}${at}\n`;
+  const at = price === undefined || price === null ? "" : ` at ${format(price, "price")} per million`;
+  return `${" ".repeat(10)}${title.padEnd(16)} ${format(count, "count").padStart(9)}${at}\n`;
 }
 
 const milliseconds = (value: unknown): string => (typeof value === "bigint" ? `${(Number(value) / 1000).toFixed(2)} ms` : "-");

@@ -8,14 +8,14 @@ const POLL_MS = 1000;
 /** A usage row appears when its call ends but is dated by its start, so the query reaches this far back for long calls. */
 const LOOK_BACK_MS = 3_600_000;
 const SHOWN_AT_START = 10;
-const PAGES_A_POLL = 20;
+const PAGES_PER_POLL = 20;
 
 /** Prints the last calls, then each new one as it is settled, until Ctrl-C. */
 export async function followLogs(context: Context, query: Readonly<Record<string, string>>): Promise<void> {
   const seen = new Map<string, number>();
-  const [first] = await pages(context, { query, seen, most: 1 });
+  const [first] = await pages(context, { query, seen, pagesMax: 1 });
   const before = first ?? [];
-  for (const row of before) seen.set(idOf(row), beganMs(row));
+  for (const row of before) seen.set(idOf(row), startedMs(row));
   for (const row of before.slice(0, SHOWN_AT_START).reverse()) show(context, row);
   const { isTerminal, columns } = context.io.stdout;
   const ids = isTerminal && !hasRoomForIds(columns) ? " Use a wider terminal to see call IDs." : "";
@@ -23,10 +23,10 @@ export async function followLogs(context: Context, query: Readonly<Record<string
   while (!context.io.signal.aborted) {
     await sleep(POLL_MS, undefined, { signal: context.io.signal }).catch(() => undefined);
     if (context.io.signal.aborted) return;
-    const fresh = (await pages(context, { query, seen, most: PAGES_A_POLL })).flat().filter((row) => !seen.has(idOf(row)));
+    const fresh = (await pages(context, { query, seen, pagesMax: PAGES_PER_POLL })).flat().filter((row) => !seen.has(idOf(row)));
     fresh.sort((left, right) => String(valueAt(left, "completedAt")).localeCompare(String(valueAt(right, "completedAt"))));
     for (const row of fresh) {
-      seen.set(idOf(row), beganMs(row));
+      seen.set(idOf(row), startedMs(row));
       show(context, row);
     }
     const forgotten = context.io.nowMs() - 2 * LOOK_BACK_MS;
@@ -37,12 +37,12 @@ export async function followLogs(context: Context, query: Readonly<Record<string
 /** Reads pages, newest first, until one has no new rows. */
 async function pages(
   { client, io }: Context,
-  { query, seen, most }: { query: Readonly<Record<string, string>>; seen: ReadonlyMap<string, number>; most: number },
+  { query, seen, pagesMax }: { query: Readonly<Record<string, string>>; seen: ReadonlyMap<string, number>; pagesMax: number },
 ): Promise<unknown[][]> {
   const found: unknown[][] = [];
   const startDate = query["startDate"] ?? new Date(io.nowMs() - LOOK_BACK_MS).toISOString();
   let cursor: string | undefined;
-  while (found.length < most) {
+  while (found.length < pagesMax) {
     const { body } = await client.send({
       method: "GET",
       path: "/api/gw/logs",
@@ -64,4 +64,4 @@ function show({ print, io }: Context, row: unknown): void {
 }
 
 const idOf = (row: unknown): string => String(valueAt(row, "id"));
-const beganMs = (row: unknown): number => Date.parse(String(valueAt(row, "createdAt")));
+const startedMs = (row: unknown): number => Date.parse(String(valueAt(row, "createdAt")));

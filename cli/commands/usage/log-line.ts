@@ -1,6 +1,6 @@
 import { type Paint, stateTone } from "../../output/paint.ts";
-import { cut, cutLine } from "../../output/text-width.ts";
-import { shown, valueAt } from "../../output/values.ts";
+import { truncate, truncateLine } from "../../output/text-width.ts";
+import { format, valueAt } from "../../output/values.ts";
 
 interface Layout {
   readonly model: number;
@@ -23,27 +23,27 @@ export const hasRoomForIds = (columns: number): boolean => layoutFor(columns).ha
 /** Formats a call as one line. `columns` is the terminal width; undefined means a file, where lines have no limit. */
 export function logLine(row: unknown, paint: Paint, columns: number | undefined): string {
   const layout = layoutFor(columns);
-  const status = shown(valueAt(row, "status"));
+  const status = format(valueAt(row, "status"));
   const tone = stateTone(status);
   const error = valueAt(row, "errorCode");
-  const tokens = `${shown(valueAt(row, "usage.input"))}→${shown(valueAt(row, "usage.output"))} tokens`;
+  const tokens = `${format(valueAt(row, "usage.input"))}→${format(valueAt(row, "usage.output"))} tokens`;
   // A terminal line has room for either the tokens or, if the call failed, the error code.
   const counted = typeof error === "string" && columns !== undefined ? error : tokens;
   const line = [
-    paint("dim", shown(valueAt(row, "completedAt"), "time").slice(11, 19)),
-    tone ? paint(tone, shown(valueAt(row, "httpStatus"))) : shown(valueAt(row, "httpStatus")),
-    cell(shown(valueAt(row, "model")), layout.model),
-    ...(layout.key > 0 ? [cell(shown(valueAt(row, "apiKeyName")), layout.key)] : []),
+    paint("dim", format(valueAt(row, "completedAt"), "time").slice(11, 19)),
+    tone ? paint(tone, format(valueAt(row, "httpStatus"))) : format(valueAt(row, "httpStatus")),
+    cell(format(valueAt(row, "model")), layout.model),
+    ...(layout.key > 0 ? [cell(format(valueAt(row, "apiKeyName")), layout.key)] : []),
     cell(counted, layout.tokens),
-    shown(valueAt(row, "cost"), "usd").padStart(layout.cost),
-    shown(valueAt(row, "latencyMs"), "ms").padStart(8),
-    ...(layout.hasId ? [paint("dim", shown(valueAt(row, "id")))] : []),
+    format(valueAt(row, "cost"), "usd").padStart(layout.cost),
+    format(valueAt(row, "latencyMs"), "ms").padStart(8),
+    ...(layout.hasId ? [paint("dim", format(valueAt(row, "id")))] : []),
     ...(columns === undefined && typeof error === "string" ? [error] : []),
   ].join("  ");
-  return layout.hasId || columns === undefined ? line : cutLine(line, columns);
+  return layout.hasId || columns === undefined ? line : truncateLine(line, columns);
 }
 
-const cell = (text: string, width: number): string => cut(text, width).padEnd(width);
+const cell = (text: string, width: number): string => truncate(text, width).padEnd(width);
 
 function layoutFor(columns = Number.POSITIVE_INFINITY): Layout {
   return LAYOUTS.find((layout) => columns >= layout.columns) ?? NARROW;

@@ -5,8 +5,8 @@ import type { Io } from "../../io.ts";
 import { type Options, readValues } from "../../operations/read-values.ts";
 import { onAction, pagedFields, registerGroup } from "../../operations/register.ts";
 import { runOperation } from "../../operations/run-operation.ts";
-import { type OperationSpec, type Values, word } from "../../operations/spec.ts";
-import { type Column, shown, valueAt } from "../../output/values.ts";
+import { argument, type OperationSpec, type RequestValues } from "../../operations/spec.ts";
+import { type Column, format, valueAt } from "../../output/values.ts";
 import { explain } from "./explain-call.ts";
 import { followLogs } from "./follow-logs.ts";
 import { usageFilters } from "./usage.ts";
@@ -38,7 +38,7 @@ const list: OperationSpec = {
     if (valueAt(body, "meta.partial") === true) print.note("Only the newest calls were searched. Use --all to search all of them.");
     const scope = valueAt(body, "meta.totalsExact") === false ? "searched so far:" : "total:";
     print.note(
-      `${scope} ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
+      `${scope} ${format(total("requests"), "count")} requests, ${format(total("tokens"), "count")} tokens, ${format(total("cost"), "usd")}`,
     );
   },
 };
@@ -49,7 +49,7 @@ const receipt: OperationSpec = {
   method: "GET",
   path: "/api/gw/logs/:id/receipt",
   auth: "user",
-  fields: [word("id", "call ID")],
+  fields: [argument("id", "call ID")],
   view: {
     kind: "record",
     fields: [
@@ -70,7 +70,7 @@ export function registerLogs(program: Command, io: Io): void {
     name: "logs",
     summary: "View call logs and costs",
     operations: [list, receipt],
-    alone: "list",
+    default: "list",
   });
   const listing = logs.commands.find((command) => command.name() === "list");
   listing?.option("-f, --follow", "show new calls as they arrive").option("--csv", "export all matching calls as CSV");
@@ -82,7 +82,7 @@ async function listLogs(context: Context, words: readonly string[], options: Opt
   const fields = pagedFields(list);
   if (options["follow"] && options["csv"]) throw usageError("Use either --follow or --csv, not both.");
   if (!options["follow"] && !options["csv"]) return runOperation(context, { ...list, fields }, { words, options });
-  const values: Values = await readValues(context, usageFilters, { words: [], options });
+  const values: RequestValues = await readValues(context, usageFilters, { words: [], options });
   if (options["follow"]) return followLogs(context, values.query);
   const response = await context.client.open({
     method: "GET",

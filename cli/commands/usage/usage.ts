@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Io } from "../../io.ts";
 import { registerOperation } from "../../operations/register.ts";
 import { type Field, filter, type OperationSpec } from "../../operations/spec.ts";
-import { shown, valueAt } from "../../output/values.ts";
+import { format, valueAt } from "../../output/values.ts";
 
 /** Filters of logs and usage. */
 export const usageFilters: readonly Field[] = [
@@ -49,7 +49,7 @@ const usage: OperationSpec = {
     const total = (name: string) => valueAt(body, `meta.totals.${name}`);
     if (print.json || print.quiet) return;
     print.note(
-      `total: ${shown(total("requests"), "count")} requests, ${shown(total("tokens"), "count")} tokens, ${shown(total("cost"), "usd")}`,
+      `total: ${format(total("requests"), "count")} requests, ${format(total("tokens"), "count")} tokens, ${format(total("cost"), "usd")}`,
     );
   },
 };
