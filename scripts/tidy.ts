@@ -4,12 +4,14 @@ import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
 import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100 } from "./tidy/language-rules.ts";
+import { listFindings } from "./tidy/size-rules.ts";
 import { type Finding, sourceFindings } from "./tidy/source-rules.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
 const files = repositoryFiles();
-const findings = files.flatMap(inspect);
+const exists = (path: string) => existsSync(join(root, path));
+const findings = [...files.flatMap(inspect), ...listFindings(exists)];
 for (const { file, line, message } of findings) console.log(`${file}:${line}: ${message}`);
 const odd = oddPer100(files.map(languageOf));
 console.log(
@@ -34,7 +36,6 @@ function isPlainFile(path: string): boolean {
 function inspect(path: string): Finding[] {
   const text = readText(path);
   if (text === undefined) return [];
-  const exists = (target: string) => existsSync(join(root, target));
   return [...sourceFindings({ path, text }), ...(isDocument(path) ? documentFindings({ path, text }, exists) : [])];
 }
 

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { maskSource } from "./mask.ts";
+import { sizeFindings } from "./size-rules.ts";
 
 /** One complaint; printed as `file:line: message`. */
 export interface Finding {
@@ -20,20 +21,10 @@ interface WordRule {
   readonly applies: (path: string) => boolean;
 }
 
-const LINES_MAX = 500;
-const TEST_LINES_MAX = 800;
-const MAIN_LOOP_LINES_MAX = 300;
-/** Main loops attract everything, so they get a smaller budget than other files from the first day. */
-const MAIN_LOOPS = new Set([
-  "gateway-edge/calls/inference/run-inference.ts",
-  "trainer-node/coordinator/coordinator.ts",
-  "control-plane/domain/settlement.ts",
-  "control-plane/services/settle.ts",
-]);
-
 const isSource = (path: string) => /\.(ts|tsx|js|cjs|mjs|py|proto|sh)$/.test(path) && !path.includes("__fixtures__/");
 const isScript = (path: string) => /\.(ts|tsx|js|cjs|mjs)$/.test(path);
-const isTest = (path: string) => /\.test\.tsx?$|-contract\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
+const isTest = (path: string) =>
+  /\.test\.tsx?$|-(contract|fixtures?|harness)\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
 const mayPrint = (path: string) => /^(scripts|cli|test\/bench)\//.test(path);
 const mayExportDefault = (path: string) => /\.cjs$|\.config\.(ts|mjs)$/.test(path);
 
@@ -93,19 +84,12 @@ const wordRules: readonly WordRule[] = [
 
 /** Everything that can be said about a file from its name and text alone. */
 export function sourceFindings(file: SourceFile): Finding[] {
-  return [...nameFindings(file), ...sizeFindings(file), ...wordFindings(file)];
+  return [...nameFindings(file), ...(isSource(file.path) ? sizeFindings(file, isTest(file.path)) : []), ...wordFindings(file)];
 }
 
 function nameFindings({ path }: SourceFile): Finding[] {
   const banned = /^(utils?|helpers?|misc)\./.test(basename(path)) && isSource(path);
   return banned ? [{ file: path, line: 1, message: "a file name that says nothing: name the one reason to open it" }] : [];
-}
-
-function sizeFindings({ path, text }: SourceFile): Finding[] {
-  if (!isSource(path)) return [];
-  const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
-  const limit = MAIN_LOOPS.has(path) ? MAIN_LOOP_LINES_MAX : isTest(path) ? TEST_LINES_MAX : LINES_MAX;
-  return lines > limit ? [{ file: path, line: limit + 1, message: `${lines} lines, the limit is ${limit}` }] : [];
 }
 
 function wordFindings({ path, text }: SourceFile): Finding[] {

@@ -1,5 +1,6 @@
 import { documentFindings } from "./doc-rules.ts";
 import { countLanguage, oddPer100 } from "./language-rules.ts";
+import { LONG_FILES, listFindings } from "./size-rules.ts";
 import { sourceFindings } from "./source-rules.ts";
 
 const messages = (path: string, text: string) => sourceFindings({ path, text }).map(({ line, message }) => `${line} ${message}`);
@@ -35,13 +36,23 @@ test.each([
   expect(messages(path, text)).toEqual([]);
 });
 
-test("a file may be as long as its limit and no longer", () => {
+test("a file past 300 lines gives its reason, and no file passes its limit", () => {
   const lines = (count: number) => "x\n".repeat(count);
-  expect(messages("common/a.ts", lines(500))).toEqual([]);
-  expect(messages("common/a.ts", lines(501))).toHaveLength(1);
+  const [longFile = ""] = Object.keys(LONG_FILES);
+  expect(messages("common/a.ts", lines(300))).toEqual([]);
+  expect(messages("common/a.ts", lines(301))).toEqual([expect.stringMatching(/give the reason/)]);
+  expect(messages(longFile, lines(500))).toEqual([]);
+  expect(messages(longFile, lines(501))).toEqual([expect.stringMatching(/limit is 500/)]);
+  expect(messages(longFile, lines(300))).toEqual([expect.stringMatching(/need not/)]);
   expect(messages("common/a.test.ts", lines(800))).toEqual([]);
   expect(messages("common/a.test.ts", lines(801))).toHaveLength(1);
-  expect(messages("control-plane/domain/settlement.ts", lines(301))).toHaveLength(1);
+  expect(messages("control-plane/writes/settle.ts", lines(301))).toEqual([expect.stringMatching(/limit is 300/)]);
+});
+
+test("the lists of main loops and of long files name only files that exist", () => {
+  expect(listFindings(() => true)).toEqual([]);
+  const found = listFindings((path) => path !== "control-plane/writes/settle.ts");
+  expect(found.map(({ message }) => message)).toEqual(["lists control-plane/writes/settle.ts, which does not exist"]);
 });
 
 test("a document that names a missing file is found, outside code blocks and only for paths of this repository", () => {
