@@ -6,34 +6,44 @@ import { AppError, ERROR_CODES, type ErrorCode } from "../errors.ts";
 /** Where the coded error travels: trailing metadata, binary. */
 const ERROR_KEY = "tributary-error-bin";
 
-// The gRPC status beside our own code is for tools that only know gRPC; our own clients read the code.
-const STATUS: Readonly<Partial<Record<ErrorCode, Status>>> = {
+// The gRPC status beside our own code is for tools that only know gRPC; our own clients read the code. A new code does not compile until it is here.
+const STATUS: Readonly<Record<ErrorCode, Status>> = {
   UNAUTHORIZED: Status.UNAUTHENTICATED,
-  INVALID_API_KEY: Status.UNAUTHENTICATED,
   FORBIDDEN: Status.PERMISSION_DENIED,
-  TEAM_BLOCKED: Status.PERMISSION_DENIED,
-  MODEL_NOT_ALLOWED: Status.PERMISSION_DENIED,
+  VALIDATION_ERROR: Status.INVALID_ARGUMENT,
   NOT_FOUND: Status.NOT_FOUND,
-  MODEL_NOT_FOUND: Status.NOT_FOUND,
+  QUOTA_EXCEEDED: Status.RESOURCE_EXHAUSTED,
+  TEAM_BLOCKED: Status.PERMISSION_DENIED,
+  SERVER_ERROR: Status.INTERNAL,
+  DB_TIMEOUT: Status.DEADLINE_EXCEEDED,
   ALREADY_EXISTS: Status.ALREADY_EXISTS,
   IDEMPOTENCY_CONFLICT: Status.ABORTED,
   RECORD_CHANGED: Status.ABORTED,
-  QUOTA_EXCEEDED: Status.RESOURCE_EXHAUSTED,
-  RATE_LIMIT_EXCEEDED: Status.RESOURCE_EXHAUSTED,
+  PAYLOAD_TOO_LARGE: Status.INVALID_ARGUMENT,
+  UNSUPPORTED_MEDIA_TYPE: Status.INVALID_ARGUMENT,
+  METHOD_NOT_ALLOWED: Status.INVALID_ARGUMENT,
   LOGIN_THROTTLED: Status.RESOURCE_EXHAUSTED,
-  DB_TIMEOUT: Status.DEADLINE_EXCEEDED,
-  UPSTREAM_TIMEOUT: Status.DEADLINE_EXCEEDED,
   UNAVAILABLE: Status.UNAVAILABLE,
-  UPSTREAM_UNAVAILABLE: Status.UNAVAILABLE,
-  SERVER_ERROR: Status.INTERNAL,
+  INVALID_API_KEY: Status.UNAUTHENTICATED,
+  INVALID_JSON: Status.INVALID_ARGUMENT,
+  INVALID_REQUEST: Status.INVALID_ARGUMENT,
+  UNPROCESSABLE: Status.INVALID_ARGUMENT,
+  UNSUPPORTED_PARAMETER: Status.INVALID_ARGUMENT,
+  MODEL_NOT_FOUND: Status.NOT_FOUND,
+  MODEL_NOT_ALLOWED: Status.PERMISSION_DENIED,
+  CONTEXT_LENGTH_EXCEEDED: Status.INVALID_ARGUMENT,
+  CONTENT_POLICY_VIOLATION: Status.INVALID_ARGUMENT,
+  RATE_LIMIT_EXCEEDED: Status.RESOURCE_EXHAUSTED,
   JSON_SCHEMA_VALIDATION: Status.INTERNAL,
+  UPSTREAM_TIMEOUT: Status.DEADLINE_EXCEEDED,
+  UPSTREAM_UNAVAILABLE: Status.UNAVAILABLE,
 };
 
 /** Our error as what grpc-js sends. The internal text stays here. */
 export function toGrpcStatus(error: AppError): Partial<StatusObject> {
   const metadata = new Metadata();
   metadata.set(ERROR_KEY, Buffer.from(ErrorInfo.encode(toErrorInfo(error)).finish()));
-  return { code: STATUS[error.code] ?? Status.INVALID_ARGUMENT, details: error.message, metadata };
+  return { code: STATUS[error.code], details: error.message, metadata };
 }
 
 /** An error inside a message: what its caller may know of it. */

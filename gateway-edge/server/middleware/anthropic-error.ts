@@ -10,7 +10,7 @@ interface AnthropicError {
 
 const badRequest: AnthropicError = { status: 400, type: "invalid_request_error" };
 
-/** Codes whose status differs from the gateway's own, because Anthropic's API has another one for them. */
+/** Codes whose status differs from the gateway's own; all others have the status of its total table, and the type that Anthropic gives that status. */
 const BY_CODE: Readonly<Partial<Record<ErrorCode, AnthropicError>>> = {
   UNPROCESSABLE: badRequest,
   QUOTA_EXCEEDED: { status: 402, type: "billing_error" },
