@@ -176,7 +176,7 @@ describe("validation", () => {
     expect(calls.map(({ method }) => method)).toEqual(["identity.getMe"]);
   });
 
-  test("fields nobody asked for never reach the control plane", async () => {
+  test("undeclared fields never reach the control plane", async () => {
     const { call, calls } = await start({ "identity.updateUser": () => ({ user: samples.user }) });
     const body = { name: "N", id: 1, balance: 9, organizationId: "org_2" };
     expect((await call("PATCH", "/api/admin/users/7", { token: ADMIN_TOKEN, body })).status).toBe(200);
@@ -277,7 +277,7 @@ describe("errors", () => {
     ]);
   });
 
-  test("what we did not foresee is a 500 whose text is in the log only", async () => {
+  test("an unexpected error is a 500 whose text is in the log only", async () => {
     const logged: string[] = [];
     const logger = { ...silentLogger, error: (fields: object) => void logged.push(JSON.stringify(fields)) };
     const { call } = await start({ "teams.listTeams": () => Promise.reject(new Error("driver: secret host")) }, { logger });
@@ -363,7 +363,7 @@ describe("exports, documents and health", () => {
     expect((await failing.call("GET", "/api/gw/logs?format=csv", { token: USER_TOKEN })).status).toBe(500);
   });
 
-  test("answers carry the headers a browser needs and no others", async () => {
+  test("responses have the headers a browser needs and no others", async () => {
     const { call } = await start({ "catalog.listProviders": () => ({ providers: [], meta: samples.meta }) });
     const { headers } = await call("GET", "/api/providers", { headers: { origin: "https://evil.example" } });
     expect(headers.get("x-content-type-options")).toBe("nosniff");
@@ -374,7 +374,7 @@ describe("exports, documents and health", () => {
       expect(headers.get(absent)).toBeNull();
   });
 
-  test("only listed origins are let in", async () => {
+  test("only listed origins are allowed", async () => {
     const { call } = await start({}, { env: { CORS_ORIGINS: "https://a.example" } });
     const preflight = (origin: string) => call("OPTIONS", "/api/models", { headers: { origin, "access-control-request-method": "GET" } });
     const allowed = await preflight("https://a.example");

@@ -26,18 +26,18 @@ import { federationOperations } from "./server/platform/training/federations.ts"
 import { trainedModelOperations } from "./server/platform/training/trained-models.ts";
 import { trainerNodeOperations } from "./server/platform/training/trainer-nodes.ts";
 
-/** What the inference half brings. */
+/** What main.ts adds to the dependencies: the inference routes and what they know. */
 export interface AppParts extends HealthParts {
-  /** Mounted first, before everything; gives its answers their own request ids. */
+  /** Mounted before all other routes; sets the request ids of its responses itself. */
   inferenceRoutes: RequestHandler;
   inferenceOperations: readonly OperationDescription[];
-  /** For the admins' view of it. */
+  /** Read by the admin operations for routing, guardrails and cache. */
   gateway: GatewayState;
-  /** POST /api/gw/messages, which authenticates by itself; what it throws leaves in the platform's shape. */
+  /** POST /api/gw/messages. It authenticates by itself; its errors have the platform's format. */
   messagesHandler: RequestHandler;
 }
 
-/** One express app: hot routes first, then health and documents, then the platform. */
+/** One express app: inference routes first, then health and console, then the platform API and its documents. */
 export function createApp(deps: EdgeDeps, parts: AppParts): Express {
   const app = express();
   configure(app, deps);
@@ -96,7 +96,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   return router;
 }
 
-/** Printed once, when somebody first asks: it takes long, and declarations do not change while the process runs. */
+/** The documents are made once, on the first request: that takes long, and declarations do not change while the process runs. */
 function documentRoutes(operations: readonly OperationDescription[]): Router {
   const print = () => {
     const document = openApiDocument(operations);

@@ -11,43 +11,44 @@ const shape = {
   HOSTED_PORT: z.coerce.number("must be a port number").int().min(0).max(65_535).optional(),
   AUTH_PROFILE: z.enum(["gateway", "hosted"]).default("gateway"),
   CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
-  /** Where the coordinator hands out trained parameters and checks histories. */
+  /** The coordinator, which serves trained parameters and verifies federations. */
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .transform((url) => url.replace(/\/+$/, ""))
     .default("http://127.0.0.1:5100"),
-  /** What that coordinator wants to see. */
+  /** The bearer token that the coordinator expects. */
   COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
   EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }),
   /** Several edge processes share the port; the kernel spreads connections over them. */
   EDGE_REUSE_PORT: flagSetting(false),
   EDGES: countSetting(1, { min: 1, max: 1024 }),
-  /** Addresses or CIDRs of proxies whose x-forwarded-for is believed; comma-separated, unset = none. */
+  /** Addresses or CIDRs of proxies whose x-forwarded-for is trusted; comma-separated, unset = none. */
   TRUST_PROXY: z.string().optional(),
   CORS_ORIGINS: z.string().optional(),
   JSON_BODY_BYTES_MAX: countSetting(10 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
-  /** Of one file that a team keeps with the gateway. */
+  /** Size limit of one file that a team uploads. */
   FILE_BYTES_MAX: countSetting(100 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
   /** Lines of one batch that are called at the same time. */
   BATCH_CONCURRENCY: countSetting(8, { min: 1, max: 256 }),
-  /** How long work of an edge that died waits for another edge. */
+  /** Lease of a claim on background work: after this time another edge takes over from an edge that died. */
   WORK_LEASE_MS: countSetting(15_000, { min: 1000, max: 600_000 }),
-  /** How long an answer about a key is believed without a sign of life from the control plane. */
+  /** How long a cached key stays valid without a heartbeat of the control plane. */
   MIRROR_AGE_MS: countSetting(5000, { min: 100, max: 60_000 }),
-  /** Keeps answers in this process or in Redis; unset = as the configuration file says. */
+  /** Where the response cache is: in this process or in Redis; unset = as the configuration file says. */
   CACHE: z.enum(["memory", "redis"]).optional(),
   REDIS_URL: z.string().optional(),
   CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }),
-  /** Calls that one upstream has at the same time; more wait for one of them to end. Never more than the open-file limit allows. */
+  /** Concurrent calls to one upstream; further calls wait. The open-file limit can lower it. */
   UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }),
   DATA_DIR: z.string().default("./data"),
-  /** What an edge writes down of its calls survives a killed process, or a power cut too. */
+  /** Whether the journal survives only a killed process (`process`) or a power cut too (`disk`). */
   JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
   LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
-  /** Whether tenants' trainer nodes may be at private and loopback addresses. Unset: where the deployment is not exposed. */
+  /** Whether tenants' trainer nodes may have private and loopback addresses; unset = only if the deployment is not exposed. */
   ALLOW_PRIVATE_NODES: developerFlag,
 };
 
+/** The settings of one edge process, read from the environment. */
 export interface EdgeConfig {
   port: number;
   host: string;
@@ -71,7 +72,7 @@ export interface EdgeConfig {
   redisUrl: string | undefined;
   cacheBytesMax: number;
   upstreamConnectionsMax: number;
-  /** Of this edge alone: two edges on one folder would take each other's running calls for dead. */
+  /** One folder per edge: two edges on one folder would recover each other's running calls as dead. */
   journalFolder: string;
   journalSync: "process" | "disk";
   logLevel: string;

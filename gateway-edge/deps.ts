@@ -5,11 +5,11 @@ import type { ControlPlane } from "./access/clients/control-plane.ts";
 import type { EdgeConfig } from "./config.ts";
 import type { RecordStore } from "./stored/records/records.ts";
 
-/** What every part of the edge may be handed; main.ts assembles it, once. */
+/** The dependencies of the edge's parts; main.ts assembles them once. */
 export interface EdgeDeps {
   readonly config: EdgeConfig;
   readonly control: ControlPlane;
-  /** What teams keep with the gateway. */
+  /** Assistants, threads, files, batches and responses that teams store. */
   readonly records: RecordStore;
   readonly clock: Clock;
   readonly random: Random;

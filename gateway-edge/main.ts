@@ -24,9 +24,9 @@ await runMain("tributary edge", async () => {
   const records = createRpcRecords(control.records);
   const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
-  // A call without the provider's usage is counted by it, and its client waits for the count: some 300 ms that no call should pay.
+  // Some calls are counted with this vocabulary while their client waits. Loading it takes about 300 ms, so it starts now.
   vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
-  // Waits until the control plane has told what may be called.
+  // Waits until the catalog is loaded from the control plane.
   const inference = await createInference(deps);
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });
@@ -57,7 +57,7 @@ await runMain("tributary edge", async () => {
     reports.stop();
     await Promise.all(listeners.map((listener) => listener.stop()));
     await worker.stop();
-    // After the last answer: what it used is settled before the connection goes.
+    // After the last answer, so that its usage is settled before the connection to the control plane closes.
     await inference.stop();
     control.close();
   });

@@ -1,20 +1,20 @@
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import { subjectOf } from "./recent-changes.ts";
 
-interface Entry {
+interface CachedCaller {
   readonly caller: Caller;
   readonly subjects: readonly string[];
-  /** Since it last came up for removal. */
+  /** Set by every hit, cleared when the entry comes up for eviction. */
   isUsed: boolean;
 }
 
 /**
- * Callers by the hash of their key: a bounded store that finds what a change touches at once. Who makes room is the oldest that was not
- * used since it last came up: to be found costs a mark, not a new place in the order with every call.
+ * A bounded cache of callers by the hash of their key, indexed by the subjects that a change can name. It evicts the oldest entry without a
+ * hit since it last came up for eviction (second chance), so a hit only sets a mark and does not reorder the map.
  */
 export class CallerCache {
-  // A Map keeps its order: the first is the next that comes up.
-  readonly #entries = new Map<string, Entry>();
+  // A Map iterates in insertion order: the first entry is the next candidate for eviction.
+  readonly #entries = new Map<string, CachedCaller>();
   readonly #bySubject = new Map<string, Set<string>>();
   readonly #entriesMax: number;
 
@@ -56,7 +56,7 @@ export class CallerCache {
     }
   }
 
-  /** Everybody whom a change of this subject touches. */
+  /** Removes all callers that depend on this subject. */
   deleteSubject(subject: string): void {
     for (const hash of [...(this.#bySubject.get(subject) ?? [])]) this.delete(hash);
   }
@@ -64,7 +64,7 @@ export class CallerCache {
   #makeRoom(): void {
     for (const [hash, entry] of this.#entries) {
       if (!entry.isUsed) return void this.delete(hash);
-      // Behind all others; when all were used, the round comes back to this one.
+      // Moves to the end; if all entries had hits, the loop comes back to this one.
       entry.isUsed = false;
       this.#entries.delete(hash);
       this.#entries.set(hash, entry);
@@ -77,7 +77,7 @@ export class CallerCache {
   }
 }
 
-/** What an answer about a caller depends on. */
+/** The subjects whose change makes a cached caller stale. */
 export function subjectsOf(caller: Caller): string[] {
   const subjects = [subjectOf("key", caller.keyId), subjectOf("team", caller.teamId), subjectOf("organization", caller.organizationId)];
   if (caller.userId !== undefined) subjects.push(subjectOf("user", caller.userId.toString()));

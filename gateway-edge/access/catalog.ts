@@ -4,24 +4,26 @@ import type { Logger } from "../../common/logger.ts";
 import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
 
-/** What the control plane says can be called: loaded at the start and whenever it changed, handed on whole. */
+/** The deployments that can be called. Loaded from the control plane at start and after every change, and passed on as a whole. */
 export interface Catalog {
+  /** Compares in constant time. */
   isMasterKey(sha256: Buffer): boolean;
-  /** Loads until it succeeds or the signal says stop; resolves with the revision it has. */
+  /** Retries until it succeeds or the signal aborts; resolves with the loaded revision. */
   load(): Promise<bigint>;
-  /** Something in the catalog has changed at this revision: load again, once for any number of changes. */
+  /** The catalog changed at this revision. Loads again, once for any number of changes. */
   changed(revision: bigint): void;
-  /** A control plane is heard: one that did not give the newest view may have started with another configuration. */
-  heard(instance: string): void;
+  /** A control plane sent a message. Loads again if it is another process: that one may have started with another configuration. */
+  receivedFrom(instance: string): void;
   isLoaded(): boolean;
 }
 
+/** What the catalog needs; `access` is the control plane's client. */
 export interface CatalogDeps {
   readonly access: Pick<ControlPlane["access"], "getSnapshot">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Given every new view of what can be called: active deployments, and the configuration's settings as JSON. */
+  /** Receives every new version of the catalog: active deployments, and the configuration's settings as JSON. */
   take(view: { deployments: readonly Deployment[]; settings: string }): void;
 }
 
@@ -34,7 +36,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   let loadedRevision: bigint | undefined;
   let wantedRevision = 0n;
   let loading: Promise<bigint> | undefined;
-  /** The control plane last heard, or asked at the start. */
+  /** The control plane process that last sent a message or the first snapshot. */
   let instance: string | undefined;
   let instances = 0;
 
@@ -47,12 +49,15 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     return snapshot.revision;
   }
 
-  /** A change heard while a snapshot was on its way may not be in it, and another control plane not its source: then there is one more round. */
+  /**
+   * A change that arrives while a snapshot is fetched may not be in it, and the snapshot may come from the process before: then it is
+   * fetched again.
+   */
   async function loadWanted(): Promise<bigint> {
     for (;;) {
-      const [wanted, heard] = [wantedRevision, instances];
+      const [wanted, before] = [wantedRevision, instances];
       const revision = take(await fetchSnapshot(deps));
-      if (wanted === wantedRevision && heard === instances && revision >= wantedRevision) return revision;
+      if (wanted === wantedRevision && before === instances && revision >= wantedRevision) return revision;
       if (revision < wantedRevision) await deps.clock.sleep(BACK_OFF_MS, deps.signal);
     }
   }
@@ -69,12 +74,12 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     load,
     changed(revision) {
       if (revision > wantedRevision) wantedRevision = revision;
-      // Only stopping ends it, and then nobody needs the catalog.
+      // Fails only when the edge stops, and then the catalog is not needed.
       load().catch(() => {});
     },
-    heard(speaker) {
-      if (speaker === "" || speaker === instance) return;
-      instance = speaker;
+    receivedFrom(sender) {
+      if (sender === "" || sender === instance) return;
+      instance = sender;
       instances++;
       // As above.
       load().catch(() => {});

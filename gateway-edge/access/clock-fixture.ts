@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that only moves when a test advances it. */
 export interface FakeClock extends Clock {
-  /** Moves time, waking sleepers in their order, and lets what they started run. */
+  /** Moves time, wakes sleepers in order, and runs what they started. */
   advance(milliseconds: number): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function fakeClock(startMs = 1_700_000_000_000): FakeClock {
   };
 }
 
-/** Lets every promise that can go on do so. */
+/** Runs all pending promise callbacks. */
 export async function settleWork(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

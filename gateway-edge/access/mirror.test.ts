@@ -18,7 +18,7 @@ function open(limits: Partial<MirrorLimits> = {}) {
     },
   };
   const mirror = createMirror({ access, clock, ageMsMax: 5000, limits });
-  mirror.hear([]);
+  mirror.receive([]);
   return { clock, mirror, state, answers };
 }
 
@@ -41,16 +41,16 @@ test.each([
 ])("a change of its %s makes a caller asked for anew", async (kind, subject) => {
   const { mirror, state } = open();
   await mirror.findCaller(HASH);
-  mirror.hear([{ revision: 2n, kind, subject: "somebody_else" }]);
+  mirror.receive([{ revision: 2n, kind, subject: "somebody_else" }]);
   await mirror.findCaller(HASH);
   expect(state.calls).toBe(1);
   state.answer = { caller: undefined, revision: 3n };
-  mirror.hear([{ revision: 3n, kind, subject }]);
+  mirror.receive([{ revision: 3n, kind, subject }]);
   expect(await mirror.findCaller(HASH)).toBeUndefined();
   expect(state.calls).toBe(2);
 });
 
-test("without a heartbeat for the mirror's age nothing kept is believed, and failing to ask refuses", async () => {
+test("without a heartbeat for the mirror's age no cached caller is used, and a failed lookup refuses the key", async () => {
   const { clock, mirror, state, answers } = open();
   await mirror.findCaller(HASH);
   await clock.advance(4999);
@@ -67,7 +67,7 @@ test("without a heartbeat for the mirror's age nothing kept is believed, and fai
   await clock.advance(200);
   await refused;
   // A sign of life, and it is believed again.
-  mirror.hear([]);
+  mirror.receive([]);
   await mirror.findCaller(HASH);
   expect(state.calls).toBe(5);
 });
@@ -95,7 +95,7 @@ test("an unknown key is remembered for a second at most, and not past the next c
   expect(state.calls).toBe(2);
   // A key made just now works at once.
   state.answer = { caller, revision: 2n };
-  mirror.hear([{ revision: 2n, kind: "key", subject: "key_1" }]);
+  mirror.receive([{ revision: 2n, kind: "key", subject: "key_1" }]);
   expect(await mirror.findCaller(HASH)).toEqual(caller);
 });
 
@@ -106,7 +106,7 @@ test("a change that overtakes an answer wins", async () => {
   const found = mirror.findCaller(HASH);
   await settleWork();
   // Execute: the key is removed at revision 5 while an answer of revision 4 is on its way.
-  mirror.hear([{ revision: 5n, kind: "key", subject: "key_1" }]);
+  mirror.receive([{ revision: 5n, kind: "key", subject: "key_1" }]);
   state.answer = { caller: undefined, revision: 5n };
   release({ caller, revision: 4n });
   // Assert
@@ -114,19 +114,19 @@ test("a change that overtakes an answer wins", async () => {
   expect(mirror.size()).toBe(0);
 });
 
-test("an answer newer than the change it crossed is kept", async () => {
+test("an answer newer than the change it crossed is cached", async () => {
   const { mirror, state, answers } = open();
   let release: (answer: ResolveKeyResponse) => void = () => {};
   answers.push(() => new Promise((resolve) => (release = resolve)));
   const found = mirror.findCaller(HASH);
   await settleWork();
-  mirror.hear([{ revision: 5n, kind: "team", subject: "team_1" }]);
+  mirror.receive([{ revision: 5n, kind: "team", subject: "team_1" }]);
   release({ caller, revision: 5n });
   expect(await found).toEqual(caller);
   expect([state.calls, mirror.size()]).toEqual([1, 1]);
 });
 
-test("an answer from before everything was dropped is not kept; one older than what is remembered of changes neither", async () => {
+test("an answer from before dropAll is not cached, nor one older than the oldest remembered change", async () => {
   const { mirror, state, answers } = open({ recentChangesMax: 2 });
   answers.push(async () => {
     mirror.dropAll();
@@ -135,13 +135,13 @@ test("an answer from before everything was dropped is not kept; one older than w
   await mirror.findCaller(HASH);
   expect(state.calls).toBe(2);
   mirror.dropAll();
-  mirror.hear([1n, 2n, 3n, 4n].map((revision) => ({ revision: revision + 10n, kind: "team", subject: "t" })));
+  mirror.receive([1n, 2n, 3n, 4n].map((revision) => ({ revision: revision + 10n, kind: "team", subject: "t" })));
   state.answer = { caller, revision: 11n };
   expect(await mirror.findCaller(HASH)).toEqual(caller);
   expect([state.calls, mirror.size()]).toEqual([5, 0]);
 });
 
-test("an expired key is nobody's, without asking", async () => {
+test("an expired key has no caller, without a request", async () => {
   const { clock, mirror, state } = open();
   state.answer = { caller: { ...caller, expiresAt: new Date(clock.now() + 2000) }, revision: 1n };
   expect(await mirror.findCaller(HASH)).toBeDefined();
@@ -161,17 +161,17 @@ test("the least recently used caller makes room", async () => {
   expect(state.calls).toBe(4);
 });
 
-test("while the store has no primary answers are believed, for half a minute and no longer without a sign of life", async () => {
+test("while the store has no primary cached callers are used for 30 s, and not without a heartbeat", async () => {
   const { mirror, clock } = open();
-  mirror.hear([]);
+  mirror.receive([]);
   for (let second = 0; second < 29; second++) {
     await clock.advance(1000);
-    mirror.hear([], { noPrimary: true });
+    mirror.receive([], { noPrimary: true });
     expect(mirror.isAlive()).toBe(true);
   }
   await clock.advance(1000);
-  mirror.hear([], { noPrimary: true });
+  mirror.receive([], { noPrimary: true });
   expect(mirror.isAlive()).toBe(false);
-  mirror.hear([]);
+  mirror.receive([]);
   expect(mirror.isAlive()).toBe(true);
 });

@@ -5,14 +5,16 @@ import { CallerCache, subjectsOf } from "./caller-cache.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
 import { createRecentChanges, type RecentChanges, subjectOf } from "./recent-changes.ts";
 
+/** What the mirror needs. */
 export interface MirrorDeps {
   readonly access: Pick<ControlPlane["access"], "resolveKey">;
   readonly clock: Clock;
-  /** How long answers are believed without a sign of life from the control plane. */
+  /** How long cached callers stay valid without a heartbeat of the control plane. */
   readonly ageMsMax: number;
   readonly limits?: Partial<MirrorLimits>;
 }
 
+/** Sizes and times of the mirror; tests lower them. */
 export interface MirrorLimits {
   callersMax: number;
   unknownMax: number;
@@ -33,20 +35,24 @@ const LIMITS: MirrorLimits = {
   recentChangesMax: 1024,
 };
 
-/** A store without a primary can revoke nothing; it is believed to be in that state for no longer than this. */
+/** A store without a primary cannot revoke a key, so cached callers stay valid; after this time they do not. */
 const NO_PRIMARY_MS_MAX = 30_000;
 
-/** An answer that keeps losing against changes is given as it is after so many tries, but never kept. */
+/** An answer that is older than a change is asked for again, this many times in all; then it is returned but not cached. */
 const STALE_ATTEMPTS = 3;
 
-/** What this edge knows of keys: a cache that the control plane keeps true by telling every change. */
+/** This edge's cache of API keys. The control plane's feed invalidates what changes. */
 export interface Mirror {
-  /** The caller behind the SHA-256 of a key; undefined when there is none. Throws UNAVAILABLE when nobody can say. */
+  /** The caller of the key with this SHA-256; undefined if there is none. Throws UNAVAILABLE if the control plane does not answer. */
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
-  /** The control plane is heard: it lives, and this has changed. Without a primary nothing else can have changed, and no more is known. */
-  hear(changes: readonly Change[], sign?: { noPrimary: boolean }): void;
-  /** Changes may have been missed. */
+  /**
+   * Takes a message of the feed: a heartbeat with changes. With `noPrimary` the store has no primary: nothing changes in it, and nothing
+   * newer can be read.
+   */
+  receive(changes: readonly Change[], sign?: { noPrimary: boolean }): void;
+  /** Empties the cache, because changes may have been missed. */
   dropAll(): void;
+  /** Whether the last heartbeat is recent enough to use cached callers. */
   isAlive(): boolean;
   size(): number;
 }
@@ -62,10 +68,10 @@ class KeyMirror implements Mirror {
   readonly #recent: RecentChanges;
   readonly #unknownUntilMs = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<Caller | undefined>>();
-  #heardAtMs = Number.NEGATIVE_INFINITY;
-  /** When the control plane could last read all of its store. */
+  #receivedAtMs = Number.NEGATIVE_INFINITY;
+  /** The last message of a control plane whose store had a primary. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
-  /** Counts dropAll: an answer from before it is not kept after it. */
+  /** Counts dropAll: an answer from before it is not cached after it. */
   #generation = 0;
 
   constructor(deps: MirrorDeps) {
@@ -77,20 +83,20 @@ class KeyMirror implements Mirror {
 
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined> {
     const hash = sha256.toString("base64");
-    // Without a sign of life the answers kept are worth nothing: a key may have been removed meanwhile.
+    // Without a heartbeat the cache is not used: a key may have been revoked meanwhile.
     const known = this.isAlive() ? this.#callers.get(hash) : undefined;
     if (known) return this.#unexpired(known);
     if (this.#isKnownUnknown(hash)) return undefined;
     return (this.#underWay.get(hash) ?? this.#ask(hash, sha256)).then((caller) => this.#unexpired(caller));
   }
 
-  hear(changes: readonly Change[], { noPrimary }: { noPrimary: boolean } = { noPrimary: false }): void {
-    this.#heardAtMs = this.#deps.clock.monotonicMs();
-    if (!noPrimary) this.#wholeAtMs = this.#heardAtMs;
+  receive(changes: readonly Change[], { noPrimary }: { noPrimary: boolean } = { noPrimary: false }): void {
+    this.#receivedAtMs = this.#deps.clock.monotonicMs();
+    if (!noPrimary) this.#wholeAtMs = this.#receivedAtMs;
     for (const change of changes) {
       this.#recent.add(change);
       this.#callers.deleteSubject(subjectOf(change.kind, change.subject));
-      // It may be the very key that was unknown a moment ago.
+      // The changed key may be one that was unknown before.
       if (change.kind === "key") this.#unknownUntilMs.clear();
     }
   }
@@ -104,7 +110,7 @@ class KeyMirror implements Mirror {
   isAlive(): boolean {
     const { clock, ageMsMax } = this.#deps;
     const nowMs = clock.monotonicMs();
-    return nowMs - this.#heardAtMs < ageMsMax && nowMs - this.#wholeAtMs < Math.max(ageMsMax, NO_PRIMARY_MS_MAX);
+    return nowMs - this.#receivedAtMs < ageMsMax && nowMs - this.#wholeAtMs < Math.max(ageMsMax, NO_PRIMARY_MS_MAX);
   }
 
   size(): number {
@@ -120,7 +126,7 @@ class KeyMirror implements Mirror {
     return untilMs !== undefined && this.#deps.clock.monotonicMs() < untilMs;
   }
 
-  /** One question for all who ask the same at the same time. */
+  /** Concurrent lookups of one key share one request. */
   #ask(hash: string, sha256: Buffer): Promise<Caller | undefined> {
     const answer = this.#resolve(hash, sha256).finally(() => this.#underWay.delete(hash));
     this.#underWay.set(hash, answer);
@@ -131,11 +137,11 @@ class KeyMirror implements Mirror {
     for (let attempt = 1; ; attempt++) {
       const generation = this.#generation;
       const { caller, revision } = await this.#resolveWithRetry(sha256);
-      // A change that arrived while the answer was on its way and is newer than it must win: ask again.
+      // A change that is newer than the answer arrived meanwhile: ask again.
       const overtaken = caller ? this.#recent.isStale(revision, subjectsOf(caller)) : this.#recent.mayHaveNewKeys(revision);
       const stale = overtaken || generation !== this.#generation;
       if (stale && attempt < STALE_ATTEMPTS) continue;
-      if (!stale) this.#keep(hash, caller);
+      if (!stale) this.#store(hash, caller);
       return caller;
     }
   }
@@ -157,10 +163,10 @@ class KeyMirror implements Mirror {
     }
   }
 
-  #keep(hash: string, caller: Caller | undefined): void {
+  #store(hash: string, caller: Caller | undefined): void {
     this.#unknownUntilMs.delete(hash);
     if (caller) {
-      // Kept only while somebody listens to changes for it.
+      // Only cached while the feed delivers the changes that invalidate it.
       if (this.isAlive()) this.#callers.set(hash, caller);
       return;
     }
@@ -178,7 +184,7 @@ function isTransient(error: AppError): boolean {
   return error.code === "UNAVAILABLE" || error.code === "DB_TIMEOUT";
 }
 
-// Fails closed: a key that cannot be checked is not let in.
+// Fails closed: a key that cannot be checked is refused.
 function cannotTell(cause: unknown): AppError {
   return new AppError("UNAVAILABLE", "The API key cannot be checked right now. Try again shortly.", { retryAfterSeconds: 1, cause });
 }

@@ -3,7 +3,7 @@ import { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts
 import { fakeClock } from "./clock-fixture.ts";
 import { startReports } from "./report-edge.ts";
 
-test("an edge tells how it is at once and every few seconds, also after a report was lost, and not once it is stopped", async () => {
+test("an edge reports at once and every few seconds, also after a lost report, and not after it is stopped", async () => {
   const clock = fakeClock();
   const told: bigint[] = [];
   let [calls, isLost] = [0n, false];

@@ -6,15 +6,16 @@ import type { ControlPlane } from "./clients/control-plane.ts";
 const EVERY_MS = 3000;
 const DEADLINE_MS = 2000;
 
+/** What the reports need. */
 export interface ReportDeps {
   readonly system: Pick<ControlPlane["system"], "reportEdge">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How this edge is now. */
+  /** The current figures of this edge. */
   read(): ReportEdgeRequest;
 }
 
-/** Tells the control plane how this edge is, until it is stopped; a report that is lost is followed by the next. */
+/** Reports this edge's figures to the control plane every three seconds until it is stopped. A lost report is not sent again. */
 export function startReports({ system, clock, logger, read }: ReportDeps): { stop(): void } {
   const stopping = new AbortController();
   const run = async () => {
@@ -22,7 +23,7 @@ export function startReports({ system, clock, logger, read }: ReportDeps): { sto
       try {
         await system.reportEdge(read(), { deadlineMs: DEADLINE_MS });
       } catch (error) {
-        logger.debug({ error: String(error) }, "the control plane could not be told how this edge is");
+        logger.debug({ error: String(error) }, "this edge's report could not be sent to the control plane");
       }
       await clock.sleep(EVERY_MS, stopping.signal).catch(() => {});
     }

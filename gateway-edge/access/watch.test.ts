@@ -7,7 +7,7 @@ import { startWatch } from "./watch.ts";
 
 function open() {
   const clock = fakeClock();
-  const state = { heard: [] as Change[], signs: 0, recovered: 0, reconnected: 0, opened: [] as bigint[], deadlines: [] as number[] };
+  const state = { received: [] as Change[], signs: 0, recovered: 0, reconnected: 0, opened: [] as bigint[], deadlines: [] as number[] };
   const streams: FakeWatch[] = [];
   const watch = startWatch(10n, {
     open: (request, { deadlineMs }) => {
@@ -25,9 +25,9 @@ function open() {
     reconnect: () => {
       state.reconnected++;
     },
-    hear: (changes) => {
+    receive: (changes) => {
       state.signs++;
-      state.heard.push(...changes);
+      state.received.push(...changes);
     },
     recover: async () => {
       state.recovered++;
@@ -40,7 +40,7 @@ function open() {
 
 const change = (revision: bigint): Change => ({ revision, kind: "key", subject: "key_1" });
 
-test("a stream that ends is opened again from the last change heard", async () => {
+test("a stream that ends is opened again from the last change received", async () => {
   const { clock, state, watch, stream } = open();
   stream().push({ changes: [change(11n), change(12n)], revision: 12n });
   stream().push({ revision: 15n });
@@ -48,12 +48,12 @@ test("a stream that ends is opened again from the last change heard", async () =
   stream().end(Object.assign(new Error("gone"), { code: 14 }));
   await clock.advance(100);
   expect(state.opened).toEqual([10n, 12n]);
-  expect([state.heard.length, state.signs, state.recovered]).toEqual([2, 2, 0]);
+  expect([state.received.length, state.signs, state.recovered]).toEqual([2, 2, 0]);
   expect(state.deadlines.every((ms) => ms > 200_000 && ms <= 300_000)).toBe(true);
   await watch.stop();
 });
 
-test("attempts that hear nothing back off to 300 ms", async () => {
+test("attempts that receive nothing back off to 300 ms", async () => {
   const { clock, state, watch, stream } = open();
   for (const waitMs of [100, 200, 300, 300]) {
     const before = state.opened.length;
@@ -82,7 +82,7 @@ test.each([
   await watch.stop();
 });
 
-test("a stream that stays mute is given up, with its connection, before five seconds are over; a busy control plane's is not", async () => {
+test("a silent stream is closed, with its connection, within five seconds; a busy control plane's is not", async () => {
   const { clock, state, watch, stream } = open();
   stream().push({ revision: 10n });
   await settleWork();
@@ -130,11 +130,11 @@ test("the catalog loads until it is there, and once more when a change overtook 
   expect(taken).toEqual(["c"]);
   expect(calls).toBe(4);
   // The process it was loaded from is known; another one may have started with another configuration.
-  catalog.heard("plane-1");
+  catalog.receivedFrom("plane-1");
   await clock.advance(100);
   expect(calls).toBe(4);
   script.push(async () => ({ ...snapshot(9n, "d"), instance: "plane-2" }));
-  for (let beat = 0; beat < 3; beat++) catalog.heard("plane-2");
+  for (let beat = 0; beat < 3; beat++) catalog.receivedFrom("plane-2");
   await clock.advance(100);
   expect([calls, taken]).toEqual([5, ["d"]]);
   expect(catalog.isMasterKey(Buffer.alloc(32))).toBe(false);

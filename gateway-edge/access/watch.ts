@@ -4,27 +4,29 @@ import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import type { Change, WatchRequest, WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 
-/** The open stream; what grpc-js gives has exactly this. */
+/** An open watch stream: the part of grpc-js' stream that is used here. */
 export interface WatchStream extends AsyncIterable<WatchResponse> {
   cancel(): void;
 }
 
+/** What the watch needs, and where it delivers what it receives. */
 export interface WatchDeps {
   open(request: WatchRequest, options: CallOptions): WatchStream;
-  /** The control plane is silent: the next stream is to be opened on another connection. */
+  /** The control plane is silent: the next stream must use another connection. */
   reconnect(): void;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly edgeId: string;
-  /** A sign of life of a control plane, with what has changed. */
-  hear(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary">): void;
-  /** Somebody reads money: what has ended is to be brought to the ledger, and what is free of a recalled organisation's lease given back. */
+  /** Delivers a heartbeat with the changes since the last one. */
+  receive(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary">): void;
+  /** A reader needs exact balances: ship ended calls to the ledger now, and return the free part of the recalled organization's lease. */
   flush(flush: bigint, recall: string | undefined): void;
-  /** Changes were missed: forget everything, learn anew. Resolves with the revision from which to listen. */
+  /** Changes were missed: drop all caches and load again. Resolves with the revision to watch from. */
   recover(): Promise<bigint>;
 }
 
+/** A running watch. */
 export interface Watch {
   stop(): Promise<void>;
 }
@@ -34,15 +36,15 @@ const JITTER_MS = 30_000;
 const BACK_OFF_MS = 100;
 const BACK_OFF_MS_MAX = 300;
 /**
- * The control plane speaks every second. One that is busy for three seconds is silent for four; a stream mute for longer is opened anew,
- * on another connection, before what the edge knows is too old to be believed (`MIRROR_AGE_MS`).
+ * The control plane sends a heartbeat each second; one that is busy for three seconds is silent for four. After a longer silence the stream
+ * is opened again on another connection, before the mirror expires (`MIRROR_AGE_MS`).
  */
 const SILENCE_MS_MAX = 4500;
 const LOOK_MS = 250;
-/** Ends of a stream that say nothing about our place in the feed: cancelled, deadline exceeded, unavailable. */
+/** gRPC statuses that say nothing about our position in the feed: canceled, deadline exceeded, unavailable. */
 const HARMLESS_STATUS: readonly unknown[] = [1, 4, 14];
 
-/** Keeps the stream of changes open, from the last revision heard, until stopped. */
+/** Keeps the watch stream open, from the last received revision, until it is stopped. */
 export function startWatch(afterRevision: bigint, deps: WatchDeps): Watch {
   const stopping = new AbortController();
   const running = run(afterRevision, { ...deps, signal: stopping.signal });
@@ -56,49 +58,49 @@ export function startWatch(afterRevision: bigint, deps: WatchDeps): Watch {
 
 type RunningDeps = WatchDeps & { readonly signal: AbortSignal };
 
-interface Place {
-  /** The newest change applied. Heartbeats do not move it: to hear a change twice is harmless, to miss one is not. */
+interface Position {
+  /** The newest applied change. Heartbeats do not move it: to apply a change twice is harmless, to miss one is not. */
   revision: bigint;
-  heardOnThisStream: boolean;
+  receivedOnStream: boolean;
 }
 
 async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
   const { clock, logger, signal } = deps;
-  const place: Place = { revision: afterRevision, heardOnThisStream: false };
+  const position: Position = { revision: afterRevision, receivedOnStream: false };
   let delay = BACK_OFF_MS;
   while (!signal.aborted) {
-    place.heardOnThisStream = false;
+    position.receivedOnStream = false;
     try {
-      await listen(place, deps);
+      await listen(position, deps);
     } catch (error) {
       const status = (error as { code?: unknown } | undefined)?.code;
-      logger.debug({ status, revision: place.revision.toString() }, "the stream of changes ended");
-      if (!place.heardOnThisStream && !HARMLESS_STATUS.includes(status)) await recoverInto(place, deps);
+      logger.debug({ status, revision: position.revision.toString() }, "the stream of changes ended");
+      if (!position.receivedOnStream && !HARMLESS_STATUS.includes(status)) await recoverInto(position, deps);
     }
-    if (place.heardOnThisStream) delay = BACK_OFF_MS;
+    if (position.receivedOnStream) delay = BACK_OFF_MS;
     await clock.sleep(delay, signal).catch(() => {});
     delay = Math.min(delay * 2, BACK_OFF_MS_MAX);
   }
 }
 
 /** One stream, until it ends. */
-async function listen(place: Place, deps: RunningDeps): Promise<void> {
+async function listen(position: Position, deps: RunningDeps): Promise<void> {
   const jitterMs = (deps.random.bytes(2).readUInt16BE() / 65_536) * JITTER_MS;
-  const stream = deps.open({ afterRevision: place.revision, edgeId: deps.edgeId }, { deadlineMs: STREAM_MS - jitterMs });
+  const stream = deps.open({ afterRevision: position.revision, edgeId: deps.edgeId }, { deadlineMs: STREAM_MS - jitterMs });
   const ended = new AbortController();
   const cancel = () => stream.cancel();
   deps.signal.addEventListener("abort", cancel, { once: true });
-  let heardAtMs = deps.clock.monotonicMs();
+  let receivedAtMs = deps.clock.monotonicMs();
   const leave = () => {
     cancel();
     deps.reconnect();
   };
-  void leaveWhenMute(leave, { clock: deps.clock, signal: ended.signal, heardAtMs: () => heardAtMs });
+  void leaveWhenSilent(leave, { clock: deps.clock, signal: ended.signal, receivedAtMs: () => receivedAtMs });
   try {
     for await (const message of stream) {
-      heardAtMs = deps.clock.monotonicMs();
-      await apply(message, place, deps);
-      place.heardOnThisStream = true;
+      receivedAtMs = deps.clock.monotonicMs();
+      await apply(message, position, deps);
+      position.receivedOnStream = true;
     }
   } finally {
     ended.abort();
@@ -106,26 +108,26 @@ async function listen(place: Place, deps: RunningDeps): Promise<void> {
   }
 }
 
-async function apply(message: WatchResponse, place: Place, deps: RunningDeps): Promise<void> {
-  // A control plane behind us has lost what we heard: its store was put back to an older state.
-  if (message.resync || message.revision < place.revision) return recoverInto(place, deps);
+async function apply(message: WatchResponse, position: Position, deps: RunningDeps): Promise<void> {
+  // A control plane with an older revision has lost changes: its store was restored to an older state.
+  if (message.resync || message.revision < position.revision) return recoverInto(position, deps);
   if (message.flush !== undefined) deps.flush(message.flush, message.recall);
-  deps.hear(message.changes, message);
-  for (const { revision } of message.changes) if (revision > place.revision) place.revision = revision;
+  deps.receive(message.changes, message);
+  for (const { revision } of message.changes) if (revision > position.revision) position.revision = revision;
 }
 
-async function recoverInto(place: Place, deps: RunningDeps): Promise<void> {
-  deps.logger.warn({ revision: place.revision.toString() }, "changes were missed; every cached answer is dropped");
-  // Fails only while stopping.
-  place.revision = await deps.recover().catch(() => place.revision);
+async function recoverInto(position: Position, deps: RunningDeps): Promise<void> {
+  deps.logger.warn({ revision: position.revision.toString() }, "changes were missed; every cached answer is dropped");
+  // Fails only when the edge stops.
+  position.revision = await deps.recover().catch(() => position.revision);
 }
 
-async function leaveWhenMute(
+async function leaveWhenSilent(
   leave: () => void,
-  { clock, signal, heardAtMs }: { clock: Clock; signal: AbortSignal; heardAtMs: () => number },
+  { clock, signal, receivedAtMs }: { clock: Clock; signal: AbortSignal; receivedAtMs: () => number },
 ): Promise<void> {
   while (!signal.aborted) {
     await clock.sleep(LOOK_MS, signal).catch(() => {});
-    if (!signal.aborted && clock.monotonicMs() - heardAtMs() >= SILENCE_MS_MAX) return leave();
+    if (!signal.aborted && clock.monotonicMs() - receivedAtMs() >= SILENCE_MS_MAX) return leave();
   }
 }

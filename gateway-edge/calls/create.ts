@@ -93,9 +93,9 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     random,
     logger,
     edgeId,
-    hear: (changes, { instance, noPrimary }) => {
-      mirror.hear(changes, { noPrimary });
-      catalog.heard(instance);
+    receive: (changes, { instance, noPrimary }) => {
+      mirror.receive(changes, { noPrimary });
+      catalog.receivedFrom(instance);
       for (const { kind, revision } of changes) {
         if (kind === "catalog") catalog.changed(revision);
         if (kind === "cache") void layers.cache.clear();

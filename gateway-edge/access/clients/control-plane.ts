@@ -23,7 +23,7 @@ import { UsageServiceService } from "../../../proto/gen/tributary/usage/v1/usage
 import { WebhooksServiceService } from "../../../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { encodeSettleRequest } from "./settle-request.ts";
 
-/** Every service of the control plane, over one channel. */
+/** Clients of every service of the control plane, over one gRPC channel. */
 export interface ControlPlane {
   readonly access: ServiceClient<typeof AccessServiceService>;
   readonly audit: ServiceClient<typeof AuditServiceService>;
@@ -40,12 +40,14 @@ export interface ControlPlane {
   readonly training: ServiceClient<typeof TrainingServiceService>;
   readonly usage: ServiceClient<typeof UsageServiceService>;
   readonly webhooks: ServiceClient<typeof WebhooksServiceService>;
+  /** The feed, from a revision on. */
   watch(request: WatchRequest, options: CallOptions): ClientReadableStream<WatchResponse>;
-  /** Leaves a connection on which nothing comes any more. */
+  /** Drops a connection that no longer delivers messages and opens another one. */
   reconnect(): void;
   close(): void;
 }
 
+/** The records service with its two streaming calls. */
 export interface RecordsClient extends ServiceClient<typeof RecordsServiceService> {
   putContent(messages: AsyncIterable<PutContentRequest>, options: CallOptions): Promise<PutContentResponse>;
   getContent(request: GetContentRequest, options: CallOptions): AsyncIterable<GetContentResponse>;

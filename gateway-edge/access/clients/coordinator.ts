@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Capability } from "../../../common/capabilities.ts";
 
+/** The result of a federation's verification. */
 export interface Verification {
   ok: boolean;
   rounds: number;
@@ -13,6 +14,7 @@ interface Score {
   loss: number | null;
 }
 
+/** A federation's rounds, aggregated again with another strategy. */
 export interface Replay {
   strategy: Record<string, unknown>;
   rounds: { round: number; parameters: string; original: Score; replayed: Score }[];
@@ -23,17 +25,17 @@ interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The coordinator's own door: what needs the bytes of updates and models, which are nowhere else. */
+/** The coordinator's HTTP API: operations that need the bytes of updates and models, which only the coordinator has. */
 export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
   replay(federationId: string, body: object, options: CallOptions): Promise<Replay>;
   hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
-  /** A model as a file; its answer, for the caller to read as it comes. */
+  /** A model as a file. The response's body is not read yet. */
   parameters(
     asked: { sha256: string; format: string | undefined; ifNoneMatch: string | undefined; method: string },
     options: CallOptions,
   ): Promise<Response>;
-  /** Which of these participants are known to lack a capability, by place. */
+  /** The participants that lack a needed capability, by their index. */
   unable(
     asked: { participants: readonly { url: string; token: string }[]; needs: readonly Capability[] },
     options: CallOptions,
@@ -97,13 +99,13 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
   };
 }
 
-/** What is wrong with the request, as the coordinator says it. */
+/** The coordinator's own error message. */
 function refused(text: string): AppError {
   let message = "The coordinator refused the request.";
   try {
     message = String((JSON.parse(text) as { error?: unknown }).error ?? message);
   } catch {
-    // Not ours to read; the general text stays.
+    // The body is not the coordinator's JSON: the general message stays.
   }
   return new AppError("VALIDATION_ERROR", message);
 }
