@@ -1,7 +1,7 @@
 import type { RateState } from "../../common/errors.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { JournalFigures } from "./journal/journal.ts";
-import type { Intent, Progress, Served } from "./journal/records.ts";
+import type { Intent, Progress, ServedRecord } from "./journal/records.ts";
 
 export interface ReserveInput {
   /** Who calls for what, and the most it can cost: what is written down of the call before it is made. */
@@ -30,7 +30,7 @@ export interface Credit {
   /** A running call needs more than it holds. Gives what it got, down to nothing; asks nobody while the lease has enough. */
   grow(input: ReserveInput, more: bigint): Promise<bigint>;
   /** Who answers it, at what prices, and what was delivered so far: what a call costs if this process dies in it. */
-  served(served: Served): void;
+  served(served: ServedRecord): void;
   progress(progress: Progress): void;
   /** Writes the end of a call down, for good: from then on it comes into the ledger, once, whatever dies. */
   settle(log: UsageLog): Promise<void>;

@@ -21,7 +21,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-interface Entry {
+interface LeaseEntry {
   readonly account: LeaseAccount;
   /** Calls that found too little, in the order they came. */
   readonly waiting: Waiting[];
@@ -36,7 +36,7 @@ interface Entry {
 /** The leases of this edge, one for each organisation that calls. In steady state a call is answered from memory. */
 export class LeaseBook {
   readonly #deps: LeaseBookDeps;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, LeaseEntry>();
 
   constructor(deps: LeaseBookDeps) {
     this.#deps = deps;
@@ -101,7 +101,7 @@ export class LeaseBook {
     }
   }
 
-  async #ask(entry: Entry): Promise<void> {
+  async #ask(entry: LeaseEntry): Promise<void> {
     if (entry.asking) return;
     entry.asking = true;
     try {
@@ -113,7 +113,7 @@ export class LeaseBook {
     }
   }
 
-  async #askOnce(entry: Entry): Promise<void> {
+  async #askOnce(entry: LeaseEntry): Promise<void> {
     const { account } = entry;
     const askedAtMs = this.#deps.clock.monotonicMs();
     const asked = entry.waiting.length;
@@ -148,7 +148,7 @@ export class LeaseBook {
   }
 
   /** Those that were counted in the asking get what there is, in order; who finds nothing is refused. */
-  #serve({ account, waiting, isStrict, isBlocked }: Entry, asked: number): void {
+  #serve({ account, waiting, isStrict, isBlocked }: LeaseEntry, asked: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const { worstCase, resolve, reject } of waiting.splice(0, asked)) {
       const free = account.free(nowMs);
@@ -167,10 +167,10 @@ export class LeaseBook {
     }
   }
 
-  #entryOf(organizationId: string): Entry {
+  #entryOf(organizationId: string): LeaseEntry {
     const known = this.#entries.get(organizationId);
     if (known) return known;
-    const entry: Entry = {
+    const entry: LeaseEntry = {
       account: new LeaseAccount(organizationId),
       waiting: [],
       asking: false,
@@ -188,7 +188,7 @@ export class LeaseBook {
  * Half of what should be free is used up. Where less could be had, half of that: to ask again with every call would not bring more, and
  * each asking is a transaction of the control plane.
  */
-function runsLow({ account, mostGiven }: Entry, nowMs: number): boolean {
+function runsLow({ account, mostGiven }: LeaseEntry, nowMs: number): boolean {
   const target = account.target(nowMs);
   return account.free(nowMs) < (mostGiven === undefined ? target : smaller(mostGiven, target)) / 2n;
 }

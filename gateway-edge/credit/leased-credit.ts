@@ -5,7 +5,7 @@ import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Credit, Reservation, ReserveInput } from "./credit.ts";
 import type { Journal, JournalFigures } from "./journal/journal.ts";
-import type { Progress, Served } from "./journal/records.ts";
+import type { Progress, ServedRecord } from "./journal/records.ts";
 import type { Held } from "./lease-account.ts";
 import { LeaseBook } from "./lease-book.ts";
 import { type Permitted, RatePermits } from "./rate-permits.ts";
@@ -96,7 +96,7 @@ export class LeasedCredit implements Credit {
     }
   }
 
-  served(served: Served): void {
+  served(served: ServedRecord): void {
     this.#deps.journal.served(served);
   }
 

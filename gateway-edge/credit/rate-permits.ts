@@ -27,7 +27,7 @@ interface Held {
   takenTokens: number;
 }
 
-interface Entry {
+interface PermitEntry {
   held: Held | undefined;
   /** One asking at a time brings a permit. */
   isAsking: boolean;
@@ -50,7 +50,7 @@ const BUSY_CALLS = 8;
  */
 export class RatePermits {
   readonly #monotonicMs: () => number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, PermitEntry>();
   #unused: UnusedPermit[] = [];
 
   constructor({ monotonicMs }: { monotonicMs: () => number }) {
@@ -100,19 +100,19 @@ export class RatePermits {
     return this.#unused.splice(0);
   }
 
-  #usable(entry: Entry): Held | undefined {
+  #usable(entry: PermitEntry): Held | undefined {
     if (entry.held && this.#monotonicMs() >= entry.held.untilMs) this.#drop(entry);
     return entry.held;
   }
 
-  #drop(entry: Entry): void {
+  #drop(entry: PermitEntry): void {
     const { held } = entry;
     entry.held = undefined;
     if (!held || held.requests <= 0n) return;
     this.#unused.push({ callId: held.callId, unused: { requests: held.requests, tokens: held.tokens ?? 0n, lifeMs: 0 } });
   }
 
-  #entryOf({ intent: { apiKeyId }, model }: ReserveInput): Entry {
+  #entryOf({ intent: { apiKeyId }, model }: ReserveInput): PermitEntry {
     const name = `${apiKeyId} ${model}`;
     const second = this.#second();
     const known = this.#entries.get(name) ?? { held: undefined, isAsking: false, second, now: nothing(), before: nothing() };

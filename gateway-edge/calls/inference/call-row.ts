@@ -1,6 +1,6 @@
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Intent, Served as ServedRecord } from "../../credit/journal/records.ts";
+import type { Intent, ServedRecord } from "../../credit/journal/records.ts";
 import { pricesAt } from "../../credit/pricing/price-tier.ts";
 import { toWireUsage } from "../../credit/pricing/usage.ts";
 import type { Provider } from "../../upstream/providers/provider.ts";
@@ -21,7 +21,7 @@ export interface Metered {
 }
 
 /** Who answered in the end, and how many were asked. */
-export interface Served {
+export interface ServedDeployment {
   readonly attempt: { readonly deployment: Deployment; readonly group: string; readonly isFallback: boolean };
   readonly provider: Provider;
 }
@@ -55,7 +55,7 @@ export function intentOf({ callId, onceFor, caller, endpoint, job }: Metered, at
 }
 
 /** What is written down of who answers. */
-export function servedRecordOf(call: Metered, served: Served, attempts: number): ServedRecord {
+export function servedRecordOf(call: Metered, served: ServedDeployment, attempts: number): ServedRecord {
   const { deploymentId, provider, model, type } = identityOf(call, served);
   const { deployment, isFallback } = served.attempt;
   const prices = pricesOf(deployment, call.job);
@@ -83,7 +83,7 @@ export interface Timing {
 
 export interface EndedCall {
   readonly call: Metered;
-  readonly served: Served | undefined;
+  readonly served: ServedDeployment | undefined;
   readonly attempts: number;
   readonly timing: Timing;
 }
@@ -114,7 +114,7 @@ export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Ou
 /** Who called for what, and who answered, as a row says it. */
 export function identityOf(
   { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens" | "maxOutputTokens">,
-  served: Pick<Served, "attempt"> | undefined,
+  served: Pick<ServedDeployment, "attempt"> | undefined,
 ) {
   const deployment = served?.attempt.deployment;
   return {

@@ -2,14 +2,14 @@ import type { Clock } from "../../../common/clock.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import type { PriceUnit } from "../../../common/pricing.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Intent, Progress, Served as ServedRecord } from "../../credit/journal/records.ts";
+import type { Intent, Progress, ServedRecord } from "../../credit/journal/records.ts";
 import { cost } from "../../credit/pricing/price.ts";
 import { pricesAt } from "../../credit/pricing/price-tier.ts";
 import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
 import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
 import { DeliveredText } from "../tokens/delivered-text.ts";
 import type { Bill, Outcome } from "./bill.ts";
-import { intentOf, type Metered, rounded, rowOf, type Served, servedRecordOf } from "./call-row.ts";
+import { intentOf, type Metered, rounded, rowOf, type ServedDeployment, servedRecordOf } from "./call-row.ts";
 import { measured, saysTokens } from "./measure.ts";
 import { pricesOf } from "./plan-call.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
@@ -28,9 +28,9 @@ export interface Meter {
   /** What is written down of the call before it is made. */
   intent(worstCase: bigint): Intent;
   /** Who answers. */
-  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void;
+  servedBy(served: ServedDeployment, route: { readonly retries: number; readonly fallbacks: number }): void;
   /** What is written down of who answers. */
-  served(served: Served): ServedRecord;
+  served(served: ServedDeployment): ServedRecord;
   /** A part of a stream that goes to the client. */
   delivered(part: StreamPart | BytesPart): void;
   /** What the provider says of a stream's usage. */
@@ -74,10 +74,10 @@ class CallMeter implements Meter {
   #passedBytes = 0;
   #reported: ReportedUsage | undefined;
   #disbelieved: Disbelieved | undefined;
-  #served: Served | undefined;
+  #served: ServedDeployment | undefined;
   #attempts = 1;
   /** What was last written down of the call. */
-  #told = { deltas: 0, elapsedMs: 0 };
+  #noted = { deltas: 0, elapsedMs: 0 };
 
   constructor(call: Metered, clock: Clock) {
     this.#call = call;
@@ -112,12 +112,12 @@ class CallMeter implements Meter {
     return intentOf(this.#call, { createdAtMs: this.#createdAt.getTime(), worstCase });
   }
 
-  servedBy(served: Served, route: { readonly retries: number; readonly fallbacks: number }): void {
+  servedBy(served: ServedDeployment, route: { readonly retries: number; readonly fallbacks: number }): void {
     this.#served = served;
     this.#attempts = 1 + route.retries + route.fallbacks;
   }
 
-  served(served: Served): ServedRecord {
+  served(served: ServedDeployment): ServedRecord {
     return servedRecordOf(this.#call, served, this.#attempts);
   }
 
@@ -125,9 +125,9 @@ class CallMeter implements Meter {
     // What passes as bytes is measured at its end.
     if (this.#call.job.estimate) return undefined;
     const elapsedMs = this.elapsedMs();
-    const fresh = this.#deltas - this.#told.deltas;
-    if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#told.elapsedMs < PROGRESS_MS)) return undefined;
-    this.#told = { deltas: this.#deltas, elapsedMs };
+    const fresh = this.#deltas - this.#noted.deltas;
+    if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#noted.elapsedMs < PROGRESS_MS)) return undefined;
+    this.#noted = { deltas: this.#deltas, elapsedMs };
     const usage = { ...NO_USAGE, input: this.#inputNow(), output: this.#text?.soFar() ?? 0 };
     return { callId: this.#call.callId, elapsedMs: Math.round(elapsedMs), firstTokenMs: rounded(this.#firstTokenMs), usage };
   }

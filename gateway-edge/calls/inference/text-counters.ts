@@ -3,14 +3,14 @@ import { targetOf } from "../../upstream/target.ts";
 import { countPieces } from "../tokens/byte-pairs.ts";
 import type { TextCounter } from "../tokens/counted-text.ts";
 import { countTokens, type EncodingName, encodingOf, loadedVocabulary, SPLITS, vocabularyOf } from "../tokens/token-counter.ts";
-import type { Served } from "./call-row.ts";
+import type { ServedDeployment } from "./call-row.ts";
 import type { Job } from "./job.ts";
 
 /**
  * How the text of an answer is counted where its provider does not report it: as the provider counts where that is known here, else by the
  * vocabulary of the model, which for models of other houses than OpenAI is o200k.
  */
-export function textCounterOf(served: Served | undefined): TextCounter {
+export function textCounterOf(served: ServedDeployment | undefined): TextCounter {
   const own = served?.provider.counter;
   return own ? ownCounter(own) : vocabularyCounter(encodingOf(modelOf(served)));
 }
@@ -53,7 +53,7 @@ export function vocabularyCounter(encoding: EncodingName): TextCounter {
 }
 
 /** The tokens of a request by the vocabulary of the model that answered it. */
-export async function countRequest(job: Job<unknown>, served: Served): Promise<number> {
+export async function countRequest(job: Job<unknown>, served: ServedDeployment): Promise<number> {
   const texts: string[] = [];
   const conversations: (readonly ChatMessage[])[] = [];
   const collecting: TokenCounter = {
@@ -75,7 +75,7 @@ export async function countRequest(job: Job<unknown>, served: Served): Promise<n
   return tokens;
 }
 
-function modelOf(served: Served | undefined): string {
+function modelOf(served: ServedDeployment | undefined): string {
   if (!served) return "";
   const { inferenceModelId, params } = targetOf(served.attempt.deployment);
   const base = params["base_model"];

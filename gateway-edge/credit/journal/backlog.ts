@@ -8,17 +8,21 @@ import type { Segment } from "./segment.ts";
  * again, so that an outage of hours costs disk and eight bytes of memory a call.
  */
 export class Backlog {
-  readonly #keptMax: number;
+  readonly #inMemoryMax: number;
   /** All of them, in order. */
   #sequences: number[];
-  #kept: Settlement[] = [];
+  #inMemory: Settlement[] = [];
   /** Every final from here on is in memory. */
-  #keptFrom: number;
+  #inMemoryFrom: number;
 
-  constructor({ unacknowledged, nextSequence, keptMax }: { unacknowledged: readonly number[]; nextSequence: number; keptMax: number }) {
+  constructor({
+    unacknowledged,
+    nextSequence,
+    inMemoryMax,
+  }: { unacknowledged: readonly number[]; nextSequence: number; inMemoryMax: number }) {
     this.#sequences = [...unacknowledged];
-    this.#keptFrom = nextSequence;
-    this.#keptMax = keptMax;
+    this.#inMemoryFrom = nextSequence;
+    this.#inMemoryMax = inMemoryMax;
   }
 
   get size(): number {
@@ -30,14 +34,14 @@ export class Backlog {
     return this.#sequences[0];
   }
 
-  get keptFrom(): number {
-    return this.#keptFrom;
+  get inMemoryFrom(): number {
+    return this.#inMemoryFrom;
   }
 
   add(settlement: Settlement, safeSequence: number): void {
     this.#sequences.push(settlement.sequence);
-    this.#kept.push(settlement);
-    if (this.#kept.length > this.#keptMax) this.#forget(safeSequence);
+    this.#inMemory.push(settlement);
+    if (this.#inMemory.length > this.#inMemoryMax) this.#forget(safeSequence);
   }
 
   acknowledge(sequence: number): void {
@@ -45,22 +49,22 @@ export class Backlog {
       0,
       firstAfter(this.#sequences, sequence, (each) => each),
     );
-    this.#kept.splice(
+    this.#inMemory.splice(
       0,
-      firstAfter(this.#kept, sequence, (each) => each.sequence),
+      firstAfter(this.#inMemory, sequence, (each) => each.sequence),
     );
   }
 
   /** The first one in memory after a sequence. */
-  nextKept(after: number): Settlement | undefined {
-    return this.#kept[firstAfter(this.#kept, after, (each) => each.sequence)];
+  nextInMemory(after: number): Settlement | undefined {
+    return this.#inMemory[firstAfter(this.#inMemory, after, (each) => each.sequence)];
   }
 
   /** Half of them at once, so that it is seldom; only what can be read from a file again. */
   #forget(safeSequence: number): void {
-    const safe = firstAfter(this.#kept, safeSequence, (each) => each.sequence);
-    this.#kept.splice(0, Math.min(safe, this.#keptMax / 2));
-    this.#keptFrom = this.#kept[0]?.sequence ?? this.#keptFrom;
+    const safe = firstAfter(this.#inMemory, safeSequence, (each) => each.sequence);
+    this.#inMemory.splice(0, Math.min(safe, this.#inMemoryMax / 2));
+    this.#inMemoryFrom = this.#inMemory[0]?.sequence ?? this.#inMemoryFrom;
   }
 }
 

@@ -7,7 +7,7 @@ import type { JournalSync } from "./writer.ts";
 
 const CALLS = 500;
 const AT_ONCE = 8;
-const LIMITS = { fileBytesMax: 16_384, filesMax: 6, keptMax: 20 };
+const LIMITS = { fileBytesMax: 16_384, filesMax: 6, inMemoryMax: 20 };
 
 /** Numbers below a limit, the same for the same seed. */
 function chance(seed: number): (below: number) => number {

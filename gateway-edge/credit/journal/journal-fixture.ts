@@ -5,7 +5,7 @@ import { type FakeClock, fakeClock } from "../../access/clock-fixture.ts";
 import { NO_USAGE } from "../pricing/usage.ts";
 import type { Journal } from "./journal.ts";
 import { type JournalOptions, openJournal } from "./open-journal.ts";
-import type { Intent, Progress, Served } from "./records.ts";
+import type { Intent, Progress, ServedRecord } from "./records.ts";
 
 export const FOLDER = "/journal";
 
@@ -61,7 +61,7 @@ export function intentOf(index: number): Intent {
   };
 }
 
-export function servedOf(index: number): Served {
+export function servedOf(index: number): ServedRecord {
   return {
     callId: callId(index),
     deploymentId: "dep_1",

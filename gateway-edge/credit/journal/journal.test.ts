@@ -254,7 +254,7 @@ describe("files", () => {
   });
 
   test("a backlog larger than memory may hold is read from the files again, each row once and in order, also while it grows", async () => {
-    const { journal } = await openOn(undefined, { limits: { fileBytesMax: 2000, keptMax: 10 } });
+    const { journal } = await openOn(undefined, { limits: { fileBytesMax: 2000, inMemoryMax: 10 } });
     for (const index of numbers(60)) await runCall(journal, index);
     const seen: string[] = [];
     let more = 60;

@@ -1,6 +1,6 @@
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Settlement } from "./final-record.ts";
-import type { Intent, Progress, Served } from "./records.ts";
+import type { Intent, Progress, ServedRecord } from "./records.ts";
 
 export type JournalHealth = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
@@ -39,7 +39,7 @@ export interface Journal {
   readonly start: JournalStart;
   /** Throws UNAVAILABLE while the journal cannot be written. Not waited for: the final that follows is safe only with it. */
   intent(intent: Intent): void;
-  served(served: Served): void;
+  served(served: ServedRecord): void;
   progress(progress: Progress): void;
   /**
    * Resolves when the row is safe: on disk, or acknowledged. While the disk is full that may take long; the row waits in memory

@@ -8,7 +8,16 @@ import { encodedRow } from "../../access/clients/settle-request.ts";
 import { Backlog, finalsOf } from "./backlog.ts";
 import type { Settlement } from "./final-record.ts";
 import type { Journal, JournalFigures, JournalHealth, JournalStart } from "./journal.ts";
-import { type Intent, type Progress, packAcknowledged, packIntent, packProgress, packServed, RECORD_TYPE, type Served } from "./records.ts";
+import {
+  type Intent,
+  type Progress,
+  packAcknowledged,
+  packIntent,
+  packProgress,
+  packServed,
+  RECORD_TYPE,
+  type ServedRecord,
+} from "./records.ts";
 import { recoveredLog } from "./recover.ts";
 import { type Replay, replayFolder } from "./replay.ts";
 import { removable, type Segment } from "./segment.ts";
@@ -29,7 +38,7 @@ export interface JournalOptions {
 
 export interface JournalLimits extends WriterLimits {
   /** Unacknowledged finals kept in memory; more are read from the files again. */
-  readonly keptMax: number;
+  readonly inMemoryMax: number;
   /** Files after which the calls that hold back the oldest are written again, so that one long call does not keep them all. */
   readonly filesMax: number;
 }
@@ -38,7 +47,7 @@ const LIMITS: JournalLimits = {
   fileBytesMax: 8 * 1024 * 1024,
   heldBytesMax: 64 * 1024 * 1024,
   probeMs: 1000,
-  keptMax: 10_000,
+  inMemoryMax: 10_000,
   filesMax: 16,
 };
 
@@ -59,7 +68,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 interface OpenCall {
   segment: Segment;
   readonly intent: Intent;
-  served: Served | undefined;
+  served: ServedRecord | undefined;
   progress: Progress | undefined;
 }
 
@@ -86,7 +95,7 @@ class FileJournal implements Journal {
     this.epoch = Math.max(replay.lastEpoch + 1, Math.floor(options.clock.now()));
     const firstSequence = replay.lastSequence + 1;
     const { unacknowledged, records, tornBytes, damagedFiles, endedEdges } = replay;
-    this.#backlog = new Backlog({ unacknowledged, nextSequence: firstSequence, keptMax: this.#limits.keptMax });
+    this.#backlog = new Backlog({ unacknowledged, nextSequence: firstSequence, inMemoryMax: this.#limits.inMemoryMax });
     const recovered = replay.open.map(recoveredLog);
     const files = replay.segments.length;
     this.start = { files, records, unacknowledged: unacknowledged.length, recovered, tornBytes, damagedFiles, endedEdges };
@@ -121,7 +130,7 @@ class FileJournal implements Journal {
     this.#open.set(intent.callId, { segment, intent, served: undefined, progress: undefined });
   }
 
-  served(served: Served): void {
+  served(served: ServedRecord): void {
     const call = this.#open.get(served.callId);
     if (call) call.served = served;
     // Waits with the finals while the disk takes nothing: it says what the call costs.
@@ -151,8 +160,8 @@ class FileJournal implements Journal {
         after = settlement.sequence;
         yield settlement;
       }
-      after = Math.max(after, this.#watermark, this.#backlog.keptFrom - 1);
-      const settlement = this.#backlog.nextKept(after);
+      after = Math.max(after, this.#watermark, this.#backlog.inMemoryFrom - 1);
+      const settlement = this.#backlog.nextInMemory(after);
       if (!settlement || settlement.sequence > this.#offered()) return;
       after = settlement.sequence;
       yield settlement;
@@ -218,12 +227,12 @@ class FileJournal implements Journal {
 
   /** From the files. Everything is looked at afresh after each one: meanwhile files come and go, and more may leave memory. */
   *#notInMemory(after: number): Generator<Settlement> {
-    for (let position = after; position + 1 < this.#backlog.keptFrom; ) {
+    for (let position = after; position + 1 < this.#backlog.inMemoryFrom; ) {
       const segment = this.#segments.find(({ lastSequence }) => lastSequence > position);
       if (!segment) return;
       const { lastSequence } = segment;
       for (const settlement of finalsOf(this.#options.disk, segment, position)) {
-        if (settlement.sequence >= this.#backlog.keptFrom) return;
+        if (settlement.sequence >= this.#backlog.inMemoryFrom) return;
         yield settlement;
       }
       position = lastSequence;

@@ -27,7 +27,7 @@ export interface Intent {
 }
 
 /** Who answers a call, and at what prices. */
-export interface Served {
+export interface ServedRecord {
   readonly callId: string;
   readonly deploymentId: string;
   readonly provider: string;
@@ -126,7 +126,7 @@ type ServedFields = [
   fallbackFrom: Absent<string>,
 ];
 
-export function packServed(served: Served): Buffer {
+export function packServed(served: ServedRecord): Buffer {
   const { callId, deploymentId, provider, model, type, priceVersion, prices, attempts, fallbackFrom = null } = served;
   const fields: ServedFields = [
     callId,
@@ -142,7 +142,7 @@ export function packServed(served: Served): Buffer {
   return packr.pack(fields);
 }
 
-export function unpackServed(payload: Uint8Array): Served {
+export function unpackServed(payload: Uint8Array): ServedRecord {
   const [callId, deploymentId, provider, model, type, priceVersion, prices, attempts, fallbackFrom] = packr.unpack(payload) as ServedFields;
   const rest = { prices: prices ? pricesOf(prices) : undefined, attempts, fallbackFrom: fallbackFrom ?? undefined };
   return { callId, deploymentId, provider, model, type, priceVersion, ...rest };

@@ -2,12 +2,12 @@ import { nanoUsd } from "../../../common/money.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { cost } from "../pricing/price.ts";
 import { NO_USAGE, toWireUsage } from "../pricing/usage.ts";
-import type { Intent, Progress, Served } from "./records.ts";
+import type { Intent, Progress, ServedRecord } from "./records.ts";
 
 /** What the journal knows of a call whose end it never saw. */
 export interface OpenRecords {
   readonly intent: Intent;
-  readonly served: Served | undefined;
+  readonly served: ServedRecord | undefined;
   readonly progress: Progress | undefined;
 }
 

@@ -152,9 +152,9 @@ class FolderReader {
       return;
     }
     this.#damagedFiles.push(path);
-    const keptAs = `${path}${ASIDE}`;
-    logger.error({ path, bytes: bytes.length, keptAs }, "a journal file has no readable header; its calls are not settled");
-    disk.rename(path, keptAs);
+    const renamedTo = `${path}${ASIDE}`;
+    logger.error({ path, bytes: bytes.length, renamedTo }, "a journal file has no readable header; its calls are not settled");
+    disk.rename(path, renamedTo);
   }
 
   /** Takes off what cannot be read, a damaged file only after it was copied. Returns the bytes that are left. */
@@ -167,7 +167,7 @@ class FolderReader {
     } else {
       this.#damagedFiles.push(path);
       logger.error(
-        { path, goodBytes, lostBytes, keptAs: `${path}${ASIDE}` },
+        { path, goodBytes, lostBytes, renamedTo: `${path}${ASIDE}` },
         "a journal file is damaged; what follows the damage is not settled",
       );
     }

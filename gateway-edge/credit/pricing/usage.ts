@@ -73,6 +73,6 @@ export function toWireUsage(usage: Usage): TokenUsage {
 }
 
 function wireAmounts(amounts: Amounts): TokenUsage["amounts"] {
-  const told = Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) }));
-  return told.length > 0 ? { amounts: told } : undefined;
+  const units = Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) }));
+  return units.length > 0 ? { amounts: units } : undefined;
 }

@@ -23,7 +23,7 @@ export interface EdgeLife {
 
 const FOLDER = "/journal";
 /** Small, so that files are ended, carried over and removed within one run. */
-const LIMITS = { fileBytesMax: 6000, filesMax: 3, keptMax: 8, heldBytesMax: 1_000_000, probeMs: 300 };
+const LIMITS = { fileBytesMax: 6000, filesMax: 3, inMemoryMax: 8, heldBytesMax: 1_000_000, probeMs: 300 };
 const DRAIN_MS = 30_000;
 
 /** A place where an edge runs: its folder stays when its process goes. */
