@@ -29,7 +29,7 @@ export function compileSchema(schema: Fields): SchemaCheck {
  */
 const anyText = Object.assign(() => ({ test: () => true }), { code: "() => ({ test: () => true })" });
 
-/** Loaded with the first schema, and at once: a guardrail whose schema is none is told of when it is configured. */
+/** Loaded with the first schema, and at once: a guardrail whose schema is none is described of when it is configured. */
 function loadAjv() {
   return createRequire(import.meta.filename)("ajv") as typeof import("ajv");
 }
@@ -48,7 +48,7 @@ function compile(schema: Fields): SchemaCheck {
   return (text) => {
     const value = parsed(text);
     if (value === undefined) return "it is not JSON";
-    return validate(value) ? undefined : told(validate.errors?.[0]);
+    return validate(value) ? undefined : described(validate.errors?.[0]);
   };
 }
 
@@ -60,7 +60,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function told(error: ErrorObject | undefined): string {
+function described(error: ErrorObject | undefined): string {
   return `${error?.instancePath || "the value"} ${error?.message ?? "is not valid"}`.slice(0, 200);
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Fields, StreamPart } from "../../upstream/providers/provider.ts";
-import type { Screen } from "../inference/run.ts";
+import type { Screen } from "../inference/run-call.ts";
 import { mergeDeltas } from "../inference/traits/merge-deltas.ts";
 import { mapMessage } from "../inference/traits/message-texts.ts";
 import { readTexts, replaceTexts } from "../inference/traits/text-mapper.ts";

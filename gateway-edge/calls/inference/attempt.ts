@@ -5,7 +5,7 @@ import type { Attempt } from "../../upstream/routing/route.ts";
 import { targetOf } from "../../upstream/target.ts";
 import { connectionLimitReached } from "../../upstream/transports/connection-wait.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
-import { type Job, type JobAnswer, type JobWork, providerFor } from "./job.ts";
+import { type Job, type JobAnswer, type JobAttempt, providerFor } from "./job.ts";
 import { Watchdog } from "./watchdog.ts";
 
 export interface AttemptDeps {
@@ -63,17 +63,17 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     const provider = providerOf(deps, input);
     const target = targetOf(attempt.deployment);
     const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
-    const work = { provider, target, maxOutputTokens, dropParams };
+    const jobAttempt = { provider, target, maxOutputTokens, dropParams };
     const pieces = job.pieces?.(provider, target);
     if (pieces) {
       const onStatus = (status: number) => {
         upstreamStatus = status;
       };
-      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, work, line, onStatus })));
+      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, jobAttempt, line, onStatus })));
       line.done();
       return { type: "answer", attempt, provider, asError, close, queuedMs: line.queuedMs(), answer };
     }
-    const response = await deps.send(job.request(work), line.signal, line);
+    const response = await deps.send(job.request(jobAttempt), line.signal, line);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
     const queuedMs = line.queuedMs();
@@ -104,7 +104,7 @@ async function askAll<Answer>(
   const answers = new Array<JobAnswer<Answer>>(jobs.length);
   const rest = jobs.entries();
   let failed = false;
-  const work = async () => {
+  const worker = async () => {
     for (const [index, job] of rest) {
       if (failed) return;
       answers[index] = await ask(job);
@@ -114,20 +114,20 @@ async function askAll<Answer>(
     failed = true;
     throw thrown;
   };
-  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, () => work().catch(fail)));
+  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, () => worker().catch(fail)));
   return answers;
 }
 
 async function askPiece<Answer>(
   { send }: AttemptDeps,
-  { piece, work, line, onStatus }: { piece: Job<Answer>; work: JobWork; line: Line; onStatus: (status: number) => void },
+  { piece, jobAttempt, line, onStatus }: { piece: Job<Answer>; jobAttempt: JobAttempt; line: Line; onStatus: (status: number) => void },
 ): Promise<JobAnswer<Answer>> {
-  const { provider, target } = work;
-  const response = await send(piece.request(work), line.signal, line);
+  const { provider, target } = jobAttempt;
+  const response = await send(piece.request(jobAttempt), line.signal, line);
   onStatus(response.status);
   if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
   const answer = piece.readAnswer(provider, parseAnswer(await wholeBody(response), piece.answerAs), target);
-  line.heard();
+  line.received();
   return answer;
 }
 
@@ -147,12 +147,12 @@ async function openStream<Answer>(
   line: Line,
 ): Promise<OpenAttempt<Answer>> {
   const iterator = parts[Symbol.asyncIterator]();
-  const heard = (result: IteratorResult<AttemptPart>) => {
-    line.heard();
+  const onResult = (result: IteratorResult<AttemptPart>) => {
+    line.received();
     if (result.done) line.done();
     return result;
   };
-  const next = () => iterator.next().then(heard);
+  const next = () => iterator.next().then(onResult);
   const close = () => {
     open.close();
     void iterator.return?.().catch(() => {});
@@ -225,8 +225,8 @@ class Line implements ConnectionWait {
     return this.#queuedMs + (this.#queuedSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#queuedSinceMs);
   }
 
-  heard(): void {
-    this.#watchdog.heard();
+  received(): void {
+    this.#watchdog.received();
   }
 
   /** Everything has arrived. */

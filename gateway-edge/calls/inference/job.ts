@@ -42,7 +42,7 @@ export interface Job<Answer> {
   /** Whether the provider has the operation at all, or this deployment of it. */
   isOfferedBy(provider: Provider, target: ProviderTarget): boolean;
   /** Throws UNSUPPORTED_PARAMETER for a field that the model does not understand and nobody allowed to drop. */
-  request(work: JobWork): UpstreamRequest;
+  request(attempt: JobAttempt): UpstreamRequest;
   /** The job in pieces where one request to this provider does not take all of it; undefined: it does. Never of a stream. */
   pieces?(provider: Provider, target: ProviderTarget): JobPieces<Answer> | undefined;
   readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
@@ -66,7 +66,7 @@ export interface Estimate {
   readonly amounts?: Amounts;
 }
 
-export interface JobWork {
+export interface JobAttempt {
   readonly provider: Provider;
   readonly target: ProviderTarget;
   readonly maxOutputTokens: number;

@@ -11,7 +11,7 @@ export class OpenChoices {
     this.#count = count;
   }
 
-  heard(part: StreamPart | BytesPart): void {
+  received(part: StreamPart | BytesPart): void {
     if (part.type === "finish") this.#finished.add(part.choice);
   }
 

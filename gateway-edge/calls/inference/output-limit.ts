@@ -43,7 +43,7 @@ export class OutputLimit {
 
   /** Whether a part may be handed over. The first always may: an upstream may say all it has to say in one. */
   covers(part: StreamPart | BytesPart): boolean {
-    this.#choices.heard(part);
+    this.#choices.received(part);
     if (part.type !== "text-delta" && part.type !== "other-delta") return true;
     const isFirst = !this.#isBegun;
     this.#isBegun = true;

@@ -58,7 +58,7 @@ export class ShortCredit {
 
   /** Whether a part may be handed over. The first one always may: what was asked is paid for by then, and a token came of it. */
   covers(part: StreamPart | BytesPart): boolean | Promise<boolean> {
-    this.#choices.heard(part);
+    this.#choices.received(part);
     if (part.type !== "text-delta" && part.type !== "other-delta") return true;
     const isFirst = !this.#isBegun;
     this.#isBegun = true;

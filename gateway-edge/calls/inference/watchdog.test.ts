@@ -24,7 +24,7 @@ test("parts that keep coming keep it alive until the total is used up", async ()
   const { clock, watchdog, aborted } = open();
   for (let part = 0; part < 19; part++) {
     await clock.advance(150);
-    watchdog.heard();
+    watchdog.received();
   }
   expect(aborted()).toBe(0);
   await clock.advance(150);
@@ -33,7 +33,7 @@ test("parts that keep coming keep it alive until the total is used up", async ()
 
 test("a silence between two parts is aborted; one that is stopped never is", async () => {
   const silent = open();
-  silent.watchdog.heard();
+  silent.watchdog.received();
   await silent.clock.advance(1200);
   expect(silent.aborted()).toBe(1);
   const stopped = open();

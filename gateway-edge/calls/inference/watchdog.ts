@@ -16,7 +16,7 @@ export class Watchdog {
   readonly #limits: WatchdogLimits;
   readonly #abort: () => void;
   #startedMs: number;
-  #heardMs: number | undefined;
+  #receivedMs: number | undefined;
   #cancel: () => void;
   #barked = false;
   #holds = 0;
@@ -44,8 +44,8 @@ export class Watchdog {
   }
 
   /** The upstream has sent something. */
-  heard(): void {
-    this.#heardMs = this.#clock.monotonicMs();
+  received(): void {
+    this.#receivedMs = this.#clock.monotonicMs();
   }
 
   stop(): void {
@@ -64,7 +64,8 @@ export class Watchdog {
   }
 
   #deadlineMs(): number {
-    const waitMs = this.#heardMs === undefined ? this.#startedMs + this.#limits.firstTokenMs : this.#heardMs + this.#limits.betweenTokensMs;
+    const waitMs =
+      this.#receivedMs === undefined ? this.#startedMs + this.#limits.firstTokenMs : this.#receivedMs + this.#limits.betweenTokensMs;
     return Math.min(waitMs, this.#startedMs + this.#limits.totalMs);
   }
 }

@@ -10,7 +10,7 @@ import type { Bill } from "../inference/bill.ts";
 import { identityOf } from "../inference/call-row.ts";
 import { type PlanDeps, planCall } from "../inference/plan-call.ts";
 import { alternativesOf } from "../inference/route-request.ts";
-import type { LayeredCall } from "../inference/run.ts";
+import type { LayeredCall } from "../inference/run-call.ts";
 import type { CallHead, DeliveredPart, InferenceResult } from "../inference/run-inference.ts";
 
 export interface HitDeps extends PlanDeps {

@@ -5,7 +5,7 @@ import type { CacheLayer } from "../cache/cache-layer.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
 import type { CacheableTraits, JobTraits } from "../inference/job.ts";
 import { providerFields } from "../inference/jobs/gateway-fields.ts";
-import type { LayeredCall } from "../inference/run.ts";
+import type { LayeredCall } from "../inference/run-call.ts";
 import type { CacheEntry, HitDeps } from "./cache-hit.ts";
 
 export interface CachedRunDeps extends HitDeps {

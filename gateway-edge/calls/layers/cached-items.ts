@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { NO_USAGE } from "../../credit/pricing/usage.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import type { BatchTraits } from "../inference/job.ts";
-import type { LayeredCall, Run } from "../inference/run.ts";
+import type { LayeredCall, RunCall } from "../inference/run-call.ts";
 import type { InferenceResult } from "../inference/run-inference.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import { answerFromCache, type CacheEntry, type HitDeps } from "./cache-hit.ts";
@@ -10,7 +10,7 @@ import type { CachedCall } from "./cached-call.ts";
 
 /** A list of like things, each kept by itself: only what is missing is asked for, and only that is paid. */
 export async function runItems<Answer>(
-  deps: HitDeps & { readonly run: Run },
+  deps: HitDeps & { readonly run: RunCall },
   call: LayeredCall<Answer>,
   cached: CachedCall<Answer>,
 ): Promise<InferenceResult<Answer>> {

@@ -1,14 +1,14 @@
 import type { Usage } from "../../credit/pricing/usage.ts";
 import type { StreamPart } from "../../upstream/providers/provider.ts";
 import { ENTRY_BYTES_MAX } from "../cache/response-cache.ts";
-import type { LayeredCall, Run, Screen } from "../inference/run.ts";
+import type { LayeredCall, RunCall, Screen } from "../inference/run-call.ts";
 import type { CallHead, DeliveredParts, InferenceResult } from "../inference/run-inference.ts";
 import { answerFromCache } from "./cache-hit.ts";
 import { type CachedCall, type CachedRunDeps, cachedCallOf } from "./cached-call.ts";
 import { runItems } from "./cached-items.ts";
 
 /** The layer that answers a repeated question with the answer it had. It stores what the upstream answered, before any guardrail. */
-export function cachedRun(deps: CachedRunDeps, run: Run): Run {
+export function cachedRun(deps: CachedRunDeps, run: RunCall): RunCall {
   return (call) => {
     const cached = cachedCallOf(deps, call);
     if (!cached || (!cached.controls.read && !cached.controls.write)) return run(call);
@@ -18,7 +18,7 @@ export function cachedRun(deps: CachedRunDeps, run: Run): Run {
 
 async function findOrRun<Answer>(
   deps: CachedRunDeps,
-  run: Run,
+  run: RunCall,
   { call, cached }: { call: LayeredCall<Answer>; cached: CachedCall<Answer> },
 ): Promise<InferenceResult<Answer>> {
   const key = cached.keyOf(cached.traits.request);
@@ -28,7 +28,7 @@ async function findOrRun<Answer>(
 }
 
 async function runAndStore<Answer>(
-  run: Run,
+  run: RunCall,
   call: LayeredCall<Answer>,
   { key, cached }: { key: string; cached: CachedCall<Answer> },
 ): Promise<InferenceResult<Answer>> {

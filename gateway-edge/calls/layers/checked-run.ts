@@ -6,7 +6,7 @@ import type { Random } from "../../../common/random.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
 import { compileSchema } from "../guardrails/schema-check.ts";
 import type { Bill } from "../inference/bill.ts";
-import type { LayeredCall, Run } from "../inference/run.ts";
+import type { LayeredCall, RunCall } from "../inference/run-call.ts";
 import type { InferenceResult } from "../inference/run-inference.ts";
 import { isFields } from "../inference/traits/message-texts.ts";
 
@@ -21,7 +21,7 @@ export interface CheckedRunDeps {
  * The layer that holds a whole chat answer against the JSON schema the caller gave. A wrong one is asked for once more, as a call of
  * its own: both were spent, so both are paid and both are in the log.
  */
-export function checkedRun(deps: CheckedRunDeps, run: Run): Run {
+export function checkedRun(deps: CheckedRunDeps, run: RunCall): RunCall {
   return (call) => {
     const check = answerCheck(deps, call);
     return check ? runChecked(deps, run, { call, check }) : run(call);
@@ -32,7 +32,7 @@ type Check<Answer> = (answer: Answer) => string | undefined;
 
 async function runChecked<Answer>(
   deps: CheckedRunDeps,
-  run: Run,
+  run: RunCall,
   { call, check }: { call: LayeredCall<Answer>; check: Check<Answer> },
 ): Promise<InferenceResult<Answer>> {
   let spent: Bill | undefined;

@@ -7,7 +7,7 @@ import { Vault } from "../guardrails/vault.ts";
 import type { JobTraits, PromptTraits } from "../inference/job.ts";
 import { type PlanDeps, planCall } from "../inference/plan-call.ts";
 import { alternativesOf } from "../inference/route-request.ts";
-import type { LayeredCall, Run } from "../inference/run.ts";
+import type { LayeredCall, RunCall } from "../inference/run-call.ts";
 import type { InferenceResult } from "../inference/run-inference.ts";
 
 export interface GuardedRunDeps extends PlanDeps {
@@ -15,7 +15,7 @@ export interface GuardedRunDeps extends PlanDeps {
 }
 
 /** The layer that lets guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
-export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
+export function guardedRun(deps: GuardedRunDeps, run: RunCall): RunCall {
   return (call) => {
     const traits = call.job.traits?.();
     if (!traits) return run(call);
@@ -27,7 +27,7 @@ export function guardedRun(deps: GuardedRunDeps, run: Run): Run {
 
 async function runGuarded<Answer>(
   deps: GuardedRunDeps,
-  run: Run,
+  run: RunCall,
   { call, traits }: { call: LayeredCall<Answer>; traits: JobTraits<Answer> },
 ): Promise<InferenceResult<Answer>> {
   if (!traits.prompt && !traits.readable) return run(call);

@@ -8,7 +8,7 @@ import type { GuardrailFigures } from "../guardrails/findings.ts";
 import { createGuardrailLayer, type GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import type { Moderate } from "../guardrails/moderation-model.ts";
 import { moderationsJob } from "../inference/jobs/moderations.ts";
-import { type Run, screenedRun } from "../inference/run.ts";
+import { type RunCall, screenedRun } from "../inference/run-call.ts";
 import type { CallRouting, InferenceDeps } from "../inference/run-inference.ts";
 import { cachedRun } from "./cached-run.ts";
 import { checkedRun } from "./checked-run.ts";
@@ -16,7 +16,7 @@ import { guardedRun } from "./guarded-run.ts";
 
 /** The data path with everything around it: guardrails outermost, then the cache, then the check of schemas. */
 export interface Layers {
-  readonly run: Run;
+  readonly run: RunCall;
   /** Takes the settings of the configuration file, whenever they come. */
   update(settingsJson: string): void;
   figures(): LayerFigures;
@@ -67,7 +67,7 @@ export function createLayers(deps: InferenceDeps & { readonly random: Random; re
 }
 
 /** A call of its own, with a row of its own. The operator chose the model, so the key's list of models does not matter. */
-function moderateWith(run: Run, source: Pick<InferenceDeps, "clock"> & { readonly random: Random }): Moderate {
+function moderateWith(run: RunCall, source: Pick<InferenceDeps, "clock"> & { readonly random: Random }): Moderate {
   return async ({ model, texts }, { caller, signal }) => {
     const result = await run({
       callId: newId("call", source),

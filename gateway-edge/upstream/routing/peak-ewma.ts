@@ -13,17 +13,17 @@ export class PeakEwma {
 
   observe(sample: number, nowMs: number): void {
     const value = this.read(nowMs);
-    const kept = this.#keptAfter(nowMs);
-    this.#value = sample > value ? sample : this.#value * kept + sample * (1 - kept);
+    const remaining = this.#remainingAfter(nowMs);
+    this.#value = sample > value ? sample : this.#value * remaining + sample * (1 - remaining);
     this.#atMs = nowMs;
   }
 
   /** 0 = unknown or forgotten. */
   read(nowMs: number): number {
-    return this.#value * this.#keptAfter(nowMs);
+    return this.#value * this.#remainingAfter(nowMs);
   }
 
-  #keptAfter(nowMs: number): number {
+  #remainingAfter(nowMs: number): number {
     return this.#tauMs <= 0 ? 0 : Math.exp(-Math.max(0, nowMs - this.#atMs) / this.#tauMs);
   }
 }

@@ -50,7 +50,7 @@ interface OpenAttempt {
   readonly stage: Stage;
 }
 
-export class Run implements RouteRun {
+export class RunningRoute implements RouteRun {
   readonly #context: RunContext;
   readonly #call: RouteCall;
   #pending: readonly FallbackStep[];

@@ -10,7 +10,7 @@ import type { Principal } from "./principal.ts";
 import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
 import type { RouteCall, RouteRun } from "./route-call.ts";
 
-import { Run } from "./route-run.ts";
+import { RunningRoute } from "./route-run.ts";
 import { compileSettings, type RouterSettings } from "./settings.ts";
 
 export type { Attempt, RouteCall, RouteRun } from "./route-call.ts";
@@ -75,7 +75,7 @@ export function createRouter({ clock, random }: { clock: Clock; random: Random }
       const isSame = JSON.stringify(before) === JSON.stringify(settings.retryBudget);
       budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
     },
-    start: (call) => new Run({ clock, random, health, affinity, settings, names, budgetOf }, call),
+    start: (call) => new RunningRoute({ clock, random, health, affinity, settings, names, budgetOf }, call),
     candidates: (model, principal) => deploymentsOf(names.resolve(model, principal)?.targets ?? NO_TARGETS),
     groupOf: (model, principal) => names.resolve(model, principal),
     names: (principal) => names.list(principal),

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import type { ChatAnswer, Fields, StreamPart } from "../../../upstream/providers/provider.ts";
-import { anyAnswer, bill, readNamedEvents, type TwiceTold } from "../dialect-fixture.ts";
+import { type AnswerAndParts, anyAnswer, bill, readNamedEvents } from "../dialect-fixture.ts";
 import { MessageFrames, messageAnswer } from "./answer.ts";
 
 const identity = { id: "msg_1", model: "m" };
 type Block = Record<string, unknown> & { json?: string };
 
-function streamOf(parts: TwiceTold["parts"], showsThinking = true) {
+function streamOf(parts: AnswerAndParts["parts"], showsThinking = true) {
   const frames = new MessageFrames(identity, { showsThinking });
   return readNamedEvents(parts.map((part) => frames.frames(part)).join("") + frames.last(bill));
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { AppError } from "../../../../common/errors.ts";
 import { parseResponsesRequest } from "../../../schemas/calls/responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
-import { anyAnswer, bill, readNamedEvents, type TwiceTold } from "../dialect-fixture.ts";
+import { type AnswerAndParts, anyAnswer, bill, readNamedEvents } from "../dialect-fixture.ts";
 import { RESPONSE_CHARACTERS_MAX, ResponseFrames } from "./frames.ts";
 import { shownResponse, wholeResponse } from "./response.ts";
 
@@ -12,18 +12,18 @@ const identity = { suffix: "abc", createdSeconds: 1, model: "m", request };
 const nowMs = 2000;
 type Item = Record<string, unknown> & { type: string };
 
-function framesFor(include: readonly string[] = [SEALED], kept: Fields[] = []) {
+function framesFor(include: readonly string[] = [SEALED], stored: Fields[] = []) {
   return new ResponseFrames(identity, {
     include,
     now: () => nowMs,
     keep: async (response) => {
-      kept.push(response);
+      stored.push(response);
       return response;
     },
   });
 }
 
-async function streamOf(parts: TwiceTold["parts"], include?: readonly string[]) {
+async function streamOf(parts: AnswerAndParts["parts"], include?: readonly string[]) {
   const frames = framesFor(include);
   const text = parts.map((part) => frames.frames(part)).join("");
   return readNamedEvents(text + (await frames.last(bill)));
@@ -132,21 +132,21 @@ test("a response has every key of the wire, and counts its tokens", async () => 
 });
 
 test("a failure in the middle ends with response.failed, also when nothing was sent before", async () => {
-  const kept: Fields[] = [];
-  const frames = framesFor([], kept);
+  const stored: Fields[] = [];
+  const frames = framesFor([], stored);
   const error = new AppError("UPSTREAM_UNAVAILABLE", "The provider broke off its answer.");
   const before = frames.frames({ type: "text-delta", choice: 0, text: "one" });
   const events = readNamedEvents(before + (await frames.failed(error)));
   const failed = { status: "failed", error: { code: "server_error", message: error.message } };
   expect(events.at(-1)).toMatchObject({ type: "response.failed", response: failed });
-  expect(kept).toMatchObject([{ ...failed, output: [{ status: "incomplete", content: [{ text: "one" }] }] }]);
+  expect(stored).toMatchObject([{ ...failed, output: [{ status: "incomplete", content: [{ text: "one" }] }] }]);
   const alone = readNamedEvents(await framesFor().failed(error));
   expect(alone.map(({ type }) => type)).toEqual(["response.created", "response.in_progress", "response.failed"]);
 });
 
-test("sealed reasoning is kept, and shown only to who asked for it", async () => {
+test("sealed reasoning is stored, and shown only to who asked for it", async () => {
   const block = { type: "thinking", thinking: "hm", signature: "s" };
-  const parts: TwiceTold["parts"] = [
+  const parts: AnswerAndParts["parts"] = [
     { type: "other-delta", choice: 0, fields: { thinking_blocks: [block] }, text: "" },
     { type: "finish", choice: 0, reason: "stop" },
   ];

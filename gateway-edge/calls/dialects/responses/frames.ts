@@ -50,7 +50,7 @@ export class ResponseFrames {
     const nowMs = this.#options.now();
     const ended = { status: "ended" as const, finishReason, cause: this.#cause };
     const state = { ...ended, output: this.#output.items(), usage: responseUsage(usage), nowMs };
-    const { usage: shown, ...response } = await this.#kept(responseFields(this.#identity, state));
+    const { usage: shown, ...response } = await this.#stored(responseFields(this.#identity, state));
     // A stream has no header for its cost.
     const usageWithCost = { ...asFields(shown), cost_nano: cost };
     return this.#written([...events, endOf({ ...response, usage: usageWithCost })]);
@@ -61,10 +61,10 @@ export class ResponseFrames {
     const start = this.#start();
     this.#output.close("incomplete");
     const response = responseFields(this.#identity, { status: "failed", error, output: this.#output.items() });
-    return this.#written([...start, endOf(await this.#kept(response))]);
+    return this.#written([...start, endOf(await this.#stored(response))]);
   }
 
-  async #kept(response: Fields): Promise<Fields> {
+  async #stored(response: Fields): Promise<Fields> {
     return shownResponse(await this.#options.keep(response), this.#options.include);
   }
 

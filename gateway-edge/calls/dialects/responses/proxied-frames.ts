@@ -38,7 +38,7 @@ export class ProxiedFrames {
   async last({ usage, cost }: Bill): Promise<string> {
     const ending = asFields(this.#ending?.["response"]);
     const whole = proxiedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
-    const response = await this.#kept(whole);
+    const response = await this.#stored(whole);
     // A stream has no header for its cost.
     const usageWithCost = { ...asFields(response["usage"]), cost_nano: cost };
     return frameOf({ ...endOf({ ...response, usage: usageWithCost }), sequence_number: this.#lastNumber });
@@ -46,7 +46,7 @@ export class ProxiedFrames {
 
   async failed(error: AppError): Promise<string> {
     const response = responseFields(this.#identity, { status: "failed", error, output: this.#done });
-    return frameOf({ ...endOf(await this.#kept(response)), sequence_number: this.#lastNumber + 1 });
+    return frameOf({ ...endOf(await this.#stored(response)), sequence_number: this.#lastNumber + 1 });
   }
 
   #frame(event: Fields): string {
@@ -76,7 +76,7 @@ export class ProxiedFrames {
     this.#done.push(item);
   }
 
-  async #kept(response: Fields): Promise<Fields> {
+  async #stored(response: Fields): Promise<Fields> {
     return shownResponse(await this.#options.keep(response), this.#options.include);
   }
 }

@@ -1,7 +1,7 @@
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import type { ChatAdapter, ChatAnswer, ChatBody, ChatCall, Fields, Provider } from "../../../upstream/providers/provider.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
-import type { Job, JobTraits, JobWork } from "../job.ts";
+import type { Job, JobAttempt, JobTraits } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
 import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
@@ -10,7 +10,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
   const body = bodyOf(request);
   const stream = request.stream === true;
   let traits: JobTraits<ChatAnswer> | undefined;
-  const callOf = (maxOutputTokens: number, kept: ChatBody = body): ChatCall => ({ body: kept, stream, maxOutputTokens });
+  const callOf = (maxOutputTokens: number, sent: ChatBody = body): ChatCall => ({ body: sent, stream, maxOutputTokens });
   return {
     operation: "chat",
     model: request.model,
@@ -22,11 +22,11 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     tags: tagsOf(request),
     countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),
     isOfferedBy: (provider) => provider.chat !== undefined,
-    request: ({ provider, target, maxOutputTokens, dropParams }: JobWork) => {
+    request: ({ provider, target, maxOutputTokens, dropParams }: JobAttempt) => {
       const adapter = chatOf(provider);
       const withDefaults = { ...defaultsOf(target.params), ...body };
-      const kept = keepSupported(withDefaults, adapter.supportedParams(target.inferenceModelId), dropParams);
-      return adapter.buildRequest(callOf(maxOutputTokens, kept), target);
+      const supported = keepSupported(withDefaults, adapter.supportedParams(target.inferenceModelId), dropParams);
+      return adapter.buildRequest(callOf(maxOutputTokens, supported), target);
     },
     readAnswer: (provider, answer) => {
       const read = chatOf(provider).readAnswer(answer, callOf(0));

@@ -22,11 +22,15 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     tags: tagsOf(request),
     countInput: (counter) => countPrompt(request, counter),
     isOfferedBy: (provider) => provider.completions !== undefined || provider.chat !== undefined,
-    request: (work) => {
-      const adapter = work.provider.completions;
-      if (!adapter) return asChat(request).request(work);
-      const kept = keepSupported(providerFields(request), adapter.supportedParams(work.target.inferenceModelId), work.dropParams);
-      return adapter.buildRequest({ body: kept, stream, maxOutputTokens: work.maxOutputTokens }, work.target);
+    request: (attempt) => {
+      const adapter = attempt.provider.completions;
+      if (!adapter) return asChat(request).request(attempt);
+      const supported = keepSupported(
+        providerFields(request),
+        adapter.supportedParams(attempt.target.inferenceModelId),
+        attempt.dropParams,
+      );
+      return adapter.buildRequest({ body: supported, stream, maxOutputTokens: attempt.maxOutputTokens }, attempt.target);
     },
     readAnswer: (provider, body, target) =>
       provider.completions ? readNative(provider.completions, body) : fromChat(asChat(request).readAnswer(provider, body, target)),

@@ -11,7 +11,7 @@ export interface ProxiedResponse {
 
 export type ResponsesAnswer = ChatAnswer | ProxiedResponse;
 
-export interface ResponsesWork {
+export interface ResponsesCall {
   readonly model: string;
   readonly stream: boolean;
   readonly maxOutputTokens: number | undefined;
@@ -26,9 +26,9 @@ export interface ResponsesWork {
 }
 
 /** A request to the Responses API: as it is where the deployment's server speaks it, as a chat where not. */
-export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
-  const { model, stream, maxOutputTokens, endUser, tags } = work;
-  const chat = translationOf(work);
+export function responsesJob(call: ResponsesCall): Job<ResponsesAnswer> {
+  const { model, stream, maxOutputTokens, endUser, tags } = call;
+  const chat = translationOf(call);
   return {
     operation: "responses",
     model,
@@ -38,7 +38,7 @@ export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
     maxOutputParam: "max_output_tokens",
     endUser,
     tags,
-    countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(work, counter)),
+    countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(call, counter)),
     get offer() {
       return "job" in chat() ? "responses" : "responses-untranslated";
     },
@@ -47,7 +47,7 @@ export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
       const { provider, target, maxOutputTokens: limit } = given;
       const adapter = speaker(provider, target);
       if (!adapter) return chatIn(chat()).request(given);
-      const body = providerFields(work.bodyFor({ reasons: adapter.reasons(target) }));
+      const body = providerFields(call.bodyFor({ reasons: adapter.reasons(target) }));
       return adapter.buildRequest({ body, stream, maxOutputTokens: limit }, target);
     },
     readAnswer: (provider, body, target) => {
@@ -61,7 +61,7 @@ export function responsesJob(work: ResponsesWork): Job<ResponsesAnswer> {
       return adapter ? adapter.readStream(readEvents("sse", bytes)) : chatIn(chat()).readStream(provider, bytes, target);
     },
     traits: () => ({
-      request: work.request,
+      request: call.request,
       // Guardrails know the words of chat: what they must read is made as one, wherever it goes.
       readable: () => chatIn(chat(), "Guardrails hold for this call, so it is made as a chat. ") as unknown as Job<ResponsesAnswer>,
     }),
@@ -76,17 +76,17 @@ export function speaker(provider: Provider, target: ProviderTarget): ResponsesAd
 type Translation = { readonly job: Job<ChatAnswer> } | { readonly refusal: AppError };
 
 /** Made once, and only when somebody asks. */
-function translationOf(work: ResponsesWork): () => Translation {
+function translationOf(call: ResponsesCall): () => Translation {
   let known: Translation | undefined;
   return () => {
-    known ??= translate(work);
+    known ??= translate(call);
     return known;
   };
 }
 
-function translate(work: ResponsesWork): Translation {
+function translate(call: ResponsesCall): Translation {
   try {
-    return { job: work.asChat() };
+    return { job: call.asChat() };
   } catch (thrown) {
     if (thrown instanceof AppError) return { refusal: thrown };
     throw thrown;
@@ -99,7 +99,7 @@ function chatIn(translation: Translation, why = ""): Job<ChatAnswer> {
   throw new AppError(code, why + message, { param, cause });
 }
 
-function countBody({ bodyFor }: ResponsesWork, counter: TokenCounter): number {
+function countBody({ bodyFor }: ResponsesCall, counter: TokenCounter): number {
   const { input, instructions, tools } = bodyFor({ reasons: false });
   // Pictures and files are not counted by their letters.
   const text = JSON.stringify([input, instructions, tools], (_name, value) => (isData(value) ? "" : value));

@@ -27,11 +27,11 @@ export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
     tags: chat.tags ?? job.tags,
     maxOutputParam: chat.maxOutputParam ?? job.maxOutputParam,
     traits: () => traitsOf(chat),
-    request: (work) => {
-      const { provider, target } = work;
-      const told = provider.chat?.takesBlocks?.(target.inferenceModelId) ? chat.withBlocks : chat.plain(chat.withBlocks);
-      const request = without(told, lacking(chat.optional, provider, target));
-      return chatJob(request).request({ ...work, target: withBetas(target, chat.betas ?? []) });
+    request: (attempt) => {
+      const { provider, target } = attempt;
+      const translated = provider.chat?.takesBlocks?.(target.inferenceModelId) ? chat.withBlocks : chat.plain(chat.withBlocks);
+      const request = without(translated, lacking(chat.optional, provider, target));
+      return chatJob(request).request({ ...attempt, target: withBetas(target, chat.betas ?? []) });
     },
   };
 }

@@ -6,7 +6,7 @@ import { invalid } from "./fields.ts";
 const NODES_MAX = 5000;
 
 /** What Google's subset of OpenAPI keeps as it is; all else is dropped or written otherwise below. */
-const KEPT = [
+const SUPPORTED = [
   "title",
   "description",
   "nullable",
@@ -50,9 +50,9 @@ class Translation {
     const reference = schema["$ref"];
     if (typeof reference === "string") return this.#referred(reference, schema, within);
     if (asList(schema["allOf"]).length > 0) return this.#allOf(schema, within);
-    const kept = Object.fromEntries(KEPT.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]));
+    const supported = Object.fromEntries(SUPPORTED.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]));
     return {
-      ...kept,
+      ...supported,
       ...(FORMATS.has(String(schema["format"])) ? { format: schema["format"] } : {}),
       ...this.#typed(schema, within),
       ...this.#choices(schema, within),

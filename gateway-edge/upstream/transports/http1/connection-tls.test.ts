@@ -9,7 +9,8 @@ import tls, { createServer as createTlsServer, getCACertificates, setDefaultCACe
 import { promisify } from "node:util";
 import { open, post, sendWith } from "../send-http-fixture.ts";
 
-const fixture = (name: string) => readFileSync(new URL(`../../../../trainer-node/operations/__fixtures__/${name}`, import.meta.url), "utf8");
+const fixture = (name: string) =>
+  readFileSync(new URL(`../../../../trainer-node/operations/__fixtures__/${name}`, import.meta.url), "utf8");
 const certificate = fixture("loopback-certificate.pem");
 const trusted = getCACertificates("default");
 const servers: Server[] = [];

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { ProtocolError, ResponseParser } from "./response-parser.ts";
 
-interface Heard {
+interface Received {
   status: number | undefined;
   headers: Record<string, string>;
   body: string;
@@ -9,21 +9,21 @@ interface Heard {
 }
 
 /** Feeds the pieces one after the other, each from memory that is overwritten afterwards. */
-function parse(pieces: readonly Buffer[]): { heard: Heard; parser: ResponseParser } {
-  const heard: Heard = { status: undefined, headers: {}, body: "", ended: false };
+function parse(pieces: readonly Buffer[]): { received: Received; parser: ResponseParser } {
+  const received: Received = { status: undefined, headers: {}, body: "", ended: false };
   const parts: Buffer[] = [];
   const parser = new ResponseParser({
     head: (status, headers) => {
-      expect(heard.status).toBeUndefined();
-      Object.assign(heard, { status, headers });
+      expect(received.status).toBeUndefined();
+      Object.assign(received, { status, headers });
     },
     data: (bytes) => {
-      expect([heard.status !== undefined, heard.ended]).toEqual([true, false]);
+      expect([received.status !== undefined, received.ended]).toEqual([true, false]);
       parts.push(bytes);
     },
     end: () => {
-      expect(heard.ended).toBe(false);
-      heard.ended = true;
+      expect(received.ended).toBe(false);
+      received.ended = true;
     },
   });
   for (const piece of pieces) {
@@ -31,8 +31,8 @@ function parse(pieces: readonly Buffer[]): { heard: Heard; parser: ResponseParse
     parser.feed(shared, true);
     shared.fill("?");
   }
-  heard.body = Buffer.concat(parts).toString("latin1");
-  return { heard, parser };
+  received.body = Buffer.concat(parts).toString("latin1");
+  return { received, parser };
 }
 
 const whole = (text: string) => parse([Buffer.from(text, "latin1")]);
@@ -55,9 +55,9 @@ test("an answer of a known length is read alike, however it is cut", () => {
   fc.assert(
     fc.property(bytes, hints, places, (body, hint, at) => {
       const message = `${hint}HTTP/1.1 200 OK\r\nX-Name:  a b \r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-      const { heard, parser } = parse(cut(Buffer.from(message, "latin1"), at));
+      const { received, parser } = parse(cut(Buffer.from(message, "latin1"), at));
       const headers = { "x-name": "a b", "content-length": String(body.length) };
-      expect(heard).toEqual({ status: 200, headers, body, ended: true });
+      expect(received).toEqual({ status: 200, headers, body, ended: true });
       expect(parser.reusable).toBe(true);
     }),
     { numRuns: 300 },
@@ -69,16 +69,16 @@ test("an answer in chunks is read alike, however it is cut, with extensions and 
     fc.property(chunks, fc.boolean(), fc.boolean(), places, (parts, extended, trailed, at) => {
       const lines = parts.map((part) => `${part.length.toString(16)}${extended ? ";a=b" : ""}\r\n${part}\r\n`).join("");
       const message = `HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n${lines}0\r\n${trailed ? "x-sum: 1\r\n" : ""}\r\n`;
-      const { heard, parser } = parse(cut(Buffer.from(message, "latin1"), at));
-      expect([heard.body, heard.ended, parser.reusable]).toEqual([parts.join(""), true, true]);
+      const { received, parser } = parse(cut(Buffer.from(message, "latin1"), at));
+      expect([received.body, received.ended, parser.reusable]).toEqual([parts.join(""), true, true]);
     }),
     { numRuns: 300 },
   );
 });
 
 test("one answer after the other on one connection, each by itself", () => {
-  const { parser, heard } = whole("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab");
-  expect([heard.body, parser.reusable]).toEqual(["ab", true]);
+  const { parser, received } = whole("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab");
+  expect([received.body, parser.reusable]).toEqual(["ab", true]);
   const second = { status: 0, body: "" };
   const parsed = new ResponseParser({
     head: (status) => Object.assign(second, { status }),
@@ -108,14 +108,14 @@ test.each([
   ["HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na and more", false],
   ["HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", false],
 ])("%j has ended; the connection can be used again: %s", (message, reusable) => {
-  const { heard, parser } = whole(message);
-  expect([heard.ended, parser.reusable]).toEqual([true, reusable]);
+  const { received, parser } = whole(message);
+  expect([received.ended, parser.reusable]).toEqual([true, reusable]);
 });
 
 test("an answer without a length ends with its connection, and only that", () => {
-  const { heard, parser } = whole("HTTP/1.1 200 OK\r\n\r\nall there is");
-  expect([heard.body, heard.ended]).toEqual(["all there is", false]);
-  expect([parser.closed(), heard.ended, parser.reusable]).toEqual([true, true, false]);
+  const { received, parser } = whole("HTTP/1.1 200 OK\r\n\r\nall there is");
+  expect([received.body, received.ended]).toEqual(["all there is", false]);
+  expect([parser.closed(), received.ended, parser.reusable]).toEqual([true, true, false]);
   for (const begun of [
     "",
     "HTTP/1.1 200",
@@ -128,14 +128,14 @@ test("an answer without a length ends with its connection, and only that", () =>
 
 test("a chunk's size may have zeros in front, and is still no larger than can be counted", () => {
   const sized = (size: string, last: string) => `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n${last}\r\n\r\n`;
-  const { heard } = whole(sized("0000000000000003", "0000000000000000"));
-  expect([heard.body, heard.ended]).toEqual(["abc", true]);
+  const { received } = whole(sized("0000000000000003", "0000000000000000"));
+  expect([received.body, received.ended]).toEqual(["abc", true]);
   expect(() => whole(sized("10000000000003", "0"))).toThrow(ProtocolError);
 });
 
 test("headers of one name are joined, whatever the name", () => {
-  const { heard } = whole("HTTP/1.1 204 x\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\nconstructor: c\r\n\r\n");
-  expect(Object.entries(heard.headers)).toEqual([
+  const { received } = whole("HTTP/1.1 204 x\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\nconstructor: c\r\n\r\n");
+  expect(Object.entries(received.headers)).toEqual([
     ["set-cookie", "a=1, b=2"],
     ["constructor", "c"],
   ]);

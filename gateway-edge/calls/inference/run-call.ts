@@ -11,10 +11,10 @@ export interface LayeredCall<Answer> extends InferenceCall<Answer> {
 }
 
 /** The data path, or a layer around it: each takes the next and gives the same. */
-export type Run = <Answer>(call: LayeredCall<Answer>) => Promise<InferenceResult<Answer>>;
+export type RunCall = <Answer>(call: LayeredCall<Answer>) => Promise<InferenceResult<Answer>>;
 
 /** The innermost: the data path itself, with the call's screen in its job. */
-export function screenedRun(deps: InferenceDeps): Run {
+export function screenedRun(deps: InferenceDeps): RunCall {
   return (call) => {
     const { screen, job } = call;
     if (!screen || !job.stream) return runInference(deps, call);
