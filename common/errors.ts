@@ -94,3 +94,8 @@ export function asAppError(thrown: unknown): AppError {
   const internal = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return new AppError("SERVER_ERROR", "Something went wrong on our side.", { internal, cause: thrown });
 }
+
+/** Whether the same request can succeed later: the control plane was away, too slow or failed, and did not refuse the request. */
+export function isTransient({ code }: AppError): boolean {
+  return code === "UNAVAILABLE" || code === "DB_TIMEOUT" || code === "SERVER_ERROR";
+}

@@ -28,3 +28,11 @@ export const systemRandom: Random = {
     return taken;
   },
 };
+
+const FRACTION_BYTES = 6;
+const FRACTION_SPAN = 2 ** (8 * FRACTION_BYTES);
+
+/** A number from 0 up to, not including, 1. */
+export function randomFraction(random: Random): number {
+  return random.bytes(FRACTION_BYTES).readUIntBE(0, FRACTION_BYTES) / FRACTION_SPAN;
+}

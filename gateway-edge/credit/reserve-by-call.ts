@@ -1,12 +1,11 @@
 import type { Clock } from "../../common/clock.ts";
-import { asAppError } from "../../common/errors.ts";
+import { asAppError, isTransient } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Reservation, ReserveInput } from "./credit.ts";
 import { gatherReservations } from "./gather.ts";
 import type { RatePermits } from "./rate-permits.ts";
-import { isTransient } from "./transient.ts";
 
 export interface ByCallDeps {
   readonly access: Pick<ControlPlane["access"], "reserveMany" | "release">;

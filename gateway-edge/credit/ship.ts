@@ -1,11 +1,10 @@
 import type { Clock } from "../../common/clock.ts";
-import { type AppError, asAppError } from "../../common/errors.ts";
+import { type AppError, asAppError, isTransient } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Settlement } from "./journal/final-record.ts";
 import type { Journal } from "./journal/journal.ts";
-import { isTransient } from "./transient.ts";
 
 export interface ShipperDeps {
   readonly journal: Pick<Journal, "unacknowledged" | "acknowledge" | "pending">;

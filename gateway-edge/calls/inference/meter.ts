@@ -10,10 +10,9 @@ import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/provid
 import { DeliveredText } from "../tokens/delivered-text.ts";
 import type { Bill, Outcome } from "./bill.ts";
 import { intentOf, type Metered, rounded, rowOf, type ServedDeployment, servedRecordOf } from "./call-row.ts";
-import { measured, saysTokens } from "./measure.ts";
 import { pricesOf } from "./plan-call.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
-import { whyNotBelieved } from "./usage-bounds.ts";
+import { measured, saysTokens, whyNotBelieved } from "./usage-bounds.ts";
 
 export interface Disbelieved {
   readonly reason: string;

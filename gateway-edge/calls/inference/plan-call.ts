@@ -5,8 +5,9 @@ import type { PriceMessage, PriceUnit } from "../../../common/pricing.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { affordableOutput, type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
 import { dearestPrices } from "../../credit/pricing/price-tier.ts";
-import type { Provider } from "../../upstream/providers/provider.ts";
+import type { Provider, UpstreamRequest } from "../../upstream/providers/provider.ts";
 import type { Router } from "../../upstream/routing/route.ts";
+import { targetOf } from "../../upstream/target.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import { type AbleGroup, ableGroup, MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } from "./able-group.ts";
 import { admit } from "./admit.ts";
@@ -86,6 +87,20 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   const { maxOutputTokens, worstCase } = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
   const { reserve } = all.reduce((most, plan) => (plan.reserve > most.reserve ? plan : most));
   return { inputTokens, maxOutputTokens, worstCase, reserve, isLimited: able.isLimited };
+}
+
+/** The request that a call would send to the first deployment that may serve it. Admitted like the call; nothing is reserved or sent. */
+export function previewCall(
+  deps: PlanDeps,
+  { caller, job, dropParams }: { caller: Caller; job: Job<unknown>; dropParams: boolean },
+): { deployment: Deployment; request: UpstreamRequest } {
+  planCall(deps, { caller, job, alternatives: [], routing: { dropParams } });
+  const [deployment] = ableDeployments(deps, { caller, job }, job.model);
+  const provider = deployment && deps.providers.get(deployment.providerKind);
+  if (!deployment || !provider) throw new Error("a plan without a deployment");
+  const target = targetOf(deployment);
+  const [first = job] = job.pieces?.(provider, target)?.jobs ?? [];
+  return { deployment, request: first.request({ provider, target, maxOutputTokens: outputAt(deployment, job), dropParams }) };
 }
 
 /** More than any deployment of the group can give is refused, unless it may be lowered. Where one has no known maximum, it may give that much. */

@@ -1,5 +1,7 @@
+import type { PriceUnit } from "../../../common/pricing.ts";
+import { disjointUsage, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
 import type { Fields, ReportedUsage } from "../../upstream/providers/provider.ts";
-import type { Job } from "./job.ts";
+import type { Estimate, Job } from "./job.ts";
 
 /** What a call allowed its provider to use. */
 export interface Allowed {
@@ -31,6 +33,21 @@ export function whyNotBelieved(reported: ReportedUsage, allowed: Allowed): strin
   // Only a report that the request's size does not explain makes it worth looking into the request.
   const isExplained = promptTokens <= allowed.inputTokens * BYTES_PER_ROUGH_TOKEN + HIDDEN_TOKENS;
   return isExplained || readsMore(allowed.job) ? undefined : "more input than the request has";
+}
+
+/** The provider's word where it gave one, our own count for the rest; the source is that of the unit which is paid. */
+export function measured(known: { estimate: Estimate | undefined; reported: ReportedUsage | undefined; unit: PriceUnit }): Usage {
+  const { estimate, reported, unit } = known;
+  const tokens = saysTokens(reported)
+    ? disjointUsage(reported)
+    : { ...NO_USAGE, input: estimate?.input ?? 0, output: estimate?.output ?? 0 };
+  const isSaid = unit === "token" || unit === "call" ? saysTokens(reported) : reported?.amounts?.[unit] !== undefined;
+  return { ...tokens, amounts: { ...estimate?.amounts, ...reported?.amounts }, source: isSaid ? "provider" : "estimated" };
+}
+
+/** Whether the provider gave a count of tokens. */
+export function saysTokens(reported: ReportedUsage | undefined): reported is ReportedUsage {
+  return reported !== undefined && reported.promptTokens + reported.completionTokens > 0;
 }
 
 /** Whether a report is one of counts at all. */

@@ -9,7 +9,6 @@ import type { Intent } from "../../credit/journal/records.ts";
 import { cost } from "../../credit/pricing/price.ts";
 import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../../credit/pricing/usage.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
-import { callerFields } from "../inference/caller-fields.ts";
 import { isCounts } from "../inference/usage-bounds.ts";
 import type { PricedCall } from "./price-call.ts";
 import { headersBack } from "./proxied-headers.ts";
@@ -134,7 +133,14 @@ export class ProxiedCall {
     return {
       callId,
       endpoint,
-      ...callerFields(caller),
+      // Names as they are now: a key may be deleted when somebody reads the row.
+      organizationId: caller.organizationId,
+      teamId: caller.teamId,
+      teamName: caller.teamName,
+      apiKeyId: caller.keyId,
+      apiKeyName: caller.keyName,
+      maskedKey: caller.maskedKey,
+      userId: caller.userId,
       endUser: undefined,
       model: call.model ?? upstream.row.kind,
       type: "pass_through",

@@ -1,6 +1,5 @@
 import type { Clock } from "../../../common/clock.ts";
-import { asAppError } from "../../../common/errors.ts";
-import { isTransient } from "../../credit/transient.ts";
+import { asAppError, isTransient } from "../../../common/errors.ts";
 import type { RecordStore, RecordWrite } from "../records/records.ts";
 import { advanced, type FinishedLine, type LineResult } from "./batch-body.ts";
 import type { BatchHold } from "./batch-hold.ts";

@@ -1,6 +1,5 @@
-import { asAppError } from "../../../common/errors.ts";
+import { asAppError, isTransient } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
-import { isTransient } from "../../credit/transient.ts";
 import type { RecordStore } from "../records/records.ts";
 import type { LineResult } from "./batch-body.ts";
 import type { BatchHold } from "./batch-hold.ts";

@@ -1,5 +1,4 @@
-import type { Random } from "../../../common/random.ts";
-import { chance } from "./chance.ts";
+import { type Random, randomFraction } from "../../../common/random.ts";
 import type { Target } from "./deployment-settings.ts";
 import { isFree } from "./eligible.ts";
 import { type Health, type Load, MINUTE_MS } from "./health.ts";
@@ -54,7 +53,7 @@ const PICK: Readonly<Record<StrategyName, Pick>> = {
 
 function pickByWeight({ first, weightsUpTo }: TargetTable, { random }: QuickPick): Target | undefined {
   if (!weightsUpTo) return pickAny(first, random);
-  const drawn = chance(random) * (weightsUpTo.at(-1) ?? 0);
+  const drawn = randomFraction(random) * (weightsUpTo.at(-1) ?? 0);
   // The first whose sum is above what was drawn.
   let [low, high] = [0, weightsUpTo.length - 1];
   while (low < high) {
@@ -68,8 +67,8 @@ function pickByWeight({ first, weightsUpTo }: TargetTable, { random }: QuickPick
 /** As among few: two at random, and both have to be free. */
 function pickFasterOfTwo({ first }: TargetTable, input: QuickPick): Target | undefined {
   const { random, health, stream } = input;
-  const index = Math.floor(chance(random) * first.length);
-  const step = 1 + Math.floor(chance(random) * (first.length - 1));
+  const index = Math.floor(randomFraction(random) * first.length);
+  const step = 1 + Math.floor(randomFraction(random) * (first.length - 1));
   const [one, other] = [first[index], first[(index + step) % first.length]];
   if (!one || !other || !isFree(one, input) || !isFree(other, input)) return undefined;
   const loadAt = (target: Target) => loadOf(health.read(target.deployment.id), stream);
@@ -93,7 +92,7 @@ function pickLowest({ targets, loads, measure, random }: Lowest): Target | undef
     count = measured < least ? 1 : count + 1;
     least = measured;
   }
-  let left = Math.floor(chance(random) * count);
+  let left = Math.floor(randomFraction(random) * count);
   for (let index = 0; index < loads.length; index++) {
     const target = targets[index] as Target;
     if (measure(loads[index] as Load, target) === least && left-- === 0) return target;
@@ -110,5 +109,5 @@ interface Lowest {
 }
 
 function pickAny(targets: readonly Target[], random: Random): Target | undefined {
-  return targets[Math.floor(chance(random) * targets.length)];
+  return targets[Math.floor(randomFraction(random) * targets.length)];
 }

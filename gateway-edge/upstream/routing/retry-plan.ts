@@ -1,5 +1,4 @@
-import type { Random } from "../../../common/random.ts";
-import { chance } from "./chance.ts";
+import { type Random, randomFraction } from "../../../common/random.ts";
 import type { ErrorClass } from "./error-class.ts";
 import { RETRIES_MAX, type RouterSettings } from "./settings.ts";
 
@@ -44,8 +43,8 @@ export function backOffMs(
 ): number | undefined {
   if (retryAfterSeconds !== undefined && retryAfterSeconds > 0) {
     const askedMs = retryAfterSeconds * 1000;
-    return askedMs > UPSTREAM_MS_MAX ? undefined : askedMs + chance(random) * JITTER_MS;
+    return askedMs > UPSTREAM_MS_MAX ? undefined : askedMs + randomFraction(random) * JITTER_MS;
   }
   const guessMs = Math.min(FIRST_MS * 2 ** backOffs, MOST_MS);
-  return Math.max(guessMs * (0.5 + chance(random) / 2), settings.retryAfterMs);
+  return Math.max(guessMs * (0.5 + randomFraction(random) / 2), settings.retryAfterMs);
 }

@@ -1,5 +1,4 @@
-import type { Random } from "../../../common/random.ts";
-import { chance } from "./chance.ts";
+import { type Random, randomFraction } from "../../../common/random.ts";
 import type { Target } from "./deployment-settings.ts";
 import type { HealthReading } from "./health.ts";
 import type { StrategyName } from "./settings.ts";
@@ -53,7 +52,7 @@ function pickByWeight({ candidates, random }: PickInput): Candidate {
   const weight = weightOf(candidates.map(({ target }) => target));
   if (!weight) return pickAny(candidates, random);
   const weights = candidates.map(({ target }) => weight(target));
-  let left = chance(random) * weights.reduce((total, weight) => total + weight, 0);
+  let left = randomFraction(random) * weights.reduce((total, weight) => total + weight, 0);
   let last: Candidate | undefined;
   for (const [index, candidate] of candidates.entries()) {
     const own = weights[index] ?? 0;
@@ -82,8 +81,8 @@ const WEIGHTS: readonly ((target: Target) => number | undefined)[] = [
  * what is not known yet is tried first, but by one request at a time.
  */
 function pickFasterOfTwo({ candidates, stream, random }: PickInput): Candidate {
-  const firstIndex = Math.floor(chance(random) * candidates.length);
-  const step = 1 + Math.floor(chance(random) * (candidates.length - 1));
+  const firstIndex = Math.floor(randomFraction(random) * candidates.length);
+  const step = 1 + Math.floor(randomFraction(random) * (candidates.length - 1));
   const first = at(candidates, firstIndex);
   const second = at(candidates, (firstIndex + step) % candidates.length);
   return loadOf(second.health, stream) < loadOf(first.health, stream) ? second : first;
@@ -118,7 +117,7 @@ function pickLowest({ candidates, random }: PickInput, measure: (candidate: Cand
 }
 
 function pickAny(candidates: readonly Candidate[], random: Random): Candidate {
-  return at(candidates, Math.floor(chance(random) * candidates.length));
+  return at(candidates, Math.floor(randomFraction(random) * candidates.length));
 }
 
 function at(candidates: readonly Candidate[], index: number): Candidate {

@@ -2,8 +2,7 @@ import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readAnthropicAnswer } from "./answer.ts";
-import { anthropicCount } from "./count.ts";
-import { buildAnthropicRequest } from "./request.ts";
+import { anthropicCount, buildAnthropicRequest } from "./request.ts";
 import { readAnthropicStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */

@@ -1,7 +1,7 @@
 import { defined } from "../../../../common/defined.ts";
 import { type ClaudeRules, claudeRules } from "../../../../common/providers/claude-rules.ts";
 import { ANTHROPIC_PARAMS, ANTHROPIC_SAMPLING } from "../../../../common/providers/dialect-params.ts";
-import type { ChatBody, ChatCall, Fields, ProviderTarget, UpstreamRequest } from "../provider.ts";
+import type { ChatBody, ChatCall, Fields, ProviderTarget, RemoteCount, UpstreamRequest } from "../provider.ts";
 import {
   type ChatTool,
   declaredByHistory,
@@ -16,6 +16,7 @@ import {
 import { readConversation, type Turn } from "../shared/chat-turns.ts";
 import { claudeSampling, claudeThinking } from "../shared/claude-models.ts";
 import { asFields, asText } from "../shared/json-fields.ts";
+import { countable, readCount } from "../shared/remote-count.ts";
 import { blocksOf, systemBlocks } from "./blocks.ts";
 import { anthropicHeaders, type VersionRules, versionRules } from "./headers.ts";
 import { isClosed, nativeSchema } from "./schema.ts";
@@ -32,12 +33,26 @@ export function buildAnthropicRequest(call: ChatCall, target: ProviderTarget): U
   };
 }
 
-export function messagesUrl({ baseUrl }: ProviderTarget): string {
+/** What count_tokens takes of a message's request; it refuses the rest. */
+const COUNTED = ["model", "system", "messages", "tools", "tool_choice", "thinking", "output_config"];
+
+export const anthropicCount: RemoteCount = {
+  tokenizer: "anthropic_api",
+  takesContents: false,
+  buildRequest: (call, target) => ({
+    url: `${messagesUrl(target)}/count_tokens`,
+    headers: anthropicHeaders(target),
+    body: JSON.stringify(countable(messagesBody(call, target.inferenceModelId, versionRules(target.params)), COUNTED)),
+  }),
+  readAnswer: (body) => readCount(asFields(body)["input_tokens"]),
+};
+
+function messagesUrl({ baseUrl }: ProviderTarget): string {
   const base = (baseUrl ?? DEFAULT_BASE_URL).replace(/\/+$/, "");
   return /\/v1$/.test(base) ? `${base}/messages` : `${base}/v1/messages`;
 }
 
-export function messagesBody(call: ChatCall, model: string, version: VersionRules): Fields {
+function messagesBody(call: ChatCall, model: string, version: VersionRules): Fields {
   const { body } = call;
   const rules = claudeRules(model);
   const format = readJsonFormat(body);

@@ -3,8 +3,7 @@ import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readBedrockAnswer } from "./answer.ts";
-import { bedrockCount } from "./count.ts";
-import { buildBedrockRequest } from "./request.ts";
+import { bedrockCount, buildBedrockRequest } from "./request.ts";
 import { readBedrockStream } from "./stream.ts";
 
 /** Amazon Bedrock's Converse API, for every model behind it. */

@@ -2,10 +2,11 @@ import { defined } from "../../../../common/defined.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { type BedrockRules, bedrockRules } from "../../../../common/providers/bedrock-rules.ts";
 import { BEDROCK_PARAMS, BEDROCK_SAMPLING } from "../../../../common/providers/dialect-params.ts";
-import type { ChatCall, Fields, ProviderTarget, Signing, UpstreamRequest } from "../provider.ts";
+import type { ChatCall, Fields, ProviderTarget, RemoteCount, Signing, UpstreamRequest } from "../provider.ts";
 import { fieldsOfTheirs, type JsonFormat, readJsonFormat, readStops } from "../shared/chat-tools.ts";
 import { readConversation } from "../shared/chat-turns.ts";
 import { asFields, asText } from "../shared/json-fields.ts";
+import { countable, readCount } from "../shared/remote-count.ts";
 import { messagesOf, systemOf } from "./blocks.ts";
 import { modelFields } from "./models.ts";
 import { type ToolOffer, toolOffer } from "./tools.ts";
@@ -19,8 +20,19 @@ export function buildBedrockRequest(call: ChatCall, target: ProviderTarget): Ups
   return bedrockRequest(target, call.stream ? "converse-stream" : "converse", converseBody(call, target));
 }
 
+const COUNTED = ["messages", "system", "toolConfig", "additionalModelRequestFields"];
+
+/** CountTokens, of a Converse request. */
+export const bedrockCount: RemoteCount = {
+  tokenizer: "bedrock_api",
+  takesContents: false,
+  buildRequest: (call, target) =>
+    bedrockRequest(target, "count-tokens", { input: { converse: countable(converseBody(call, target), COUNTED) } }),
+  readAnswer: (body) => readCount(asFields(body)["inputTokens"]),
+};
+
 /** One of the operations on a model, signed or with the API key. */
-export function bedrockRequest(target: ProviderTarget, operation: string, body: Fields): UpstreamRequest {
+function bedrockRequest(target: ProviderTarget, operation: string, body: Fields): UpstreamRequest {
   const path = `model/${encodeURIComponent(target.inferenceModelId)}/${operation}`;
   const headers = { ...extraHeaders(target.params), "content-type": "application/json" };
   const request = { url: `${baseUrl(target)}/${path}`, body: JSON.stringify(body) };
@@ -30,7 +42,7 @@ export function bedrockRequest(target: ProviderTarget, operation: string, body: 
   return { ...request, headers: { ...headers, authorization: `Bearer ${target.apiKey}` } };
 }
 
-export function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
+function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
   const { body } = call;
   // The id of a profile or of an imported model does not say what it is; the operator can.
   const rules = bedrockRules(asText(params["base_model"]) ?? inferenceModelId);
