@@ -15,7 +15,7 @@ import { listen } from "./server/listen.ts";
 import { addCallFigures, createMetrics } from "./server/platform/metrics.ts";
 import { createEdgeRuns } from "./stored/assistants/edge-runs.ts";
 import { createRpcRecords } from "./stored/records/rpc-records.ts";
-import { startWork } from "./stored/work.ts";
+import { startWork } from "./stored/start-work.ts";
 
 await runMain("tributary edge", async () => {
   const config = readEdgeConfig(process.env);

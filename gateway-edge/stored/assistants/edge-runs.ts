@@ -4,7 +4,7 @@ import { listedModel } from "../../calls/inference/listed-model.ts";
 import { countTokens } from "../../calls/tokens/token-counter.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import type { RecordOf } from "../records/records.ts";
-import type { Handler } from "../records/work.ts";
+import type { WorkHandler } from "../records/work.ts";
 import type { RunBody } from "./bodies.ts";
 import { createRunEngine } from "./run-engine.ts";
 import { createRunFeed, type RunFeed } from "./run-feed.ts";
@@ -15,7 +15,7 @@ export interface EdgeRuns {
   /** Breaks off the model of a run that was cancelled, where it is called here. */
   cancelled(runId: string): void;
   /** For the worker. */
-  readonly handler: Handler;
+  readonly handler: WorkHandler;
 }
 
 export function createEdgeRuns(deps: Pick<EdgeDeps, "records" | "clock" | "random" | "logger">, inference: Inference): EdgeRuns {
@@ -31,7 +31,7 @@ export function createEdgeRuns(deps: Pick<EdgeDeps, "records" | "clock" | "rando
 }
 
 /** A run's work as the worker hands it over; a cancellation made at another edge comes with a renewal. */
-function runHandler(engine: ReturnType<typeof createRunEngine>): Handler {
+function runHandler(engine: ReturnType<typeof createRunEngine>): WorkHandler {
   return async ({ record, caller }, work) => {
     work.onChange((changed) => {
       const { run } = (changed as RecordOf<RunBody>).body;

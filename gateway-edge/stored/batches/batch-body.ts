@@ -2,29 +2,30 @@ import type { z } from "zod";
 import type { BatchError, BatchObject, newBatch } from "../../schemas/stored/batches.ts";
 import { NOTHING_DONE, type Progress, withDone } from "./progress.ts";
 
-/** A batch as it is kept: what its team sees, and how far it has come. */
+/** The stored body of a batch: the API object, and the progress. */
 export interface BatchBody {
   readonly batch: BatchObject;
   readonly progress: Progress;
-  /** How many parts of the results are kept. */
+  /** How many parts of the results are stored. */
   readonly parts: number;
-  /** Chosen before they are written: a finish that is done again writes the same files. */
+  /** The ids of the result files are chosen in advance, so that a repeated finish writes the same files. */
   readonly outputFileId: string;
   readonly errorFileId: string;
   readonly outputExpiresAfterSeconds?: number | undefined;
 }
 
-/** What came of one request: a line of the output file, or of the error file. */
+/** The result of one request: a line of the output file, or of the error file. */
 export interface LineResult {
   readonly isAnswer: boolean;
   readonly text: string;
 }
 
+/** A line of the input that is done. */
 export interface FinishedLine {
   readonly line: number;
-  /** Where the line after it begins. */
+  /** The offset of the next line. */
   readonly next: number;
-  /** Absent: a blank line. */
+  /** Absent for a blank line. */
   readonly result?: LineResult | undefined;
 }
 
@@ -32,21 +33,21 @@ const WINDOW_SECONDS = 24 * 3600;
 
 export function newBatchBody(
   asked: z.output<typeof newBatch>,
-  born: { id: string; nowMs: number; outputFileId: string; errorFileId: string },
+  stamp: { id: string; nowMs: number; outputFileId: string; errorFileId: string },
 ): BatchBody {
-  const createdAt = secondsOf(born.nowMs);
+  const createdAt = secondsOf(stamp.nowMs);
   const none = { in_progress_at: null, finalizing_at: null, completed_at: null, failed_at: null, expired_at: null };
   return {
     batch: {
-      ...{ id: born.id, object: "batch", endpoint: asked.endpoint, errors: null, input_file_id: asked.input_file_id },
+      ...{ id: stamp.id, object: "batch", endpoint: asked.endpoint, errors: null, input_file_id: asked.input_file_id },
       ...{ completion_window: asked.completion_window, status: "validating", output_file_id: null, error_file_id: null },
       ...{ created_at: createdAt, expires_at: createdAt + WINDOW_SECONDS, ...none, cancelling_at: null, cancelled_at: null },
       ...{ request_counts: { total: 0, completed: 0, failed: 0 }, metadata: asked.metadata ?? null },
     },
     progress: NOTHING_DONE,
     parts: 0,
-    outputFileId: born.outputFileId,
-    errorFileId: born.errorFileId,
+    outputFileId: stamp.outputFileId,
+    errorFileId: stamp.errorFileId,
     outputExpiresAfterSeconds: asked.output_expires_after?.seconds,
   };
 }
@@ -67,14 +68,14 @@ export function finalizing(body: BatchBody, nowMs: number): BatchBody {
   return withBatch(body, { status: "finalizing", finalizing_at: secondsOf(nowMs) });
 }
 
-/** How a batch that was under way ends. */
+/** The final states of a batch that was started. */
 export type BatchEnd = "completed" | "expired" | "cancelled" | "failed";
 
 export function ended(body: BatchBody, end: BatchEnd, nowMs: number): BatchBody {
   return withBatch(body, { status: end, [`${end}_at`]: secondsOf(nowMs) });
 }
 
-/** More lines done, and one more part that holds their results. */
+/** The batch after more finished lines, with one more part for their results. */
 export function advanced(body: BatchBody, lines: readonly FinishedLine[]): BatchBody {
   const { total, completed, failed } = body.batch.request_counts;
   const answers = lines.filter(({ result }) => result?.isAnswer).length;

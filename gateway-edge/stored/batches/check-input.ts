@@ -4,10 +4,10 @@ import { checkLine, isProblem } from "./check-line.ts";
 import type { InputLine } from "./input-lines.ts";
 
 export const LINES_MAX = 50_000;
-/** The rest of a file with so many faults has some too. */
+/** After this many errors the check stops. */
 const ERRORS_MAX = 100;
 
-/** How many requests an input file holds, or everything that is wrong with it. */
+/** Counts the requests of an input file and lists its errors. */
 export async function checkInput(
   lines: AsyncIterable<InputLine>,
   endpoint: BatchEndpoint,
@@ -24,12 +24,12 @@ export async function checkInput(
       if (errors.length >= ERRORS_MAX || total > LINES_MAX) break;
     }
   } catch (thrown) {
-    // What the file itself is refused for; anything else is no fault of the file.
+    // These codes are errors of the file; all others are not.
     if (!(thrown instanceof AppError) || (thrown.code !== "NOT_FOUND" && thrown.code !== "PAYLOAD_TOO_LARGE")) throw thrown;
     errors.push({ line: null, code: "invalid_file", message: thrown.message, param: "input_file_id" });
   }
   if (total === 0 && errors.length === 0) {
-    errors.push({ line: null, code: "empty_file", message: "The input file holds no requests.", param: "input_file_id" });
+    errors.push({ line: null, code: "empty_file", message: "The input file contains no requests.", param: "input_file_id" });
   }
   return { total, errors };
 }
@@ -38,11 +38,11 @@ function faultOf(
   text: string,
   { endpoint, customIds, total }: { endpoint: BatchEndpoint; customIds: Set<string>; total: number },
 ): Omit<BatchError, "line"> | undefined {
-  if (total > LINES_MAX) return { code: "too_many_requests", message: `A batch has ${LINES_MAX} requests at most.`, param: null };
+  if (total > LINES_MAX) return { code: "too_many_requests", message: `A batch can have at most ${LINES_MAX} requests.`, param: null };
   const checked = checkLine(text, endpoint);
   if (isProblem(checked)) return checked;
   if (customIds.has(checked.customId)) {
-    return { code: "duplicate_custom_id", message: `The custom_id ${checked.customId} was used before.`, param: "custom_id" };
+    return { code: "duplicate_custom_id", message: `The custom_id ${checked.customId} is used more than once.`, param: "custom_id" };
   }
   customIds.add(checked.customId);
   return undefined;

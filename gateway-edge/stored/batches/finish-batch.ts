@@ -3,44 +3,44 @@ import { fileWrite } from "../files/team-file.ts";
 import { ownerOf } from "../records/own-record.ts";
 import type { Owner, RecordStore, RecordWrite } from "../records/records.ts";
 import { type BatchBody, type BatchEnd, ended, isOver, withBatch } from "./batch-body.ts";
-import type { BatchHold } from "./batch-hold.ts";
+import type { LeasedBatch } from "./leased-batch.ts";
 import { type BatchPart, partId } from "./result-log.ts";
-import type { RunDeps } from "./run-lines.ts";
+import type { BatchRunDeps } from "./run-lines.ts";
 
 const REMOVALS_AT_ONCE = 200;
 
 /**
- * Makes files of the results, then ends the batch with them in one commit. What is done again after a crash writes the same files anew
- * under the same names; nobody sees them before the commit.
+ * Writes the result files, then ends the batch and publishes the files in one commit. A repetition after a crash writes the same files
+ * under the same ids; they are not visible before the commit.
  */
 export async function finishBatch(
-  deps: Pick<RunDeps, "records" | "clock" | "logger">,
-  { hold, end, owner }: { hold: BatchHold; end: BatchEnd; owner: Owner },
+  deps: Pick<BatchRunDeps, "records" | "clock" | "logger">,
+  { leased, end, owner }: { leased: LeasedBatch; end: BatchEnd; owner: Owner },
 ): Promise<void> {
-  const { completed, failed } = hold.body.batch.request_counts;
+  const { completed, failed } = leased.body.batch.request_counts;
   const files: RecordWrite[] = [];
-  if (completed > 0) files.push(await resultFile(deps, hold, { isAnswer: true }));
-  if (failed > 0) files.push(await resultFile(deps, hold, { isAnswer: false }));
+  if (completed > 0) files.push(await resultFile(deps, leased, { isAnswer: true }));
+  if (failed > 0) files.push(await resultFile(deps, leased, { isAnswer: false }));
   const fileIds = {
-    output_file_id: completed > 0 ? hold.body.outputFileId : null,
-    error_file_id: failed > 0 ? hold.body.errorFileId : null,
+    output_file_id: completed > 0 ? leased.body.outputFileId : null,
+    error_file_id: failed > 0 ? leased.body.errorFileId : null,
   };
   const change = (body: BatchBody) => withBatch(ended(body, end, deps.clock.now()), fileIds);
-  await hold.write(change, { more: files, isDone: isOver, isEnd: true });
-  await removeParts(deps, hold, owner).catch((error: unknown) => {
-    deps.logger.warn({ batch: hold.id, error: String(error) }, "parts of a batch that has ended stay for now");
+  await leased.write(change, { more: files, isDone: isOver, isEnd: true });
+  await removeParts(deps, leased, owner).catch((error: unknown) => {
+    deps.logger.warn({ batch: leased.id, error: String(error) }, "parts of an ended batch could not be removed; they expire");
   });
 }
 
 async function resultFile(
-  { records, clock }: Pick<RunDeps, "records" | "clock">,
-  hold: BatchHold,
+  { records, clock }: Pick<BatchRunDeps, "records" | "clock">,
+  leased: LeasedBatch,
   { isAnswer }: { isAnswer: boolean },
 ): Promise<RecordWrite> {
-  const { outputFileId, errorFileId, outputExpiresAfterSeconds } = hold.body;
+  const { outputFileId, errorFileId, outputExpiresAfterSeconds } = leased.body;
   const id = isAnswer ? outputFileId : errorFileId;
-  const { bytes } = await records.putContent(hold.teamId, id, resultLines(records, hold, isAnswer));
-  const filename = `${hold.id}_${isAnswer ? "output" : "error"}.jsonl`;
+  const { bytes } = await records.putContent(leased.teamId, id, resultLines(records, leased, isAnswer));
+  const filename = `${leased.id}_${isAnswer ? "output" : "error"}.jsonl`;
   return fileWrite({
     id,
     filename,
@@ -51,12 +51,12 @@ async function resultFile(
   });
 }
 
-/** Part by part: never more than one of them in memory. */
-async function* resultLines(records: RecordStore, hold: BatchHold, isAnswer: boolean): AsyncGenerator<Uint8Array> {
-  const { body, teamId } = hold;
+/** Reads part by part, so that only one is in memory. */
+async function* resultLines(records: RecordStore, leased: LeasedBatch, isAnswer: boolean): AsyncGenerator<Uint8Array> {
+  const { body, teamId } = leased;
   for (let number = 0; number < body.parts; number++) {
-    hold.work.signal.throwIfAborted();
-    const id = partId(hold.id, number);
+    leased.work.signal.throwIfAborted();
+    const id = partId(leased.id, number);
     const part = (await records.get<BatchPart>(teamId, "batch_part", id))?.body;
     if (!part) throw new AppError("SERVER_ERROR", "A part of the results is missing.", { internal: id });
     if ("contentIsAnswer" in part) {
@@ -75,13 +75,13 @@ async function* contentLine(records: RecordStore, teamId: string, id: string): A
   yield Buffer.from("\n");
 }
 
-async function removeParts({ records }: Pick<RunDeps, "records">, hold: BatchHold, owner: Owner): Promise<void> {
-  const { parts } = hold.body;
+async function removeParts({ records }: Pick<BatchRunDeps, "records">, leased: LeasedBatch, owner: Owner): Promise<void> {
+  const { parts } = leased.body;
   for (let first = 0; first < parts; first += REMOVALS_AT_ONCE) {
     const numbers = Array.from({ length: Math.min(REMOVALS_AT_ONCE, parts - first) }, (_, index) => first + index);
     await records.commit(
       ownerOf(owner),
-      numbers.map((number) => ({ type: "remove", kind: "batch_part", id: partId(hold.id, number) })),
+      numbers.map((number) => ({ type: "remove", kind: "batch_part", id: partId(leased.id, number) })),
     );
   }
 }

@@ -1,18 +1,20 @@
 import { AppError } from "../../../common/errors.ts";
 import type { RecordStore } from "../records/records.ts";
 
+/** One line of an input file. */
 export interface InputLine {
-  /** From 1 on; blank lines count. */
+  /** Starts at 1; blank lines count. */
   readonly line: number;
-  /** Where the line after it begins. */
+  /** The offset of the next line. */
   readonly next: number;
   readonly text: string;
 }
 
+/** An input file and its limits. */
 export interface InputFile {
   readonly teamId: string;
   readonly fileId: string;
-  /** Of one line. */
+  /** The limit of one line. */
   readonly lineBytesMax: number;
 }
 
@@ -20,8 +22,8 @@ const WINDOW_BYTES = 1024 * 1024;
 const NEWLINE = 10;
 
 /**
- * The lines of a file from a place on, blank ones too. Read in windows, each asked for by itself: whoever takes hours for the lines
- * keeps no connection open, and never has more than a window of them in memory.
+ * The lines of a file from an offset on, blank lines included. The file is read in windows, each with its own request, so that a batch of
+ * several hours keeps no connection open and has only one window in memory.
  */
 export async function* inputLines(
   records: Pick<RecordStore, "getContent">,
@@ -39,21 +41,21 @@ export async function* inputLines(
     }
     offset += start;
     if (!window.isLast) continue;
-    // The last line needs no newline.
+    // The last line may have no newline.
     const rest = window.bytes.toString("utf8", start);
     if (rest !== "") yield { line, next: offset + window.bytes.length - start, text: cleaned(rest) };
     return;
   }
 }
 
-/** At least one whole line, or all that is left. */
+/** Reads at least one complete line, or the rest of the file. */
 async function readWindow(
   records: Pick<RecordStore, "getContent">,
   { teamId, fileId, lineBytesMax }: InputFile,
   offset: number,
 ): Promise<{ bytes: Buffer; isLast: boolean }> {
   const content = await records.getContent(teamId, fileId, offset);
-  if (!content) throw new AppError("NOT_FOUND", `The input file ${fileId} is gone.`);
+  if (!content) throw new AppError("NOT_FOUND", `The input file ${fileId} no longer exists.`);
   const chunks: Uint8Array[] = [];
   let size = 0;
   let hasLine = false;
@@ -62,12 +64,13 @@ async function readWindow(
     size += chunk.length;
     hasLine ||= chunk.includes(NEWLINE);
     if (hasLine && size >= WINDOW_BYTES) return { bytes: Buffer.concat(chunks), isLast: false };
-    if (!hasLine && size > lineBytesMax) throw new AppError("PAYLOAD_TOO_LARGE", `A line is longer than ${lineBytesMax} bytes.`);
+    if (!hasLine && size > lineBytesMax)
+      throw new AppError("PAYLOAD_TOO_LARGE", `A line of the input file is longer than ${lineBytesMax} bytes.`);
   }
   return { bytes: Buffer.concat(chunks), isLast: true };
 }
 
-/** Without the mark that some editors put at the beginning of a file, and the return of others at the end of a line. */
+/** Removes a byte order mark and a trailing carriage return. */
 function cleaned(text: string): string {
   return text.replace(/^\uFEFF/, "").replace(/\r$/, "");
 }

@@ -19,23 +19,25 @@ import type { LineResult } from "./batch-body.ts";
 import type { BatchLine } from "./check-line.ts";
 import { retryAfterMs } from "./line-retry.ts";
 
+/** What the call of a line needs. */
 export interface LineDeps {
   readonly inference: Pick<Inference, "run">;
   readonly clock: Clock;
   readonly random: Random;
 }
 
+/** The call of one line. */
 export interface LineCall {
   readonly endpoint: BatchEndpoint;
   readonly request: BatchLine;
-  /** The piece of work it is; the call for it is paid once, however often it is made. */
+  /** Identifies the line: repeated calls with the same value are billed once. */
   readonly onceFor: string;
-  /** Whose key it is now. */
+  /** The caller as of the last renewal of the lease. */
   readonly caller: () => Caller | undefined;
   readonly signal: AbortSignal;
 }
 
-/** One request of a batch, made like any call of its key, again where waiting helps. Throws only when it was interrupted. */
+/** Makes one request of a batch like any call of its key, with retries. Throws only if `signal` aborts. */
 export async function callLine(deps: LineDeps, line: LineCall): Promise<LineResult> {
   for (let attempt = 1; ; attempt++) {
     const callId = newId("call", deps);
@@ -50,34 +52,34 @@ export async function callLine(deps: LineDeps, line: LineCall): Promise<LineResu
         const answer = { callId, status: gatewayErrorStatus(error), body: JSON.stringify(gatewayErrorBody(error)) };
         return { isAnswer: false, text: outputLine(line.request, answer) };
       }
-      // Lines that were refused together do not come back together.
+      // Jitter: lines that were refused together are not retried together.
       await deps.clock.sleep(delayMs * (1 + deps.random.bytes(1).readUInt8() / 1024), line.signal);
     }
   }
 }
 
-/** A request that was never made. */
-export function unmadeLine({ customId }: BatchLine, error: { code: string; message: string }, deps: LineDeps): LineResult {
+/** The result of a request that is not made. */
+export function skippedLine({ customId }: BatchLine, error: { code: string; message: string }, deps: LineDeps): LineResult {
   return { isAnswer: false, text: JSON.stringify({ id: newId("batch_req", deps), custom_id: customId, response: null, error }) };
 }
 
 async function callOnce(deps: LineDeps, line: LineCall, callId: string): Promise<string> {
   const caller = line.caller();
-  if (!caller) throw new AppError("INVALID_API_KEY", "The API key that the batch was made with is gone.");
+  if (!caller) throw new AppError("INVALID_API_KEY", "The API key that created the batch no longer exists.");
   return CALLS[line.endpoint](line.request.body)(deps, { ...line, callId, caller });
 }
 
-type Made = Omit<LineCall, "caller" | "request"> & { readonly callId: string; readonly caller: Caller };
-type Call = (deps: LineDeps, made: Made) => Promise<string>;
+type PreparedCall = Omit<LineCall, "caller" | "request"> & { readonly callId: string; readonly caller: Caller };
+type MakeCall = (deps: LineDeps, call: PreparedCall) => Promise<string>;
 
-/** How each endpoint reads a body and words its answer: as its own path does. */
-const CALLS: Readonly<Record<BatchEndpoint, (body: unknown) => Call>> = {
+/** How each endpoint parses a body and serializes its answer, as on its own path. */
+const CALLS: Readonly<Record<BatchEndpoint, (body: unknown) => MakeCall>> = {
   "/v1/chat/completions": (body) => callOf(chatExchange(parseChatRequest(body, undefined))),
   "/v1/completions": (body) => callOf(completionsExchange(parseCompletionsRequest(body, undefined))),
   "/v1/embeddings": (body) => callOf(embeddingsExchange(parseEmbeddingsRequest(body, undefined))),
 };
 
-function callOf<Answer>({ job, routing, format }: { job: Job<Answer>; routing: CallRouting; format: ResponseFormat<Answer> }): Call {
+function callOf<Answer>({ job, routing, format }: { job: Job<Answer>; routing: CallRouting; format: ResponseFormat<Answer> }): MakeCall {
   return async ({ inference, clock }, { callId, onceFor, endpoint, caller, signal }) => {
     const result = await inference.run({ callId, onceFor, endpoint, caller, job, routing, signal, errorStatus: gatewayErrorStatus });
     if (result.type !== "answer") throw new Error("a line of a batch is answered whole");
@@ -85,7 +87,7 @@ function callOf<Answer>({ job, routing, format }: { job: Job<Answer>; routing: C
   };
 }
 
-/** The body is JSON already: read and written again, its integers would go through floats. */
+/** Inserts the body as JSON text: to parse and serialize it again would turn large integers into floats. */
 function outputLine({ customId }: BatchLine, { callId, status, body }: { callId: string; status: number; body: string }): string {
   const [id, custom, request] = [callId.replace(/^call_/, "batch_req_"), customId, callId].map((text) => JSON.stringify(text));
   return `{"id":${id},"custom_id":${custom},"response":{"status_code":${status},"request_id":${request},"body":${body}},"error":null}`;

@@ -1,15 +1,15 @@
 import type { AppError, ErrorCode } from "../../../common/errors.ts";
 
-/** A limit that was reached, or nobody there who could say: time alone helps, so a batch has a lot of patience. */
+/** Errors that pass with time (a rate limit, an unavailable control plane): retried many times. */
 const PATIENT: readonly ErrorCode[] = ["RATE_LIMIT_EXCEEDED", "UNAVAILABLE", "DB_TIMEOUT"];
 const PATIENT_ATTEMPTS_MAX = 120;
-/** The provider failed where it was tried already as often as the router allows. */
+/** Errors of providers, after the router's own retries: retried a few times. */
 const HOPEFUL: readonly ErrorCode[] = ["UPSTREAM_UNAVAILABLE", "UPSTREAM_TIMEOUT", "SERVER_ERROR"];
 const HOPEFUL_ATTEMPTS_MAX = 3;
 const DELAY_MS = 500;
 const DELAY_MS_MAX = 30_000;
 
-/** How long to wait before a line is tried again; undefined: it has failed. */
+/** How long to wait before the next attempt; undefined if the line has failed. */
 export function retryAfterMs({ code, retryAfterSeconds = 0 }: AppError, attempt: number): number | undefined {
   const attemptsMax = PATIENT.includes(code) ? PATIENT_ATTEMPTS_MAX : HOPEFUL.includes(code) ? HOPEFUL_ATTEMPTS_MAX : 1;
   if (attempt >= attemptsMax) return undefined;

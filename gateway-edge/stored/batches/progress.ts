@@ -1,15 +1,15 @@
-/** Which lines of the input are done: all before `line`, and of those behind it the ones in `ahead`. */
+/** Which lines of the input are done: all before `line`, and those in `ahead`. */
 export interface Progress {
-  /** The first line that is not done, from 1 on, and where it begins. */
+  /** The first line that is not done, counted from 1, and its offset. */
   readonly line: number;
   readonly offset: number;
-  /** With where the line after it begins. */
+  /** Finished lines after `line`; `next` is the offset of the line after each. */
   readonly ahead: readonly { readonly line: number; readonly next: number }[];
 }
 
 export const NOTHING_DONE: Progress = { line: 1, offset: 0, ahead: [] };
 
-/** One more line done; `next` is where the line after it begins. */
+/** Adds a finished line; `next` is the offset of the line after it. */
 export function withDone(progress: Progress, done: { line: number; next: number }): Progress {
   const ahead = [...progress.ahead, done].sort((left, right) => left.line - right.line);
   let { line, offset } = progress;

@@ -2,63 +2,65 @@ import { asAppError, isTransient } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { RecordStore } from "../records/records.ts";
 import type { LineResult } from "./batch-body.ts";
-import type { BatchHold } from "./batch-hold.ts";
 import { type BatchLine, checkLine, isProblem } from "./check-line.ts";
 import { type InputLine, inputLines } from "./input-lines.ts";
-import { callLine, type LineDeps, unmadeLine } from "./line-call.ts";
+import type { LeasedBatch } from "./leased-batch.ts";
+import { callLine, type LineDeps, skippedLine } from "./line-call.ts";
 import { isDone } from "./progress.ts";
 import { ResultLog } from "./result-log.ts";
 
-export interface RunDeps extends LineDeps {
+/** What the execution of a batch needs. */
+export interface BatchRunDeps extends LineDeps {
   readonly records: RecordStore;
   readonly logger: Logger;
   readonly concurrency: number;
   readonly lineBytesMax: number;
 }
 
-/** How far lines may run ahead of the first that is not done: what is done ahead is kept in the batch's record. */
+/** How far lines may run ahead of the first unfinished line: finished lines ahead of it are stored in the batch's record. */
 const AHEAD_MAX = 1000;
 const TURN_MS = 250;
 
+/** One pass over the remaining lines of a batch. */
 export interface LineRun {
-  readonly hold: BatchHold;
-  /** Aborted: no line is started or waited for any more. */
+  readonly leased: LeasedBatch;
+  /** After it aborts, no line is started or awaited. */
   readonly signal: AbortSignal;
-  /** Present: the lines that are left are not made, and say why. */
-  readonly unmade?: { readonly code: string; readonly message: string } | undefined;
+  /** If present, the remaining requests are not made; each gets this error. */
+  readonly skipped?: { readonly code: string; readonly message: string } | undefined;
 }
 
-/** Makes every request that is not done yet, some at a time. Ends, when it is interrupted, with what was done kept. */
-export async function runLines(deps: RunDeps, run: LineRun): Promise<void> {
+/** Makes all remaining requests with bounded concurrency. Finished results are stored even if the run is interrupted. */
+export async function runLines(deps: BatchRunDeps, run: LineRun): Promise<void> {
   await new Lines(deps, run).all();
 }
 
 class Lines {
-  readonly #deps: RunDeps;
+  readonly #deps: BatchRunDeps;
   readonly #run: LineRun;
   readonly #log: ResultLog;
   readonly #active = new Map<number, Promise<void>>();
 
-  constructor(deps: RunDeps, run: LineRun) {
+  constructor(deps: BatchRunDeps, run: LineRun) {
     this.#deps = deps;
     this.#run = run;
-    this.#log = new ResultLog(deps, run.hold);
+    this.#log = new ResultLog(deps, run.leased);
   }
 
   async all(): Promise<void> {
     try {
       await this.#startAll();
     } finally {
-      // Also when the input could not be read on: what was made is kept, and whoever goes on does not make it again.
+      // Also if the input cannot be read: finished results are stored, so that they are not repeated.
       while (this.#active.size > 0) await this.#turn();
       await this.#flushAll();
     }
   }
 
   async #startAll(): Promise<void> {
-    const { hold } = this.#run;
-    const { progress, batch } = hold.body;
-    const file = { teamId: hold.teamId, fileId: batch.input_file_id, lineBytesMax: this.#deps.lineBytesMax };
+    const { leased } = this.#run;
+    const { progress, batch } = leased.body;
+    const file = { teamId: leased.teamId, fileId: batch.input_file_id, lineBytesMax: this.#deps.lineBytesMax };
     for await (const input of inputLines(this.#deps.records, file, progress)) {
       if (isDone(progress, input.line)) continue;
       while (!this.#isStopped && !this.#hasRoom(input.line)) await this.#turn();
@@ -69,16 +71,16 @@ class Lines {
   }
 
   get #isStopped(): boolean {
-    return this.#run.signal.aborted || this.#run.hold.body.batch.status === "cancelling";
+    return this.#run.signal.aborted || this.#run.leased.body.batch.status === "cancelling";
   }
 
-  /** A control plane that is away is waited for, as long as the claim may still be ours. */
+  /** Retries while the control plane is unavailable and the claim may still be valid. */
   async #flushAll(): Promise<void> {
     for (;;) {
       try {
         return await this.#log.flush();
       } catch (thrown) {
-        if (!isTransient(asAppError(thrown)) || this.#run.hold.work.signal.aborted) throw thrown;
+        if (!isTransient(asAppError(thrown)) || this.#run.leased.work.signal.aborted) throw thrown;
         await this.#deps.clock.sleep(TURN_MS);
       }
     }
@@ -89,7 +91,7 @@ class Lines {
     return line - Math.min(line, ...this.#active.keys()) < AHEAD_MAX;
   }
 
-  /** Until a line is done, or it is time to look at what was. */
+  /** Waits until a line is done or `TURN_MS` has passed, then flushes if due. */
   async #turn(): Promise<void> {
     const { clock } = this.#deps;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -111,31 +113,31 @@ class Lines {
     );
   }
 
-  /** Interrupted, a line is not done, and whoever goes on makes it; otherwise it has failed. */
+  /** An interrupted line stays unfinished and is repeated later; any other error is its result. */
   #broken({ line, next, text }: InputLine, error: unknown): void {
-    const { hold, signal } = this.#run;
+    const { leased, signal } = this.#run;
     if (signal.aborted) return;
-    this.#deps.logger.error({ batch: hold.id, line, error: String(error) }, "a line broke off");
-    const request = checkLine(text, hold.body.batch.endpoint);
+    this.#deps.logger.error({ batch: leased.id, line, error: String(error) }, "a line of a batch failed unexpectedly");
+    const request = checkLine(text, leased.body.batch.endpoint);
     const failure = { code: "server_error", message: "Something went wrong on our side." };
-    this.#log.add({ line, next, result: unmadeLine(isProblem(request) ? NAMELESS : request, failure, this.#deps) });
+    this.#log.add({ line, next, result: skippedLine(isProblem(request) ? NAMELESS : request, failure, this.#deps) });
   }
 
   async #resultOf({ line, text }: InputLine): Promise<LineResult | undefined> {
     if (text.trim() === "") return undefined;
-    const { hold, signal, unmade } = this.#run;
-    const { endpoint } = hold.body.batch;
+    const { leased, signal, skipped } = this.#run;
+    const { endpoint } = leased.body.batch;
     const request = checkLine(text, endpoint);
-    // The whole file was checked before the first line was made; it cannot be replaced since.
-    if (isProblem(request)) return unmadeLine(NAMELESS, request, this.#deps);
-    if (unmade) return unmadeLine(request, unmade, this.#deps);
-    const onceFor = `${hold.id}/${line}`;
-    // A signal of its own: what each call hangs on it goes with the line, and does not gather on that of the batch.
+    // The whole file was checked before the first request, and a file cannot be replaced.
+    if (isProblem(request)) return skippedLine(NAMELESS, request, this.#deps);
+    if (skipped) return skippedLine(request, skipped, this.#deps);
+    const onceFor = `${leased.id}/${line}`;
+    // Each line has its own signal, so that listeners of its calls do not accumulate on the batch's signal.
     const own = new AbortController();
     const abort = () => own.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     try {
-      return await callLine(this.#deps, { endpoint, request, onceFor, caller: () => hold.work.caller(), signal: own.signal });
+      return await callLine(this.#deps, { endpoint, request, onceFor, caller: () => leased.work.caller(), signal: own.signal });
     } finally {
       signal.removeEventListener("abort", abort);
     }

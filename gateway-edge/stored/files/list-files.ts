@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { FILE_LIST_MAX, type FileObject } from "../../schemas/stored/files.ts";
 import type { RecordStore } from "../records/records.ts";
 
+/** The query of a file list. */
 export interface FileQuery {
   readonly purpose?: string | undefined;
   readonly limit?: string | undefined;
@@ -11,7 +12,7 @@ export interface FileQuery {
 
 const PAGE = 200;
 
-/** A page of a team's files; with a purpose, of those that have it. */
+/** A page of a team's files, optionally of one purpose. */
 export async function listFiles(
   records: Pick<RecordStore, "list">,
   teamId: string,

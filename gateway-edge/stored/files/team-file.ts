@@ -4,6 +4,7 @@ import type { Random } from "../../../common/random.ts";
 import type { FileObject } from "../../schemas/stored/files.ts";
 import type { NewRecord, RecordWrite } from "../records/records.ts";
 
+/** A file whose content is stored already. */
 export interface NewFile {
   readonly id: string;
   readonly filename: string;
@@ -13,12 +14,12 @@ export interface NewFile {
   readonly expiresAfterSeconds?: number | undefined;
 }
 
-/** OpenAI writes a dash where other ids have an underscore. */
+/** File ids have a dash where other ids have an underscore, as OpenAI's. */
 export function newFileId(source: { clock: Clock; random: Random }): string {
   return newId("file", source).replace("_", "-");
 }
 
-/** A file whose bytes are kept already, as the write that makes it one. */
+/** The write that creates a file's record. */
 export function fileWrite(file: NewFile): Extract<RecordWrite, { type: "create" }> & { readonly body: FileObject } {
   const { id, filename, purpose, bytes, createdAtMs, expiresAfterSeconds } = file;
   const createdAt = Math.floor(createdAtMs / 1000);

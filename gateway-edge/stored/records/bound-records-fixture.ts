@@ -1,6 +1,6 @@
 import type { RecordStore } from "./records.ts";
 
-/** A store as an edge has it; `change` puts something in place of parts of it. */
+/** A record store with some methods replaced by `change`. */
 export function boundRecords(records: RecordStore, change: Partial<RecordStore> = {}): RecordStore {
   return {
     get: records.get.bind(records),

@@ -5,10 +5,10 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { ownerOf } from "./own-record.ts";
 import type { Claimed, Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
 
-type Kept = RecordOf<string> & { readonly sequence: number };
+type StoredRecord = RecordOf<string> & { readonly sequence: number };
 type Put = Extract<RecordWrite, { type: "put" }>;
 
-/** Records in this process, for tests: what the control plane does, without one. */
+/** A record store in memory, for tests. */
 export function createMemoryRecords(deps: {
   clock: Pick<Clock, "now">;
   callerOf?: (keyId: string) => Caller | undefined;
@@ -20,7 +20,7 @@ class MemoryRecords implements RecordStore {
   readonly contents = new Map<string, Buffer>();
   readonly #clock: Pick<Clock, "now">;
   readonly #callerOf: (keyId: string) => Caller | undefined;
-  #records: ReadonlyMap<string, Kept> = new Map();
+  #records: ReadonlyMap<string, StoredRecord> = new Map();
   #sequence = 0;
 
   constructor({ clock, callerOf = () => undefined }: Parameters<typeof createMemoryRecords>[0]) {
@@ -48,7 +48,7 @@ class MemoryRecords implements RecordStore {
   async commit(owner: Owner, writes: readonly RecordWrite[]): Promise<RecordOf<unknown>[]> {
     const draft = new Map(this.#records);
     const answers: RecordOf<unknown>[] = [];
-    const removed: Kept[] = [];
+    const removed: StoredRecord[] = [];
     for (const write of writes) {
       if (write.type === "create") answers.push(parsed(this.#create(draft, owner, write)));
       else if (write.type === "put") answers.push(parsed(this.#put(draft, owner, write)));
@@ -71,13 +71,13 @@ class MemoryRecords implements RecordStore {
         .filter((record) => record.kind === kind && record.dueAtMs !== undefined && record.dueAtMs <= now)
         .sort((left, right) => (left.dueAtMs ?? 0) - (right.dueAtMs ?? 0)),
     );
-    return due.slice(0, options.limit).map((record) => this.#claimed(this.#hold(record, options)));
+    return due.slice(0, options.limit).map((record) => this.#claimed(this.#lease(record, options)));
   }
 
   async renew<Body>(held: { kind: RecordKind; id: string; claim: string }, leaseMs: number): Promise<Claimed<Body> | undefined> {
     const record = this.#records.get(held.id);
     if (!record || record.kind !== held.kind || record.claim !== held.claim) return undefined;
-    return this.#claimed<Body>(this.#hold(record, { claim: held.claim, leaseMs }));
+    return this.#claimed<Body>(this.#lease(record, { claim: held.claim, leaseMs }));
   }
 
   async putContent(teamId: string, id: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }> {
@@ -93,8 +93,8 @@ class MemoryRecords implements RecordStore {
     return bytes && inChunks(bytes.subarray(offset));
   }
 
-  #create(draft: Map<string, Kept>, owner: Owner, write: Extract<RecordWrite, { type: "create" }>): Kept {
-    if (draft.has(write.id)) throw new AppError("ALREADY_EXISTS", "It exists already.");
+  #create(draft: Map<string, StoredRecord>, owner: Owner, write: Extract<RecordWrite, { type: "create" }>): StoredRecord {
+    if (draft.has(write.id)) throw new AppError("ALREADY_EXISTS", "The record exists already.");
     const { type: _, body, parentId = "", ...given } = write;
     const claim = write.dueAtMs === undefined ? undefined : write.claim;
     const record = { ...given, ...ownerOf(owner), parentId, claim, body: JSON.stringify(body), revision: 1n, sequence: ++this.#sequence };
@@ -102,35 +102,35 @@ class MemoryRecords implements RecordStore {
     return record;
   }
 
-  #put(draft: Map<string, Kept>, owner: Owner, write: Put): Kept {
+  #put(draft: Map<string, StoredRecord>, owner: Owner, write: Put): StoredRecord {
     const record = required(draft, owner.teamId, write);
     requireRevision(record, write.expectedRevision);
-    const work = write.keepWork ? keptWork(record, write) : newWork(record, write, this.#clock.now());
+    const work = write.keepWork ? sameClaim(record, write) : nextClaim(record, write, this.#clock.now());
     const changed = { ...record, ...work, body: JSON.stringify(write.body), revision: record.revision + 1n };
     draft.set(changed.id, changed);
     return changed;
   }
 
-  #claimed<Body>(record: Kept): Claimed<Body> {
+  #claimed<Body>(record: StoredRecord): Claimed<Body> {
     const caller = this.#callerOf(record.keyId);
     return { record: parsed<Body>(record), caller: caller?.teamId === record.teamId ? caller : undefined };
   }
 
-  #hold(record: Kept, { claim, leaseMs }: { claim: string; leaseMs: number }): Kept {
+  #lease(record: StoredRecord, { claim, leaseMs }: { claim: string; leaseMs: number }): StoredRecord {
     const held = { ...record, claim, dueAtMs: this.#clock.now() + leaseMs };
     this.#records = new Map(this.#records).set(held.id, held);
     return held;
   }
 }
 
-type Work = Pick<Kept, "dueAtMs" | "claim" | "expiresAtMs">;
+type ClaimFields = Pick<StoredRecord, "dueAtMs" | "claim" | "expiresAtMs">;
 
-function keptWork(record: Kept, { claim }: Put): Work {
+function sameClaim(record: StoredRecord, { claim }: Put): ClaimFields {
   if (claim !== undefined && claim !== record.claim) throw lost();
   return { dueAtMs: record.dueAtMs, claim: record.claim, expiresAtMs: record.expiresAtMs };
 }
 
-function newWork(record: Kept, write: Put, now: number): Work {
+function nextClaim(record: StoredRecord, write: Put, now: number): ClaimFields {
   const isHeld = record.claim !== undefined && (record.dueAtMs ?? 0) > now;
   const mayTake = write.claim === undefined || write.expectedRevision !== undefined;
   if (record.claim !== write.claim && (isHeld || !mayTake)) throw lost();
@@ -138,33 +138,33 @@ function newWork(record: Kept, write: Put, now: number): Work {
   return { dueAtMs: write.dueAtMs, claim, expiresAtMs: write.expiresAtMs };
 }
 
-function required(draft: ReadonlyMap<string, Kept>, teamId: string, { kind, id }: { kind: RecordKind; id: string }): Kept {
+function required(draft: ReadonlyMap<string, StoredRecord>, teamId: string, { kind, id }: { kind: RecordKind; id: string }): StoredRecord {
   const record = draft.get(id);
   if (record?.teamId !== teamId || record.kind !== kind) throw new AppError("NOT_FOUND", `There is no ${kind} ${id}.`);
   return record;
 }
 
-function requireRevision(record: Kept, expected: bigint | undefined): void {
-  if (expected !== undefined && expected !== record.revision) throw new AppError("RECORD_CHANGED", "It was changed meanwhile.");
+function requireRevision(record: StoredRecord, expected: bigint | undefined): void {
+  if (expected !== undefined && expected !== record.revision) throw new AppError("RECORD_CHANGED", "The record was changed meanwhile.");
 }
 
 function lost(): AppError {
-  return new AppError("RECORD_CHANGED", "Somebody else works on it now.");
+  return new AppError("RECORD_CHANGED", "Another edge has claimed this record.");
 }
 
-function removeFrom(draft: Map<string, Kept>, record: Kept, withChildren: boolean): Kept[] {
+function removeFrom(draft: Map<string, StoredRecord>, record: StoredRecord, withChildren: boolean): StoredRecord[] {
   draft.delete(record.id);
   const children = withChildren ? [...draft.values()].filter(({ parentId }) => parentId === record.id) : [];
   return [record, ...children.flatMap((child) => removeFrom(draft, child, true))];
 }
 
-function placeOf(all: readonly Kept[], id: string, param: string): number {
+function placeOf(all: readonly StoredRecord[], id: string, param: string): number {
   const place = all.findIndex((record) => record.id === id);
   if (place < 0) throw new AppError("INVALID_REQUEST", `There is no ${id} in this list.`, { param });
   return place;
 }
 
-function parsed<Body>({ sequence: _, ...record }: Kept): RecordOf<Body> {
+function parsed<Body>({ sequence: _, ...record }: StoredRecord): RecordOf<Body> {
   return { ...record, body: JSON.parse(record.body) as Body };
 }
 

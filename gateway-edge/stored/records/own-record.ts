@@ -2,11 +2,12 @@ import { AppError } from "../../../common/errors.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Owner, RecordKind, RecordOf, RecordStore } from "./records.ts";
 
+/** The owner fields of a caller or record. */
 export function ownerOf({ teamId, organizationId, keyId }: Owner): Owner {
   return { teamId, organizationId, keyId };
 }
 
-/** A record of the caller's team, under its parent where it has one; else NOT_FOUND, also when it is another team's. */
+/** A record of the caller's team, and of the given parent. Throws NOT_FOUND, also for another team's record. */
 export async function requireRecord<Body>(
   { records }: { readonly records: Pick<RecordStore, "get"> },
   { teamId }: Pick<Caller, "teamId">,

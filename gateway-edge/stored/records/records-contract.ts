@@ -8,12 +8,12 @@ export interface RecordsUnderTest {
   close(): Promise<void>;
 }
 
-/** A key of team_1 that works, one of a blocked team_2, and one that there is not. */
+/** Owners with a valid key of team_1, a key of the blocked team_2, and a key that does not exist. */
 export const OWNER: Owner = { teamId: "team_1", organizationId: "org_1", keyId: "key_1" };
 export const BLOCKED: Owner = { teamId: "team_2", organizationId: "org_1", keyId: "key_2" };
 const KEYLESS: Owner = { ...OWNER, keyId: "key_gone" };
 
-/** What every keeper of records must do. */
+/** The contract suite of the record store. */
 export function recordsContract(name: string, open: () => Promise<RecordsUnderTest>): void {
   describe(`records in ${name}`, () => {
     let subject: RecordsUnderTest;
@@ -63,7 +63,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect(await records.get("team_1", "run", "run_2")).toBeUndefined();
     });
 
-    test("of racing writes that expect the same revision one wins, the others hear that it has changed", async () => {
+    test("of racing writes that expect the same revision one wins, the others get RECORD_CHANGED", async () => {
       await records.commit(OWNER, [create("run_1")]);
       const races = Array.from({ length: 8 }, () => records.commit(OWNER, [put("run_1", { expectedRevision: 1n })]));
       const outcomes = await Promise.allSettled(races);
@@ -141,7 +141,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect((await claim("d")).map(({ record }) => record.id).toSorted()).toEqual(["early", "late"]);
     });
 
-    test("of many who ask at once each piece of work goes to one", async () => {
+    test("of concurrent claims each record goes to one", async () => {
       const now = subject.clock.now();
       await records.commit(
         OWNER,
@@ -152,7 +152,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect(ids.toSorted()).toEqual(["run_0", "run_1", "run_2", "run_3", "run_4"]);
     });
 
-    test("claimed work comes with whose key it is: a blocked team's says so, a removed key has nobody", async () => {
+    test("claimed work comes with its caller: a blocked team's has that status, a removed key has none", async () => {
       const dueAtMs = subject.clock.now();
       await records.commit(OWNER, [create("run_1", { dueAtMs })]);
       await records.commit(BLOCKED, [create("run_2", { dueAtMs })]);
@@ -163,7 +163,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect([callers.has("run_3"), callers.get("run_3")]).toEqual([true, undefined]);
     });
 
-    test("a lease is renewed by its holder, who sees what was written meanwhile, and by nobody else", async () => {
+    test("a lease is renewed only with its claim, and the renewal returns what was written meanwhile", async () => {
       await records.commit(OWNER, [create("run_1", { dueAtMs: subject.clock.now() })]);
       await claim("a");
       await subject.clock.advance(600);
@@ -183,7 +183,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect(await records.renew({ ...held, claim: "b" }, 1000)).toBeUndefined();
     });
 
-    test("who has lost a claim, or never had it, writes nothing", async () => {
+    test("a write with a lost or unknown claim is refused", async () => {
       const dueAtMs = subject.clock.now();
       await records.commit(OWNER, [create("run_1", { dueAtMs })]);
       await claim("a");
@@ -194,16 +194,16 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       await claim("b");
       await expect(records.commit(OWNER, [put("run_1", { claim: "a" })])).rejects.toMatchObject({ code: "RECORD_CHANGED" });
       await records.commit(OWNER, [put("run_1", { claim: "b" })]);
-      // Done, and free: the one who lost it long ago is still refused, for he names no revision.
+      // The work is done and unclaimed. A write with the lost claim is still refused, because it names no revision.
       await expect(records.commit(OWNER, [put("run_1", { claim: "a" })])).rejects.toMatchObject({ code: "RECORD_CHANGED" });
     });
 
-    test("a holder keeps his work with a due time, gives it back with one that has come, and ends it without", async () => {
+    test("a write under a claim keeps the work with a later due time, releases it with a past one, and ends it without one", async () => {
       const now = subject.clock.now();
       await records.commit(OWNER, [create("run_1", { dueAtMs: now + 1000, claim: "a" })]);
       expect(await claim("b")).toEqual([]);
-      const [kept] = await records.commit(OWNER, [put("run_1", { claim: "a", dueAtMs: now + 500 })]);
-      expect(kept).toMatchObject({ claim: "a", dueAtMs: now + 500 });
+      const [renewed] = await records.commit(OWNER, [put("run_1", { claim: "a", dueAtMs: now + 500 })]);
+      expect(renewed).toMatchObject({ claim: "a", dueAtMs: now + 500 });
       const [progress] = await records.commit(OWNER, [put("run_1", { claim: "a", keepWork: true, body: "half" })]);
       expect(progress).toMatchObject({ claim: "a", dueAtMs: now + 500, body: "half" });
       await records.commit(OWNER, [put("run_1", { claim: "a", dueAtMs: now })]);
@@ -214,7 +214,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect(await claim("c")).toEqual([]);
     });
 
-    test("work that nobody holds is taken with a claim and the revision it was seen at", async () => {
+    test("unclaimed work is claimed by a write with a claim and the expected revision", async () => {
       await records.commit(OWNER, [create("run_1")]);
       const take = put("run_1", { claim: "a", dueAtMs: subject.clock.now() + 1000, expectedRevision: 1n });
       expect((await records.commit(OWNER, [take]))[0]).toMatchObject({ claim: "a", revision: 2n });
@@ -235,7 +235,7 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       expect(await contentOf(records, "team_1", "file_1")).toBeUndefined();
     });
 
-    test("content whose source fails is not kept, and the source's error is what is thrown", async () => {
+    test("content whose source fails is not stored, and the source's error is thrown", async () => {
       await expect(records.putContent("team_1", "file_1", broken())).rejects.toThrow("cut");
       expect(await contentOf(records, "team_1", "file_1")).toBeUndefined();
     });

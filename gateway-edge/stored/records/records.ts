@@ -1,38 +1,42 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Page } from "../../schemas/object-list.ts";
 
-/** What a team keeps with the gateway. The control plane keeps order and ownership; the meaning of `body` is ours. */
+/** A stored record of a team. The control plane stores it with its order and owner; only the edge reads `body`. */
 export interface RecordOf<Body> {
   readonly id: string;
   readonly kind: RecordKind;
   readonly teamId: string;
   readonly organizationId: string;
-  /** The API key under which work on it is done and paid. */
+  /** The API key that work on the record is billed to. */
   readonly keyId: string;
-  /** A thread's messages and runs, a run's steps; empty: none. */
+  /** The thread of a message or run, the run of a step; empty if there is no parent. */
   readonly parentId: string;
   readonly body: Body;
-  /** Grows with every commit that writes it; claims and renewals leave it. */
+  /** Grows with every commit that writes the record; claims and renewals do not change it. */
   readonly revision: bigint;
   readonly createdAtMs: number;
-  /** Work is wanted from this time on. */
+  /** The record can be claimed from this time on. */
   readonly dueAtMs?: number | undefined;
   readonly claim?: string | undefined;
   readonly expiresAtMs?: number | undefined;
 }
 
+/** The kinds of records. */
 export type RecordKind = "assistant" | "thread" | "message" | "run" | "run_step" | "response" | "file" | "batch" | "batch_part";
 
+/** The team, organization and API key that a record belongs to. */
 export interface Owner {
   readonly teamId: string;
   readonly organizationId: string;
   readonly keyId: string;
 }
 
+/** A page of a list, optionally below one parent. */
 export interface PageQuery extends Page {
   readonly parentId?: string | undefined;
 }
 
+/** A record to create. */
 export interface NewRecord {
   readonly id: string;
   readonly kind: RecordKind;
@@ -44,6 +48,7 @@ export interface NewRecord {
   readonly expiresAtMs?: number | undefined;
 }
 
+/** One write of a commit. */
 export type RecordWrite =
   | ({ readonly type: "create" } & NewRecord)
   | {
@@ -51,16 +56,16 @@ export type RecordWrite =
       readonly kind: RecordKind;
       readonly id: string;
       readonly body: unknown;
-      /** Absent: whatever is there is replaced. */
+      /** If absent, any revision is replaced. */
       readonly expectedRevision?: bigint | undefined;
-      /** Absent: no work is wanted any more, and a claim on it ends. */
+      /** If absent, no more work is due, and the claim ends. */
       readonly dueAtMs?: number | undefined;
-      /** One's own: the one under which the work is held, or, with `expectedRevision`, a new one for work that nobody holds. */
+      /** The writer's claim: the one that it holds or, with `expectedRevision`, a new one for an unclaimed record. */
       readonly claim?: string | undefined;
       readonly expiresAtMs?: number | undefined;
       /**
-       * Only the body changes; due time, claim and expiry stay. For progress of one's own work (name the claim, and nothing is written
-       * once it is lost) and for word to whoever holds it: a cancellation, which he reads with his next renewal.
+       * Changes only the body; due time, claim and expiry stay. For progress of claimed work (with the claim, so that nothing is written
+       * after it is lost), and for a message to the holder of the claim, such as a cancellation, which it reads with its next renewal.
        */
       readonly keepWork?: boolean | undefined;
     }
@@ -69,31 +74,34 @@ export type RecordWrite =
       readonly kind: RecordKind;
       readonly id: string;
       readonly expectedRevision?: bigint | undefined;
-      /** Also everything below it: a thread's messages, runs and their steps. */
+      /** Also removes all descendants: a thread's messages, runs and their steps. */
       readonly withChildren?: boolean | undefined;
     };
 
+/** A record that was claimed or renewed. */
 export interface Claimed<Body = unknown> {
   readonly record: RecordOf<Body>;
-  /** Absent: the key is gone, and the work cannot be paid. */
+  /** Absent if the API key no longer exists; then the work cannot be billed. */
   readonly caller: Caller | undefined;
 }
 
-/** The port. Two adapters: rpc-records.ts, and memory-records.ts for tests; records-contract.ts runs against both. */
+/** The port to stored records. Adapters: rpc-records.ts, and memory-records.ts for tests. records-contract.ts is their contract suite. */
 export interface RecordStore {
-  /** Undefined: there is none, or it is another team's. */
+  /** Undefined if it does not exist or belongs to another team. */
   get<Body>(teamId: string, kind: RecordKind, id: string): Promise<RecordOf<Body> | undefined>;
-  /** `after` and `before` that are not in the list are INVALID_REQUEST. With `before` alone: the page that ends right before it. */
+  /** Throws INVALID_REQUEST if `after` or `before` is not in the list. With `before` alone, the page ends right before it. */
   list<Body>(teamId: string, kind: RecordKind, page: PageQuery): Promise<{ records: RecordOf<Body>[]; hasMore: boolean }>;
   /**
-   * All or none, in order; throws RECORD_CHANGED when an expected revision or claim does not hold any more, NOT_FOUND, ALREADY_EXISTS.
-   * The records after it; removed ones as they were, but with no body.
+   * Commits all writes, in order, or none. Throws RECORD_CHANGED if an expected revision or claim does not match, NOT_FOUND or
+   * ALREADY_EXISTS. Returns the records after the commit; removed records without their body.
    */
   commit(owner: Owner, writes: readonly RecordWrite[]): Promise<RecordOf<unknown>[]>;
+  /** Claims due records of these kinds, the longest due first. */
   claim(kinds: readonly RecordKind[], options: { claim: string; leaseMs: number; limit: number }): Promise<Claimed[]>;
-  /** Undefined: the claim is lost; somebody else has the work, or it is gone. */
+  /** Undefined if the claim is lost: another edge has claimed the record, or it was removed. */
   renew<Body>(record: { kind: RecordKind; id: string; claim: string }, leaseMs: number): Promise<Claimed<Body> | undefined>;
+  /** Stores the bytes of a record; they become visible with the record. */
   putContent(teamId: string, id: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }>;
-  /** Undefined: there is none, or it is another team's. */
+  /** Undefined if it does not exist or belongs to another team. */
   getContent(teamId: string, id: string, offset?: number): Promise<AsyncIterable<Uint8Array> | undefined>;
 }

@@ -8,11 +8,11 @@ import type { RecordsClient } from "../../access/clients/control-plane.ts";
 import type { Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
 
 const ASK = { deadlineMs: 5000 };
-/** A file may be large and a client slow. */
+/** Files may be large and clients slow. */
 const CONTENT = { deadlineMs: 1_800_000 };
 const CHUNK_BYTES_MAX = 256 * 1024;
 
-/** Records kept by the control plane. */
+/** The record store of the control plane, over gRPC. */
 export function createRpcRecords(client: RecordsClient): RecordStore {
   return {
     get: async <Body>(teamId: string, kind: RecordKind, id: string) => {
@@ -25,7 +25,7 @@ export function createRpcRecords(client: RecordsClient): RecordStore {
         { teamId: owner.teamId, writes: writes.map((write) => writeMessage(owner, write)) },
         ASK,
       );
-      // Bodies do not travel back: they are known here.
+      // The response has no bodies: they are known here.
       return records.map((record, index) => ({ ...recordOf({ ...record, body: "null" }), body: bodyOf(writes[index]) }));
     },
     claim: async (kinds, { claim, leaseMs, limit }) => {
@@ -42,7 +42,7 @@ export function createRpcRecords(client: RecordsClient): RecordStore {
     },
     getContent: async (teamId, id, offset = 0) => {
       const messages = client.getContent({ teamId, id, offset: BigInt(offset) }, CONTENT)[Symbol.asyncIterator]();
-      // Whether there is any is known with the first of it.
+      // Only the first message shows whether there is content.
       const first = await messages.next().catch((thrown: unknown) => {
         if (asAppError(thrown).code === "NOT_FOUND") return undefined;
         throw thrown;
@@ -52,7 +52,7 @@ export function createRpcRecords(client: RecordsClient): RecordStore {
   };
 }
 
-/** A page may come in several answers: one of large records would not fit a message. */
+/** Fetches a page in several requests if its records are too large for one message. */
 async function listAll<Body>(
   client: RecordsClient,
   { teamId, kind, page }: { teamId: string; kind: RecordKind; page: PageQuery },
@@ -103,7 +103,7 @@ function bodyOf(write: RecordWrite | undefined): unknown {
   return write && write.type !== "remove" ? (JSON.parse(JSON.stringify(write.body)) as unknown) : undefined;
 }
 
-/** The first message names the content, the others carry it. */
+/** The first message names the content, the others contain its bytes. */
 async function* contentMessages(teamId: string, id: string, content: AsyncIterable<Uint8Array>): AsyncGenerator<PutContentRequest> {
   yield { teamId, id, chunk: Buffer.alloc(0) };
   for await (const bytes of content) {

@@ -2,23 +2,24 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Claimed, RecordKind, RecordOf } from "./records.ts";
 
 /**
- * Does one piece of work. It ends the work itself, with a commit under `work.claim` that wants no more of it; one that throws, or
- * returns without, leaves the work to whoever asks when the lease has run out.
+ * Executes the work on one claimed record. The handler ends the work itself, with a commit under `work.claim` without a due time. If it
+ * throws, or returns without such a commit, the work is claimed again when the lease expires.
  */
-export type Handler = (claimed: Claimed, work: Work) => Promise<void>;
+export type WorkHandler = (claimed: Claimed, work: WorkLease) => Promise<void>;
 
-/** What a handler has of its claim. */
-export interface Work {
-  /** To be named in every commit: once it is lost nothing is written any more. */
+/** A handler's view of its claim. */
+export interface WorkLease {
+  /** Must be in every commit of the handler, so that nothing is written after the claim is lost. */
   readonly claim: string;
-  /** Aborted when the claim is lost, or cannot be renewed, or this edge stops. */
+  /** Aborts when the claim is lost or cannot be renewed, or when this edge stops. */
   readonly signal: AbortSignal;
-  /** The record as the last renewal saw it. */
+  /** The record as of the last renewal. */
   latest(): RecordOf<unknown>;
-  /** Whose key it is, as of the last renewal; absent: the key is gone, and nothing more can be paid. */
+  /** The caller as of the last renewal; undefined if the API key no longer exists, so that nothing more can be billed. */
   caller(): Caller | undefined;
-  /** Calls back when a renewal sees another revision: somebody wrote, perhaps the handler itself. */
+  /** Calls `listener` when a renewal returns another revision; the handler's own writes count too. */
   onChange(listener: (record: RecordOf<unknown>) => void): void;
 }
 
-export type WorkHandlers = Readonly<Partial<Record<RecordKind, Handler>>>;
+/** The handlers of an edge by kind of record. */
+export type WorkHandlers = Readonly<Partial<Record<RecordKind, WorkHandler>>>;

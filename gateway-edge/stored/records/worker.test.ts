@@ -6,7 +6,7 @@ import { fakeClock, settleWork } from "../../access/clock-fixture.ts";
 import { boundRecords } from "./bound-records-fixture.ts";
 import { createMemoryRecords } from "./memory-records.ts";
 import type { RecordStore } from "./records.ts";
-import type { Handler, Work } from "./work.ts";
+import type { WorkHandler, WorkLease } from "./work.ts";
 import { createWorker, type Worker, type WorkerDeps } from "./worker.ts";
 
 const OWNER = { teamId: "team_1", organizationId: "org_1", keyId: "key_1" };
@@ -20,7 +20,7 @@ function open() {
   const clock = fakeClock();
   const caller = Caller.fromPartial({ ...OWNER, status: "active" });
   const records = createMemoryRecords({ clock, callerOf: (keyId) => (keyId === "key_1" ? caller : undefined) });
-  const start = (run: Handler, more: Partial<WorkerDeps> = {}) => {
+  const start = (run: WorkHandler, more: Partial<WorkerDeps> = {}) => {
     const worker = createWorker({ records, clock, random: systemRandom, logger: silentLogger, handlers: { run }, ...more });
     workers.push(worker);
     return worker;
@@ -35,7 +35,7 @@ const finish = (records: RecordStore, id: string, claim: string) =>
   records.commit(OWNER, [{ type: "put", kind: "run", id, body: "done", claim }]);
 
 /** A handler that waits until its work is taken from it, and remembers what it was given. */
-function waiting(seen: { id: string; work: Work }[]): Handler {
+function waiting(seen: { id: string; work: WorkLease }[]): WorkHandler {
   return ({ record }, work) =>
     new Promise((_resolve, reject) => {
       seen.push({ id: record.id, work });
@@ -59,7 +59,7 @@ test("due work is found within a poll, done once, with whose key it is", async (
 
 test("work is held for as long as its handler runs, and no other edge gets it", async () => {
   const { clock, start, add } = open();
-  const [here, there]: { id: string; work: Work }[][] = [[], []];
+  const [here, there]: { id: string; work: WorkLease }[][] = [[], []];
   start(waiting(here ?? []));
   await add("run_1");
   await clock.advance(2000);
@@ -72,7 +72,7 @@ test("work of an edge that died is taken over when its lease has run out", async
   const { clock, records, start, add } = open();
   await add("run_1");
   await records.claim(["run"], { claim: "of the dead", leaseMs: 15_000, limit: 1 });
-  const seen: { id: string; work: Work }[] = [];
+  const seen: { id: string; work: WorkLease }[] = [];
   start(waiting(seen));
   await clock.advance(14_000);
   expect(seen).toEqual([]);
@@ -82,7 +82,7 @@ test("work of an edge that died is taken over when its lease has run out", async
 
 test("a handler whose claim was taken is interrupted with the next renewal", async () => {
   const { clock, records, start, add } = open();
-  const seen: { id: string; work: Work }[] = [];
+  const seen: { id: string; work: WorkLease }[] = [];
   start(waiting(seen));
   await add("run_1");
   await clock.advance(2000);
@@ -93,7 +93,7 @@ test("a handler whose claim was taken is interrupted with the next renewal", asy
 
 test("a handler is interrupted once its claim could not be renewed for a lease's length, and not before", async () => {
   const { clock, records, start, add } = open();
-  const seen: { id: string; work: Work }[] = [];
+  const seen: { id: string; work: WorkLease }[] = [];
   const unreachable = { ...boundRecords(records), renew: async () => Promise.reject(new AppError("UNAVAILABLE", "away")) };
   start(waiting(seen), { records: unreachable });
   await add("run_1");
@@ -106,7 +106,7 @@ test("a handler is interrupted once its claim could not be renewed for a lease's
 
 test("what others write is seen with the next renewal, at once when asked for", async () => {
   const { clock, records, start, add } = open();
-  const seen: { id: string; work: Work }[] = [];
+  const seen: { id: string; work: WorkLease }[] = [];
   const worker = start(waiting(seen));
   await add("run_1");
   await clock.advance(2000);
@@ -124,7 +124,7 @@ test("what others write is seen with the next renewal, at once when asked for", 
 
 test("work that this edge has just made starts without a poll, and is not claimed again", async () => {
   const { clock, start, add } = open();
-  const seen: { id: string; work: Work }[] = [];
+  const seen: { id: string; work: WorkLease }[] = [];
   const worker = start(waiting(seen));
   await settleWork();
   const lease = worker.newLease();
@@ -137,7 +137,7 @@ test("work that this edge has just made starts without a poll, and is not claime
 
 test("an edge does no more at once than it may; what is too much is left to others", async () => {
   const { clock, start, add } = open();
-  const [here, there]: { id: string; work: Work }[][] = [[], []];
+  const [here, there]: { id: string; work: WorkLease }[][] = [[], []];
   const worker = start(waiting(here ?? []), { concurrency: { run: 2 } });
   for (const id of ["run_1", "run_2", "run_3"]) await add(id);
   await clock.advance(4000);
@@ -152,7 +152,7 @@ test("an edge does no more at once than it may; what is too much is left to othe
 
 test("an edge that stops interrupts its work and gives it back: another goes on within a poll", async () => {
   const { clock, start, add } = open();
-  const [here, there]: { id: string; work: Work }[][] = [[], []];
+  const [here, there]: { id: string; work: WorkLease }[][] = [[], []];
   const worker = start(waiting(here ?? []));
   await add("run_1");
   await clock.advance(2000);
@@ -185,7 +185,7 @@ test("a control plane that cannot be asked is asked again", async () => {
     claim: async (...given: Parameters<RecordStore["claim"]>) =>
       asked++ < 3 ? Promise.reject(new Error("away")) : records.claim(...given),
   };
-  const seen: { id: string; work: Work }[] = [];
+  const seen: { id: string; work: WorkLease }[] = [];
   start(waiting(seen), { records: shaky });
   await add("run_1");
   await clock.advance(10_000);

@@ -3,10 +3,11 @@ import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Random } from "../../../common/random.ts";
-import { HeldWork } from "./held-work.ts";
+import { LeasedWork } from "./leased-work.ts";
 import type { Claimed, RecordKind, RecordStore } from "./records.ts";
 import type { WorkHandlers } from "./work.ts";
 
+/** What a worker needs. */
 export interface WorkerDeps {
   readonly records: RecordStore;
   readonly clock: Clock;
@@ -16,28 +17,32 @@ export interface WorkerDeps {
   readonly pollMs?: number;
   readonly leaseMs?: number;
   readonly renewMs?: number;
-  /** How many pieces of a kind this edge does at once. */
+  /** How many records of a kind this edge works on at once. */
   readonly concurrency?: Readonly<Partial<Record<RecordKind, number>>>;
 }
 
+/** Executes background work on stored records. */
 export interface Worker {
-  /** A claim for a record that is about to be created, or put, as held by this edge from its first moment; then `startNow`. */
+  /** A claim for a record that this edge is about to create or put as claimed by itself; `startNow` follows. */
   newLease(): { claim: string; dueAtMs: number };
-  /** Starts work that this edge has just committed under a lease of its own. False: it has too much already, and the work waits for others. */
+  /**
+   * Starts work that this edge has just committed with `newLease`. Returns false if the edge is at its limit; then another edge claims the
+   * work.
+   */
   startNow(claimed: Claimed): boolean;
-  /** Looks for due work now rather than at the next turn. */
+  /** Polls for due work now instead of at the next interval. */
   wake(): void;
-  /** Renews the claim on a piece of work now, if it is held here: its handler sees at once what was written. */
+  /** Renews the claim on a record now, if this edge has it, so that its handler sees new writes at once. */
   refresh(id: string): void;
-  /** Interrupts everything and gives it back, so that another edge goes on at once. */
+  /** Aborts and releases all work, so that another edge continues it at once. */
   stop(): Promise<void>;
 }
 
 const CONCURRENCY_DEFAULT = 64;
-/** What a stopping edge gives its handlers to end. */
+/** How long a stopping edge waits for its handlers. */
 const STOP_MS_MAX = 5000;
 
-/** Does due work of the kinds it has handlers for, as long as it holds it. */
+/** Polls for due records of the kinds that it has handlers for, and runs the handlers under a lease. */
 export function createWorker(deps: WorkerDeps): Worker {
   const worker = new PollingWorker(deps);
   worker.start();
@@ -46,7 +51,7 @@ export function createWorker(deps: WorkerDeps): Worker {
 
 class PollingWorker implements Worker {
   readonly #deps: WorkerDeps & { pollMs: number; leaseMs: number; renewMs: number };
-  readonly #held = new Map<string, HeldWork>();
+  readonly #held = new Map<string, LeasedWork>();
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #wake: () => void = () => {};
@@ -68,8 +73,8 @@ class PollingWorker implements Worker {
   startNow(claimed: Claimed): boolean {
     const { kind, id } = claimed.record;
     if (this.#stopping.signal.aborted || this.#room(kind) <= 0) {
-      const held = new HeldWork(claimed, this.#deps);
-      this.#deps.logger.debug({ kind, id }, "too much work at once; this piece waits");
+      const held = new LeasedWork(claimed, this.#deps);
+      this.#deps.logger.debug({ kind, id }, "the edge is at its limit; the work waits");
       void held.release();
       return false;
     }
@@ -87,7 +92,7 @@ class PollingWorker implements Worker {
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort(new AppError("UNAVAILABLE", "This edge stops."));
+    this.#stopping.abort(new AppError("UNAVAILABLE", "This edge is stopping."));
     this.#wake();
     await this.#running;
     const patience = new AbortController();
@@ -113,7 +118,7 @@ class PollingWorker implements Worker {
       const claimed = await records.claim([kind], { claim: newId("claim", this.#deps), leaseMs, limit });
       for (const piece of claimed) this.#start(piece);
     } catch (error) {
-      logger.debug({ kind, error: String(error) }, "due work could not be asked for");
+      logger.debug({ kind, error: String(error) }, "due work could not be claimed");
     }
   }
 
@@ -125,11 +130,11 @@ class PollingWorker implements Worker {
   #start(claimed: Claimed): void {
     const { id, kind } = claimed.record;
     const handler = this.#deps.handlers[kind];
-    if (!handler) throw new Error(`nobody here does work of the kind ${kind}`);
-    const held = new HeldWork(claimed, this.#deps);
+    if (!handler) throw new Error(`there is no handler for work of the kind ${kind}`);
+    const held = new LeasedWork(claimed, this.#deps);
     this.#held.set(id, held);
     void held.run(handler, this.#stopping.signal).finally(() => {
-      // The same piece may have been claimed anew while the old handler was ending.
+      // The same record may have been claimed again while the old handler was ending.
       if (this.#held.get(id) === held) this.#held.delete(id);
       this.wake();
     });
@@ -137,7 +142,7 @@ class PollingWorker implements Worker {
 
   #rest(): Promise<void> {
     const { clock, pollMs, random } = this.#deps;
-    // Edges that started together do not ask together.
+    // Jitter: edges that started together do not poll together.
     const jitterMs = (random.bytes(1).readUInt8() / 256) * (pollMs / 8);
     return new Promise((resolve) => {
       const cancel = clock.after(pollMs - jitterMs, resolve);

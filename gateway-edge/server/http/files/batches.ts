@@ -38,13 +38,13 @@ export function batchesOperations(deps: BatchesDeps): GatewayOperation[] {
       handle: async ({ body, caller }) => {
         await requireInput(deps, caller, body.input_file_id);
         const nowMs = deps.clock.now();
-        const born = { id: newId("batch", deps), nowMs, outputFileId: newFileId(deps), errorFileId: newFileId(deps) };
-        const kept = newBatchBody(body, born);
+        const stamp = { id: newId("batch", deps), nowMs, outputFileId: newFileId(deps), errorFileId: newFileId(deps) };
+        const stored = newBatchBody(body, stamp);
         await records.commit(ownerOf(caller), [
-          { type: "create", kind: "batch", id: born.id, body: kept, createdAtMs: nowMs, dueAtMs: nowMs },
+          { type: "create", kind: "batch", id: stamp.id, body: stored, createdAtMs: nowMs, dueAtMs: nowMs },
         ]);
         deps.worker.wake();
-        return kept.batch;
+        return stored.batch;
       },
     }),
     jsonOperation({

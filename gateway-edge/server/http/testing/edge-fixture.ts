@@ -39,7 +39,7 @@ import type { EdgeDeps } from "../../../deps.ts";
 import { createEdgeRuns, type EdgeRuns } from "../../../stored/assistants/edge-runs.ts";
 import { createMemoryRecords } from "../../../stored/records/memory-records.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
-import { startWork } from "../../../stored/work.ts";
+import { startWork } from "../../../stored/start-work.ts";
 import { platformErrorHandler } from "../../middleware/error-response.ts";
 import { requestId } from "../../middleware/request-id.ts";
 import { crossOrigin } from "../../middleware/security-headers.ts";

@@ -3,9 +3,10 @@ import { AppError } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Claimed, RecordKind, RecordOf, RecordStore } from "./records.ts";
-import type { Handler, Work } from "./work.ts";
+import type { WorkHandler, WorkLease } from "./work.ts";
 
-export interface HoldDeps {
+/** What a lease needs to be renewed. */
+export interface LeaseDeps {
   readonly records: Pick<RecordStore, "renew">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -13,26 +14,26 @@ export interface HoldDeps {
   readonly renewMs: number;
 }
 
-/** The shortest lease there is: it is over before anybody asks. */
+/** The shortest lease: it is over before another edge polls. */
 const RELEASE_MS = 100;
 
-/** One claim: renewed while its handler runs, given back when the edge stops, and never believed longer than its lease. */
-export class HeldWork implements Work {
+/** One claimed record. The claim is renewed while its handler runs, released when the edge stops, and invalid after its lease. */
+export class LeasedWork implements WorkLease {
   readonly kind: RecordKind;
   readonly claim: string;
   readonly ended: Promise<void>;
-  readonly #deps: HoldDeps;
+  readonly #deps: LeaseDeps;
   readonly #claimed: Claimed;
   readonly #abort = new AbortController();
   readonly #end: () => void;
   readonly #listeners: ((record: RecordOf<unknown>) => void)[] = [];
   #latest: RecordOf<unknown>;
   #caller: Caller | undefined;
-  /** When the request was sent that began the lease: it ends no earlier than this plus its length. */
+  /** When the request that began the lease was sent. The lease does not end before this time plus `leaseMs`. */
   #leasedAtMs: number;
   #renewing: Promise<void> | undefined;
 
-  constructor(claimed: Claimed, deps: HoldDeps) {
+  constructor(claimed: Claimed, deps: LeaseDeps) {
     const { record } = claimed;
     if (record.claim === undefined) throw new Error(`${record.kind} ${record.id} is not claimed`);
     this.kind = record.kind;
@@ -63,8 +64,8 @@ export class HeldWork implements Work {
     this.#listeners.push(listener);
   }
 
-  /** Runs the handler; resolves when it has ended, whatever came of it. */
-  async run(handler: Handler, stopping: AbortSignal): Promise<void> {
+  /** Runs the handler; resolves when it has ended, also after an error. */
+  async run(handler: WorkHandler, stopping: AbortSignal): Promise<void> {
     const { logger } = this.#deps;
     const stop = () => this.#abort.abort(stopping.reason);
     if (stopping.aborted) stop();
@@ -76,7 +77,7 @@ export class HeldWork implements Work {
     } catch (error) {
       const fields = { kind: this.kind, id: this.#latest.id, error: String(error) };
       if (this.signal.aborted) logger.debug(fields, "work was interrupted");
-      else logger.warn(fields, "work failed; it is done again when its lease has run out");
+      else logger.warn(fields, "work failed; it is repeated when its lease expires");
     } finally {
       stopping.removeEventListener("abort", stop);
       done.abort();
@@ -86,13 +87,13 @@ export class HeldWork implements Work {
     }
   }
 
-  /** Lets go, so that another may take it at once. Work that has ended is not touched: its claim is gone. */
+  /** Shortens the lease, so that another edge can claim the work at once. Has no effect on work that has ended. */
   async release(): Promise<void> {
     const { kind, id } = this.#latest;
     await this.#deps.records.renew({ kind, id, claim: this.claim }, RELEASE_MS).catch(() => undefined);
   }
 
-  /** Begins the lease anew. One that cannot be renewed is believed until it would have run out, and no longer. */
+  /** Renews the lease. If that fails, the lease stays valid until it expires. */
   renew(): Promise<void> {
     this.#renewing ??= this.#renew().finally(() => {
       this.#renewing = undefined;
@@ -106,16 +107,16 @@ export class HeldWork implements Work {
     const askedAtMs = clock.monotonicMs();
     try {
       const held = await records.renew<unknown>({ kind, id, claim: this.claim }, leaseMs);
-      if (!held) return this.#abort.abort(new AppError("RECORD_CHANGED", "Somebody else works on it now."));
+      if (!held) return this.#abort.abort(new AppError("RECORD_CHANGED", "Another edge has claimed this record."));
       this.#leasedAtMs = askedAtMs;
-      this.#see(held);
+      this.#update(held);
     } catch (error) {
       logger.debug({ kind, id, error: String(error) }, "a claim could not be renewed");
       if (clock.monotonicMs() - this.#leasedAtMs >= leaseMs) this.#abort.abort(error);
     }
   }
 
-  #see({ record, caller }: Claimed): void {
+  #update({ record, caller }: Claimed): void {
     const isNews = record.revision !== this.#latest.revision;
     this.#latest = record;
     this.#caller = caller;

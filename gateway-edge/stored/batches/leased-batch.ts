@@ -1,27 +1,28 @@
 import { asAppError, type ErrorCode } from "../../../common/errors.ts";
 import { ownerOf } from "../records/own-record.ts";
 import type { RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
-import type { Work } from "../records/work.ts";
+import type { WorkLease } from "../records/work.ts";
 import type { BatchBody } from "./batch-body.ts";
 
 const ATTEMPTS_MAX = 10;
-/** Refusals and failures that a write meets when it was done before and its answer was lost. */
+/** Codes that a write can get although an earlier attempt of it succeeded and only its response was lost. */
 const MAY_BE_DONE: readonly ErrorCode[] = ["RECORD_CHANGED", "ALREADY_EXISTS", "DB_TIMEOUT", "UNAVAILABLE"];
 
+/** How a change of a batch is written. */
 export interface WriteOptions {
   readonly isDone: (body: BatchBody) => boolean;
   readonly more?: readonly RecordWrite[];
-  /** No more work is wanted. */
+  /** The batch needs no more work after this write. */
   readonly isEnd?: boolean;
 }
 
-/** A batch that this edge works on: the only one that writes to it, but for whoever cancels it. */
-export class BatchHold {
-  readonly work: Work;
+/** A batch that this edge holds by a claim. Only this edge writes it, except for a cancellation. */
+export class LeasedBatch {
+  readonly work: WorkLease;
   readonly #records: RecordStore;
   #record: RecordOf<BatchBody>;
 
-  constructor(records: RecordStore, record: RecordOf<BatchBody>, work: Work) {
+  constructor(records: RecordStore, record: RecordOf<BatchBody>, work: WorkLease) {
     this.#records = records;
     this.#record = record;
     this.work = work;
@@ -39,14 +40,14 @@ export class BatchHold {
     return this.#record.body;
   }
 
-  /** Somebody wrote to it: the next change starts from there. */
-  see(record: RecordOf<BatchBody>): void {
+  /** Takes a newer revision of the record; the next change starts from it. */
+  update(record: RecordOf<BatchBody>): void {
     if (record.revision > this.#record.revision) this.#record = record;
   }
 
   /**
-   * Writes what `change` makes of the batch, with `more` in the same commit. Under the claim: once it is lost nothing is written. An
-   * answer that was lost is asked for again; `isDone` tells whether the change is there already.
+   * Writes the result of `change`, with `more` in the same commit. Nothing is written after the claim is lost. If a response is lost the
+   * batch is read again, and `isDone` says whether the change is stored already.
    */
   async write(change: (body: BatchBody) => BatchBody, options: WriteOptions): Promise<void> {
     for (let attempt = 1; ; attempt++) {
@@ -65,14 +66,14 @@ export class BatchHold {
     const { id, revision: expectedRevision } = this.#record;
     const put = { type: "put", kind: "batch", id, body, expectedRevision, claim: this.work.claim, keepWork: !isEnd } as const;
     const [written] = await this.#records.commit(ownerOf(this.#record), [put, ...more]);
-    if (written) this.see(written as RecordOf<BatchBody>);
+    if (written) this.update(written as RecordOf<BatchBody>);
   }
 
-  /** Whether somebody wrote to it since it was read. */
+  /** Reads the batch again; resolves to whether it has changed. */
   async #readAgain(): Promise<boolean> {
     const { id, revision } = this.#record;
     const fresh = await this.#records.get<BatchBody>(this.teamId, "batch", id);
-    if (fresh) this.see(fresh);
+    if (fresh) this.update(fresh);
     return this.#record.revision > revision;
   }
 }

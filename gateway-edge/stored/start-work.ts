@@ -5,15 +5,15 @@ import { batchHandler } from "./batches/batch-work.ts";
 import type { WorkHandlers } from "./records/work.ts";
 import { createWorker, type Worker } from "./records/worker.ts";
 
-/** How many pieces of a kind one edge does at once; each batch makes several calls at a time. */
+/** How many records of a kind one edge works on at once; each batch makes several concurrent calls. */
 const CONCURRENCY = { batch: 4, run: 512 };
 
-/** What its routes share with an edge's work. */
+/** What the worker shares with the routes. */
 export interface WorkParts {
   readonly runs: EdgeRuns;
 }
 
-/** Everything an edge does that no client waits for, by the kind of the record that wants it. */
+/** The background work of an edge, by kind of record. */
 function workHandlers(deps: EdgeDeps, inference: Inference, { runs }: WorkParts): WorkHandlers {
   const { batchConcurrency: concurrency, jsonBodyBytesMax: lineBytesMax } = deps.config;
   return { run: runs.handler, batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax }) };
