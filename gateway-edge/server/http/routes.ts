@@ -106,9 +106,9 @@ function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inferenc
     clock,
     random,
     routing: inference.routing,
-    starter: { hold: () => worker.newLease(), start: (record, caller) => worker.startNow({ record, caller }) },
+    starter: { lease: () => worker.newLease(), start: (record, caller) => worker.startNow({ record, caller }) },
     feed: runs.feed,
-    cancelled: (runId) => runs.cancelled(runId),
+    breakOff: (runId) => runs.breakOff(runId),
     bodyBytesMax: config.jsonBodyBytesMax,
   };
 }

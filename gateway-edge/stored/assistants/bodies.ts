@@ -1,21 +1,24 @@
 import type { RunObject, ThreadObject } from "../../schemas/stored/assistant-answers.ts";
 import type { ChatMessage } from "../../upstream/providers/provider.ts";
 
-// What the store keeps. An assistant, a message and a run step are kept as clients see them; these two hold more.
+// The stored bodies of threads and runs, which have fields that clients do not see. Assistants, messages and run steps are stored as
+// clients see them.
 
+/** The stored body of a thread. */
 export interface ThreadBody {
   readonly thread: ThreadObject;
-  /** While there is one, neither a message nor another run is taken. */
+  /** While a run is active, messages and further runs are refused. */
   readonly activeRunId: string | null;
 }
 
+/** The stored body of a run. */
 export interface RunBody {
   readonly run: RunObject;
-  /** Calls of the model that are done and written. The next one is paid once under its number, however often it is made. */
+  /** Model calls whose results are written. The next call is billed once under its number, however often it is repeated. */
   readonly modelCalls: number;
-  /** What was said in this run so far: the model's turns and the results of its tools. */
+  /** The model's turns and the results of its tools in this run so far. */
   readonly turns: readonly ChatMessage[];
-  /** Of all model calls so far; shown when the run has ended. */
+  /** Tokens of all model calls so far; shown when the run has ended. */
   readonly used: { readonly prompt: number; readonly completion: number };
   /** The step that waits for tool outputs. */
   readonly openStepId: string | null;

@@ -6,7 +6,7 @@ import type { AssistantTool, ToolResources } from "../../schemas/stored/assistan
 import type { NewMessage } from "../../schemas/stored/threads.ts";
 import type { TeamFiles } from "./team-files.ts";
 
-/** Whether a caller may use a model, as for a chat call: unknown is a 404, not allowed a 403. */
+/** Checks that a caller may use a model, as for a chat call: throws 404 for an unknown model and 403 for one that is not allowed. */
 export function requireModel(caller: Caller, model: string, routing: ModelDirectory): void {
   admit({
     caller,
@@ -17,26 +17,26 @@ export function requireModel(caller: Caller, model: string, routing: ModelDirect
   });
 }
 
-/** What the gateway cannot carry out is refused where it is asked for, not when a run needs it. */
+/** Tools that the gateway cannot execute are refused when they are configured, not when a run needs them. */
 export function requireTools(tools: readonly AssistantTool[] | null | undefined): void {
   const place = (tools ?? []).findIndex(({ type }) => type === "code_interpreter");
-  if (place >= 0) throw unsupported("The tool code_interpreter is not offered by this gateway.", `tools[${place}].type`);
+  if (place >= 0) throw unsupported("This gateway does not support the tool code_interpreter.", `tools[${place}].type`);
 }
 
 export function requireToolResources(resources: ToolResources | null | undefined): void {
   if ((resources?.code_interpreter?.file_ids ?? []).length > 0) {
-    throw unsupported("The tool code_interpreter is not offered by this gateway.", "tool_resources.code_interpreter");
+    throw unsupported("This gateway does not support the tool code_interpreter.", "tool_resources.code_interpreter");
   }
   const { vector_store_ids: storeIds, vector_stores: stores } = resources?.file_search ?? {};
   if ((storeIds ?? []).length > 0 || (stores ?? []).length > 0) {
     throw unsupported(
-      "Vector stores are not offered by this gateway; attach files to messages with the tool file_search.",
+      "This gateway does not support vector stores. Attach files to messages with the tool file_search.",
       "tool_resources.file_search",
     );
   }
 }
 
-/** The files that messages name must be the team's; `at` says where the messages stand in the request. */
+/** The files of messages must belong to the team. `at` is the messages' path in the request, for the error's `param`. */
 export async function requireFiles(
   messages: readonly NewMessage[],
   { files, at }: { files: TeamFiles; at: string | undefined },
@@ -50,7 +50,7 @@ export async function requireFiles(
 function filesOf({ content, attachments }: NewMessage): { fileId: string; param: string }[] {
   const attached = (attachments ?? []).map(({ file_id: fileId, tools }, index) => {
     const isForCode = tools?.some(({ type }) => type === "code_interpreter");
-    if (isForCode) throw unsupported("The tool code_interpreter is not offered by this gateway.", `attachments[${index}].tools`);
+    if (isForCode) throw unsupported("This gateway does not support the tool code_interpreter.", `attachments[${index}].tools`);
     return { fileId, param: `attachments[${index}].file_id` };
   });
   const parts = typeof content === "string" ? [] : content;

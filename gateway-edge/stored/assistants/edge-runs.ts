@@ -9,12 +9,12 @@ import type { RunBody } from "./bodies.ts";
 import { createRunEngine } from "./run-engine.ts";
 import { createRunFeed, type RunFeed } from "./run-feed.ts";
 
-/** The runs of one edge: who works on them, and who hears of them. */
+/** The runs of one edge: their worker and their event streams. */
 export interface EdgeRuns {
   readonly feed: RunFeed;
-  /** Breaks off the model of a run that was cancelled, where it is called here. */
-  cancelled(runId: string): void;
-  /** For the worker. */
+  /** Aborts the model call of a canceled run if this edge executes it. */
+  breakOff(runId: string): void;
+  /** Executes a run for the worker. */
   readonly handler: WorkHandler;
 }
 
@@ -25,23 +25,23 @@ export function createEdgeRuns(deps: Pick<EdgeDeps, "records" | "clock" | "rando
   const engine = createRunEngine({ inference, records, feed, clock, random, logger, countTokens, contextWindow });
   return {
     feed,
-    cancelled: (runId) => engine.cancelled(runId),
+    breakOff: (runId) => engine.breakOff(runId),
     handler: runHandler(engine),
   };
 }
 
-/** A run's work as the worker hands it over; a cancellation made at another edge comes with a renewal. */
+/** Runs the engine under the worker's lease. A cancellation at another edge arrives with a renewal of the lease. */
 function runHandler(engine: ReturnType<typeof createRunEngine>): WorkHandler {
   return async ({ record, caller }, work) => {
     work.onChange((changed) => {
       const { run } = (changed as RecordOf<RunBody>).body;
-      if (run.status === "cancelling") engine.cancelled(run.id);
+      if (run.status === "cancelling") engine.breakOff(run.id);
     });
     await engine.work({ record: record as RecordOf<RunBody>, caller, claim: work.claim, signal: work.signal });
   };
 }
 
-/** Of the smallest model behind a name: whichever answers, the prompt fits. */
+/** The smallest context window of the model's deployments, so that the prompt fits every one of them. */
 function contextWindowOf({ routing }: Inference, model: string, caller: Caller): number | undefined {
   const windows = routing
     .candidates(model, caller)

@@ -4,19 +4,19 @@ import { search } from "./search/bm25.ts";
 import { type Passage, passagesOf } from "./search/passages.ts";
 import type { TeamFiles } from "./team-files.ts";
 
-/** The files that a run may search, as a tool that the gateway itself carries out. */
+/** The files that a run may search, as a tool that the gateway itself executes. */
 export interface FileSearch {
-  /** The model's name for it; no function of the caller has it. */
+  /** The name of the tool in the model call; differs from all functions of the caller. */
   readonly toolName: string;
   readonly tool: Fields;
-  /** What was found, for the run step and for the model. */
+  /** Searches; returns the results for the run step and as text for the model. */
   run(callId: string, argumentsText: string): { call: SearchCall; output: string };
 }
 
 const RESULTS_DEFAULT = 20;
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Undefined: the run has no such tool, or nothing is attached to its thread. */
+/** Undefined if the run does not have the tool, or if no files are attached to its thread. */
 export async function openFileSearch(
   run: RunObject,
   { messages, files }: { messages: readonly MessageObject[]; files: TeamFiles },
@@ -79,7 +79,7 @@ function searchTool(name: string, fileNames: readonly string[]): Fields {
     type: "function",
     function: {
       name,
-      description: `Searches the files attached to this conversation (${files}) and gives the passages that fit best.`,
+      description: `Searches the files attached to this conversation (${files}) and returns the passages that match best.`,
       parameters: {
         type: "object",
         properties: { query: { type: "string", description: "What to look for." } },
@@ -89,7 +89,7 @@ function searchTool(name: string, fileNames: readonly string[]): Fields {
   };
 }
 
-/** A model may give its arguments in no form at all: then what it wrote is the question. */
+/** A model may write arguments that are not JSON: then the whole text is the query. */
 function queryOf(argumentsText: string): string {
   try {
     const { query } = JSON.parse(argumentsText) as { query?: unknown };

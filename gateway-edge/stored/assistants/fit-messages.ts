@@ -1,25 +1,31 @@
 import type { ChatMessage } from "../../upstream/providers/provider.ts";
 
 interface FitInput {
-  /** Always kept: the instructions, and what was said in the run. */
+  /** Always sent: the instructions before the messages, the run's own turns after them. */
   readonly before: readonly ChatMessage[];
   readonly after: readonly ChatMessage[];
-  /** Of the thread, oldest first; the oldest are left out first, the newest never. */
+  /** The thread's messages, oldest first. The oldest are dropped first; the newest is never dropped. */
   readonly messages: readonly ChatMessage[];
   readonly budget: number;
   readonly count: (messages: readonly ChatMessage[]) => Promise<number>;
 }
 
-/** As much of a thread as fits a number of tokens, the newest first; `fits` is false where even the newest message is too much. */
-export async function fitMessages({ before, after, messages, budget, count }: FitInput): Promise<{ kept: ChatMessage[]; fits: boolean }> {
-  if (budget === Number.POSITIVE_INFINITY) return { kept: [...messages], fits: true };
+/** The newest messages of a thread that fit a number of tokens. `fits` is false if even the newest message does not. */
+export async function fitMessages({
+  before,
+  after,
+  messages,
+  budget,
+  count,
+}: FitInput): Promise<{ fitting: ChatMessage[]; fits: boolean }> {
+  if (budget === Number.POSITIVE_INFINITY) return { fitting: [...messages], fits: true };
   let left = budget - (await count([...before, ...after]));
-  const kept: ChatMessage[] = [];
+  const fitting: ChatMessage[] = [];
   for (const message of messages.toReversed()) {
     left -= await count([message]);
-    if (left < 0 && kept.length > 0) break;
-    kept.unshift(message);
-    if (left < 0) return { kept, fits: false };
+    if (left < 0 && fitting.length > 0) break;
+    fitting.unshift(message);
+    if (left < 0) return { fitting, fits: false };
   }
-  return { kept, fits: left >= 0 || kept.length > 0 };
+  return { fitting, fits: left >= 0 || fitting.length > 0 };
 }

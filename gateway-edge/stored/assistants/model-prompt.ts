@@ -9,26 +9,28 @@ import { fitMessages } from "./fit-messages.ts";
 import { chatFields, chatMessage, frameOf } from "./prompt.ts";
 import { teamFiles } from "./team-files.ts";
 
+/** What a prompt is made with. */
 export interface PromptDeps {
   readonly records: RecordStore;
-  /** Tokens of a conversation, as the model would count them. */
+  /** Tokens of a conversation, counted as the model does. */
   readonly countTokens: (model: string, countable: { messages: readonly ChatMessage[]; tools?: readonly unknown[] }) => Promise<number>;
-  /** What a model can read at once; undefined: nobody knows. */
+  /** The context window of a model in tokens; undefined if unknown. */
   readonly contextWindow: (model: string, caller: Caller) => number | undefined;
 }
 
+/** The next model call of a run. */
 export interface ModelPrompt {
   readonly request: ChatRequest;
   readonly fileSearch: FileSearch | undefined;
 }
 
 const PAGE = 100;
-/** Of a thread's messages, the newest that can ever be sent. */
+/** The most messages of a thread that are sent. */
 const MESSAGES_MAX = 1000;
-/** Of a context window, what is left for the answer. */
+/** The share of a context window that the prompt may use; the rest is for the answer. */
 const PROMPT_SHARE = 0.75;
 
-/** What to ask the model next; undefined: the prompt does not fit the tokens that the run may use. */
+/** The next model call; undefined if the prompt does not fit the run's `max_prompt_tokens`. */
 export async function modelPrompt(deps: PromptDeps, { caller, body }: { caller: Caller; body: RunBody }): Promise<ModelPrompt | undefined> {
   const { run } = body;
   const { teamId } = caller;
@@ -41,7 +43,7 @@ export async function modelPrompt(deps: PromptDeps, { caller, body }: { caller: 
   const messages = await Promise.all(sent.map((message) => chatMessage(message, files.readImage)));
   const tools = fields["tools"] as readonly unknown[] | undefined;
   const toolTokens = tools ? await deps.countTokens(run.model, { messages: [], tools }) : 0;
-  const { kept, fits } = await fitMessages({
+  const { fitting, fits } = await fitMessages({
     before,
     after,
     messages,
@@ -49,16 +51,16 @@ export async function modelPrompt(deps: PromptDeps, { caller, body }: { caller: 
     count: (counted) => deps.countTokens(run.model, { messages: counted }),
   });
   if (!fits && run.max_prompt_tokens !== null) return undefined;
-  return { request: parseChatRequest({ ...fields, messages: [...before, ...kept, ...after] }), fileSearch };
+  return { request: parseChatRequest({ ...fields, messages: [...before, ...fitting, ...after] }), fileSearch };
 }
 
-/** The run's own limit holds for all its calls together; the model's for each. */
+/** The run's limit applies to all its calls together; the model's context window to each call. */
 function budgetOf({ run, used }: RunBody, window: number | undefined): number {
   const own = run.max_prompt_tokens === null ? Number.POSITIVE_INFINITY : run.max_prompt_tokens - used.prompt;
   return Math.min(own, window === undefined ? Number.POSITIVE_INFINITY : Math.floor(window * PROMPT_SHARE));
 }
 
-/** Oldest first, without what this run has said itself: that stands in its turns. Files are searched also where their message is not sent. */
+/** Oldest first, without the messages of this run, which are in its turns. File search also covers files of messages that are not sent. */
 async function newestMessages(
   records: RecordStore,
   { teamId, body: { run } }: { teamId: string; body: RunBody },

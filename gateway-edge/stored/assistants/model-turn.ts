@@ -1,24 +1,24 @@
 import type { MessageObject, RequestedCall, RunObject, StepCall, StepObject } from "../../schemas/stored/assistant-answers.ts";
 import type { ChatMessage, Fields } from "../../upstream/providers/provider.ts";
-import { answerMessageOf, type Born, stepOf, textBlock } from "./objects.ts";
+import { answerMessageOf, type Stamp, stepOf, textBlock } from "./objects.ts";
 import type { RunEvent } from "./run-feed.ts";
 
 interface TurnInput {
   readonly run: RunObject;
-  readonly born: (prefix: "msg" | "step") => Born;
-  readonly tell: (event: RunEvent) => void;
-  /** Whether a call is of the gateway's own search, and not of a function of the caller. */
+  readonly stamp: (prefix: "msg" | "step") => Stamp;
+  readonly emit: (event: RunEvent) => void;
+  /** Whether a tool call is the gateway's own file search and not a function of the caller. */
   readonly isSearch: (name: string) => boolean;
 }
 
-/** Where text has been seen, nothing is told of tools until the message is written: `completed` comes before the next `created`. */
+/** The message under way. Events of tool calls are deferred until it is written: its `completed` comes before the next `created`. */
 type Begun = { readonly message: MessageObject; readonly step: StepObject };
 
-/** One answer of the model, put together while it comes; tells what is new of it. */
+/** One answer of the model, assembled from its parts; emits an event for each. */
 export class ModelTurn {
   readonly #input: TurnInput;
   readonly #calls = new Map<number, { id: string; name: string; text: string }>();
-  readonly #later: RunEvent[] = [];
+  readonly #deferred: RunEvent[] = [];
   #begun: Begun | undefined;
   #toolStep: StepObject | undefined;
   #text = "";
@@ -33,15 +33,15 @@ export class ModelTurn {
     if (text === "") return;
     const { message } = this.#beginMessage();
     this.#text += text;
-    this.#tellOfMessage(message, [{ index: 0, type: "text", text: { value: text } }]);
+    this.#emitMessageDelta(message, [{ index: 0, type: "text", text: { value: text } }]);
   }
 
-  /** Other fields of a delta, in OpenAI's words. */
+  /** Takes the other fields of an OpenAI delta: refusals and tool calls. */
   takeFields({ refusal, tool_calls: calls }: Fields): void {
     if (typeof refusal === "string" && refusal !== "") {
       const { message } = this.#beginMessage();
       this.#refusal += refusal;
-      this.#tellOfMessage(message, [{ index: this.#text === "" ? 0 : 1, type: "refusal", refusal }]);
+      this.#emitMessageDelta(message, [{ index: this.#text === "" ? 0 : 1, type: "refusal", refusal }]);
     }
     if (Array.isArray(calls)) for (const call of calls as CallDelta[]) this.#takeCall(call);
   }
@@ -50,7 +50,7 @@ export class ModelTurn {
     return [...this.#calls.values()].map(({ id, name, text }) => ({ id, type: "function", function: { name, arguments: text || "{}" } }));
   }
 
-  /** The message with all that was said, and its step; undefined: nothing was said. */
+  /** The message with its text and refusal, and its step; undefined if the model wrote no text. */
   get said(): { message: MessageObject; step: StepObject } | undefined {
     if (!this.#begun) return undefined;
     const text = this.#text === "" ? [] : [textBlock(this.#text)];
@@ -62,39 +62,39 @@ export class ModelTurn {
     return this.#toolStep && { ...this.#toolStep, step_details: { type: "tool_calls", tool_calls: calls } };
   }
 
-  /** What the model said, as the next call must repeat it. */
+  /** The model's turn as the next call repeats it. */
   get asChatMessage(): ChatMessage {
     const text = this.#text + this.#refusal;
     const calls = this.calls;
     return { role: "assistant", content: text === "" ? null : text, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
   }
 
-  /** What was held back while a message was open. */
-  takeLater(): RunEvent[] {
-    return this.#later.splice(0);
+  /** Takes the events that were deferred while a message was open. */
+  takeDeferred(): RunEvent[] {
+    return this.#deferred.splice(0);
   }
 
   #beginMessage(): Begun {
     if (this.#begun) return this.#begun;
-    const { run, born } = this.#input;
-    const message = answerMessageOf(born("msg"), run);
-    const step = stepOf(born("step"), run, { type: "message_creation", message_creation: { message_id: message.id } });
+    const { run, stamp } = this.#input;
+    const message = answerMessageOf(stamp("msg"), run);
+    const step = stepOf(stamp("step"), run, { type: "message_creation", message_creation: { message_id: message.id } });
     this.#begun = { message, step };
     const events = [
       ...["created", "in_progress"].map((name) => ({ event: `thread.run.step.${name}`, data: step })),
       ...["created", "in_progress"].map((name) => ({ event: `thread.message.${name}`, data: message })),
     ];
-    for (const event of events) this.#input.tell(event);
+    for (const event of events) this.#input.emit(event);
     return this.#begun;
   }
 
-  #tellOfMessage({ id }: MessageObject, content: object[]): void {
-    this.#input.tell({ event: "thread.message.delta", data: { id, object: "thread.message.delta", delta: { content } } });
+  #emitMessageDelta({ id }: MessageObject, content: object[]): void {
+    this.#input.emit({ event: "thread.message.delta", data: { id, object: "thread.message.delta", delta: { content } } });
   }
 
   #takeCall({ index = this.#calls.size, id, function: called }: CallDelta): void {
     const known = this.#calls.get(index);
-    const call = known ?? { id: id ?? `call_${this.#input.born("step").id.slice("step_".length)}`, name: called?.name ?? "", text: "" };
+    const call = known ?? { id: id ?? `call_${this.#input.stamp("step").id.slice("step_".length)}`, name: called?.name ?? "", text: "" };
     const added = called?.arguments ?? "";
     if (known && !known.name && called?.name) known.name = called.name;
     call.text += added;
@@ -106,7 +106,7 @@ export class ModelTurn {
     const detail = isSearch
       ? { type: "file_search", file_search: {} }
       : { type: "function", function: { ...(known ? {} : { name: call.name, output: null }), arguments: added } };
-    this.#tellOfTools({
+    this.#emitToolEvent({
       event: "thread.run.step.delta",
       data: {
         id: step.id,
@@ -118,15 +118,15 @@ export class ModelTurn {
 
   #beginTools(): StepObject {
     if (this.#toolStep) return this.#toolStep;
-    const step = stepOf(this.#input.born("step"), this.#input.run, { type: "tool_calls", tool_calls: [] });
+    const step = stepOf(this.#input.stamp("step"), this.#input.run, { type: "tool_calls", tool_calls: [] });
     this.#toolStep = step;
-    for (const name of ["created", "in_progress"]) this.#tellOfTools({ event: `thread.run.step.${name}`, data: step });
+    for (const name of ["created", "in_progress"]) this.#emitToolEvent({ event: `thread.run.step.${name}`, data: step });
     return step;
   }
 
-  #tellOfTools(event: RunEvent): void {
-    if (this.#begun) this.#later.push(event);
-    else this.#input.tell(event);
+  #emitToolEvent(event: RunEvent): void {
+    if (this.#begun) this.#deferred.push(event);
+    else this.#input.emit(event);
   }
 }
 

@@ -11,9 +11,10 @@ import type { NewRun } from "../../schemas/stored/runs.ts";
 import type { Attachment, InputPart, NewMessage, NewThread } from "../../schemas/stored/threads.ts";
 import type { RunBody } from "./bodies.ts";
 
-// New records as clients see them; pure.
+// New API objects. Pure functions.
 
-export interface Born {
+/** The id and creation time of a new object. */
+export interface Stamp {
   readonly id: string;
   readonly nowMs: number;
 }
@@ -22,7 +23,7 @@ export const RUN_LIFE_MS = 10 * 60 * 1000;
 
 export const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 
-export function assistantOf({ id, nowMs }: Born, given: NewAssistant): AssistantObject {
+export function assistantOf({ id, nowMs }: Stamp, given: NewAssistant): AssistantObject {
   return {
     id,
     object: "assistant",
@@ -41,7 +42,7 @@ export function assistantOf({ id, nowMs }: Born, given: NewAssistant): Assistant
   };
 }
 
-/** The assistant after a change: what is absent stays, what is null goes. */
+/** The assistant after a change: absent fields stay, null fields are cleared. */
 export function changedAssistant(before: AssistantObject, change: AssistantChange): AssistantObject {
   const { id, created_at: createdAt } = before;
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
@@ -49,7 +50,7 @@ export function changedAssistant(before: AssistantObject, change: AssistantChang
   return { ...assistantOf({ id, nowMs: 0 }, { ...before, ...given, model }), created_at: createdAt };
 }
 
-export function threadOf({ id, nowMs }: Born, given: NewThread): ThreadObject {
+export function threadOf({ id, nowMs }: Stamp, given: NewThread): ThreadObject {
   return {
     id,
     object: "thread",
@@ -59,7 +60,7 @@ export function threadOf({ id, nowMs }: Born, given: NewThread): ThreadObject {
   };
 }
 
-export function messageOf({ id, nowMs }: Born, given: NewMessage & { threadId: string }): MessageObject {
+export function messageOf({ id, nowMs }: Stamp, given: NewMessage & { threadId: string }): MessageObject {
   return {
     id,
     object: "thread.message",
@@ -78,9 +79,9 @@ export function messageOf({ id, nowMs }: Born, given: NewMessage & { threadId: s
   };
 }
 
-/** The message that a run begins to write. */
-export function answerMessageOf(born: Born, run: RunObject): MessageObject {
-  const empty = messageOf(born, { role: "assistant", content: [], threadId: run.thread_id });
+/** An empty message that a run starts to write. */
+export function answerMessageOf(stamp: Stamp, run: RunObject): MessageObject {
+  const empty = messageOf(stamp, { role: "assistant", content: [], threadId: run.thread_id });
   return { ...empty, status: "in_progress", completed_at: null, content: [], assistant_id: run.assistant_id, run_id: run.id };
 }
 
@@ -89,7 +90,7 @@ export function textBlock(value: string, annotations: { type: string }[] = []): 
 }
 
 export function runOf(
-  { id, nowMs }: Born,
+  { id, nowMs }: Stamp,
   given: Omit<NewRun, "additional_messages">,
   assistant: AssistantObject,
   threadId: string,
@@ -134,7 +135,7 @@ export function newRunBody(run: RunObject): RunBody {
   return { run, modelCalls: 0, turns: [], used: { prompt: 0, completion: 0 }, openStepId: null };
 }
 
-export function stepOf({ id, nowMs }: Born, run: RunObject, details: StepObject["step_details"]): StepObject {
+export function stepOf({ id, nowMs }: Stamp, run: RunObject, details: StepObject["step_details"]): StepObject {
   return {
     id,
     object: "thread.run.step",

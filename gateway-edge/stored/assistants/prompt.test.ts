@@ -4,9 +4,9 @@ import { fitMessages } from "./fit-messages.ts";
 import { assistantOf, messageOf, newRunBody, runOf } from "./objects.ts";
 import { chatFields, chatMessage, frameOf } from "./prompt.ts";
 
-const born = { id: "x_1", nowMs: 0 };
+const stamp = { id: "x_1", nowMs: 0 };
 const body = (given: object = {}, assistant: object = {}): RunBody =>
-  newRunBody(runOf(born, { assistant_id: "asst_1", ...given }, assistantOf(born, { model: "m", ...assistant }), "thread_1"));
+  newRunBody(runOf(stamp, { assistant_id: "asst_1", ...given }, assistantOf(stamp, { model: "m", ...assistant }), "thread_1"));
 const fileSearch = { toolName: "file_search", tool: { type: "function", function: { name: "file_search" } } } as unknown as FileSearch;
 const WEATHER = { type: "function" as const, function: { name: "get_weather", description: null } };
 
@@ -49,9 +49,9 @@ test("instructions come first, additional ones after them, and none make no mess
 });
 
 test("text stays text; an image of a file is sent as its bytes, and one that cannot be shown is named", async () => {
-  const plain = messageOf(born, { role: "user", content: "hi", threadId: "t" });
+  const plain = messageOf(stamp, { role: "user", content: "hi", threadId: "t" });
   expect(await chatMessage(plain, async () => undefined)).toEqual({ role: "user", content: "hi" });
-  const seen = messageOf(born, {
+  const seen = messageOf(stamp, {
     role: "user",
     threadId: "t",
     content: [
@@ -68,14 +68,14 @@ test("text stays text; an image of a file is sent as its bytes, and one that can
   ]);
 });
 
-test("of a thread the newest messages that fit are kept, in order; the newest alone may be too much", async () => {
+test("of a thread the newest messages that fit are fitting, in order; the newest alone may be too much", async () => {
   const messages = [1, 2, 3].map((size) => ({ role: "user", content: "x".repeat(size) }));
   const count = async (counted: readonly { content?: unknown }[]) => counted.reduce((sum, { content }) => sum + String(content).length, 0);
   const fitted = (budget: number) => fitMessages({ before: [{ role: "system", content: "s" }], after: [], messages, budget, count });
-  expect(await fitted(7)).toEqual({ kept: messages, fits: true });
-  expect(await fitted(6)).toEqual({ kept: messages.slice(1), fits: true });
-  expect(await fitted(5)).toEqual({ kept: messages.slice(2), fits: true });
-  expect(await fitted(3)).toEqual({ kept: messages.slice(2), fits: false });
-  expect(await fitted(Number.POSITIVE_INFINITY)).toEqual({ kept: messages, fits: true });
+  expect(await fitted(7)).toEqual({ fitting: messages, fits: true });
+  expect(await fitted(6)).toEqual({ fitting: messages.slice(1), fits: true });
+  expect(await fitted(5)).toEqual({ fitting: messages.slice(2), fits: true });
+  expect(await fitted(3)).toEqual({ fitting: messages.slice(2), fits: false });
+  expect(await fitted(Number.POSITIVE_INFINITY)).toEqual({ fitting: messages, fits: true });
   expect((await fitMessages({ before: [], after: messages, messages: [], budget: 5, count })).fits).toBe(false);
 });

@@ -3,10 +3,10 @@ import type { ChatMessage, Fields } from "../../upstream/providers/provider.ts";
 import type { RunBody } from "./bodies.ts";
 import type { FileSearch } from "./file-search.ts";
 
-/** An image of the team's files as a data URL; undefined: it cannot be shown. */
+/** An image of the team's files as a data URL; undefined if there is no such image. */
 export type ReadImage = (fileId: string) => Promise<string | undefined>;
 
-/** Forced only in the first call: the results of a tool that must be called again and again would never be put in words. */
+/** `tool_choice` is forced only in the first call: a model that must call a tool each time would never answer. */
 const isFirst = ({ modelCalls }: RunBody): boolean => modelCalls === 0;
 
 /** The fields of a chat request but its messages. */
@@ -39,11 +39,11 @@ function functionChoice(name: string | undefined): Fields | undefined {
 
 function chatTool(tool: RunObject["tools"][number]): Fields {
   if (tool.type !== "function") return tool;
-  const kept = Object.entries(tool.function).filter(([, value]) => value !== null && value !== undefined);
-  return { type: "function", function: Object.fromEntries(kept) };
+  const given = Object.entries(tool.function).filter(([, value]) => value !== null && value !== undefined);
+  return { type: "function", function: Object.fromEntries(given) };
 }
 
-/** What stands around the thread's messages, whatever is left out of them. */
+/** The messages before and after the thread's messages; always sent. */
 export function frameOf({ run, turns }: RunBody): { before: ChatMessage[]; after: readonly ChatMessage[] } {
   return { before: run.instructions === "" ? [] : [{ role: "system", content: run.instructions }], after: turns };
 }

@@ -15,22 +15,22 @@ import { teamFiles } from "./team-files.ts";
 import { putThread, requireIdle, requireThread, type StoreDeps, writeAgainstChange } from "./thread-store.ts";
 import { createMessage } from "./turn-writes.ts";
 
-/** Where this edge's own new work begins: held from the commit that makes it. */
+/** Starts runs on this edge; a run is leased from the commit that creates it. */
 export interface RunStarter {
-  hold(): { claim: string; dueAtMs: number };
-  /** False: there is too much to do here, and whoever has room takes it. */
+  lease(): { claim: string; dueAtMs: number };
+  /** Returns false if this edge is at its limit; then another edge claims the run. */
   start(record: RecordOf<RunBody>, caller: Caller): boolean;
 }
 
 export interface RunDeps extends StoreDeps {
   readonly random: Random;
   readonly routing: ModelDirectory;
-  readonly starter: Pick<RunStarter, "hold">;
+  readonly starter: Pick<RunStarter, "lease">;
 }
 
 type GivenRun = Omit<NewRun, "stream">;
 
-/** A new run on a thread, not begun yet. One at a time: the thread's record carries the one that is active. */
+/** Creates a queued run on a thread. A thread has one active run at a time, named in its record. */
 export async function createRun(
   deps: RunDeps,
   caller: Caller,
@@ -49,7 +49,7 @@ export async function createRun(
   return written[0] as RecordOf<RunBody>;
 }
 
-/** A thread, its messages and a run on it, all or nothing. */
+/** Creates a thread, its messages and a run on it in one commit. */
 export async function createThreadAndRun(
   deps: RunDeps,
   caller: Caller,
@@ -72,12 +72,12 @@ export async function createThreadAndRun(
   return { thread, record: record as RecordOf<RunBody> };
 }
 
-/** Messages as they are written into a thread. */
+/** The writes that add messages to a thread. */
 export function messageWrites(deps: Pick<RunDeps, "clock" | "random">, given: readonly NewMessage[], threadId: string): RecordWrite[] {
   return given.map((message) => createMessage(messageOf({ id: newId("msg", deps), nowMs: deps.clock.now() }, { ...message, threadId })));
 }
 
-/** Takes the outputs of every call that a run waits for; the run goes on from there. */
+/** Takes the outputs of all tool calls that a run waits for, and queues the run again. */
 export async function submitToolOutputs(
   deps: RunDeps,
   caller: Caller,
@@ -92,9 +92,9 @@ export async function submitToolOutputs(
       parentId: runId,
     });
     const answered = endedStep(withOutputs(stepRecord.body, outputs), { status: "completed" }, deps.clock.now());
-    const put = { type: "put", kind: "run", id: runId, body: goingOn(record.body, outputs), expectedRevision: record.revision } as const;
+    const put = { type: "put", kind: "run", id: runId, body: resumed(record.body, outputs), expectedRevision: record.revision } as const;
     const writes: RecordWrite[] = [
-      { ...put, ...deps.starter.hold() },
+      { ...put, ...deps.starter.lease() },
       { type: "put", kind: "run_step", id: answered.id, body: answered, expectedRevision: stepRecord.revision },
     ];
     return { writes, result: answered };
@@ -102,7 +102,7 @@ export async function submitToolOutputs(
   return { record: written[0] as RecordOf<RunBody>, step };
 }
 
-/** Marks a run as to be cancelled; whoever works on it ends it. One that waits for its caller is ended here. */
+/** Marks a run as `cancelling`; the edge that executes it ends it. A run that waits for its caller ends here. */
 export async function cancelRun(deps: StoreDeps, caller: Caller, place: { threadId: string; runId: string }): Promise<RunObject> {
   const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
     const record = await requireRun(deps, caller, place);
@@ -158,7 +158,7 @@ function createRunRecord(deps: RunDeps, run: RunObject): RecordWrite {
     parentId: run.thread_id,
     body,
     createdAtMs: deps.clock.now(),
-    ...deps.starter.hold(),
+    ...deps.starter.lease(),
   };
 }
 
@@ -170,13 +170,13 @@ function requireWaiting(run: RunObject, outputs: readonly ToolOutput[], nowMs: n
   const wanted = new Set(run.required_action?.submit_tool_outputs.tool_calls.map(({ id }) => id));
   const given = outputs.map(({ tool_call_id: id }) => id);
   const unknown = given.find((id) => !wanted.has(id));
-  if (unknown !== undefined) throw wrongState(`The run does not wait for the tool call ${unknown}.`, "tool_outputs");
-  if (new Set(given).size < given.length) throw wrongState("Every tool call may have one output.", "tool_outputs");
+  if (unknown !== undefined) throw wrongState(`The run is not waiting for tool call ${unknown}.`, "tool_outputs");
+  if (new Set(given).size < given.length) throw wrongState("Each tool call can have only one output.", "tool_outputs");
   const missing = [...wanted].filter((id) => !given.includes(id));
   if (missing.length > 0) throw wrongState(`Expected tool outputs for call_ids [${missing.join(", ")}].`, "tool_outputs");
 }
 
-function goingOn(body: RunBody, outputs: readonly ToolOutput[]): RunBody {
+function resumed(body: RunBody, outputs: readonly ToolOutput[]): RunBody {
   const turns = outputs.map(({ tool_call_id: id, output }) => ({ role: "tool", tool_call_id: id, content: output ?? "" }));
   return { ...body, run: moved(body.run, "queued"), turns: [...body.turns, ...turns], openStepId: null };
 }

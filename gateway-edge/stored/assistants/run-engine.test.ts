@@ -100,7 +100,7 @@ function edgeOf(records: RecordStore = memory): { engine: RunEngine; worker: Wor
   const handlers: Parameters<typeof createWorker>[0]["handlers"] = {
     run: async ({ record, caller: payer }, work) => {
       work.onChange((changed) => {
-        if ((changed as RecordOf<RunBody>).body.run.status === "cancelling") engine.cancelled(changed.id);
+        if ((changed as RecordOf<RunBody>).body.run.status === "cancelling") engine.breakOff(changed.id);
       });
       await engine.work({ record: record as RecordOf<RunBody>, caller: payer, claim: work.claim, signal: work.signal });
     },

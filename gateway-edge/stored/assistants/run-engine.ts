@@ -6,11 +6,12 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../calls/create.ts";
 import type { RecordOf, RecordStore } from "../records/records.ts";
 import type { RunBody } from "./bodies.ts";
-import { HeldRun } from "./held-run.ts";
+import { LeasedRun } from "./leased-run.ts";
 import type { PromptDeps } from "./model-prompt.ts";
 import type { RunFeed } from "./run-feed.ts";
 import { RunWork } from "./run-work.ts";
 
+/** What the engine needs to execute runs. */
 export interface EngineDeps extends PromptDeps {
   readonly inference: Pick<Inference, "run">;
   readonly records: RecordStore;
@@ -20,44 +21,45 @@ export interface EngineDeps extends PromptDeps {
   readonly logger: Logger;
 }
 
-export interface RunHold {
+/** A run that this edge has claimed. */
+export interface RunLease {
   readonly record: RecordOf<RunBody>;
-  /** Absent: the key is gone. */
+  /** Absent if the API key no longer exists. */
   readonly caller: Caller | undefined;
   readonly claim: string;
-  /** Aborted when the claim is lost or this edge stops. */
+  /** Aborts when the claim is lost or this edge stops. */
   readonly signal: AbortSignal;
 }
 
-/** Works on runs that this edge holds. */
+/** Executes the runs that this edge has claimed. */
 export interface RunEngine {
-  /** Until the run has ended, waits for its caller, or is not this edge's any more. */
-  work(hold: RunHold): Promise<void>;
-  /** Somebody cancelled a run; where it is worked on here, its model is broken off at once. */
-  cancelled(runId: string): void;
+  /** Resolves when the run has ended, waits for its caller, or is claimed by another edge. */
+  work(lease: RunLease): Promise<void>;
+  /** Aborts the model call of a canceled run if it is executed here. */
+  breakOff(runId: string): void;
 }
 
 export function createRunEngine(deps: EngineDeps): RunEngine {
   const atWork = new Map<string, RunWork>();
   return {
     async work({ record, caller, claim, signal }) {
-      const run = new HeldRun(deps, { record, claim, signal });
-      const born = (prefix: string) => ({ id: newId(prefix, deps), nowMs: deps.clock.now() });
-      const work = new RunWork({ ...deps, born }, { run, caller });
+      const run = new LeasedRun(deps, { record, claim, signal });
+      const stamp = (prefix: string) => ({ id: newId(prefix, deps), nowMs: deps.clock.now() });
+      const work = new RunWork({ ...deps, stamp }, { run, caller });
       atWork.set(record.id, work);
       try {
         while (await work.next()) signal.throwIfAborted();
       } catch (thrown) {
-        // What cannot be written will not be written the next time either, and every time the model would be called again.
+        // The run fails now: a retry would fail too, after another paid model call.
         if (!signal.aborted) await work.fail(thrown);
       } finally {
-        // The caller may have given tool outputs already: then a later work on the run has those who follow it.
+        // The caller may have submitted tool outputs already: then the followers belong to the work that started after this one.
         if (atWork.get(record.id) === work) {
           atWork.delete(record.id);
           deps.feed.end(record.id);
         }
       }
     },
-    cancelled: (runId) => atWork.get(runId)?.breakOff(),
+    breakOff: (runId) => atWork.get(runId)?.breakOff(),
   };
 }

@@ -1,15 +1,15 @@
-/** What clients that follow a run are told, in OpenAI's names: `thread.run.created`, `thread.message.delta`, ... */
+/** An event of a run's stream, under OpenAI's names: `thread.run.created`, `thread.message.delta`, ... */
 export interface RunEvent {
   readonly event: string;
   readonly data: unknown;
 }
 
-/** Tells those who follow a run on this edge what happens to it. A run goes on whether somebody follows it or not. */
+/** Delivers the events of runs to their followers on this edge. A run continues without followers. */
 export interface RunFeed {
-  /** Events from now on; ends when this edge has nothing more to tell, or when the reader stops. */
+  /** Events from now on; ends when this edge has no more events, or when the reader stops. */
   follow(runId: string): AsyncIterableIterator<RunEvent>;
-  tell(runId: string, event: string, data: unknown): void;
-  /** This edge has done its part: the run has ended, waits for its caller, or is somebody else's. */
+  publish(runId: string, event: string, data: unknown): void;
+  /** Ends the streams: the run has ended, waits for its caller, or is claimed by another edge. */
   end(runId: string): void;
 }
 
@@ -26,7 +26,7 @@ export function createRunFeed(): RunFeed {
         else followers.delete(runId);
       });
     },
-    tell(runId, event, data) {
+    publish(runId, event, data) {
       for (const follower of all(runId)) follower.push({ event, data });
     },
     end(runId) {
@@ -35,7 +35,7 @@ export function createRunFeed(): RunFeed {
   };
 }
 
-/** Holds what its reader has not read; what a run says is bounded by what its model may say. */
+/** A queue of unread events. The length of the model's answers bounds it. */
 class Follower {
   readonly #waiting: RunEvent[] = [];
   #ended = false;

@@ -3,8 +3,8 @@ import { RUN_STATES } from "../../schemas/stored/assistant-answers.ts";
 import { assistantOf, newRunBody, runOf } from "./objects.ts";
 import { type Ending, ended, isEnded, lastErrorOf, moved } from "./run-states.ts";
 
-const born = { id: "x_1", nowMs: 1_000_000 };
-const run = runOf(born, { assistant_id: "asst_1" }, assistantOf(born, { model: "m" }), "thread_1");
+const stamp = { id: "x_1", nowMs: 1_000_000 };
+const run = runOf(stamp, { assistant_id: "asst_1" }, assistantOf(stamp, { model: "m" }), "thread_1");
 
 test("a run that has ended goes nowhere any more, and every other state can end", () => {
   const over = RUN_STATES.filter(isEnded);

@@ -3,9 +3,9 @@ import type { LastError, MessageObject, RunObject, RunState, StepObject, TokenUs
 import type { RunBody } from "./bodies.ts";
 import { seconds } from "./objects.ts";
 
-// How a run goes from state to state; pure.
+// The state machine of a run. Pure functions.
 
-/** Where a run can go from each state. Total: a new state does not compile without a row. */
+/** The states that can follow each state. A new state does not compile without a row. */
 const NEXT: Readonly<Record<RunState, readonly RunState[]>> = {
   queued: ["in_progress", "cancelling", "failed", "expired"],
   in_progress: ["in_progress", "requires_action", "cancelling", "cancelled", "failed", "completed", "incomplete", "expired"],
@@ -47,7 +47,7 @@ export function ended(body: RunBody, ending: Ending, nowMs: number): RunBody {
     ...(ending.status === "failed" ? { failed_at: at, last_error: ending.error } : {}),
     ...(ending.status === "incomplete" ? { incomplete_details: { reason: ending.reason } } : {}),
   });
-  // Turns are only for a run that goes on.
+  // Only a run that continues needs its turns.
   return { ...body, run, turns: [], openStepId: null };
 }
 
@@ -63,7 +63,7 @@ const STEP_ENDS: Readonly<Record<Ending["status"], StepObject["status"]>> = {
   failed: "failed",
 };
 
-/** A step as it is when its run, or it alone, has ended. */
+/** The step after its run, or the step alone, has ended. */
 export function endedStep(step: StepObject, ending: Ending, nowMs: number): StepObject {
   const status = STEP_ENDS[ending.status];
   const error = ending.status === "failed" ? { last_error: ending.error } : {};
@@ -92,14 +92,14 @@ const BAD_PROMPT: ReadonlySet<string> = new Set([
   "VALIDATION_ERROR",
 ]);
 
-/** Why a run failed, in the three words there are for it; the message says the rest. */
+/** Why a run failed: one of OpenAI's three codes, and the message. */
 export function lastErrorOf(error: AppError): LastError {
   const isLimit = error.code === "RATE_LIMIT_EXCEEDED" || error.code === "QUOTA_EXCEEDED";
   const code = isLimit ? "rate_limit_exceeded" : BAD_PROMPT.has(error.code) ? "invalid_prompt" : "server_error";
   return { code, message: error.message };
 }
 
-/** What a client is told that wants something of a run in the wrong state. */
+/** The error of a request that the run's state does not allow. */
 export function wrongState(message: string, param?: string): AppError {
   return new AppError("INVALID_REQUEST", message, param === undefined ? {} : { param });
 }

@@ -10,61 +10,62 @@ import type { CallRouting } from "../../calls/inference/route-request.ts";
 import type { Usage } from "../../credit/pricing/usage.ts";
 import type { StepObject } from "../../schemas/stored/assistant-answers.ts";
 import type { RecordWrite } from "../records/records.ts";
-import type { HeldRun } from "./held-run.ts";
+import type { LeasedRun } from "./leased-run.ts";
 import { type ModelPrompt, modelPrompt, type PromptDeps } from "./model-prompt.ts";
 import { ModelTurn } from "./model-turn.ts";
-import type { Born } from "./objects.ts";
+import type { Stamp } from "./objects.ts";
 import type { RunFeed } from "./run-feed.ts";
 import { begun, type Ending, ended, endedMessage, endedStep, isEnded, lastErrorOf } from "./run-states.ts";
 import { createMessage, createStep, turnWrites } from "./turn-writes.ts";
 
-export interface WorkDeps extends PromptDeps {
+/** What the execution of one run needs. */
+export interface RunWorkDeps extends PromptDeps {
   readonly inference: Pick<Inference, "run">;
   readonly feed: RunFeed;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly born: (prefix: string) => Born;
+  readonly stamp: (prefix: string) => Stamp;
 }
 
-/** A model that only ever calls tools would never come to an end. */
+/** Ends a run whose model only ever calls tools. */
 const MODEL_CALLS_MAX = 32;
-/** A run's calls go where the model's name leads, like a chat call that says nothing about it. */
+/** Routing of a run's calls, as of a chat call without routing fields. */
 const ROUTING: CallRouting = {
   fallbacks: [],
   contextWindowFallbacks: {},
   numRetries: undefined,
   disableFallbacks: false,
   dropParams: undefined,
-  // max_completion_tokens is a run's, of all its calls together.
+  // A run's max_completion_tokens applies to all its calls together.
   lowersOutput: true,
 };
 
 const failure = (code: "server_error" | "invalid_prompt", message: string): Ending => ({ status: "failed", error: { code, message } });
 
-/** The work on one run: calls its model until it has an answer, wants something of its caller, or is stopped. */
+/** Executes one run: calls its model until it has an answer, needs tool outputs of its caller, or is stopped. */
 export class RunWork {
-  readonly #deps: WorkDeps;
-  readonly #run: HeldRun;
+  readonly #deps: RunWorkDeps;
+  readonly #run: LeasedRun;
   readonly #caller: Caller | undefined;
   #breakOff: () => void = () => {};
 
-  constructor(deps: WorkDeps, { run, caller }: { run: HeldRun; caller: Caller | undefined }) {
+  constructor(deps: RunWorkDeps, { run, caller }: { run: LeasedRun; caller: Caller | undefined }) {
     this.#deps = deps;
     this.#run = run;
     this.#caller = caller;
   }
 
-  /** Somebody cancelled it: what the model still says is not wanted. */
+  /** Aborts the current model call, because the run was canceled. */
   breakOff(): void {
     this.#breakOff();
   }
 
-  /** Ends the run for a reason that nobody foresaw. */
+  /** Ends the run after an unexpected error. */
   async fail(thrown: unknown): Promise<void> {
     await this.#end({ status: "failed", error: lastErrorOf(this.#understood(thrown)) });
   }
 
-  /** One step; false: there is nothing more to do here. */
+  /** Executes one step; resolves to false if there is nothing more to do here. */
   async next(): Promise<boolean> {
     const { run, modelCalls } = this.#run.body;
     if (isEnded(run.status)) return false;
@@ -74,15 +75,18 @@ export class RunWork {
       await this.#run.write((body) => (body.run.status === "requires_action" ? body : undefined), { afterwards: "wait" });
       return false;
     }
-    if (!this.#caller) return this.#end(failure("server_error", "The API key that the run was made with is gone."));
-    if (modelCalls >= MODEL_CALLS_MAX) return this.#end(failure("server_error", `The model called tools ${MODEL_CALLS_MAX} times.`));
+    if (!this.#caller) return this.#end(failure("server_error", "The API key that created the run no longer exists."));
+    if (modelCalls >= MODEL_CALLS_MAX)
+      return this.#end(failure("server_error", `The run reached its limit of ${MODEL_CALLS_MAX} model calls.`));
     if (run.status === "queued") return this.#begin();
     return this.#callModel(this.#caller);
   }
 
   async #begin(): Promise<boolean> {
-    const outcome = await this.#run.write((body) => ({ ...body, run: begun(body.run, this.#deps.clock.now()) }), { afterwards: "hold" });
-    if (outcome === "written") this.#tell("thread.run.in_progress", this.#run.body.run);
+    const outcome = await this.#run.write((body) => ({ ...body, run: begun(body.run, this.#deps.clock.now()) }), {
+      afterwards: "continue",
+    });
+    if (outcome === "written") this.#emit("thread.run.in_progress", this.#run.body.run);
     return outcome !== "lost";
   }
 
@@ -91,14 +95,14 @@ export class RunWork {
     if ("ending" in prompt) return this.#end(prompt.ending);
     const turn = new ModelTurn({
       run: this.#run.body.run,
-      born: this.#deps.born,
-      tell: ({ event, data }) => this.#tell(event, data),
+      stamp: this.#deps.stamp,
+      emit: ({ event, data }) => this.#emit(event, data),
       isSearch: (name) => name === prompt.fileSearch?.toolName,
     });
     const stop = this.#stopping();
     let usage: Usage | undefined;
     try {
-      usage = await this.#hear(turn, { caller, prompt, signal: stop.signal });
+      usage = await this.#receiveAnswer(turn, { caller, prompt, signal: stop.signal });
     } catch (thrown) {
       return await this.#afterFailure(thrown, turn, stop.signal);
     } finally {
@@ -117,12 +121,12 @@ export class RunWork {
     }
   }
 
-  /** Makes the call and takes in what the model says; ends when it is paid. */
-  async #hear(turn: ModelTurn, call: { caller: Caller; prompt: ModelPrompt; signal: AbortSignal }): Promise<Usage> {
+  /** Makes the call and reads the answer into the turn; resolves when the call is settled. */
+  async #receiveAnswer(turn: ModelTurn, call: { caller: Caller; prompt: ModelPrompt; signal: AbortSignal }): Promise<Usage> {
     const { run, modelCalls } = this.#run.body;
     const result = await this.#deps.inference.run({
-      callId: this.#deps.born("call").id,
-      // Made again by another edge, because this one died or lost the run, it is paid once.
+      callId: this.#deps.stamp("call").id,
+      // If another edge repeats the call, because this one died or lost the run, it is billed once.
       onceFor: `${run.id}/${modelCalls}`,
       endpoint: "/v1/threads/runs",
       caller: call.caller,
@@ -144,7 +148,7 @@ export class RunWork {
       else if (part.type === "other-delta") turn.takeFields(part.fields);
       else if (part.type === "finish") turn.finishReason = part.reason;
     }
-    throw new AppError("UPSTREAM_UNAVAILABLE", "The model's answer broke off.");
+    throw new AppError("UPSTREAM_UNAVAILABLE", "The model's answer ended early.");
   }
 
   async #conclude(turn: ModelTurn, { prompt, usage }: { prompt: ModelPrompt; usage: Usage }): Promise<boolean> {
@@ -156,16 +160,16 @@ export class RunWork {
     if (turn.finishReason === "length") return this.#end({ status: "incomplete", reason: "max_completion_tokens" }, { turn, used });
     if (turn.calls.length === 0) return this.#end({ status: "completed" }, { turn, used });
     const plan = turnWrites(turn, { fileSearch: prompt.fileSearch, used, nowMs: this.#deps.clock.now() });
-    const outcome = await this.#run.write(plan.change, { afterwards: plan.isWaiting ? "wait" : "hold", more: plan.writes });
+    const outcome = await this.#run.write(plan.change, { afterwards: plan.isWaiting ? "wait" : "continue", more: plan.writes });
     if (outcome === "cancelling") return this.#end({ status: "cancelled" }, { turn, used });
     if (outcome === "lost") return false;
-    for (const { event, data } of plan.events) this.#tell(event, data);
-    if (plan.isWaiting) this.#tell("thread.run.requires_action", this.#run.body.run);
+    for (const { event, data } of plan.events) this.#emit(event, data);
+    if (plan.isWaiting) this.#emit("thread.run.requires_action", this.#run.body.run);
     return !plan.isWaiting;
   }
 
   async #afterFailure(thrown: unknown, turn: ModelTurn, stopped: AbortSignal): Promise<boolean> {
-    // Somebody else's run now, or a later edge's: nothing may be written.
+    // Another edge has claimed the run: nothing may be written.
     if (this.#run.signal.aborted) return false;
     if (stopped.aborted) {
       await this.#run.refresh();
@@ -175,7 +179,7 @@ export class RunWork {
     return this.#end({ status: "failed", error: lastErrorOf(this.#understood(thrown)) }, { turn });
   }
 
-  /** Ends the run with what was said so far. */
+  /** Ends the run with the model's answer so far. */
   async #end(
     ending: Ending,
     last: { turn?: ModelTurn; used?: { prompt: number; completion: number }; filtered?: boolean } = {},
@@ -195,14 +199,14 @@ export class RunWork {
     });
     if (outcome === "cancelling") return this.#end({ status: "cancelled" }, last);
     if (outcome === "lost") return false;
-    if (isCancelling) this.#tell("thread.run.cancelling", { ...this.#run.body.run, status: "cancelling", cancelled_at: null, usage: null });
-    if (message) this.#tell(`thread.message.${message.status}`, message);
-    for (const written of [step, open?.step]) if (written) this.#tell(`thread.run.step.${written.status}`, written);
-    this.#tell(`thread.run.${ending.status}`, this.#run.body.run);
+    if (isCancelling) this.#emit("thread.run.cancelling", { ...this.#run.body.run, status: "cancelling", cancelled_at: null, usage: null });
+    if (message) this.#emit(`thread.message.${message.status}`, message);
+    for (const written of [step, open?.step]) if (written) this.#emit(`thread.run.step.${written.status}`, written);
+    this.#emit(`thread.run.${ending.status}`, this.#run.body.run);
     return false;
   }
 
-  /** The step that waited for tool outputs which will not come any more. */
+  /** Ends the step that still waits for tool outputs. */
   async #openStep(ending: Ending, nowMs: number): Promise<{ step: StepObject; writes: RecordWrite[] } | undefined> {
     const { openStepId } = this.#run.body;
     if (openStepId === null) return undefined;
@@ -212,7 +216,7 @@ export class RunWork {
     return { step, writes: [{ type: "put", kind: "run_step", id: openStepId, body: step }] };
   }
 
-  /** Aborted when the run is lost, cancelled here, or over its time. */
+  /** A signal that aborts when the claim is lost, or the run is canceled here or expires. */
   #stopping(): { signal: AbortSignal; done: () => void } {
     const stop = new AbortController();
     const abort = () => stop.abort(new AppError("UPSTREAM_UNAVAILABLE", "The run was stopped."));
@@ -244,8 +248,8 @@ export class RunWork {
     return error;
   }
 
-  #tell(event: string, data: unknown): void {
-    this.#deps.feed.tell(this.#run.body.run.id, event, data);
+  #emit(event: string, data: unknown): void {
+    this.#deps.feed.publish(this.#run.body.run.id, event, data);
   }
 }
 

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { deployment, FakeControl, startEdge, type TestEdge } from "../../server/http/testing/edge-fixture.ts";
 import type { Send, UpstreamResponse } from "../../upstream/providers/provider.ts";
 
-/** What a model says in one call. */
+/** A model's answer to one call. */
 export interface Scripted {
   readonly text?: readonly string[];
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
   readonly finish?: string;
   /** Prompt and completion tokens. */
   readonly usage?: readonly [number, number];
-  /** Says its text, then nothing more until it is broken off. */
+  /** Sends its text, then nothing more until the call is aborted. */
   readonly hangs?: true;
   /** Refuses with this status. */
   readonly status?: number;
@@ -17,12 +17,12 @@ export interface Scripted {
 
 export interface ScriptedUpstream {
   readonly send: Send;
-  /** Bodies of what was asked, in order. */
+  /** The request bodies, in order. */
   readonly requests: { messages: { role: string; content: unknown }[]; [field: string]: unknown }[];
   readonly aborted: number[];
 }
 
-/** An OpenAI upstream that says what a test wants, one answer for each call; the last one again and again. */
+/** An OpenAI upstream with one scripted answer per call; the last one repeats. */
 function scriptedUpstream(...answers: readonly Scripted[]): ScriptedUpstream {
   const requests: ScriptedUpstream["requests"] = [];
   const aborted: number[] = [];
@@ -78,7 +78,7 @@ export interface AssistantsEdge extends TestEdge {
   call(method: string, path: string, body?: unknown, secret?: string): Promise<{ status: number; body: Json }>;
   /** The events of a stream, in order; the last one is `done`. */
   stream(path: string, body: object): Promise<{ event: string; data: Json }[]>;
-  /** A run that has come to rest. */
+  /** The run once it has ended or waits for tool outputs. */
   settled(threadId: string, runId: string): Promise<Json>;
   close(): Promise<void>;
 }
@@ -88,7 +88,7 @@ export type Json = any;
 
 const RESTING = ["requires_action", "completed", "incomplete", "failed", "cancelled", "expired"];
 
-/** An edge whose model `scripted` says what a test wants. */
+/** An edge whose model `scripted` sends the given answers. */
 export async function startAssistantsEdge(...answers: readonly Scripted[]): Promise<AssistantsEdge> {
   const upstream = scriptedUpstream(...answers);
   const control = new FakeControl();
@@ -120,7 +120,7 @@ export async function startAssistantsEdge(...answers: readonly Scripted[]): Prom
         if (RESTING.includes(body.status)) return body;
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
-      throw new Error("the run does not come to rest");
+      throw new Error("the run neither ended nor waits for tool outputs");
     },
   };
 }

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { RecordStore } from "../records/records.ts";
 
-/** What a run reads of a team's files. */
+/** Reads a team's files for runs. */
 export interface TeamFiles {
-  /** Undefined: there is no such file, or it is another team's, or it has no text. */
+  /** Undefined if the file does not exist, belongs to another team, or is not text. */
   readText(fileId: string): Promise<{ name: string; text: string } | undefined>;
   /** An image as a data URL, which every provider takes. */
   readImage(fileId: string): Promise<string | undefined>;
@@ -45,7 +45,7 @@ export function teamFiles(records: RecordStore, teamId: string): TeamFiles {
   };
 }
 
-/** By the first bytes: a name can say anything. */
+/** The type by the first bytes, because a file name may be wrong. */
 function imageType(bytes: Buffer): string | undefined {
   const head = bytes.subarray(0, 12).toString("latin1");
   if (head.startsWith("\x89PNG")) return "image/png";

@@ -6,11 +6,12 @@ import type { Owner, RecordOf, RecordStore, RecordWrite } from "../records/recor
 import type { ThreadBody } from "./bodies.ts";
 import { wrongState } from "./run-states.ts";
 
-/** Of many writers on one thread one gets through each time. */
+/** Of concurrent writers on one thread, one succeeds in each attempt. */
 const ATTEMPTS = 40;
 const BACK_OFF_MS = 5;
 const BACK_OFF_MS_MAX = 100;
 
+/** The store of threads and runs, and a clock for retries. */
 export interface StoreDeps {
   readonly records: RecordStore;
   readonly clock: Clock;
@@ -21,8 +22,8 @@ export function requireThread(deps: StoreDeps, caller: Caller, id: string): Prom
 }
 
 /**
- * Reads, decides and writes, again from the start when somebody else wrote meanwhile. What `decide` reads it must name in its writes
- * with the revision that it saw.
+ * Calls `decide` and commits its writes; repeats both if another writer changed a record meanwhile. `decide` must name the records that it
+ * read in its writes, with the revisions that it saw.
  */
 export async function writeAgainstChange<Result>(
   deps: StoreDeps,
@@ -40,12 +41,12 @@ export async function writeAgainstChange<Result>(
   }
 }
 
-/** The thread's own write beside whatever else is done to it: of two at once, one sees the other's. */
+/** Writes the thread itself with every change to it, so that of two concurrent changes one sees the other. */
 export function putThread({ id, revision }: RecordOf<ThreadBody>, body: ThreadBody): RecordWrite {
   return { type: "put", kind: "thread", id, body, expectedRevision: revision };
 }
 
-/** A thread that a run works on takes nothing new. */
+/** Refuses a change of a thread that has an active run. */
 export function requireIdle({ id, body }: RecordOf<ThreadBody>, doing: "message" | "run" | "removal"): void {
   if (body.activeRunId === null) return;
   if (doing === "run") throw wrongState(`Thread ${id} already has an active run ${body.activeRunId}.`, "thread_id");

@@ -7,9 +7,9 @@ import type { ModelTurn } from "./model-turn.ts";
 import type { RunEvent } from "./run-feed.ts";
 import { endedMessage, endedStep, moved, usageOf } from "./run-states.ts";
 
-/** What follows from an answer that calls tools: what is written in one commit, and what is told once it is. */
+/** The effects of an answer that calls tools: the writes of one commit, and the events to publish after it. */
 export interface TurnPlan {
-  /** Functions of the caller are asked for: the run waits for their outputs. */
+  /** The answer calls functions of the caller: the run waits for their outputs. */
   readonly isWaiting: boolean;
   readonly change: (body: RunBody) => RunBody;
   readonly writes: RecordWrite[];
@@ -44,27 +44,27 @@ export function turnWrites(turn: ModelTurn, { fileSearch, used, nowMs }: PlanInp
   return {
     isWaiting,
     change: (body) => {
-      const going = {
+      const continued = {
         ...body,
         modelCalls: body.modelCalls + 1,
         turns: [...body.turns, ...turns],
         used: { prompt: body.used.prompt + used.prompt, completion: body.used.completion + used.completion },
       };
-      if (!isWaiting) return going;
+      if (!isWaiting) return continued;
       const action = { type: "submit_tool_outputs" as const, submit_tool_outputs: { tool_calls: asked } };
-      return { ...going, openStepId: toolStep.id, run: moved(body.run, "requires_action", { required_action: action }) };
+      return { ...continued, openStepId: toolStep.id, run: moved(body.run, "requires_action", { required_action: action }) };
     },
     writes: [...(message ? [createMessage(message)] : []), ...(step ? [createStep(step)] : []), createStep(toolStep)],
     events: [
       ...(message ? [{ event: "thread.message.completed", data: message }] : []),
       ...(step ? [{ event: "thread.run.step.completed", data: step }] : []),
-      ...turn.takeLater(),
+      ...turn.takeDeferred(),
       ...(isWaiting ? [] : [{ event: "thread.run.step.completed", data: toolStep }]),
     ],
   };
 }
 
-/** What the model said before it called its tools. */
+/** The message that the model wrote before its tool calls. */
 function spoken(turn: ModelTurn, { nowMs, used }: { nowMs: number; used: RunBody["used"] }) {
   const { said } = turn;
   if (!said) return { message: undefined, step: undefined };

@@ -6,6 +6,6 @@ export interface AssistantsDeps extends RunDeps {
   readonly starter: RunStarter;
   readonly feed: RunFeed;
   /** Breaks off the model of a run that was cancelled, where it is called here. */
-  readonly cancelled: (runId: string) => void;
+  readonly breakOff: (runId: string) => void;
   readonly bodyBytesMax: number;
 }

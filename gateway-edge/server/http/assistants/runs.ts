@@ -121,7 +121,7 @@ function runActions(deps: AssistantsDeps): GatewayOperation[] {
       summary: "Cancel a run",
       handle: async ({ param, caller }) => {
         const run = await cancelRun(deps, caller, placeOf(param));
-        deps.cancelled(run.id);
+        deps.breakOff(run.id);
         return run;
       },
     }),

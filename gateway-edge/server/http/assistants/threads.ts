@@ -66,7 +66,7 @@ export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
       handle: async ({ param, caller }) => {
         const { id, body } = await requireThread(deps, caller, param("thread_id"));
         await records.commit(ownerOf(caller), [{ type: "remove", kind: "thread", id, withChildren: true }]);
-        if (body.activeRunId !== null) deps.cancelled(body.activeRunId);
+        if (body.activeRunId !== null) deps.breakOff(body.activeRunId);
         return { id, object: "thread.deleted", deleted: true };
       },
     }),

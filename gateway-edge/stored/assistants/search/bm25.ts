@@ -2,11 +2,11 @@ import type { Passage } from "./passages.ts";
 
 export interface Found {
   readonly passage: Passage;
-  /** 0 to 1, against the best of this search. */
+  /** 0 to 1, relative to the best match of this search. */
   readonly score: number;
 }
 
-// The usual settings of BM25: how fast a repeated word stops to count, and how much a long passage is marked down.
+// The usual parameters of BM25: k1 (term frequency saturation) and b (length normalization).
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
@@ -16,7 +16,7 @@ interface Counted {
   readonly length: number;
 }
 
-/** Passages in the order in which they answer a question, by the words they share with it; those that share none are left out. */
+/** Passages ranked by BM25; passages that share no word with the query are left out. */
 export function search(passages: readonly Passage[], { query, limit }: { query: string; limit: number }): Found[] {
   const counted = passages.map(countWords);
   const averageLength = counted.reduce((sum, { length }) => sum + length, 0) / Math.max(1, counted.length);
@@ -40,7 +40,7 @@ function countWords(passage: Passage): Counted {
   return { passage, words, length };
 }
 
-/** Letters and digits of every script; case does not matter. Scripts without spaces are taken sign by sign. */
+/** Words of letters and digits of every script, in lower case. Scripts without spaces are split into characters. */
 function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{M}\p{N}]+/gu) ?? [];
 }

@@ -1,4 +1,4 @@
-/** A piece of a file that can be found and quoted. */
+/** A piece of a file that file search can find and quote. */
 export interface Passage {
   readonly fileId: string;
   readonly fileName: string;
@@ -6,7 +6,7 @@ export interface Passage {
 }
 
 const WORDS_PER_PASSAGE = 200;
-/** Words that two neighbours share: a sentence on the border is whole in one of them. */
+/** Words that two neighboring passages share, so that a sentence at the border is complete in one of them. */
 const OVERLAP_WORDS = 40;
 
 /** A file's text in passages of about equal length, each cut between words. */

@@ -3,22 +3,23 @@ import { AppError } from "../../../common/errors.ts";
 import type { Owner, RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
 import type { RunBody, ThreadBody } from "./bodies.ts";
 
-/** How a run's record stands after a write: still worked on, waiting for its caller until it expires, or done for good. */
-type Afterwards = "hold" | "wait" | "end";
+/** What happens to a run after a write: this edge continues it, it waits for its caller until it expires, or it has ended. */
+type Afterwards = "continue" | "wait" | "end";
 
+/** How a change of a run is written. */
 export interface RunWrite {
   readonly afterwards: Afterwards;
-  /** Messages and steps that belong to the change: all of it is written, or nothing. */
+  /** Messages and steps that are written in the same commit. */
   readonly more?: readonly RecordWrite[] | undefined;
-  /** A change that also a run that is being cancelled may take. */
+  /** Also writes if the run is being canceled. */
   readonly evenCancelling?: boolean;
 }
 
 const BACK_OFF_MS = 100;
 const BACK_OFF_MS_MAX = 2000;
 
-/** A run that this edge holds. It writes only while it does: one that lost its claim changes nothing any more. */
-export class HeldRun {
+/** A run that this edge holds by a claim. After the claim is lost, nothing is written. */
+export class LeasedRun {
   readonly #records: RecordStore;
   readonly #clock: Clock;
   readonly #claim: string;
@@ -43,9 +44,9 @@ export class HeldRun {
   }
 
   /**
-   * Changes the run and what belongs to it in one commit. A change by somebody else meanwhile (its metadata, a cancellation) is taken
-   * in first, so `change` may be asked more than once; undefined: there is nothing to change any more. Waits for a control plane that
-   * is away for as long as the run is held.
+   * Changes the run and its messages and steps in one commit. If another writer changed the run meanwhile (metadata, a cancellation),
+   * `change` is called again with the new body; it returns undefined if there is nothing to change any more. While the control plane is
+   * unavailable the write is retried for as long as the lease lasts.
    */
   async write(change: (body: RunBody) => RunBody | undefined, options: RunWrite): Promise<"written" | "cancelling" | "lost"> {
     for (let delayMs = BACK_OFF_MS; !this.signal.aborted; ) {
@@ -69,21 +70,21 @@ export class HeldRun {
   async #commit(body: RunBody, { afterwards, more = [] }: RunWrite): Promise<RecordOf<RunBody>> {
     const { id, revision } = this.#record;
     const own = { type: "put", kind: "run", id, body, expectedRevision: revision, claim: this.#claim } as const;
-    const put: RecordWrite = afterwards === "hold" ? { ...own, keepWork: true } : own;
+    const put: RecordWrite = afterwards === "continue" ? { ...own, keepWork: true } : own;
     const thread = afterwards === "end" ? await this.#unlocking() : [];
     const writes = [put, ...(afterwards === "wait" ? [this.#wakeAtExpiry(body)] : []), ...more, ...thread];
     const written = await this.#records.commit(this.owner, writes);
     return written[afterwards === "wait" ? 1 : 0] as RecordOf<RunBody>;
   }
 
-  /** The claim was given up right before it: nobody holds the run now, but when it expires somebody must look at it. */
+  /** A second write after the one that gives up the claim: the run is unclaimed, and becomes due again when it expires. */
   #wakeAtExpiry(body: RunBody): RecordWrite {
     const { id, revision } = this.#record;
     const dueAtMs = (body.run.expires_at ?? 0) * 1000;
     return { type: "put", kind: "run", id, body, dueAtMs, expectedRevision: revision + 1n };
   }
 
-  /** The thread is free again in the same commit that ends the run. */
+  /** Clears the thread's active run in the same commit that ends the run. */
   async #unlocking(): Promise<RecordWrite[]> {
     const { thread_id: threadId, id } = this.body.run;
     const thread = await this.#records.get<ThreadBody>(this.owner.teamId, "thread", threadId);
@@ -100,19 +101,19 @@ export class HeldRun {
     }
     const fresh = await this.#read();
     if (!fresh) return "lost";
-    // The answer to an earlier try of this very write may have been lost on its way.
+    // The response to an earlier attempt of this write may have been lost.
     const isWritten = fresh.revision !== this.#record.revision && JSON.stringify(fresh.body) === JSON.stringify(body);
     const isChanged = fresh.revision !== this.#record.revision;
     const isOurs = fresh.claim === this.#claim;
     this.#record = fresh;
     if (isWritten) return "written";
     if (!isOurs) return "lost";
-    // Not the run but its thread was changed: to be read again with the next try.
+    // Not the run but its thread was changed: the next attempt reads it again.
     if (!isChanged && (thrown as AppError).code === "NOT_FOUND") return "lost";
     return "again";
   }
 
-  /** As it is now: somebody may have cancelled it. */
+  /** Reads the run again: it may have been canceled. */
   async refresh(): Promise<void> {
     const fresh = await this.#read();
     if (fresh) this.#record = fresh;
@@ -131,7 +132,7 @@ export class HeldRun {
   }
 }
 
-/** A control plane that is away or overloaded; it comes back. */
+/** Codes of a control plane that is unavailable or overloaded: worth a retry. */
 const PASSING: ReadonlySet<string> = new Set(["UNAVAILABLE", "DB_TIMEOUT"]);
 
 function isRefused(thrown: unknown): boolean {
