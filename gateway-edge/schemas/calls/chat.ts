@@ -5,12 +5,12 @@ import { isPlainChat } from "./plain-chat.ts";
 
 const MESSAGES_MAX = 2048;
 
-// An explicit null means absent, everywhere: official clients send both.
+// An explicit null means absent in every field: official clients send both.
 const text = z.string();
 const flag = z.boolean().nullish();
 const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>
   z.number().refine(Number.isInteger, "must be a whole number").min(min).max(max).nullish();
-/** How many tokens an answer may have. What a model really takes is known later; above this no call can be priced. */
+/** Limit of output tokens. The model's own limit is checked later; above this value a call cannot be priced. */
 const outputLimit = wholeNumber(1, INT32_MAX);
 const numberWithin = (min: number, max: number) => z.number().min(min).max(max).nullish();
 const anyObject = z.looseObject({});
@@ -51,7 +51,7 @@ const message = z.discriminatedUnion(
   either("role must be one of system, developer, user, assistant, tool, function"),
 );
 
-/** A chat completion request. Fields that are not listed pass on to the provider as they are. */
+/** A chat completion request. Unlisted fields are passed to the provider unchanged. */
 export const chatRequest = z.looseObject({
   model: text.min(1).max(256),
   messages: z.array(message).min(1, "must not be empty").max(MESSAGES_MAX, `must have at most ${MESSAGES_MAX} messages`),
@@ -91,7 +91,7 @@ export const chatRequest = z.looseObject({
   fallbacks: z.array(text).max(5).nullish(),
 });
 
-/** A valid request: nulls taken out, so that from here on a field is there or it is not. */
+/** A valid request without nulls: a field is present or absent. */
 export type ChatRequest = WithoutNulls<z.output<typeof chatRequest>>;
 
 export function parseChatRequest(body: unknown, pathModel?: string): ChatRequest {

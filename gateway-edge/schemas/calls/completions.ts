@@ -9,11 +9,11 @@ const tokens = z.array(z.number().refine(Number.isInteger, "must be a whole numb
 
 const PROMPTS_MAX = 128;
 
-/** A legacy completion request. Fields that are not listed pass on to the provider as they are. */
+/** A legacy completion request. Unlisted fields are passed to the provider unchanged. */
 export const completionsRequest = z.looseObject({
   model: z.string().min(1).max(256),
   prompt: z.union([z.string(), z.array(z.string()).min(1).max(PROMPTS_MAX), tokens, z.array(tokens).min(1).max(PROMPTS_MAX)], {
-    error: () => "must be a string, strings, tokens or lists of tokens",
+    error: () => "must be a string, an array of strings, an array of tokens or an array of token arrays",
   }),
   suffix: z.string().nullish(),
   max_tokens: wholeNumber(0, INT32_MAX),
@@ -41,7 +41,7 @@ export function parseCompletionsRequest(body: unknown, pathModel?: string): Comp
   return parseRequest(completionsRequest, body, pathModel);
 }
 
-/** How many prompts a request holds. */
+/** The number of prompts in a request. */
 export function promptCount({ prompt }: CompletionsRequest): number {
   return Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
 }

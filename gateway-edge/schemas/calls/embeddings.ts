@@ -6,12 +6,12 @@ const INPUTS_MAX = 2048;
 
 const tokens = z.array(z.number().refine(Number.isInteger, "must be a whole number").min(0));
 
-/** An embeddings request: a text, texts, a list of tokens, or lists of tokens. */
+/** An embeddings request: a string, strings, a token array, or token arrays. */
 export const embeddingsRequest = z.looseObject({
   model: z.string().min(1).max(256),
   input: z
     .union([z.string(), z.array(z.string()), tokens, z.array(tokens)], {
-      error: () => "must be a string, strings, tokens or lists of tokens",
+      error: () => "must be a string, an array of strings, an array of tokens or an array of token arrays",
     })
     .default([]),
   encoding_format: z.enum(["float", "base64"]).nullish(),
@@ -23,7 +23,7 @@ export const embeddingsRequest = z.looseObject({
 
 export type EmbeddingsRequest = WithoutNulls<z.output<typeof embeddingsRequest>>;
 
-/** What is to be embedded, always as a list. */
+/** The input, always as a list. */
 export type EmbeddingsInput = readonly string[] | readonly (readonly number[])[];
 
 export function parseEmbeddingsRequest(body: unknown, pathModel?: string): { request: EmbeddingsRequest; input: EmbeddingsInput } {
@@ -35,7 +35,7 @@ function inputOf({ input }: EmbeddingsRequest): EmbeddingsInput {
   const list = typeof input === "string" ? [input] : isTokens(input) ? [input] : (input as EmbeddingsInput);
   if (list.length === 0) throw refuse("must not be empty");
   if (list.length > INPUTS_MAX) throw refuse(`must have at most ${INPUTS_MAX} entries`);
-  if (list.some((entry) => entry.length === 0)) throw refuse("must not hold an empty entry");
+  if (list.some((entry) => entry.length === 0)) throw refuse("must not contain an empty entry");
   return list as EmbeddingsInput;
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { FormField } from "../../upstream/providers/provider.ts";
 
-/** The fields of a form as an object: `name[]` and repeated names are lists. */
+/** The fields of a form as an object; `name[]` and repeated names become arrays. */
 export function formObject(fields: readonly FormField[]): Record<string, unknown> {
   const object: Record<string, unknown> = Object.create(null);
   for (const [field, value] of fields) {
@@ -14,7 +14,7 @@ export function formObject(fields: readonly FormField[]): Record<string, unknown
   return { ...object };
 }
 
-// A form has only text; these say what a number, a flag and a list look like in it.
+// Form fields are strings: these schemas accept numbers, flags and lists in that form.
 export const formNumber = (min: number, max: number) =>
   z
     .string()
@@ -34,7 +34,7 @@ export const formFlag = z
 
 export const formList = <Schema extends z.ZodType<unknown, string>>(entry: Schema) => z.union([entry, z.array(entry).max(16)]);
 
-/** A part of the form that is a file. It is in no object of fields; the description of the operation shows it. */
+/** A file of the form. It is not among the parsed fields; the schema is for /openapi.json. */
 export const formFile = z
   .unknown()
   .optional()

@@ -10,7 +10,7 @@ const PROMPT_CHARACTERS_MAX = 32_000;
 const wholeNumber = (min: number, max: number) => z.number().refine(Number.isInteger, "must be a whole number").min(min).max(max).nullish();
 const prompt = z.string().min(1).max(PROMPT_CHARACTERS_MAX);
 
-/** A request for images. Fields that are not listed (size, quality, style, ...) pass on to the provider as they are. */
+/** An image generation request. Unlisted fields (style, ...) are passed to the provider unchanged. */
 export const imagesRequest = z.looseObject({
   model: z.string().min(1).max(256),
   prompt,
@@ -31,7 +31,7 @@ export function parseImagesRequest(body: unknown, pathModel?: string): ImagesReq
   return parseRequest(imagesRequest, body, pathModel);
 }
 
-/** The form of an edit: one image or several, and a mask. */
+/** The form of an image edit: one or several images, and a mask. */
 export const imageEditsRequest = z.looseObject({
   image: formFile,
   "image[]": formFile,

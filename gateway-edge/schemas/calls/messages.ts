@@ -13,7 +13,7 @@ const share = z.number().min(0).max(1).nullish();
 const typed = z.looseObject({ type: text });
 const content = z.union([text, z.array(typed)], { error: () => "must be a string or an array of content blocks" });
 
-/** What is counted of a request to Anthropic's Messages API; a request proper says also how much it may answer. */
+/** A token count request of Anthropic's Messages API: the fields of a message request that count as input. */
 export const countMessagesRequest = z.looseObject({
   model: text.min(1).max(256),
   messages: z
@@ -30,7 +30,7 @@ export const countMessagesRequest = z.looseObject({
   output_config: z.looseObject({ effort: text.nullish(), format: typed.nullish() }).nullish(),
 });
 
-/** A request to Anthropic's Messages API. Fields that are not listed go on to upstreams that speak it themselves, and to no other. */
+/** A request of Anthropic's Messages API. Unlisted fields are passed only to upstreams that speak this API. */
 export const messagesRequest = countMessagesRequest.extend({
   max_tokens: wholeNumber(1).max(INT32_MAX),
   metadata: z.looseObject({ user_id: text.nullish() }).nullish(),

@@ -6,7 +6,7 @@ const NAME_LENGTH_MAX = 256;
 const FALLBACK_TYPES = ["general", "context_window", "content_policy"] as const;
 
 const optionalText = z.string("must be given once").max(NAME_LENGTH_MAX).optional();
-// Taken as any text: what is wrong with them is a 400, not a 422.
+// Any text passes the schema: a wrong value is a 400, not a 422.
 const choice = (...values: readonly string[]) => z.unknown().meta({ openapi: { type: "string", enum: values } });
 
 export const modelsQuery = z.object({
@@ -34,7 +34,7 @@ export function parseModelsQuery(query: unknown): ModelsQuery {
   return { ...rest, fallback_type: known, scope };
 }
 
-/** 400, in both readers' shapes. */
+/** A 400 with `param` for the gateway's error format and `details` for the platform's. */
 function refuse(param: string, message: string): AppError {
   const details = [{ path: `query.${param}`, message }];
   return new AppError("VALIDATION_ERROR", `Invalid ${param} parameter: it ${message}.`, { param, details });

@@ -3,11 +3,11 @@ import { parseRequest, type WithoutNulls } from "../request-body.ts";
 
 const part = z.looseObject({ type: z.string() });
 
-/** A moderation request: a text, texts, or parts of text and images. */
+/** A moderation request: a string, strings, or text and image parts. */
 export const moderationsRequest = z.looseObject({
   model: z.string().min(1).max(256),
   input: z.union([z.string(), z.array(z.string()).min(1).max(2048), z.array(part).min(1).max(64)], {
-    error: () => "must be a string, strings, or parts of text and images",
+    error: () => "must be a string, an array of strings, or an array of text and image parts",
   }),
 });
 

@@ -5,8 +5,8 @@ const MESSAGES_MAX = 2048;
 const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant"]);
 
 /**
- * Whether a body is a chat request of plain texts and the usual few settings, each as the schema wants it. Most are, and a schema's way
- * over every field there could be costs them more than the reading of their JSON. False says nothing: then the schema decides.
+ * A fast check for chat requests of plain text messages and common settings that the schema would accept. Most requests pass it; for them
+ * the schema's check of every possible field costs more than to parse the JSON. If the result is false, the schema decides.
  */
 export function isPlainChat(body: unknown): boolean {
   if (!isObject(body)) return false;

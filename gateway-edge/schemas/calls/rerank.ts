@@ -6,7 +6,7 @@ const DOCUMENTS_MAX = 10_000;
 
 const wholeNumber = z.number().refine(Number.isInteger, "must be a whole number").min(1).nullish();
 
-/** A request to rank documents, as Cohere has it. */
+/** A rerank request in Cohere's format. */
 export const rerankRequest = z.looseObject({
   model: z.string().min(1).max(256),
   query: z.string(),
@@ -27,7 +27,7 @@ export function parseRerankRequest(body: unknown): RerankRequest {
   return request;
 }
 
-/** What of a document is read: its text, or the fields that are asked for, one to a line. */
+/** The text of a document that is ranked: its `text`, or the requested fields, one per line. */
 export function documentText(document: RerankRequest["documents"][number], rankFields: readonly string[] | undefined): string {
   if (typeof document === "string") return document;
   if (rankFields === undefined && typeof document["text"] === "string") return document["text"];

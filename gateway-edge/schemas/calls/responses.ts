@@ -10,7 +10,7 @@ const flag = z.boolean().nullish();
 const anyObject = z.looseObject({});
 const { max_tokens: limit, temperature, top_p, top_logprobs, tools, tool_choice, num_retries } = chatRequest.shape;
 
-/** A request to the Responses API. Fields that are not listed pass on to the provider as they are, as they do in chat. */
+/** A request of the Responses API. Unlisted fields are passed to the provider unchanged. */
 export const responsesRequest = z.looseObject({
   model: text.min(1).max(256),
   input: z
@@ -57,7 +57,7 @@ export function parseResponsesRequest(body: unknown): ResponsesRequest {
   return parseRequest(responsesRequest, body);
 }
 
-/** What /openapi.json says of a response. */
+/** A response in /openapi.json. */
 export const responseObject = z.looseObject({
   id: z.string(),
   object: z.literal("response"),

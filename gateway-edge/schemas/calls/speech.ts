@@ -4,11 +4,13 @@ import { parseRequest, type WithoutNulls } from "../request-body.ts";
 
 const INPUT_CHARACTERS_MAX = 4096;
 
-/** A request for spoken text. Fields that are not listed pass on to the provider as they are. */
+/** A text-to-speech request. Unlisted fields are passed to the provider unchanged. */
 export const speechRequest = z.looseObject({
   model: z.string().min(1).max(256),
   input: z.string(),
-  voice: z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })], { error: () => "must be a name or {id}" }).nullish(),
+  voice: z
+    .union([z.string().min(1), z.looseObject({ id: z.string().min(1) })], { error: () => "must be a string or an object with an id" })
+    .nullish(),
   instructions: z.string().max(4096).nullish(),
   response_format: z.enum(["mp3", "opus", "aac", "flac", "wav", "pcm"]).nullish(),
   speed: z.number().min(0.25).max(4).nullish(),
@@ -25,7 +27,7 @@ export function parseSpeechRequest(body: unknown, pathModel?: string): SpeechReq
   return request;
 }
 
-/** As people and price lists count them: an emoji of one code point is one. */
+/** Counts code points, as price lists do. */
 export function characterCount(text: string): number {
   let count = 0;
   for (const _ of text) count++;

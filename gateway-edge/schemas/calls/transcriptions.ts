@@ -10,7 +10,7 @@ const shared = {
   temperature: formNumber(0, 1).optional(),
 };
 
-/** The form of a transcription. Fields that are not listed pass on to the provider as they are. */
+/** The form of a transcription. Unlisted fields are passed to the provider unchanged. */
 export const transcriptionsRequest = z.looseObject({
   file: formFile,
   ...shared,
@@ -29,7 +29,7 @@ export const translationsRequest = z.looseObject({
 
 export type TranscriptionsRequest = WithoutNulls<z.output<typeof transcriptionsRequest>>;
 
-/** What a form's fields say; throws UNPROCESSABLE with every fault. */
+/** Parses the fields of a form; throws UNPROCESSABLE with all errors. */
 export function parseAudioForm(
   operation: "transcriptions" | "translations",
   fields: readonly FormField[],
@@ -37,7 +37,7 @@ export function parseAudioForm(
 ): TranscriptionsRequest {
   const schema = operation === "transcriptions" ? transcriptionsRequest : translationsRequest;
   const { file, ...given } = formObject(fields);
-  // A file comes as a file; the same name as a plain field is a path or the bytes without a name, which no provider takes.
+  // A plain field of this name is a path or bytes without a file name; providers accept neither.
   if (file !== undefined) throw new AppError("INVALID_REQUEST", "file: must be sent as a file, with a file name", { param: "file" });
   return parseRequest(schema, given, pathModel) as TranscriptionsRequest;
 }

@@ -26,7 +26,7 @@ export function parseTokenCountRequest(body: unknown): TokenCountRequest {
   throw new AppError("INVALID_REQUEST", "prompt or messages or contents must be provided", { param: "messages" });
 }
 
-/** LiteLLM's names of operations; each also with an `a` before it. */
+/** LiteLLM's call types; each also exists with the prefix `a`. */
 const OPERATIONS = [
   "completion",
   "text_completion",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { metadata, responseFormat, toolResources, tools } from "./assistants.ts";
 
-// The records as clients see them: every key is there, null where there is nothing.
+// The API objects as clients see them: all keys are present, with null for missing values.
 
 const text = z.string();
 const seconds = z.int();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-// The limits are OpenAI's: what passes there passes here, and the other way round.
+// The limits are those of OpenAI's API.
 const NAME_LENGTH_MAX = 256;
 const DESCRIPTION_LENGTH_MAX = 512;
 export const INSTRUCTIONS_LENGTH_MAX = 256_000;
@@ -41,7 +41,7 @@ export type AssistantTool = z.output<typeof tool>;
 export const tools = z.array(tool).max(TOOLS_MAX, `must have at most ${TOOLS_MAX} tools`);
 
 const ids = z.array(text).nullish();
-/** What is in them is checked apart: what the gateway does not offer is a 400 with a reason. */
+/** The contents are checked separately: unsupported resources are a 400 with a reason. */
 export const toolResources = z.object({
   code_interpreter: z.object({ file_ids: ids }).nullish(),
   file_search: z.object({ vector_store_ids: ids, vector_stores: z.array(z.looseObject({})).nullish() }).nullish(),
@@ -54,7 +54,7 @@ export const responseFormat = z.union([z.literal("auto"), z.looseObject({ type: 
 
 export const modelName = text.min(1).max(256);
 
-/** How a model is to answer; an assistant has it, and a run may have its own. */
+/** Sampling parameters of an assistant, which a run may override. */
 export const sampling = {
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
@@ -75,7 +75,7 @@ const assistantFields = {
 export const newAssistant = z.object({ model: modelName, ...assistantFields });
 export type NewAssistant = z.output<typeof newAssistant>;
 
-/** A field that is absent stays as it is; one that is null is taken away. */
+/** Absent fields stay; null fields are cleared. */
 export const assistantChange = z.object({ model: modelName.nullish(), ...assistantFields });
 export type AssistantChange = z.output<typeof assistantChange>;
 

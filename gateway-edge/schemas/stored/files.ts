@@ -14,7 +14,7 @@ const expirySeconds = z
   .transform(Number)
   .meta({ openapi: { type: "integer", minimum: EXPIRY_SECONDS.min, maximum: EXPIRY_SECONDS.max } });
 
-/** The fields of an upload. */
+/** The form fields of an upload. */
 export const fileForm = z.looseObject({
   file: formFile,
   purpose: z.enum(PURPOSES, `must be one of ${PURPOSES.join(", ")}`),
@@ -33,12 +33,12 @@ export const fileObject = z.object({
   status: z.enum(["uploaded", "processed", "error"]),
 });
 
-/** A file as its team sees it, and as it is kept. */
+/** A file as clients see it and as it is stored. */
 export type FileObject = z.output<typeof fileObject>;
 
 const once = z.string("must be given once").optional();
 
-/** As any text: a value out of range is a 400. */
+/** Any text passes the schema: a value out of range is a 400. */
 export const fileListQuery = z.object({
   purpose: once,
   limit: once.meta({ openapi: { type: "integer", minimum: 1, maximum: FILE_LIST_MAX, default: FILE_LIST_MAX } }),

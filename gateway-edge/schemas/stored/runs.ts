@@ -12,7 +12,7 @@ const tokenLimit = z.int().min(TOKENS_MIN, `must be at least ${TOKENS_MIN}`).max
 const truncation = z
   .object({ type: z.enum(["auto", "last_messages"]), last_messages: z.int().min(1).nullish() })
   .refine(({ type, last_messages }) => (type === "last_messages") === (typeof last_messages === "number"), {
-    error: "is needed with type last_messages, and only there",
+    error: "is required if type is last_messages, and not allowed otherwise",
     path: ["last_messages"],
   });
 
