@@ -1,4 +1,4 @@
-// Days and moments that people name, as instants. A bare date is a day of a time zone: 23, 24 or 25 hours.
+// Dates and times of a query as instants. A bare date is a day of a time zone: 23, 24 or 25 hours.
 
 export interface DateRange {
   /** Inclusive. */
@@ -32,8 +32,8 @@ export function isTimeZone(zone: string): boolean {
 }
 
 /**
- * The instants of a range. `startDate` and `endDate` are dates (`2026-03-29`, a whole day of `tz`, the end included) or dates with
- * a time; a time without offset is one of `tz`. A time as `endDate` is exclusive.
+ * The instants of a range. `startDate` and `endDate` are dates (`2026-03-29`, a whole day of `tz`, the end included) or dates with a time;
+ * a time without an offset is in `tz`. An `endDate` with a time is exclusive.
  */
 export function readDateRange(input: DateRangeInput): DateRange | DateProblem {
   const start = input.startDate === undefined ? undefined : readMoment(input.startDate, input.tz);
@@ -44,7 +44,7 @@ export function readDateRange(input: DateRangeInput): DateRange | DateProblem {
   return { start: start && new Date(start.from), end: end && new Date(end.to) };
 }
 
-/** The last `days` days of a zone up to `end`, today counted. */
+/** The start of the last `days` days of a time zone up to `end`, today included. */
 export function lastDays(days: number, { end, tz }: { end: Date; tz: string }): Date {
   const local = new Date(end.getTime() - 1 + zoneOffsetMs(tz, end.getTime() - 1));
   const firstDay = Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate() - (days - 1));
@@ -54,7 +54,7 @@ export function lastDays(days: number, { end, tz }: { end: Date; tz: string }): 
 const BAD_DATE = "must be a date (2026-01-31) or an ISO 8601 date and time";
 const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** First instant and, for a bare date, the first instant after it. */
+/** The instant, and for a bare date the first instant after that day. */
 function readMoment(text: string, zone: string): { from: number; to: number } | "bad" {
   const match = MOMENT.exec(text.trim());
   if (!match) return "bad";
@@ -79,8 +79,8 @@ function offsetMs(offset: string): number {
 }
 
 /**
- * The instant at which a zone's clocks show `local` (written as if UTC). Shown twice: the first. Never shown, because clocks
- * jumped over it: the moment of the jump for a midnight, which is when that day begins.
+ * The instant at which a zone's clocks show `local` (written as UTC). If they show it twice, the first instant. If they skip it, then for a
+ * midnight the instant of the change, which is when that day begins.
  */
 function localToInstant(local: number, zone: string): number {
   const before = zoneOffsetMs(zone, local - DAY_MS);

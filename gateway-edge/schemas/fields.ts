@@ -2,7 +2,7 @@ import { z } from "zod";
 import { fromUsd } from "../../common/money.ts";
 import { isTimeZone } from "./date-range.ts";
 
-// The fields that many bodies share. Limits are here and nowhere else.
+// Fields that many bodies share, with their limits.
 
 const NAME_LENGTH_MAX = 100;
 const ID_LENGTH_MAX = 128;
@@ -11,8 +11,8 @@ const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
 const PURCHASE_TOO_BIG = "must be at most 1,000,000 USD";
 export const INT32_MAX = 2_147_483_647;
 
-/** No control characters, and no halves of a surrogate pair: these have no bytes of their own, so two texts would become one. */
-// A check, not a pattern: /openapi.json must hold only patterns that every language can read, and this one needs Unicode classes.
+// No control characters and no lone surrogates: UTF-8 cannot encode those, so two different texts would be stored as the same bytes. A
+// check and not a pattern, because the patterns in /openapi.json must work in every language and this one needs Unicode classes.
 const printable = [(text: string) => /^[^\p{Cc}\p{Cs}]*$/u.test(text), "must not contain control characters"] as const;
 
 export const plainText = (lengthMax: number) =>
@@ -26,10 +26,10 @@ export const plainText = (lengthMax: number) =>
 export const name = plainText(NAME_LENGTH_MAX);
 export const id = plainText(ID_LENGTH_MAX);
 export const search = plainText(SEARCH_LENGTH_MAX);
-/** Guardrails by the names they have in the configuration file. */
+/** Names of guardrails in the configuration file. */
 export const guardrailNames = z.array(plainText(200)).max(50);
 
-/** An address people sign up or are invited with. `localhost` is a domain here: a self-hosted admin has no other. */
+/** An email address for sign-up and invitations. The domain `localhost` is allowed, for admins of self-hosted systems. */
 export const email = z
   .string()
   .trim()
@@ -38,7 +38,7 @@ export const email = z
   .refine((value) => z.regexes.email.test(value) || /^[a-z0-9][a-z0-9._+-]*@localhost$/.test(value), "must be an e-mail address")
   .meta({ openapi: { type: "string", format: "email", maxLength: 254 } });
 
-/** What somebody types to log in: not judged as an address, so that a wrong one is a 401 like any other. */
+/** The email of a log-in. Its format is not checked, so that a malformed one is a 401 like any other. */
 export const loginEmail = z
   .string()
   .trim()
@@ -53,14 +53,14 @@ export const newPassword = z
   .max(256, "must have at most 256 characters")
   .refine(...printable);
 
-/** What the link of an invitation carries as `token`. */
+/** The `token` parameter of an invitation link. */
 export const inviteToken = plainText(512);
 
 export const teamRole = z.enum(["member", "admin", "owner"]);
 export const timeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone such as Europe/Berlin");
 
 export const positiveCount = z.int().min(1).max(INT32_MAX);
-/** Nano-USD from JSON: a whole number that a double holds exactly. */
+/** Nano-USD in JSON: an integer that a double represents exactly. */
 function wholeNano({ tooSmall, tooBig }: { tooSmall: string; tooBig: string }) {
   const messages: Partial<Record<string, string>> = { too_small: tooSmall, too_big: tooBig };
   return z.int({ error: ({ code }) => messages[code] ?? "must be a whole number of nano-USD" });
@@ -101,7 +101,7 @@ interface GivenAmount {
   amountUsd?: number | string | undefined;
 }
 
-/** `amount` in nano-USD or `amountUsd` as a decimal: exactly one of them. */
+/** Either `amount` in nano-USD or `amountUsd` as a decimal. */
 export const amountFields = (range: "positive" | "signed") => {
   const min = range === "positive" ? 1 : -PURCHASE_NANO_MAX;
   const tooSmall = range === "positive" ? "must be above zero" : PURCHASE_TOO_BIG;
@@ -111,7 +111,7 @@ export const amountFields = (range: "positive" | "signed") => {
   };
 };
 
-/** The amount that a body of `amountFields` names; undefined after a problem was added. */
+/** The amount of a body with `amountFields` in nano-USD. Calls `refuse` if it is not valid. */
 export function readAmount(given: GivenAmount, range: "positive" | "signed", refuse: (path: string, message: string) => void): bigint {
   if ((given.amount === undefined) === (given.amountUsd === undefined)) {
     refuse("amount", "give either amount (whole nano-USD) or amountUsd (decimal USD)");

@@ -6,7 +6,7 @@ const LIMIT_DEFAULT = 20;
 
 const once = z.string("must be given once").optional();
 
-/** The query of OpenAI's lists. Taken as any text: a value out of range is a 400, not a 422. */
+/** The query of OpenAI's lists. Any text passes the schema: a value out of range is a 400, not a 422. */
 export const listQuery = z.object({
   limit: once.meta({ openapi: { type: "integer", minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT } }),
   order: once.meta({ openapi: { type: "string", enum: ["asc", "desc"], default: "desc" } }),
@@ -31,7 +31,7 @@ export function readPage({ limit, order = "desc", after, before }: ListQuery): P
   const count = limit === undefined || limit === "" ? LIMIT_DEFAULT : Number(limit);
   if (!Number.isInteger(count) || count < 1 || count > LIMIT_MAX) throw badQuery("limit", `must be a whole number from 1 to ${LIMIT_MAX}`);
   if (after && before) throw badQuery("before", "cannot be given together with after");
-  // Clients in some languages send an empty cursor for none.
+  // Some clients send an empty cursor instead of none.
   return { order, limit: count, after: after || undefined, before: before || undefined };
 }
 
@@ -39,7 +39,7 @@ function badQuery(param: string, message: string): AppError {
   return new AppError("VALIDATION_ERROR", `${param}: ${message}`, { param, details: [{ path: `query.${param}`, message }] });
 }
 
-/** A page as OpenAI lists it. */
+/** A page in OpenAI's list format. */
 export function listAnswer<Item extends { readonly id: string }>(data: readonly Item[], hasMore: boolean) {
   return { object: "list" as const, data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore };
 }

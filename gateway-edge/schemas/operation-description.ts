@@ -2,21 +2,22 @@ import type { z } from "zod";
 
 export type HttpMethod = "get" | "post" | "put" | "patch" | "delete";
 
-/** Who may call: anybody, a signed-in user (platform JWT), a platform admin, or the holder of an API key. */
+/** The required authentication: none, a platform JWT of a user or of a platform admin, or an API key. */
 export type OperationAuth = "none" | "user" | "admin" | "key";
 
+/** One response of an operation in /openapi.json. */
 export interface ResponseDescription {
   readonly description: string;
-  /** Absent: the answer has no JSON body, or one that is not described. */
+  /** Absent if the response has no body, or one that is not described. */
   readonly schema?: z.ZodType | undefined;
   /** "application/json" when absent. */
   readonly contentType?: string | undefined;
 }
 
-/** What /openapi.json and /docs say about one HTTP operation. Every half of the edge hands in a list of these. */
+/** One HTTP operation in /openapi.json and /docs. */
 export interface OperationDescription {
   readonly method: HttpMethod;
-  /** As express takes it: "/api/gw/teams/:id". */
+  /** In express' syntax: "/api/gw/teams/:id". */
   readonly path: string;
   readonly summary: string;
   readonly tags: readonly string[];

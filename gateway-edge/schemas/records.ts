@@ -2,14 +2,14 @@ import { z } from "zod";
 import { budgetRecord } from "./platform/budgets.ts";
 import { rateLimitRecord } from "./platform/rate-limits.ts";
 
-// The records of the platform API as they leave: bigint and Date here, integer literals and ISO 8601 on the wire.
+// The records of the platform API: bigint and Date here, integers and ISO 8601 in JSON.
 
 const timestamp = z.date();
 const int64 = z.bigint();
 
 type MoneyShape<Name extends string> = { [Field in Name]: z.ZodBigInt } & { [Field in `${Name}Usd`]: z.ZodString };
 
-/** Nano-USD under its name and, beside it, the exact decimal string of USD. */
+/** For each name an amount in nano-USD and, as `nameUsd`, the exact decimal string in USD. */
 export function money<Name extends string>(...names: Name[]): MoneyShape<Name> {
   return Object.fromEntries(names.flatMap((name) => [[name, int64] as const, [`${name}Usd`, z.string()] as const])) as MoneyShape<Name>;
 }
@@ -41,7 +41,7 @@ export const organizationRecord = z
     isActive: z.boolean(),
     ...money("balance"),
     status: z.string(),
-    /** Of a blocked one: quota or admin; and, of an admin's block, since when and what for. */
+    /** Why it is blocked: quota or admin. An admin's block also has its time and note. */
     blockedReason: z.string().nullable(),
     blockedAt: timestamp.nullable(),
     blockNote: z.string().nullable(),
@@ -180,10 +180,10 @@ export const modelRecord = z
   })
   .meta({ id: "Model" });
 
-/** Where a model or provider comes from, and so where it can be changed: here, in the configuration file, or by publishing. */
+/** Where a model or provider is defined, and so where it can be changed: the catalog, the configuration file, or a publication. */
 const source = z.enum(["catalog", "configuration", "training"]);
 
-/** As platform admins see it. */
+/** A model as platform admins see it. */
 export const adminModelRecord = modelRecord.extend({ source, inferenceModelId: z.string(), ...budgetRecord }).meta({ id: "AdminModel" });
 
 export const providerRecord = z
@@ -203,7 +203,7 @@ export const quotaRecord = z
     estimatedDaysLeft: z.number().nullable(),
     updatedAt: timestamp,
     ledgerSeq: int64,
-    /** How credits can be bought here. */
+    /** The payment methods of this server. */
     paymentMethods: z.array(z.string()),
   })
   .meta({ id: "Quota" });
@@ -241,7 +241,7 @@ export const usageLogRecord = z
       audio: int64,
       total: int64,
       source: z.string(),
-      /** By character, millisecond, image or search; absent where only tokens were counted. */
+      /** Amounts by character, millisecond, image or search; absent if only tokens were counted. */
       amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).optional(),
     }),
     ...money("cost"),
@@ -270,10 +270,10 @@ export const usageBucketRecord = z
     output: int64,
     total: int64,
     ...money("cost"),
-    /** Calls whose latency was added up; fewer than `requests` only where some are from before that was done. */
+    /** Calls with a recorded latency; fewer than `requests` only if some rows are older than this field. */
     latencyCount: int64,
     latencyMsSum: int64,
-    /** From counts of fixed classes, each half as wide again as the one before. */
+    /** Estimated from a histogram whose buckets grow by half. */
     latencyMsP50: z.int().nullable(),
     latencyMsP95: z.int().nullable(),
   })

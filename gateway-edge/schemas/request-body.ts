@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import { AppError, type ErrorDetail } from "../../common/errors.ts";
 
-/** The message of a detail that only says that something is missing. */
+/** The message for a missing field. */
 export const FIELD_REQUIRED = "Field required";
 
-/** Where a call goes and with whose key is the gateway's business: a client must not steer our stored keys to its own address. */
+/** The gateway chooses address and provider key. A client must not send our stored keys to its own address. */
 const REFUSED_FIELDS = [
   "api_base",
   "base_url",
@@ -28,10 +28,10 @@ const REFUSED_FIELDS = [
   "output_cost_per_token",
 ];
 
-/** A schema's output without its nulls: from here on a field is there or it is not. */
+/** A schema's output without nulls: a field is present or absent. */
 export type WithoutNulls<Output> = { [Field in keyof Output]: Exclude<Output[Field], null> };
 
-/** A body as a valid request; a model named by the path wins over the body's. Throws UNPROCESSABLE with every fault. */
+/** Validates a body. The path's model replaces the body's. Throws UNPROCESSABLE with all errors. */
 export function parseRequest<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
@@ -50,7 +50,7 @@ export function parseRequest<Schema extends z.ZodType>(
 }
 
 function withoutNulls(body: object): Record<string, unknown> {
-  // Most bodies have none. Copied, never assigned to: a field may be called __proto__.
+  // Most bodies have no nulls. Copied and not assigned to, because a field may be named __proto__.
   if (!Object.values(body).includes(null)) return { ...body };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
@@ -69,7 +69,7 @@ function unprocessable(issues: readonly z.core.$ZodIssue[]): AppError {
   return new AppError("UNPROCESSABLE", param === undefined ? summary : `${param}: ${summary}`, { details, param });
 }
 
-/** A path in OpenAI's words: messages[0].content. */
+/** A path in OpenAI's notation: messages[0].content. */
 function paramOf(path: readonly PropertyKey[]): string | undefined {
   if (path.length === 0) return undefined;
   return path.map((step, index) => (typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${String(step)}`)).join("");

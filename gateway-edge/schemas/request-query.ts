@@ -4,7 +4,7 @@ import { FIELD_REQUIRED } from "./request-body.ts";
 
 const FLAG_EXPECTED = "must be true, false, 1 or 0";
 
-/** A boolean of a query; Python's spellings too. */
+/** A boolean query parameter, in any case as Python clients send it. */
 export const queryFlag = z
   .string(FLAG_EXPECTED)
   .toLowerCase()
@@ -13,7 +13,7 @@ export const queryFlag = z
   .default(false)
   .meta({ openapi: { type: "boolean", default: false } });
 
-/** A gateway query that fits the schema; else UNPROCESSABLE with every fault. Parameters that are not listed are ignored. */
+/** Validates a query of the gateway API; throws UNPROCESSABLE with all errors. Unknown parameters are ignored. */
 export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: unknown): z.output<Schema> {
   const result = schema.safeParse(query);
   if (result.success) return result.data;

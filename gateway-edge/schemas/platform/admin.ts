@@ -11,7 +11,7 @@ export const updateUserBody = z
   .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role, a limit or a budget" });
 export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigint() });
 
-/** Of a team or an organisation. */
+/** Blocks a team or an organization. */
 export const blockBody = z.object({ reason: plainText(500).optional() });
 
 export const listAuditQuery = z.object({ ...paging, action: plainText(64).optional(), organizationId: id.optional() });

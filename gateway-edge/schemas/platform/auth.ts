@@ -7,7 +7,7 @@ export const signUpBody = z.object({
   password: newPassword,
   name: name.optional(),
   organizationName: name.optional(),
-  /** Of an invitation to this address: the account joins its team. */
+  /** The token of an invitation to this address; the account joins its team. */
   inviteToken: inviteToken.optional(),
 });
 export const signUpAnswer = sessionAnswer.extend({ user: userRecord, organization: organizationRecord, team: teamRecord });

@@ -14,7 +14,7 @@ export const purchaseBody = z
   .object({ ...amountFields("positive"), method: z.enum(["test", "manual", "card"]).optional() })
   .transform((body, context) => ({
     amount: readAmount(body, "positive", (path, message) => context.addIssue({ code: "custom", path: [path], message })),
-    // Absent: test credits where the server has them, else card.
+    // Empty means test credits if the server allows them, otherwise card.
     method: body.method ?? "",
   }));
 export const purchaseAnswer = z.object({ purchase: purchaseRecord, ...balanceFields });
@@ -25,14 +25,14 @@ const receiptRecord = z
     purchaseId: z.string(),
     organization: z.object({ id: z.string(), name: z.string() }),
     description: z.string(),
-    /** What was paid, what of it was taken back by refunds and lost disputes, and the difference. */
+    /** The payment, the part that refunds and lost disputes returned, and the difference. */
     ...money("amount", "returned", "net"),
     currency: z.literal("USD"),
     method: z.string(),
     status: z.string(),
     reference: z.string().nullable(),
     paidAt: z.date(),
-    /** Every movement of credit that belongs to it, oldest first. */
+    /** All ledger entries of the purchase, oldest first. */
     entries: z.array(ledgerEntryRecord),
   })
   .meta({ id: "PurchaseReceipt" });
@@ -44,7 +44,7 @@ export const listEntriesQuery = z.object({
 });
 export const listEntriesAnswer = listOf(ledgerEntryRecord);
 
-/** An admin's credit may be negative: a correction. */
+/** A grant by an admin may be negative, as a correction. */
 export const grantBody = z.object({ ...amountFields("signed"), reference: plainText(200).optional() }).transform((body, context) => ({
   amount: readAmount(body, "signed", (path, message) => context.addIssue({ code: "custom", path: [path], message })),
   reference: body.reference,

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { nanoAmount } from "../fields.ts";
 
-/** What may be set of a budget. Null takes the budget away, or its period. */
+/** The fields that set a budget. Null removes the budget, or its period. */
 export const budgetFields = {
   maxBudget: nanoAmount.nullish(),
   budgetPeriod: z.enum(["daily", "weekly", "monthly", "none"]).nullish(),
 };
 export type BudgetFields = z.output<z.ZodObject<typeof budgetFields>>;
 
-/** The same in a record, with what is spent of it; null: there is no budget, or it never starts again. */
+/** A budget in a record, with its spend. Null means no budget; a null period means that it never resets. */
 export const budgetRecord = {
   maxBudget: z.bigint().nullable(),
   maxBudgetUsd: z.string().nullable(),

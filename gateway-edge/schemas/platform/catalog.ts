@@ -13,10 +13,10 @@ export const listModelsQuery = z.object({
   search: search.optional(),
   type: modelType.optional(),
   provider: id.optional(),
-  /** A field, with "-" before it for descending. */
+  /** A field; a leading "-" sorts descending. */
   sort: z
     .string()
-    .regex(SORT, "must be name, createdAt, contextWindow, input, output, price or provider, with - before it for descending")
+    .regex(SORT, "must be name, createdAt, contextWindow, input, output, price or provider, with a leading - for descending order")
     .transform((sort) => sort.replace("price", "input").replace(/_([a-z])/, (_match, letter: string) => letter.toUpperCase()))
     .optional(),
 });
@@ -34,15 +34,15 @@ const prices = {
   cacheWrite: nanoAmount.nullish(),
 };
 
-/** Of a whole call whose input has more tokens than that. */
+/** Prices of the whole call if its input has more than `aboveInputTokens` tokens. */
 const tiers = z
   .array(z.object({ aboveInputTokens: positiveCount, ...prices }))
   .max(TIERS_MAX)
   .refine((all) => all.every((tier, index) => index === 0 || tier.aboveInputTokens > (all[index - 1]?.aboveInputTokens ?? 0)), {
-    message: "must rise from one aboveInputTokens to the next",
+    message: "aboveInputTokens must increase from tier to tier",
   });
 
-/** Nano-USD per million units. A millisecond is one of sound; only tokens have classes. */
+/** Nano-USD per million units. `millisecond` means audio duration. Cached, cache write and audio prices apply to tokens only. */
 export const pricing = z.object({
   unit: z.enum(["token", "character", "millisecond", "image", "search", "call"]).default("token"),
   ...prices,

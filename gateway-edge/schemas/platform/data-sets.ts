@@ -3,11 +3,11 @@ import { plainText } from "../fields.ts";
 import { listOf } from "../records.ts";
 
 export const dataSetBudgetBody = z.strictObject({
-  /** As datasets are named: "digits", an address, or the node's own where it has no name. */
+  /** The name of a data set: "digits", a URL, or the node's own name for it. */
   name: plainText(2048),
-  /** null: none any more. */
+  /** Null removes the budget. */
   epsilonBudget: z.number().positive("must be above 0").max(1e6).nullable(),
-  /** What epsilon is told for; 1e-5 where nobody said. */
+  /** The delta that epsilon is computed for; 1e-5 by default. */
   delta: z.number().gt(0, "must be above 0").lt(1, "must be below 1").optional(),
 });
 

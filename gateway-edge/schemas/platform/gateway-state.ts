@@ -1,11 +1,11 @@
 import { z } from "zod";
 
-// What the edge that answers knows of itself. Edges behind one address share settings; counts and health are each one's own.
+// The state of the edge that answers. Edges behind one address share settings; counts and health are per edge.
 
 const timestamp = z.date();
 
 const deploymentHealthRecord = z.object({
-  /** up, cooling (nothing is sent there for a while) or probing (the next call finds out). */
+  /** up, cooling (no calls during the cool-down) or probing (the next call decides). */
   state: z.enum(["up", "cooling", "probing"]),
   coolingMs: z.int(),
   coolingCause: z.enum(["rate-limit", "failure"]).nullable(),
@@ -15,7 +15,7 @@ const deploymentHealthRecord = z.object({
   succeeded: z.int(),
   failed: z.int(),
   lastFailure: z.object({ kind: z.string(), at: timestamp }).nullable(),
-  /** Of recent streams, the peaks weighing most. */
+  /** Time to first token of recent streams, weighted towards peaks. */
   firstTokenMs: z.number().nullable(),
 });
 
@@ -27,7 +27,7 @@ const deploymentRecord = z
     providerId: z.string(),
     inferenceModelId: z.string(),
     weight: z.number().nullable(),
-    /** Lower ones are used first; null: after all that have one. */
+    /** Lower values are used first; null comes last. */
     order: z.number().nullable(),
     requestsPerMinute: z.number().nullable(),
     tokensPerMinute: z.number().nullable(),
@@ -78,7 +78,7 @@ const guardrailRecord = z
 export const guardrailsAnswer = z.object({
   edge: z.int(),
   data: z.array(guardrailRecord),
-  /** Newest first, of this edge since its start. */
+  /** Newest first, since the start of this edge. */
   decisions: z.array(
     z.object({ at: timestamp, guardrail: z.string(), stage: z.enum(["pre", "post"]), action: z.string(), callId: z.string() }),
   ),
@@ -87,14 +87,14 @@ export type GuardrailsAnswer = z.infer<typeof guardrailsAnswer>;
 
 export const cacheAnswer = z.object({
   edge: z.int(),
-  /** Null: answers are not kept. */
+  /** Null if there is no response cache. */
   settings: z
     .object({ type: z.enum(["memory", "redis"]), ttlSeconds: z.number(), operations: z.array(z.string()), byDefault: z.boolean() })
     .nullable(),
   hits: z.int(),
   misses: z.int(),
   failures: z.int(),
-  /** Null: they are not in this process. */
+  /** Null if the cache is not in this process. */
   held: z.object({ entries: z.int(), bytes: z.int(), bytesMax: z.int() }).nullable(),
 });
 export type CacheAnswer = z.infer<typeof cacheAnswer>;

@@ -7,7 +7,7 @@ import { rateLimitFields } from "./rate-limits.ts";
 const MODELS_MAX = 200;
 const GRACE_SECONDS_MAX = 7 * 24 * 3600;
 
-/** What may be set on a key. Null takes a limit away. */
+/** The limits of a key. Null removes a limit. */
 const limits = {
   models: z.array(plainText(200)).max(MODELS_MAX).nullish(),
   guardrails: guardrailNames.nullish(),
@@ -28,7 +28,7 @@ export const listKeysAnswer = listOf(apiKeyRecord);
 export const createKeyBody = z.object({ name, team_id: id, ...limits });
 export const createdKeyAnswer = z.object({ apiKey: apiKeyRecord, key: z.string() });
 
-// A key's id, its hash or the secret itself, under either of the names the document uses.
+// A key's id, its hash or the secret itself, under either name.
 const reference = plainText(256).optional();
 const oneReference = (body: { token?: string | undefined; apiKey?: string | undefined }) =>
   body.token !== undefined || body.apiKey !== undefined;

@@ -46,7 +46,7 @@ export const replayAnswer = listOf(organizationReplayRecord).extend({
   }),
 });
 
-/** As signed: `canonicalJson` of it, after the line "tributary.receipt.v1". */
+/** The signed content is the line "tributary.receipt.v1" and this record as `canonicalJson`. */
 export const receiptRecord = z
   .object({
     callId: z.string(),
@@ -63,9 +63,9 @@ export const receiptRecord = z
       audio: count,
       total: count,
       source: z.string(),
-      /** Of audio, what came out. */
+      /** Output audio tokens, a part of `audio`. */
       audioOutput: count.optional(),
-      /** By character, millisecond, image or search, where the call was counted in them. */
+      /** Amounts by character, millisecond, image or search, if the call was counted in one of them. */
       amounts: z.record(z.string(), z.object({ input: count, output: count })).optional(),
     }),
     priceVersion: count,

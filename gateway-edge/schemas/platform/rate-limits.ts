@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { positiveCount } from "../fields.ts";
 
-/** What may be set on a subject of rate limits. Null takes a limit away. */
+/** Rate limits of a key, team, organization, user or model. Null removes a limit. */
 export const rateLimitFields = {
   rpm: positiveCount.nullish(),
   tpm: positiveCount.nullish(),
@@ -10,5 +10,5 @@ export const rateLimitFields = {
 export type RateLimitFields = z.output<z.ZodObject<typeof rateLimitFields>>;
 
 const limit = z.int().nullable();
-/** The same in a record; null: there is no such limit. */
+/** Rate limits in a record; null means no limit. */
 export const rateLimitRecord = { rpm: limit, tpm: limit, maxParallelRequests: limit };

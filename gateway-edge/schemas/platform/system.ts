@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { money } from "../records.ts";
 
-// How the processes of the platform are, as they say themselves.
+// The state of the platform's processes, as they report it.
 
 const count = z.bigint();
 const timestamp = z.date();
@@ -9,16 +9,16 @@ const timestamp = z.date();
 const edgeRecord = z
   .object({
     id: z.string(),
-    /** ready, not ready, or silent: nothing is heard of it, and it holds credit still. */
+    /** ready, not ready, or silent: the edge sends no reports but still holds leases. */
     status: z.enum(["ready", "not ready", "silent"]),
     version: z.string().nullable(),
     startedAt: timestamp.nullable(),
     seenAt: timestamp.nullable(),
-    /** Why its journal takes nothing. */
+    /** Why its journal cannot be written. */
     trouble: z.string().nullable(),
-    /** Calls that have begun and not ended. */
+    /** Running calls. */
     inFlight: count.nullable(),
-    /** Credit it was lent; those that hold most, of `leaseCount`. */
+    /** The largest leases of the edge, of `leaseCount` in all. */
     leases: z.array(
       z.object({
         organizationId: z.string(),
@@ -27,7 +27,7 @@ const edgeRecord = z
       }),
     ),
     leaseCount: count,
-    /** What it wrote down of its calls; unshipped ones have ended and are not in the ledger yet. */
+    /** The edge's journal; unshipped records are ended calls that are not in the ledger yet. */
     journal: z.object({ bytes: count, records: count, unshipped: count, oldestUnshippedAt: timestamp.nullable() }).nullable(),
   })
   .meta({ id: "SystemEdge" });

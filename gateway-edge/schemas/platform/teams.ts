@@ -6,7 +6,7 @@ import { rateLimitFields } from "./rate-limits.ts";
 
 export const listTeamsAnswer = listOf(teamRecord);
 export const createTeamBody = z.object({ name });
-/** Null takes a limit away. */
+/** Null removes a limit. */
 export const updateTeamBody = z.object({
   name: name.optional(),
   models: z.array(plainText(200)).max(200).nullish(),
@@ -17,7 +17,7 @@ export const updateTeamBody = z.object({
 export const teamAnswer = z.object({ team: teamRecord });
 export const teamDetailAnswer = z.object({ team: teamDetailRecord });
 
-/** `teamName` is what the inviting person saw; the id decides. */
+/** `teamName` is accepted and ignored; the id decides. */
 export const inviteMemberBody = z.object({
   teamId: id,
   teamName: plainText(100).optional(),
@@ -26,9 +26,9 @@ export const inviteMemberBody = z.object({
 });
 export const inviteMemberAnswer = z.object({
   member: teamMemberRecord,
-  /** False when the person was a member or invited already. */
+  /** False if the address was a member or invited already. */
   created: z.boolean(),
-  /** Of an invitation: the link with its single-use token, and when it ends. Null for a member, who needs none. */
+  /** The invitation link with its single-use token, and when it expires. Null for a member of the organization. */
   inviteUrl: z.string().nullable(),
   expiresAt: z.date().nullable(),
 });
@@ -42,7 +42,7 @@ export const removeMemberAnswer = z.object({
   removed: z.literal(true),
   teamId: z.string(),
   memberId: z.union([z.bigint(), z.string()]),
-  /** Ids of the keys that the member made in the team. They are blocked; a rotation makes one work again. */
+  /** Ids of the keys that the member created in the team. They are blocked; to rotate a key unblocks it. */
   disabledKeys: z.array(z.string()),
 });
 
@@ -53,7 +53,7 @@ export const updateOrganizationBody = z.object({
   timezone: timeZone.optional(),
   lowBalanceThreshold: nanoAmount.nullish(),
   ...budgetFields,
-  /** True makes it the active organisation of the session. */
+  /** True makes it the active organization of the session. */
   active: z.boolean().optional(),
 });
 /** Platform admins only. */

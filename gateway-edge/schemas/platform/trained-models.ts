@@ -7,20 +7,20 @@ const timestamp = z.date();
 const NAMES_MAX = 1000;
 const names = z.array(plainText(100)).max(NAMES_MAX);
 
-/** What is to be made of the parameters; the whole list of tasks is the trainer node's, at its /v1/info. */
+/** How the parameters are served. A trainer node lists all tasks at /v1/info. */
 const task = z.object({
   task: plainText(64),
-  /** Names of the classes, in their order. */
+  /** Names of the classes, in order. */
   labels: names.min(1).optional(),
   /** Names of the classes that /v1/moderations flags. */
   flagged: names.optional(),
-  /** Names of a row's fields, in the order of the features. */
+  /** Names of a row's fields, in feature order. */
   columns: names.min(1).optional(),
 });
 
 export const publishBody = z.object({
   model: plainText(100),
-  /** SHA-256 of the parameters, which have been put to the trainer node's /v1/blobs or to the coordinator. */
+  /** SHA-256 of the parameters, which were uploaded to a trainer node's /v1/blobs or to the coordinator. */
   blob: plainText(64),
   task,
   type: z.enum(["chat", "completion", "embedding", "moderation"]).optional(),
@@ -30,12 +30,12 @@ export const publishBody = z.object({
   visibility: z.enum(["organization", "listed", "public"]).optional(),
   allowedOrganizationIds: z.array(id).max(100).default([]),
   description: plainText(2000).optional(),
-  percent: z.int().min(0).max(99, "must be 0 to 99; leave it out for all calls").optional(),
+  percent: z.int().min(0).max(99, "must be from 0 to 99; omit it to send all calls to this version").optional(),
   teamId: id.optional(),
   organizationId: id.optional(),
 });
 
-/** An id, or a name in the active organisation; of a name that has slashes, percent-encoded. */
+/** An id, or a name in the active organization; slashes in a name must be percent-encoded. */
 export const modelParams = z.object({ model: plainText(300) });
 export const rollBackBody = z.object({ version: z.int32().min(1).optional() });
 export const splitBody = z.object({ version: z.int32().min(1), percent: z.int().min(0).max(100) });

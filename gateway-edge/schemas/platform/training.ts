@@ -14,25 +14,25 @@ const secret = z.string().min(16, "must have at least 16 characters").max(SECRET
 
 const participant = z
   .strictObject({
-    /** Where the participant is called, */
+    /** The address of the participant. */
     url: url.optional(),
-    /** or true for a place that one takes with a join token, because nobody can call it. */
+    /** True if the participant has no address and joins with a join token. */
     join: z.boolean().optional(),
-    /** Whom its rewards go to; the federation's own organisation where absent. */
+    /** The organization that receives its rewards; by default the federation's. */
     organizationId: id.optional(),
-    /** Sent with every call as `dataset`; where absent the task's, else the node's own. */
+    /** Sent as `dataset` with every call; by default the task's, else the node's own. */
     dataset: z.json().optional(),
-    /** Signs our calls to it, where the node was given the same. */
+    /** Signs the coordinator's calls; the node must have the same secret. */
     secret: secret.optional(),
-    /** The node's own token. */
+    /** The bearer token of the node. */
     token: secret.optional(),
   })
   .refine((given) => (given.url === undefined) === (given.join === true), {
     path: ["url"],
-    message: "give either url or join: true",
+    message: "must have either url or join: true",
   });
 
-/** Strict: a field that is not read may have been meant to protect data. */
+/** Strict, because an ignored unknown field may have been meant to protect data. */
 export const createFederationBody = z
   .strictObject({
     ...federationSettingsFields,
@@ -42,15 +42,15 @@ export const createFederationBody = z
       .array(participant)
       .min(1, "must have at least one entry")
       .max(PARTICIPANTS_MAX, `must have at most ${PARTICIPANTS_MAX} entries`),
-    /** Of each round. */
+    /** The budget of each round. */
     budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
   })
   .superRefine((given, context) => {
     for (const { path, message } of privacyRules(given).problems(given)) context.addIssue({ code: "custom", path, message });
-    // More than a round asks for can never come, and fewer must not pass for enough.
+    // A round cannot have more results than participants that it selects.
     const wanted = Math.max(1, Math.ceil(given.participants.length * given.fraction));
     if ((given.minResults ?? 0) <= wanted) return;
-    const message = `must be at most ${wanted}, as that is how many a round waits for: participants times fraction`;
+    const message = `must be at most ${wanted}, the number of participants that a round selects (participants times fraction)`;
     context.addIssue({ code: "custom", path: ["minResults"], message });
   });
 
@@ -73,13 +73,13 @@ export const eventsQuery = z.object({
 
 const modelName = plainText(100);
 
-/** What else of a trained model is said when it is published is known by its federation. */
+/** The other fields of a publication come from the federation. */
 export const publishFederationBody = publishBody
   .pick({ type: true, pricing: true, visibility: true, allowedOrganizationIds: true, description: true, percent: true })
   .extend({
-    /** The name to call it by; the federation's `modelName` where absent. */
+    /** The model's name; by default the federation's `modelName`. */
     model: modelName.optional(),
-    /** A committed round; the last where absent. */
+    /** A committed round; by default the last. */
     round: z.int32().min(1).optional(),
     labels: publishBody.shape.task.shape.labels,
     flagged: publishBody.shape.task.shape.flagged,
@@ -101,7 +101,7 @@ export const federationRecord = z
   .object({
     id: z.string(),
     name: z.string(),
-    /** A valid name for its model, made of its own: what publishing uses where no other is given. */
+    /** The default name of its published model, made from `name`. */
     modelName: z.string(),
     organizationId: z.string(),
     teamId: z.string(),
@@ -145,7 +145,7 @@ export const roundRecord = z
     round: z.int(),
     state: z.string(),
     recordHash: z.string().nullable(),
-    /** What was hashed; null until the round is committed. */
+    /** The round record that is hashed; null until the round is committed. */
     record: z.looseObject({}).nullable(),
     parameters: z.string().nullable(),
     accuracy: z.number().nullable(),
@@ -163,7 +163,7 @@ export const nodeRecord = z
     id: z.string(),
     name: z.string(),
     url: z.string(),
-    /** Null: the operator's, for every team. */
+    /** Null for a node of the operator, which every team can use. */
     organizationId: z.string().nullable(),
     teamId: z.string().nullable(),
     status: z.string(),
@@ -180,7 +180,7 @@ export const nodeRecord = z
 export const federationAnswer = z.object({ federation: federationRecord });
 export const createdFederationAnswer = z.object({ federation: federationRecord, joinTokens: z.array(z.string()) });
 export const listFederationsAnswer = listOf(federationRecord);
-/** Not JSON: frames of an event stream, each with the fields of its event as data. */
+/** A `text/event-stream` of the federation's events, not JSON. */
 export const eventsAnswer = z.string();
 export const listRoundsAnswer = listOf(roundRecord);
 export const nodeAnswer = z.object({ node: nodeRecord });
@@ -195,9 +195,9 @@ export const verifyAnswer = z.object({
 });
 
 export const replayBody = z.object({
-  /** The strategy to make the rounds again with, by name or with its settings. */
+  /** The strategy to aggregate the rounds with, by name or with settings. */
   strategy: federationSettingsFields.strategy,
-  /** The first so many rounds; all that are committed where absent. */
+  /** How many rounds to replay; by default all committed rounds. */
   rounds: z.int32().min(1, "must be at least 1").optional(),
 });
 

@@ -3,7 +3,7 @@ import { type DateRange, readDateRange } from "../date-range.ts";
 import { id, paging, plainText, search, timeZone } from "../fields.ts";
 import { pageMeta, totalsRecord, usageBucketRecord, usageLogRecord } from "../records.ts";
 
-/** What both logs and usage can be narrowed by. */
+/** Filters of logs and usage. */
 const filters = {
   startDate: z.string().max(40).optional(),
   endDate: z.string().max(40).optional(),
@@ -34,7 +34,7 @@ export const logAnswer = z.object({ log: usageLogRecord });
 
 const INTERVALS = ["hour", "day", "month", "all"] as const;
 
-/** `groupBy=day` and its like ask for an interval and no group. */
+/** `groupBy=day` and the like mean an interval without groups. */
 export const usageQuery = z
   .object({
     ...filters,

@@ -22,7 +22,7 @@ const webhookRecord = z
 
 const deliveryRecord = z
   .object({
-    /** The receiver's webhook-id, the same in every attempt. */
+    /** The `webhook-id` header, the same in every attempt. */
     id: z.string(),
     webhookId: z.string(),
     type: z.string(),
