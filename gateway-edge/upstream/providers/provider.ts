@@ -229,11 +229,12 @@ export interface ProviderTarget {
 }
 
 export interface UpstreamRequest {
-  readonly method?: "POST" | "GET";
+  /** Absent: POST. */
+  readonly method?: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Text, or a form that is written while it is read. */
-  readonly body: string | AsyncIterable<Uint8Array>;
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** What only the sender can do, because it needs the time or another service. */
   readonly signing?: Signing;
 }

@@ -1,4 +1,4 @@
-import { type Readable, Stream } from "node:stream";
+import type { Readable } from "node:stream";
 import type { Deadline, Deadlines } from "../../../common/deadlines.ts";
 import type { ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
 import { connectionLimitReached } from "./connection-wait.ts";
@@ -19,19 +19,19 @@ const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError
 
 interface ExchangeOptions {
   readonly deadlines: Deadlines<HttpExchange>;
-  readonly upload: unknown;
   readonly wait: ConnectionWait | undefined;
 }
 
 /**
  * One call, from its start to its last byte, and its body as it is pulled: no stream of Node, which costs more than all the rest we do
- * with an answer. Carried by us, or by undici, whose handler it is too.
+ * with an answer. Both transports report to it.
  */
 export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #client: AbortSignal;
-  readonly #upload: Readable | undefined;
   readonly #deadlines: Deadlines<HttpExchange>;
   readonly #wait: ConnectionWait | undefined;
+  /** The body of the request, where a stream of Node carries it: it is destroyed when the call fails. */
+  upload: Readable | undefined;
   #deadline: Deadline;
   #isQueued = false;
   #restTimer: NodeJS.Timeout | undefined;
@@ -45,10 +45,9 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   #error: unknown;
   readonly #onClientAbort = () => this.#abort(this.#client.reason);
 
-  constructor(client: AbortSignal, { deadlines, upload, wait }: ExchangeOptions) {
+  constructor(client: AbortSignal, { deadlines, wait }: ExchangeOptions) {
     this.#client = client;
     this.#wait = wait;
-    this.#upload = upload instanceof Stream ? (upload as Readable) : undefined;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.add(this);
     client.addEventListener("abort", this.#onClientAbort, { once: true });
@@ -166,7 +165,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     this.#error = error;
     // What waits is not wanted any more either.
     this.#chunks = [];
-    this.#upload?.on("error", () => {}).destroy();
+    this.upload?.on("error", () => {}).destroy();
     this.#response.reject(error);
     this.#reader?.reject(error);
   }

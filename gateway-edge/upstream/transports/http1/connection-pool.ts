@@ -1,7 +1,7 @@
 import type { Clock } from "../../../../common/clock.ts";
 import type { ConnectionWaits } from "../connection-wait.ts";
+import type { Address } from "../transport.ts";
 import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
-import type { Address } from "./request.ts";
 
 export interface ConnectionPoolOptions {
   readonly clock: Clock;

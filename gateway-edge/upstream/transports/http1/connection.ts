@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Address } from "./request.ts";
+import type { Address } from "../transport.ts";
+import type { Message } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
 import { WriteCoalescer } from "./write-coalescer.ts";
 
@@ -25,9 +26,9 @@ export interface CallHandler {
   onResponseError(control: CallControl | null, error: Error): void;
 }
 
-/** A request, worded. */
+/** A serialized request and the handler of its answer. */
 export interface Call {
-  readonly message: string;
+  readonly message: Message;
   readonly handler: CallHandler;
 }
 
@@ -79,6 +80,8 @@ export class Connection implements CallControl, ResponseEvents {
   #call: Call | undefined;
   /** Nothing of the call was sent yet. */
   #isUnsent = false;
+  /** A body is written; stays true when its call ended before. */
+  #isUploading = false;
   #error: Error | undefined;
 
   constructor(owner: ConnectionOwner) {
@@ -114,8 +117,43 @@ export class Connection implements CallControl, ResponseEvents {
     // Its client has left meanwhile: the connection is as free as before.
     if (!call) return void this.#owner.unused(this);
     this.#isUnsent = false;
-    this.#parser.begin();
-    this.#socket.write(call.message);
+    const { head, body, isHead } = call.message;
+    this.#parser.begin({ isHead });
+    this.#socket.write(head);
+    if (body instanceof Uint8Array) this.#socket.write(body);
+    else if (body) void this.#upload(call, body);
+  }
+
+  /** Writes a body in chunks while it is read; a slow upstream slows the reading. A call that ends meanwhile ends the reading. */
+  async #upload(call: Call, body: AsyncIterable<Uint8Array>): Promise<void> {
+    this.#isUploading = true;
+    try {
+      for await (const bytes of body) {
+        if (this.#call !== call) return;
+        if (bytes.length === 0) continue;
+        this.#socket.cork();
+        this.#socket.write(`${bytes.length.toString(16)}\r\n`);
+        this.#socket.write(bytes);
+        const hasRoom = this.#socket.write("\r\n");
+        this.#socket.uncork();
+        if (!hasRoom) await this.#drained();
+      }
+      if (this.#call === call) this.#socket.write("0\r\n\r\n");
+      this.#isUploading = false;
+    } catch (error) {
+      if (this.#call === call) this.#socket.destroy(error as Error);
+    }
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#socket.off("drain", done).off("close", done);
+        resolve();
+      };
+      this.#socket.on("drain", done).on("close", done);
+      if (this.#socket.destroyed) done();
+    });
   }
 
   /** While no call runs on it. */
@@ -198,7 +236,7 @@ export class Connection implements CallControl, ResponseEvents {
   #answered(): void {
     if (this.paused) this.resume();
     // An answer before all of the request was sent: what the upstream makes of the rest nobody knows.
-    if (this.#parser.reusable && this.#socket.writableLength === 0) this.#owner.freed(this, this.#parser.idleMs);
+    if (this.#parser.reusable && !this.#isUploading && this.#socket.writableLength === 0) this.#owner.freed(this, this.#parser.idleMs);
     else this.#socket.destroy();
   }
 

@@ -1,80 +1,82 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { UpstreamRequest } from "../../providers/provider.ts";
+import type { Address } from "../transport.ts";
 
-/** Where a request goes, read from its URL. */
-export interface Address {
-  readonly origin: string;
-  readonly host: string;
-  readonly port: number;
-  readonly isTls: boolean;
-  readonly path: string;
-  /** The `host` header. */
-  readonly authority: string;
+/** A request as it is written to a connection: head and body in one text where the body is text. */
+export interface Message {
+  readonly head: string | Buffer;
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined;
+  /** The answer to HEAD has no body, whatever its headers say. */
+  readonly isHead: boolean;
 }
 
-/** Asked for plainly: compressed answers would have to be unpacked, and a stream of them comes in lumps. */
-export const PLAINLY = { "accept-encoding": "identity" };
-
-/** Plain names, none of them about the connection or the body's length: those are ours to set. */
-const NAME =
-  /^(?!(?:connection|content-length|expect|host|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$)[!#$%&'*+\-.^_`|~0-9a-z]+$/i;
-const VALUE = /^[\t\x20-\x7e]*$/;
+/** Headers of one connection, and those that we set ourselves: an intermediary does not pass them on. */
+const NOT_PASSED_ON: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/i;
+const ASCII_VALUE = /^[\t\x20-\x7e]*$/;
+const LATIN_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Methods whose requests have no body, not even an empty one with a length. */
+const BODILESS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS", "DELETE"]);
 
 const NAMES_MAX = 256;
-/** Names that were found plain. */
-const plainNames = new Set<string>();
+/** Whether a name is passed on; checked once for each. */
+const names = new Map<string, boolean>();
 
-/** The request as it goes out; undefined where it is more than text under ordinary headers. */
-export function serializeRequest({ path, authority }: Address, { method = "POST", headers, body }: UpstreamRequest): string | undefined {
-  if (typeof body !== "string" && method !== "GET") return undefined;
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
+/** Throws UPSTREAM_UNAVAILABLE for a header that HTTP cannot express. */
+export function serializeRequest({ path, authority }: Address, { method = "POST", headers, body }: UpstreamRequest): Message {
+  const isHead = method === "HEAD";
+  const { fields, host, isAscii } = serializeHeaders(headers, authority);
+  const start = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n${fields}`;
+  const encoded = (head: string) => (isAscii ? head : Buffer.from(head, "latin1"));
+  if (method === "GET" || (BODILESS.has(method) && isEmpty(body))) return { head: encoded(`${start}\r\n`), isHead };
+  if (typeof body === "string" && isAscii) return { head: `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, isHead };
+  const content = typeof body === "string" ? Buffer.from(body) : body;
+  const framing = content instanceof Uint8Array ? `content-length: ${content.length}` : "transfer-encoding: chunked";
+  return { head: encoded(`${start}${framing}\r\n\r\n`), body: content, isHead };
+}
+
+function serializeHeaders(headers: UpstreamRequest["headers"], authority: string) {
+  let fields = "";
+  let isAscii = true;
+  let host = authority;
   for (const name of Object.keys(headers)) {
     const value = headers[name] ?? "";
-    if (!isPlain(name) || !VALUE.test(value)) return undefined;
-    if (!isCoding(name)) head += `${name}: ${value}\r\n`;
+    if (!ASCII_VALUE.test(value)) {
+      if (!LATIN_VALUE.test(value)) throw unsendable(`the value of the header ${JSON.stringify(name.slice(0, 100))}`);
+      isAscii = false;
+    }
+    if (isPassedOn(name)) fields += `${name}: ${value}\r\n`;
+    else if (name.toLowerCase() === "host") host = value;
   }
-  if (method === "GET") return `${head}\r\n`;
-  const content = body as string;
-  return `${head}content-length: ${Buffer.byteLength(content)}\r\n\r\n${content}`;
+  return { fields, host, isAscii };
 }
 
-/** What only we may ask for, however it is written. */
-export function isCoding(name: string): boolean {
-  return name.length === 15 && name.toLowerCase() === "accept-encoding";
+function isEmpty(body: UpstreamRequest["body"]): boolean {
+  return (typeof body === "string" || body instanceof Uint8Array) && body.length === 0;
 }
 
-function isPlain(name: string): boolean {
-  if (plainNames.has(name)) return true;
-  if (!NAME.test(name)) return false;
-  if (plainNames.size >= NAMES_MAX) plainNames.clear();
-  plainNames.add(name);
-  return true;
+function isPassedOn(name: string): boolean {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  if (!NAME.test(name)) throw unsendable(`the header name ${JSON.stringify(name.slice(0, 100))}`);
+  const isPassed = !NOT_PASSED_ON.has(name.toLowerCase());
+  if (names.size >= NAMES_MAX) names.clear();
+  names.set(name, isPassed);
+  return isPassed;
 }
 
-const ADDRESSES_MAX = 1024;
-/** Deployments have few addresses, and each call would read its own again. */
-const addresses = new Map<string, Address>();
-
-export function addressOf(url: string): Address {
-  const known = addresses.get(url);
-  if (known) return known;
-  const { origin, hostname, host, port, pathname, search, protocol, username, password } = new URL(url);
-  if ((protocol !== "https:" && protocol !== "http:") || username !== "" || password !== "") {
-    throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", {
-      internal: `an address of the kind ${protocol} or with a user`,
-    });
-  }
-  if (addresses.size >= ADDRESSES_MAX) addresses.clear();
-  const isTls = protocol === "https:";
-  const address: Address = {
-    origin,
-    // Brackets are the URL's, not the address's.
-    host: hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: port === "" ? (isTls ? 443 : 80) : Number(port),
-    isTls,
-    path: `${pathname}${search}`,
-    authority: host,
-  };
-  addresses.set(url, address);
-  return address;
+function unsendable(what: string): AppError {
+  return new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: `${what} cannot be sent over HTTP` });
 }

@@ -89,7 +89,7 @@ test("one answer after the other on one connection, each by itself", () => {
     "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na",
     "HTTP/1.1 404 No\r\ntransfer-encoding: chunked\r\n\r\n1\r\nb\r\n0\r\n\r\n",
   ]) {
-    parsed.begin();
+    parsed.begin({ isHead: false });
     parsed.feed(Buffer.from(message), false);
     expect(parsed.reusable).toBe(true);
   }

@@ -23,8 +23,8 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** What no head may hold: control characters, and half a line end. */
 const UNSAFE = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
 const LENGTH = /^\d{1,15}$/;
-/** Some write it at a fixed width, with zeros in front. */
 const FRAMING: ReadonlySet<string> = new Set(["content-length", "transfer-encoding"]);
+/** Some servers write it at a fixed width, with leading zeros. */
 const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
 
 const NAMES_MAX = 256;
@@ -43,6 +43,7 @@ export class ResponseParser {
   /** Of the body, or of its chunk. */
   #left = 0;
   #trailerBytes = 0;
+  #isHead = false;
   #reusable = false;
   #idleMs: number | undefined;
 
@@ -50,8 +51,9 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** For the next answer on the same connection. */
-  begin(): void {
+  /** For the next answer on the same connection; one to HEAD has no body. */
+  begin({ isHead }: { readonly isHead: boolean }): void {
+    this.#isHead = isHead;
     this.#state = "head";
     this.#trailerBytes = 0;
   }
@@ -140,7 +142,7 @@ export class ResponseParser {
   }
 
   #bodyState(status: number, codings: string | undefined, length: string | undefined): State {
-    if (status === 204 || status === 304) return "done";
+    if (this.#isHead || status === 204 || status === 304) return "done";
     if (codings !== undefined) {
       if (codings.toLowerCase() !== "chunked") throw new ProtocolError(`the answer is coded as ${codings}`);
       return "size";

@@ -1,0 +1,43 @@
+import { Readable } from "node:stream";
+import { type Dispatcher, EnvHttpProxyAgent } from "undici";
+import type { UpstreamRequest } from "../providers/provider.ts";
+import type { Address, Transport, TransportLimits } from "./transport.ts";
+
+/** undici, which honors HTTPS_PROXY, HTTP_PROXY and NO_PROXY. It does not report calls that wait for a connection. */
+export function createUndiciTransport({ connectMs, connectionsMax, originsMax }: TransportLimits): Transport {
+  const agent = new EnvHttpProxyAgent({
+    connections: connectionsMax,
+    maxOrigins: originsMax,
+    pipelining: 1,
+    // One call on one connection: an abort frees it at once, and a reset affects no other call.
+    allowH2: false,
+    keepAliveTimeout: 10_000,
+    connect: { timeout: connectMs, rejectUnauthorized: true },
+    // The caller watches for silence before and between bytes.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return {
+    dispatch: (address, request, exchange) => {
+      const options = dispatchOptions(address, request);
+      exchange.upload = options.body instanceof Readable ? options.body : undefined;
+      agent.dispatch(options, exchange);
+    },
+    waits: () => ({ waiting: 0, waits: 0, waitedMs: 0 }),
+  };
+}
+
+const NOT_PASSED_ON =
+  /^(accept-encoding|connection|content-length|expect|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
+
+function dispatchOptions({ origin, path }: Address, { method = "POST", headers, body }: UpstreamRequest): Dispatcher.DispatchOptions {
+  const passedOn = Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED_ON.test(name)));
+  const content = typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
+  return {
+    origin,
+    path,
+    method: method as Dispatcher.HttpMethod,
+    headers: { ...passedOn, "accept-encoding": "identity" },
+    body: method === "GET" || (!(content instanceof Readable) && content.length === 0 && method !== "POST") ? null : content,
+  };
+}
