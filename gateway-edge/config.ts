@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { countSetting, developerFlag, flagSetting, portSetting, readConfig } from "../common/config.ts";
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
+import { TRANSPORTS, type TransportName } from "./upstream/transports/transport.ts";
 
 const shape = {
   ...exposureSettings,
@@ -40,6 +41,7 @@ const shape = {
   CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }),
   /** Concurrent calls to one upstream; further calls wait. The open-file limit can lower it. */
   UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }),
+  UPSTREAM_TRANSPORT: z.enum(TRANSPORTS).default("http1"),
   DATA_DIR: z.string().default("./data"),
   /** Whether the journal survives only a killed process (`process`) or a power cut too (`disk`). */
   JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
@@ -72,6 +74,7 @@ export interface EdgeConfig {
   redisUrl: string | undefined;
   cacheBytesMax: number;
   upstreamConnectionsMax: number;
+  upstreamTransport: TransportName;
   /** One folder per edge: two edges on one folder would recover each other's running calls as dead. */
   journalFolder: string;
   journalSync: "process" | "disk";
@@ -102,6 +105,7 @@ export function readEdgeConfig(environment: Readonly<Record<string, string | und
     redisUrl: settings.REDIS_URL,
     cacheBytesMax: settings.CACHE_BYTES_MAX,
     upstreamConnectionsMax: settings.UPSTREAM_CONNECTIONS_MAX,
+    upstreamTransport: settings.UPSTREAM_TRANSPORT,
     journalFolder: resolve(settings.DATA_DIR, "journal", `edge-${settings.EDGE_INDEX}`),
     journalSync: settings.JOURNAL_SYNC,
     logLevel: settings.LOG_LEVEL,

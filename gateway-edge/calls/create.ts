@@ -73,7 +73,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const runDeps = { routing, credit, providers, send, clock, logger, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config });
   const { guardrails } = layers;
-  const passThrough = createPassThrough({ credit, guardrails, clock, bodyBytesMax: config.jsonBodyBytesMax });
+  const passThrough = createPassThrough({ credit, guardrails, send, clock, bodyBytesMax: config.jsonBodyBytesMax });
   const catalog = createCatalog({
     access,
     clock,
@@ -168,9 +168,14 @@ async function tellFlushed(
 }
 
 /** The network, for all upstreams but the built-in one. */
-function networkHttp({ clock, config }: EdgeDeps): HttpSend {
+function networkHttp({ clock, config, logger }: EdgeDeps): HttpSend {
+  const proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((name) => process.env[name]);
+  if (proxy && config.upstreamTransport === "http1") {
+    logger.warn({ variable: proxy }, "UPSTREAM_TRANSPORT=http1 calls providers without a proxy; set UPSTREAM_TRANSPORT=undici to use it");
+  }
   return createHttpSend({
     clock,
+    transport: config.upstreamTransport,
     signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) },
     connectionsMax: connectionsWithin(config.upstreamConnectionsMax, readOpenFilesMax()),
   });

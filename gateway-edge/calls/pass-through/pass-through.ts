@@ -4,6 +4,7 @@ import { AppError } from "../../../common/errors.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../../credit/credit.ts";
+import type { Send } from "../../upstream/providers/provider.ts";
 import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { hasLimit } from "../inference/able-group.ts";
@@ -12,12 +13,12 @@ import { locate } from "./locate.ts";
 import { priceCall } from "./price-call.ts";
 import { ProxiedCall } from "./proxied-call.ts";
 import { headersTo } from "./proxied-headers.ts";
-import { createProxy } from "./proxy.ts";
 import { findUpstreams, type Upstream } from "./upstreams.ts";
 
 export interface PassThroughDeps {
   readonly credit: Pick<Credit, "reserve" | "settle">;
   readonly guardrails: Pick<GuardrailLayer, "chosenFor">;
+  readonly send: Send;
   readonly clock: Clock;
   readonly bodyBytesMax: number;
 }
@@ -31,7 +32,6 @@ export interface PassThrough {
 const FREE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 export function createPassThrough(deps: PassThroughDeps): PassThrough {
-  const proxy = createProxy();
   let upstreams: ReadonlyMap<string, Upstream> = new Map();
   let isOpen = false;
   return {
@@ -59,13 +59,28 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       });
       // From here on credit is set aside: every way out goes through exactly one settlement.
       try {
-        const answer = await proxy(request, response, { url, body, headers: headersTo(upstream, request.headers) });
-        await proxiedCall.deliver(answer, response);
+        const client = leaving(response);
+        const headers = headersTo(upstream, request.headers);
+        const answer = await deps.send({ method: request.method, url: url.href, headers, body }, client).catch(unreachable);
+        await proxiedCall.deliver(answer, { response, client });
       } catch (thrown) {
         throw await proxiedCall.fail(thrown, response);
       }
     },
   };
+}
+
+/** Aborts when the client closes the connection before its answer is complete. */
+function leaving(response: Response): AbortSignal {
+  const client = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) client.abort(new Error("the client left"));
+  });
+  return client.signal;
+}
+
+function unreachable(cause: unknown): never {
+  throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(cause), cause });
 }
 
 function refuse(deps: PassThroughDeps, caller: Caller, isOpen: boolean): void {

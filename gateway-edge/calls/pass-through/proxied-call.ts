@@ -8,11 +8,11 @@ import type { Credit } from "../../credit/credit.ts";
 import type { Intent } from "../../credit/journal/records.ts";
 import { cost } from "../../credit/pricing/price.ts";
 import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../../credit/pricing/usage.ts";
+import type { UpstreamResponse } from "../../upstream/providers/provider.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
 import { isCounts } from "../inference/usage-bounds.ts";
 import type { PricedCall } from "./price-call.ts";
 import { headersBack } from "./proxied-headers.ts";
-import type { ProxiedAnswer } from "./proxy.ts";
 import type { Upstream } from "./upstreams.ts";
 import { UsageReader } from "./usage-reader.ts";
 
@@ -63,11 +63,11 @@ export class ProxiedCall {
   }
 
   /** Passes the answer on as it comes; a slow client slows the upstream, and one that leaves ends it. */
-  async deliver({ response: from, abort }: ProxiedAnswer, to: Response): Promise<void> {
-    const status = from.statusCode ?? 502;
+  async deliver(from: UpstreamResponse, { response: to, client }: { response: Response; client: AbortSignal }): Promise<void> {
+    const { status } = from;
     // Our key is refused, not the caller's.
     if (status === 401 || status === 403) {
-      abort();
+      await from.body[Symbol.asyncIterator]().return?.();
       throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `the provider answered ${status}` });
     }
     const contentType = from.headers["content-type"];
@@ -75,26 +75,20 @@ export class ProxiedCall {
     this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
     to.status(status);
     for (const [name, value] of Object.entries(headersBack(from.headers))) to.setHeader(name, value);
-    let isGone = to.destroyed;
-    // The proxy closes the client when the upstream broke off: only a client that closed first has left.
-    to.prependOnceListener("close", () => {
-      isGone = !to.writableFinished && !from.destroyed;
-    });
-    const cut = await this.#pass(from, to, reader);
-    if (to.destroyed) abort();
+    const cut = await this.#pass(from.body, to, reader);
     if (status < 400) this.#usage = await this.#used(reader);
-    if (isGone) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });
+    if (client.aborted) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });
     const isBad = status >= 400 || cut !== undefined;
     await this.#settle(
       isBad ? { status: "error", httpStatus: status, errorCode: "UPSTREAM_UNAVAILABLE" } : { status: "success", httpStatus: status },
     );
-    // What broke off upstream breaks off here too: an end would say that it was complete.
+    // An answer that broke off upstream breaks off here too: an end would say that it was complete.
     if (cut === undefined) to.end();
     else to.destroy();
   }
 
   /** Gives what broke it off, if anything did. */
-  async #pass(from: AsyncIterable<Buffer>, to: Response, reader: UsageReader): Promise<unknown> {
+  async #pass(from: AsyncIterable<Uint8Array>, to: Response, reader: UsageReader): Promise<unknown> {
     try {
       for await (const chunk of from) {
         reader.feed(chunk);

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { UpstreamResponse } from "../../upstream/providers/provider.ts";
 import type { Upstream } from "./upstreams.ts";
 
 const HOP_BY_HOP =
@@ -26,9 +27,9 @@ export function headersTo({ row, apiKey }: Upstream, given: IncomingHttpHeaders)
 }
 
 /** The provider's headers that go back. */
-export function headersBack(given: IncomingHttpHeaders): Record<string, string | string[]> {
-  const entries = Object.entries(given).filter(([name, value]) => value !== undefined && BACK.test(name) && !OPERATORS.has(name));
-  return Object.fromEntries(entries) as Record<string, string | string[]>;
+export function headersBack(given: UpstreamResponse["headers"]): Record<string, string> {
+  const entries = Object.entries(given).filter(([name]) => BACK.test(name) && !OPERATORS.has(name));
+  return Object.fromEntries(entries);
 }
 
 function namesIn(connection: string | undefined): string[] {
