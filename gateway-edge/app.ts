@@ -23,6 +23,7 @@ import { receiptKeyOperations } from "./server/platform/receipts.ts";
 import { dataSetOperations } from "./server/platform/training/data-sets.ts";
 import { federationModelOperations } from "./server/platform/training/federation-models.ts";
 import { federationOperations } from "./server/platform/training/federations.ts";
+import { strategyOperations } from "./server/platform/training/strategies.ts";
 import { trainedModelOperations } from "./server/platform/training/trained-models.ts";
 import { trainerNodeOperations } from "./server/platform/training/trainer-nodes.ts";
 
@@ -72,6 +73,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...trainerNodeOperations(deps),
     ...adminGatewayOperations(deps, parts.gateway),
     ...dataSetOperations(deps),
+    ...strategyOperations(),
   ];
   router.use(["/api", "/training"], noStore);
   router.post("/api/gw/messages", parts.messagesHandler);

@@ -14,7 +14,7 @@ export const createFields: readonly Field[] = [
   option("--task <name>", "task: linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),
   option("--config <json>", "training config sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
   option("--dataset <name or json>", "dataset sent to participants: a name such as digits, or JSON", "task.dataset"),
-  option("--strategy <name>", "aggregation strategy: fedavg, fedadam, krum, trimmed_mean, ...", "strategy.name"),
+  option("--strategy <name>", "aggregation strategy (default: fedavg); `gw train strategies` lists them", "strategy.name"),
   option("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
   option("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
   option("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),

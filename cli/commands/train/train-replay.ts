@@ -13,7 +13,7 @@ export const replay: OperationSpec = {
   auth: "either",
   fields: [
     argument("id", "federation ID"),
-    option("--strategy <name>", "aggregation strategy: median, trimmed_mean, krum, fedadam, ...", "strategy", {
+    option("--strategy <name>", "aggregation strategy; `gw train strategies` lists them", "strategy", {
       ...required,
       question: "Strategy",
     }),

@@ -186,6 +186,7 @@ test.each([
   ],
   ["train datasets", "GET", "/training/datasets", ""],
   ["train datasets budget --name digits --epsilon 8", "PUT", "/training/datasets", '{"name":"digits","epsilonBudget":8}'],
+  ["train strategies", "GET", "/training/strategies", ""],
   ["train nodes", "GET", "/training/nodes", ""],
   ["train nodes get node_1", "GET", "/training/nodes/node_1", ""],
   ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],

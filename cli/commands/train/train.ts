@@ -9,6 +9,7 @@ import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
+import { strategies } from "./strategies.ts";
 import { createFields, readFederation } from "./train-create.ts";
 import { downloadParameters, parameters } from "./train-parameters.ts";
 import { replay } from "./train-replay.ts";
@@ -111,6 +112,7 @@ const operations: readonly OperationSpec[] = [
         print.text(`\n${tokens.map((token) => `join token  ${String(token)}\n`).join("")}`);
     },
   },
+  strategies,
   { name: "get", summary: "Show a federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },
   change("pause", "Pause a federation. The open round keeps the updates it has received"),
   change("resume", "Resume a paused federation"),

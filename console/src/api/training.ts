@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get, post } from "./client.ts";
-import type { Federation, FederationRound, List, TrainedModel, TrainedVersion, TrainerNode } from "./types.ts";
+import type { Federation, FederationRound, List, Strategy, TrainedModel, TrainedVersion, TrainerNode } from "./types.ts";
 
 const PAGE_SIZE = 100;
 const at = (...parts: readonly string[]): string => `/training/${parts.map(encodeURIComponent).join("/")}`;
@@ -34,6 +34,13 @@ export const roundsQuery = (id: string) =>
 export const nodesQuery = queryOptions({
   queryKey: ["nodes"],
   queryFn: ({ signal }) => get<List<TrainerNode>>(at("nodes"), { pageSize: PAGE_SIZE }, signal),
+});
+
+/** Strategies that a federation can use. */
+export const strategiesQuery = queryOptions({
+  queryKey: ["strategies"],
+  queryFn: async ({ signal }) =>
+    (await get<{ data: Strategy[] }>(at("strategies"), undefined, signal)).data.filter((one) => one.federations),
 });
 
 /** What a federation was published as. */

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type * as proof from "../../../gateway-edge/schemas/platform/proof.ts";
+import type { StrategyRecord } from "../../../gateway-edge/schemas/platform/strategies.ts";
 import type * as trained from "../../../gateway-edge/schemas/platform/trained-models.ts";
 import type * as training from "../../../gateway-edge/schemas/platform/training.ts";
 import type * as webhooks from "../../../gateway-edge/schemas/platform/webhooks.ts";
@@ -41,6 +42,7 @@ export type LedgerProof = RecordOf<typeof proof.verifyLedgerAnswer>;
 export type Federation = RecordOf<typeof training.federationRecord>;
 export type FederationRound = RecordOf<typeof training.roundRecord>;
 export type TrainerNode = RecordOf<typeof training.nodeRecord>;
+export type Strategy = Wire<StrategyRecord>;
 export type TrainedModel = Wire<trained.TrainedModelRecord>;
 export type TrainedVersion = Wire<trained.TrainedVersionRecord>;
 export type Webhook = Wire<webhooks.WebhookRecord>;

@@ -1,16 +1,15 @@
 import { Button, Group, Modal, NumberInput, Select, Stack, Textarea, TextInput } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { createFederation } from "../../api/training.ts";
+import { createFederation, strategiesQuery } from "../../api/training.ts";
 import { Failure } from "../../components/failure.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 import { nanoNumber, readUsd } from "../../format/money.ts";
 
 const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"];
-const STRATEGIES = ["fedavg", "fedprox", "fedadam", "fedyogi", "median", "trimmed_mean", "krum", "geometric_median"];
 
-/** The usual settings; whatever else a federation can be told is the API's and the command line's. */
+/** The usual settings; the API and the command line have all of them. */
 export function NewFederation({ onClose }: { onClose: () => void }) {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
@@ -59,6 +58,7 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
 }
 
 function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => void }) {
+  const { data: strategies } = useQuery(strategiesQuery);
   return (
     <>
       <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} data-autofocus />
@@ -66,7 +66,8 @@ function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => voi
         <Select label="Task" data={TASKS} value={form.task} onChange={(task) => set({ task: task ?? "softmax" })} allowDeselect={false} />
         <Select
           label="Strategy"
-          data={STRATEGIES}
+          data={strategies?.map(({ name }) => name) ?? [form.strategy]}
+          searchable
           value={form.strategy}
           onChange={(strategy) => set({ strategy: strategy ?? "fedavg" })}
           allowDeselect={false}
@@ -91,7 +92,7 @@ function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => voi
       <Group grow>
         <NumberInput
           label="Places to join"
-          description="for nodes nobody can call"
+          description="for nodes that cannot be called"
           min={0}
           max={100}
           value={form.places}
