@@ -65,7 +65,7 @@ export const federationSettingsFields = {
   /** How long it waits for enough participants before it begins. */
   startDeadlineMs: z.int().min(100).max(DAY_MS).default(DEADLINE_MS),
   dp: privacy.optional(),
-  /** Nobody sees a single update, only their sum. */
+  /** The coordinator sees the sum of the updates, and no single one. */
   secureAggregation: secureAggregation.optional(),
   eval: evaluation.default({ mode: "held_out" }),
   /** How a round's budget is shared. */

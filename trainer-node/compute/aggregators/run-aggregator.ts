@@ -150,7 +150,7 @@ function writeState(state: Readonly<Record<string, Model>>, floats: readonly Seg
   );
 }
 
-/** Moments of halves are kept as float32: rounded to a half each round they would stand still. */
+/** Moments of halves are stored as float32: rounded to a half each round they would stand still. */
 function stateType({ elementBytes }: Segment): "f32" | "f64" {
   return elementBytes === 4 ? "f32" : "f64";
 }

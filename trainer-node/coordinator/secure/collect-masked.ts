@@ -12,11 +12,11 @@ import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
 
 const WORD_BYTES = 4;
-/** A sum of two tells each of them what the other gave. */
+/** A sum of two shows each of them the update of the other. */
 const PARTICIPANTS_MIN = 3;
 
 /**
- * A round's updates as nobody can read them: everybody trains and introduces itself, shares its secrets out, and sends what it made under
+ * A round's updates under masks: every participant trains and introduces itself, shares its secrets out, and sends what it made under
  * its masks. As with plain updates, each is on disk and in the control plane's round before it counts, and what did not come is recorded.
  */
 export async function collectMasked(run: FederationRun, collection: Collection): Promise<Round | undefined> {

@@ -10,7 +10,7 @@ import { isPlainMean } from "../round-strategy.ts";
 import { askEverybody } from "./in-time.ts";
 import { readPlan, type SecurePlan } from "./plan.ts";
 
-/** All that it takes to make a secure round again: kept as a blob that the round's record names. It tells no more than the coordinator saw. */
+/** All that it takes to make a secure round again: a blob that the round's record names. It has no more than the coordinator saw. */
 interface SecureProof extends Pick<SecurePlan, "round" | "everybody" | "threshold" | "range" | "layout"> {
   /** By participant: the hash of what it sent, and what it weighs. */
   readonly masked: Readonly<Record<string, { readonly hash: string; readonly weight: number }>>;
