@@ -3,8 +3,8 @@ import { TrainerError } from "../errors.ts";
 const OUTSIDE_ALPHABET = /[^A-Za-z0-9+/]/;
 
 /**
- * Standard base64 (RFC 4648 §4), padding required. The platform's own decoder drops what it does not know; here the first wrong
- * character is an error with its offset, for parameters that silently lose bytes are worse than none.
+ * Decodes standard base64 (RFC 4648 §4) with required padding. Node's decoder drops unknown characters; here the first one is an error with
+ * its offset, because parameters that silently lose bytes are worse than an error.
  */
 export function decodeBase64(text: string, field: string): Uint8Array<ArrayBuffer> {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
@@ -17,6 +17,7 @@ export function decodeBase64(text: string, field: string): Uint8Array<ArrayBuffe
   return bytes;
 }
 
+/** Encodes bytes as standard base64. */
 export function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }

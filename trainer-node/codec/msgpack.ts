@@ -4,16 +4,15 @@ import { DTYPES, isDType, TENSOR_LIMITS, type Tensor, tensorBytes, tensorFromByt
 import { TrainerError } from "../errors.ts";
 
 /**
- * Our own container: the four bytes "TRB1", one byte of version (1), then one MessagePack map
- * `{names: [str], shapes: [[uint]], dtypes: [str], data: [bin]}`, all four lists of one length, data little-endian and row-major.
- * Equal tensors give equal bytes.
+ * The msgpack container: the four bytes "TRB1", one byte of version (1), then one MessagePack map `{names: [str], shapes: [[uint]], dtypes:
+ * [str], data: [bin]}`. All four lists have the same length; data is little-endian and row-major. Equal tensors give equal bytes.
  */
 export const MSGPACK_MAGIC = Uint8Array.of(0x54, 0x52, 0x42, 0x31);
 const VERSION = 1;
 const HEADER_BYTES = MSGPACK_MAGIC.length + 1;
 const KEYS = ["names", "shapes", "dtypes", "data"] as const;
 
-/** The tensors' own bytes where they lie, and between them what MessagePack has there. */
+/** The container in pieces: the tensors' bytes without a copy, and MessagePack's headers between them. */
 export function msgpackPieces(tensors: readonly Tensor[]): Uint8Array[] {
   const packed = new Packr({ useRecords: false, variableMapSize: true }).pack({
     names: tensors.map((tensor) => tensor.name),
@@ -21,7 +20,7 @@ export function msgpackPieces(tensors: readonly Tensor[]): Uint8Array[] {
     dtypes: tensors.map((tensor) => tensor.dtype),
     data: [],
   });
-  // The empty list at the end is written anew, with the data in it.
+  // The empty list at the end is replaced by one with the data.
   const head = [MSGPACK_MAGIC, Uint8Array.of(VERSION), packed.subarray(0, -1), listHeader(tensors.length)];
   return [
     ...head,
@@ -42,7 +41,7 @@ function binaryHeader(length: number): Uint8Array {
   return length < 2 ** 16 ? sized(0xc5, 2, length) : sized(0xc6, 4, length);
 }
 
-/** A type byte and a length of so many bytes, high byte first. */
+/** A type byte and a big-endian length of `bytes` bytes. */
 function sized(type: number, bytes: 1 | 2 | 4, length: number): Uint8Array {
   const header = Buffer.alloc(1 + bytes);
   header[0] = type;
@@ -50,6 +49,7 @@ function sized(type: number, bytes: 1 | 2 | 4, length: number): Uint8Array {
   return header;
 }
 
+/** Reads the tensors of a msgpack container. */
 export function decodeMsgpack(bytes: Uint8Array): Tensor[] {
   const version = bytes[MSGPACK_MAGIC.length];
   if (version !== VERSION) {
@@ -60,7 +60,7 @@ export function decodeMsgpack(bytes: Uint8Array): Tensor[] {
   }
   const { names, shapes, dtypes, data } = readMap(bytes.subarray(HEADER_BYTES));
   const count = names.length;
-  if (shapes.length !== count || dtypes.length !== count || data.length !== count) damaged("its lists differ in length");
+  if (shapes.length !== count || dtypes.length !== count || data.length !== count) damaged("its lists have different lengths");
   if (count > TENSOR_LIMITS.tensorsMax) damaged(`it has ${count} tensors; at most ${TENSOR_LIMITS.tensorsMax}`);
   const seen = new Set<string>();
   return names.map((name, index) => {
@@ -84,8 +84,8 @@ export function decodeMsgpack(bytes: Uint8Array): Tensor[] {
 }
 
 /**
- * One MessagePack value from a stranger. A fresh reader for every message (readers keep structures), no records, and nothing passes
- * that is not a plain list: extensions would otherwise arrive here as sets, dates or regular expressions.
+ * Reads one untrusted MessagePack value. Every message gets a new reader, because readers keep structures; records are off, and only plain
+ * lists pass, because extensions would arrive as sets, dates or regular expressions.
  */
 function readMap(bytes: Uint8Array): Record<(typeof KEYS)[number], unknown[]> {
   let value: unknown;

@@ -2,14 +2,15 @@ import { InputProblem } from "../compute/problem.ts";
 import { type DType, ELEMENT_BYTES, type Tensor, tensorBytes, tensorFromBytes } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 
-/** NumPy's .npy, versions 1 to 3: one array, which has no name of its own; here it has the one numpy.savez would give it. */
+/** NumPy's .npy format, versions 1 to 3: one array without a name. */
 export const NPY_MAGIC = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59);
+/** The name of the array of an npy file, as numpy.savez would give it. */
 export const NPY_TENSOR_NAME = "arr_0";
 
 const HEADER_BYTES_MAX = 65_536;
 const ALIGNMENT = 64;
 const HEADER = /^\s*\{\s*'descr':\s*'([^']{1,16})'\s*,\s*'fortran_order':\s*(True|False)\s*,\s*'shape':\s*\(([\d\s,]*)\)\s*,?\s*\}\s*$/;
-/** NumPy has no bfloat16; whoever asks for one in npy is told so. */
+/** NumPy has no bfloat16, so npy answers with one are refused. */
 const NUMPY_TYPES: Readonly<Record<Exclude<DType, "bf16">, string>> = {
   f16: "f2",
   f32: "f4",
@@ -25,10 +26,12 @@ const NUMPY_TYPES: Readonly<Record<Exclude<DType, "bf16">, string>> = {
   bool: "b1",
 };
 
-/** The header, then the array's own bytes where they lie. */
+/** The file in pieces: the header, then the array's bytes without a copy. */
 export function npyPieces(tensor: Tensor): Uint8Array[] {
   if (tensor.dtype === "bf16") {
-    throw new TrainerError("VALIDATION_ERROR", "NumPy has no bf16; ask for safetensors or msgpack", { details: { tensor: tensor.name } });
+    throw new TrainerError("VALIDATION_ERROR", "NumPy has no bf16; request the format safetensors or msgpack", {
+      details: { tensor: tensor.name },
+    });
   }
   const order = ELEMENT_BYTES[tensor.dtype] === 1 ? "|" : "<";
   const shape = tensor.shape.length === 1 ? `${tensor.shape[0]},` : tensor.shape.join(", ");
@@ -43,6 +46,7 @@ export function npyPieces(tensor: Tensor): Uint8Array[] {
   return [header, tensorBytes(tensor)];
 }
 
+/** Reads the array of an npy file. */
 export function decodeNpy(bytes: Uint8Array): Tensor {
   const { text, dataOffset } = readHeader(bytes);
   const match = HEADER.exec(text);
@@ -83,8 +87,8 @@ function readType(descr: string): { dtype: DType; swapped: boolean } {
   const known = Object.entries(NUMPY_TYPES).find(([, type]) => type === descr.slice(1));
   if (!known || !"<>|=".includes(order)) {
     const kinds = Object.values(NUMPY_TYPES).join(", ");
-    // "|O" is Python objects: a pickle in disguise.
-    throw new TrainerError("UNSUPPORTED_PARAMETERS", `npy dtype '${descr}' is not read by this node; it reads ${kinds}`, {
+    // The dtype "|O" contains Python objects as a pickle.
+    throw new TrainerError("UNSUPPORTED_PARAMETERS", `npy dtype '${descr}' is not supported; this node reads ${kinds}`, {
       details: { dtype: descr },
     });
   }
@@ -92,7 +96,7 @@ function readType(descr: string): { dtype: DType; swapped: boolean } {
 }
 
 function swapBytes(bytes: Uint8Array, elementBytes: number): Uint8Array {
-  // A copy: the bytes are hashed elsewhere and must stay as they came.
+  // The bytes are copied, because they are hashed elsewhere and must stay as received.
   const copy = Buffer.from(bytes);
   if (copy.byteLength % elementBytes !== 0) damaged("it ends within an element");
   if (elementBytes === 2) return copy.swap16();

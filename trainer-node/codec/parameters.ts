@@ -7,13 +7,14 @@ import { joinPieces } from "./pieces.ts";
 import { decodeSafetensors, looksLikeSafetensors, safetensorsPieces } from "./safetensors.ts";
 import { ZIP_MAGIC } from "./zip.ts";
 
-/** The containers this node reads and writes. */
+/** The parameter formats that this node reads and writes. */
 export const FORMATS = ["safetensors", "msgpack", "npz", "npy"] as const;
+/** A parameter format. */
 export type Format = (typeof FORMATS)[number];
 
 const ADVICE = `Send safetensors or npy; this node reads ${FORMATS.join(", ")}.`;
 
-/** Recognises a container by its first bytes and reads it. Pickles are told apart to be refused, never to be read. */
+/** Detects a format by its first bytes and reads the tensors. Pickles are detected to be refused, never read. */
 export function decodeParameters(bytes: Uint8Array): { format: Format; tensors: Tensor[] } {
   if (startsWith(bytes, MSGPACK_MAGIC)) return { format: "msgpack", tensors: decodeMsgpack(bytes) };
   if (startsWith(bytes, NPY_MAGIC)) return { format: "npy", tensors: [decodeNpy(bytes)] };
@@ -23,14 +24,18 @@ export function decodeParameters(bytes: Uint8Array): { format: Format; tensors: 
   }
   refusePickle(bytes);
   if (looksLikeSafetensors(bytes)) return { format: "safetensors", tensors: decodeSafetensors(bytes) };
-  throw unsupported("The parameters are in a format that is not known by their first bytes.");
+  throw unsupported("The format of the parameters is unknown.");
 }
 
+/** Writes tensors in a format. */
 export function encodeParameters(tensors: readonly Tensor[], format: Format): Uint8Array<ArrayBuffer> {
   return joinPieces(encodePieces(tensors, format));
 }
 
-/** The same bytes in pieces, the tensors' own where they lie if the format has them plain: a large model is not copied to be read once. */
+/**
+ * The same bytes in pieces. Formats that contain the tensors' plain bytes do not copy them, so that a large model is not copied to be read
+ * once.
+ */
 export function encodePieces(tensors: readonly Tensor[], format: Format): readonly Uint8Array[] {
   switch (format) {
     case "msgpack":
@@ -42,20 +47,23 @@ export function encodePieces(tensors: readonly Tensor[], format: Format): readon
     case "npy": {
       const [only] = tensors;
       if (only && tensors.length === 1) return npyPieces(only);
-      throw new TrainerError("VALIDATION_ERROR", `npy holds one array and there are ${tensors.length} tensors; ask for npz or safetensors`);
+      throw new TrainerError(
+        "VALIDATION_ERROR",
+        `npy holds one array, but there are ${tensors.length} tensors; request the format npz or safetensors`,
+      );
     }
   }
 }
 
 function refusePickle([first, second]: Uint8Array): void {
   if (first === 0x80 && second !== undefined && second >= 2 && second <= 5)
-    throw unsupported("The parameters are a Python pickle, which is never evaluated here.");
+    throw unsupported("The parameters are a Python pickle, which this node never unpickles.");
 }
 
-/** By any trace of the name, for an archive whose directory lies is still an archive with a pickle. */
+/** Detects a torch.save archive by its pickle's name anywhere in the bytes, because the archive's directory may be manipulated. */
 function refuseTorchArchive(bytes: Uint8Array): void {
   if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes("data.pkl"))
-    throw unsupported("The parameters are a torch.save archive with a pickle inside, which is never evaluated here.");
+    throw unsupported("The parameters are a torch.save archive with a pickle inside, which this node never unpickles.");
 }
 
 function unsupported(what: string): TrainerError {

@@ -1,4 +1,4 @@
-/** All pieces, one after the other, in one array. */
+/** Concatenates all pieces. */
 export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
   let at = 0;
@@ -9,7 +9,10 @@ export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return whole;
 }
 
-/** The same bytes as pieces of a multiple of three, up to the last: of each, base64 can be made alone. At most `bytesMax` a piece. */
+/**
+ * The same bytes in pieces whose sizes are multiples of three, except the last, so that base64 can be made of each alone. A piece has at
+ * most `bytesMax` bytes.
+ */
 export function* byThrees(pieces: Iterable<Uint8Array>, bytesMax: number): Generator<Uint8Array> {
   let held = new Uint8Array(0);
   for (const piece of pieces) {

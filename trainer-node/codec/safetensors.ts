@@ -12,9 +12,9 @@ import {
 } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 
-/** Hugging Face's safetensors: eight bytes of header length, a JSON header, then the tensors' bytes without holes. */
+/** Hugging Face's safetensors format: eight bytes of header length, a JSON header, then the tensors' bytes without gaps. */
 const LENGTH_BYTES = 8;
-/** Room for the most tensors with the longest names, and no more: the header is parsed before anything else is known. */
+/** Space for the most tensors with the longest names; the header is parsed before anything else is known. */
 const HEADER_BYTES_MAX = 16 * 1024 * 1024;
 const HEADER_DEPTH_MAX = 4;
 const OPEN_BRACE = 0x7b;
@@ -37,22 +37,24 @@ const TYPES: Readonly<Record<string, DType>> = {
 };
 const NAMES = Object.fromEntries(Object.entries(TYPES).map(([name, dtype]) => [dtype, name])) as Readonly<Record<DType, string>>;
 
-/** By shape: a plausible length that ends within the file, of which these are the first bytes, and a brace where the header begins. */
+/**
+ * Detects safetensors by a header length that fits the file, of which `bytes` are the first, and a brace at the beginning of the header.
+ */
 export function looksLikeSafetensors(bytes: Uint8Array, fileBytes = bytes.byteLength): boolean {
   if (bytes.byteLength <= LENGTH_BYTES || bytes[LENGTH_BYTES] !== OPEN_BRACE) return false;
   return headerLength(bytes) <= BigInt(fileBytes - LENGTH_BYTES);
 }
 
-/** The header, then the tensors' own bytes where they lie. */
+/** The file in pieces: the header, then the tensors' bytes without a copy. */
 export function safetensorsPieces(tensors: readonly Tensor[]): Uint8Array[] {
   const { head, places } = planSafetensors(tensors);
   const byPlace = tensors.toSorted((left, right) => (places.get(left.name) ?? 0) - (places.get(right.name) ?? 0));
   return [head, ...byPlace.map(tensorBytes)];
 }
 
-/** A file before its numbers are known: its first bytes, where each tensor begins, and how long it is. */
+/** Plans a file before its numbers are known: its first bytes, the offset of each tensor, and its size. */
 export function planSafetensors(tensors: readonly TensorHeader[]): { head: Uint8Array; places: Map<string, number>; bytes: number } {
-  // Wide types first, then by name, as the reference writer has it: every tensor is aligned, and equal tensors give equal bytes.
+  // Wide types come first, then names, as in the reference writer: every tensor is aligned, and equal tensors give equal bytes.
   const ordered = tensors.toSorted(
     (left, right) => ELEMENT_BYTES[right.dtype] - ELEMENT_BYTES[left.dtype] || compareNames(left.name, right.name),
   );
@@ -74,20 +76,21 @@ export function planSafetensors(tensors: readonly TensorHeader[]): { head: Uint8
   };
 }
 
+/** Reads the tensors of a safetensors file. */
 export function decodeSafetensors(bytes: Uint8Array): Tensor[] {
   return safetensorsLayout(bytes, bytes.byteLength).map(({ name, dtype, shape, start, end }) =>
     tensorFromBytes({ name, dtype, shape }, bytes.subarray(start, end)),
   );
 }
 
-/** How many of a file's first bytes `safetensorsLayout` needs; by its first eight. */
+/** The size of the header that `safetensorsLayout` needs, from the first eight bytes of the file. */
 export function safetensorsHeadBytes(first: Uint8Array): number {
   const length = headerLength(first);
   if (length > BigInt(HEADER_BYTES_MAX)) damaged(`its header has ${length} bytes; at most ${HEADER_BYTES_MAX}`);
   return LENGTH_BYTES + Number(length);
 }
 
-/** Where each tensor of a file lies, in the order of their places; by the file's first bytes and its length. */
+/** The tensors of a file in the order of their offsets, from the file's first bytes and its size. */
 export function safetensorsLayout(head: Uint8Array, fileBytes: number): PlacedTensor[] {
   const dataOffset = safetensorsHeadBytes(head);
   const entries = readHeader(head.subarray(LENGTH_BYTES, dataOffset));
@@ -98,7 +101,7 @@ export function safetensorsLayout(head: Uint8Array, fileBytes: number): PlacedTe
     .toSorted((left, right) => left.start - right.start || left.end - right.end);
   let covered = 0;
   for (const { name, start, end } of placed) {
-    if (start !== covered) damaged(`tensor "${name}" begins at ${start}, where ${covered} was due: tensors may not overlap or leave holes`);
+    if (start !== covered) damaged(`tensor "${name}" begins at ${start}, instead of ${covered}: tensors may not overlap or leave gaps`);
     covered = end;
   }
   if (covered !== dataBytes) damaged(`its tensors end at ${covered} and its data at ${dataBytes}`);
@@ -113,7 +116,7 @@ function readHeader(bytes: Uint8Array): [string, unknown][] {
   let value: unknown;
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    if (jsonDepthExceeds(text, HEADER_DEPTH_MAX)) damaged("its header is nested too deep");
+    if (jsonDepthExceeds(text, HEADER_DEPTH_MAX)) damaged("its header is nested too deeply");
     value = JSON.parse(text);
   } catch (thrown) {
     if (thrown instanceof InputProblem) throw thrown;
@@ -123,7 +126,7 @@ function readHeader(bytes: Uint8Array): [string, unknown][] {
   return Object.entries(value).filter(([name]) => name !== METADATA);
 }
 
-/** A tensor and the bytes of the file it takes. */
+/** A tensor and its byte range in the file. */
 export interface PlacedTensor extends TensorHeader {
   readonly start: number;
   readonly end: number;

@@ -2,8 +2,10 @@ import { crc32, inflateRawSync } from "node:zlib";
 import { InputProblem } from "../compute/problem.ts";
 import { TrainerError } from "../errors.ts";
 
+/** The first bytes of a zip archive. */
 export const ZIP_MAGIC = Uint8Array.of(0x50, 0x4b, 0x03, 0x04);
 
+/** One entry of a zip archive's directory. */
 export interface ZipEntry {
   readonly name: string;
   readonly method: number;
@@ -13,7 +15,7 @@ export interface ZipEntry {
   readonly headerOffset: number;
 }
 
-/** A bomb is told by what it declares: deflate packs real weights about 1.1 to 1, zeros 1000 to 1. */
+/** A zip bomb is detected by its declared sizes: deflate compresses real weights about 1.1 to 1, zeros 1000 to 1. */
 const RATIO_MAX = 100;
 const INFLATED_BYTES_MAX = 4 * 1024 ** 3;
 const [STORED, DEFLATE] = [0, 8];
@@ -21,7 +23,7 @@ const [LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE] = [0x0403_4b50, 0x0201
 const [LOCAL_BYTES, CENTRAL_BYTES, END_BYTES] = [30, 46, 22];
 const COMMENT_BYTES_MAX = 65_535;
 
-/** The list at the end of an archive. Names and sizes are what the archive says; nothing is unpacked. */
+/** Reads the directory of an archive. Names and sizes are as declared; nothing is decompressed. */
 export function listZip(archive: Uint8Array): ZipEntry[] {
   const view = viewOf(archive);
   const end = findEnd(archive, view);
@@ -29,10 +31,10 @@ export function listZip(archive: Uint8Array): ZipEntry[] {
   let at = view.getUint32(end + 16, true);
   const entries: ZipEntry[] = [];
   for (let index = 0; index < count; index++) {
-    if (at + CENTRAL_BYTES > end || view.getUint32(at, true) !== CENTRAL_SIGNATURE) damaged("its directory is broken");
+    if (at + CENTRAL_BYTES > end || view.getUint32(at, true) !== CENTRAL_SIGNATURE) damaged("its directory is invalid");
     const nameBytes = view.getUint16(at + 28, true);
     const next = at + CENTRAL_BYTES + nameBytes + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    if (next > end) damaged("its directory ends too soon");
+    if (next > end) damaged("its directory is truncated");
     if ((view.getUint16(at + 8, true) & 1) === 1) damaged("an entry is encrypted");
     entries.push({
       name: Buffer.from(archive.buffer, archive.byteOffset + at + CENTRAL_BYTES, nameBytes).toString("utf8"),
@@ -48,7 +50,7 @@ export function listZip(archive: Uint8Array): ZipEntry[] {
   return entries;
 }
 
-/** The bytes of one entry, checked by length and CRC; a view of the archive where it is stored as it is. */
+/** Reads one entry and checks its length and CRC. The bytes of a stored entry are a view of the archive. */
 export function readZipEntry(archive: Uint8Array, entry: ZipEntry): Uint8Array {
   const view = viewOf(archive);
   const { headerOffset: at, packedBytes, bytes, name } = entry;
@@ -63,13 +65,13 @@ export function readZipEntry(archive: Uint8Array, entry: ZipEntry): Uint8Array {
   return content;
 }
 
-/** An archive of stored entries with no times in it: equal contents give equal bytes. */
+/** Writes an archive of stored entries without timestamps: equal contents give equal bytes. */
 export function writeZip(entries: readonly { name: string; content: Uint8Array }[]): Uint8Array<ArrayBuffer> {
   const named = entries.map(({ name, content }) => ({ name: Buffer.from(name), content }));
   const dataBytes = named.reduce((sum, { name, content }) => sum + LOCAL_BYTES + name.byteLength + content.byteLength, 0);
   const directoryBytes = named.reduce((sum, { name }) => sum + CENTRAL_BYTES + name.byteLength, 0);
   if (dataBytes + directoryBytes > 0xffff_ffff || named.length > 0xffff) {
-    throw new TrainerError("VALIDATION_ERROR", "the answer is too large for npz; ask for safetensors");
+    throw new TrainerError("VALIDATION_ERROR", "the answer is too large for npz; request the format safetensors");
   }
   const archive = new Uint8Array(dataBytes + directoryBytes + END_BYTES);
   const view = viewOf(archive);
@@ -97,7 +99,9 @@ export function writeZip(entries: readonly { name: string; content: Uint8Array }
   return archive;
 }
 
-/** The fields that local and central headers share, from "version needed" on. The date is 1980-01-01, the earliest there is. */
+/**
+ * Writes the fields that local and central headers share, beginning with "version needed". The date is 1980-01-01, the earliest possible.
+ */
 function writeCommon(view: DataView, at: number, entry: { crc: number; bytes: number; nameBytes: number }): void {
   view.setUint16(at, 20, true);
   view.setUint16(at + 8, 0x21, true);
@@ -112,14 +116,14 @@ function unpack(packed: Uint8Array, { method, bytes, name }: ZipEntry): Uint8Arr
   if (method !== DEFLATE) {
     throw new TrainerError(
       "UNSUPPORTED_PARAMETERS",
-      `"${name.slice(0, 100)}" is packed by method ${method}; this node reads stored and deflate`,
+      `"${name.slice(0, 100)}" is compressed by method ${method}; this node reads stored and deflate`,
     );
   }
   try {
-    // One byte more than declared, so that a stream that goes on is seen and stopped there.
+    // One byte more than declared is allowed, so that a longer stream is detected.
     return inflateRawSync(packed, { maxOutputLength: bytes + 1 });
   } catch {
-    return damaged(`"${name.slice(0, 100)}" does not unpack to the ${bytes} bytes it declares`);
+    return damaged(`"${name.slice(0, 100)}" does not decompress to its declared ${bytes} bytes`);
   }
 }
 
@@ -128,7 +132,7 @@ function refuseBomb(entries: readonly ZipEntry[], archiveBytes: number): void {
   if (total > archiveBytes * RATIO_MAX || total > INFLATED_BYTES_MAX) {
     throw new TrainerError(
       "PAYLOAD_TOO_LARGE",
-      `the archive of ${archiveBytes} bytes would unpack to ${total}; at most ${RATIO_MAX} to 1`,
+      `the archive of ${archiveBytes} bytes would decompress to ${total}; the limit is ${RATIO_MAX} to 1`,
       {
         details: { size_bytes: total, limit_bytes: Math.min(INFLATED_BYTES_MAX, archiveBytes * RATIO_MAX) },
       },

@@ -1,7 +1,7 @@
 import type { SeededRandom } from "./random.ts";
 import { isFloat, type Tensor } from "./tensor.ts";
 
-/** The tensors with independent Gaussian noise of that standard deviation on every float: the Gaussian mechanism, once the update is clipped. */
+/** Adds independent Gaussian noise to every float of the tensors: the Gaussian mechanism, once the update is clipped. */
 export function addNoise(tensors: readonly Tensor[], deviation: number, random: Pick<SeededRandom, "normal">): Tensor[] {
   return tensors.map((tensor) =>
     isFloat(tensor) ? { ...tensor, data: tensor.data.map((value: number) => value + deviation * random.normal()) } : tensor,

@@ -1,6 +1,6 @@
 import { type Floats, isFloat, type Tensor } from "./tensor.ts";
 
-/** The trained tensors with their distance from the start brought to at most `limit`: before + (after - before) · min(1, limit / length). */
+/** Limits the distance of the trained tensors from the start to `limit`: before + (after - before) · min(1, limit / length). */
 export function clipUpdate(before: readonly Tensor[], after: readonly Tensor[], limit: number): Tensor[] {
   const pairs = after.map((tensor, index) => ({ tensor, start: before[index]?.data as Floats }));
   let squared = 0;

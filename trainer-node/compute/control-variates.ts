@@ -1,18 +1,20 @@
 import { InputProblem } from "./problem.ts";
 import { type Floats, firstNonFinite, isFloat, sameShape, type Tensor } from "./tensor.ts";
 
-/** Tensors of this prefix are control variates: in the global parameters the server's c, from a client its change of its own. */
+/**
+ * Tensors with this prefix are control variates: the server's c in the global parameters, and the change of a client's own in its update.
+ */
 export const CONTROL_PREFIX = "control:";
 
 /** The client's side of SCAFFOLD (Karimireddy et al. 2020), with the control variates of their option II. */
 export interface Controls {
-  /** c - c_i, by tensor: what every gradient of this client is corrected by. */
+  /** c - c_i by tensor, which corrects every gradient of this client. */
   readonly correction: ReadonlyMap<string, Floats>;
   /** After the training: c_i⁺ = c_i - c + (x - y) / (steps · rate), and its change c_i⁺ - c_i for the server. */
   after(trained: readonly Tensor[], work: { steps: number; rate: number }): { own: Tensor[]; change: Tensor[] };
 }
 
-/** The parameters of the model, and what came with them of the server's control variates. */
+/** Separates the parameters of the model from the server's control variates. */
 export function splitControls(tensors: readonly Tensor[]): { model: Tensor[]; controls: Tensor[] } {
   const isControl = ({ name }: Tensor): boolean => name.startsWith(CONTROL_PREFIX);
   return {
@@ -21,7 +23,9 @@ export function splitControls(tensors: readonly Tensor[]): { model: Tensor[]; co
   };
 }
 
-/** `server` and `own` have a tensor for each of the model's, or none at all in the first round of either. */
+/**
+ * Opens the control variates of a client. `server` and `own` have a tensor for each of the model's, or none in the first round of either.
+ */
 export function openControls(model: readonly Tensor[], given: { server: readonly Tensor[]; own: readonly Tensor[] }): Controls {
   const [server, own] = [fitting(model, given.server, "the control variates of parameters"), fitting(model, given.own, "state")];
   const at = (values: Map<string, Floats>, name: string, index: number): number => values.get(name)?.[index] ?? 0;

@@ -1,6 +1,6 @@
 /**
- * float16 and bfloat16 as bits: widening to float32 is exact, narrowing rounds to nearest, ties to even. NaNs keep their payload as far
- * as it fits, so that what was only passed through comes out as it went in.
+ * float16 and bfloat16 as bits: widening to float32 is exact, narrowing rounds to nearest, ties to even. NaNs keep as much of their payload
+ * as fits, so that values that are only passed through do not change.
  */
 export function widenHalf(bits: Uint16Array): Float32Array<ArrayBuffer> {
   const table = halfTable();
@@ -9,17 +9,20 @@ export function widenHalf(bits: Uint16Array): Float32Array<ArrayBuffer> {
   return new Float32Array(wide.buffer);
 }
 
+/** Rounds float32 to float16. */
 export function narrowToHalf(values: Float32Array): Uint16Array<ArrayBuffer> {
   const bits = bitsOf(values);
   return Uint16Array.from(bits, halfOf);
 }
 
+/** Widens bfloat16 to float32. */
 export function widenBrain(bits: Uint16Array): Float32Array<ArrayBuffer> {
   const wide = new Uint32Array(bits.length);
   for (let index = 0; index < bits.length; index++) wide[index] = (bits[index] as number) << 16;
   return new Float32Array(wide.buffer);
 }
 
+/** Rounds float32 to bfloat16. */
 export function narrowToBrain(values: Float32Array): Uint16Array<ArrayBuffer> {
   const bits = bitsOf(values);
   return Uint16Array.from(bits, brainOf);
@@ -27,7 +30,7 @@ export function narrowToBrain(values: Float32Array): Uint16Array<ArrayBuffer> {
 
 let table: Uint32Array | undefined;
 
-/** All 65,536 halves, widened once: a look-up is several times faster than the arithmetic. */
+/** All 65,536 float16 values, widened once: a look-up is several times faster than the arithmetic. */
 function halfTable(): Uint32Array {
   table ??= Uint32Array.from({ length: 65_536 }, (_, half) => widenOne(half));
   return table;
@@ -40,7 +43,7 @@ function widenOne(half: number): number {
   if (exponent === 0x1f) return (sign | 0x7f80_0000 | (fraction << 13)) >>> 0;
   if (exponent > 0) return (sign | ((exponent + 112) << 23) | (fraction << 13)) >>> 0;
   if (fraction === 0) return sign >>> 0;
-  // Below the least normal half: float32 has room to write it as a normal number.
+  // Below the least normal float16, float32 can represent the value as a normal number.
   const shift = Math.clz32(fraction) - 21;
   return (sign | ((113 - shift) << 23) | (((fraction << shift) & 0x3ff) << 13)) >>> 0;
 }
@@ -49,7 +52,7 @@ function halfOf(bits: number): number {
   const sign = (bits >>> 16) & 0x8000;
   const magnitude = bits & 0x7fff_ffff;
   if (magnitude > 0x7f80_0000) return sign | 0x7c00 | ((magnitude >> 13) & 0x3ff || 1);
-  // At or above 65,520 the nearest half is infinity.
+  // At or above 65,520 the nearest float16 is infinity.
   if (magnitude >= 0x477f_f000) return sign | 0x7c00;
   if (magnitude >= 0x3880_0000) return sign | roundShift(magnitude - 0x3800_0000, 13);
   if (magnitude < 0x3300_0000) return sign;
@@ -65,10 +68,10 @@ function brainOf(bits: number): number {
 
 /** `value` without its last `shift` bits, rounded to nearest, ties to even. */
 function roundShift(value: number, shift: number): number {
-  const kept = value >>> shift;
-  const rest = value - kept * 2 ** shift;
+  const shifted = value >>> shift;
+  const rest = value - shifted * 2 ** shift;
   const half = 2 ** (shift - 1);
-  return rest > half || (rest === half && (kept & 1) === 1) ? kept + 1 : kept;
+  return rest > half || (rest === half && (shifted & 1) === 1) ? shifted + 1 : shifted;
 }
 
 function bitsOf(values: Float32Array): Uint32Array {

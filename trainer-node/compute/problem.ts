@@ -1,4 +1,4 @@
-/** What can be wrong with the numbers a caller sent. How each becomes an HTTP status is decided outside, in errors.ts. */
+/** Kinds of problems with a caller's numbers. errors.ts maps them to HTTP statuses. */
 export type InputProblemKind =
   | "VALIDATION_ERROR"
   | "SHAPE_MISMATCH"
@@ -8,9 +8,10 @@ export type InputProblemKind =
   | "EMPTY_DATASET"
   | "TOO_FEW_CLIENTS";
 
+/** Structured details of an error. */
 export type ProblemDetails = Readonly<Record<string, unknown>>;
 
-/** The caller's input cannot be computed with; `details` names the first bad element by index and tensor. */
+/** The caller's input is invalid. `details` names the first bad element by index and tensor. */
 export class InputProblem extends Error {
   readonly kind: InputProblemKind;
   readonly details: ProblemDetails | undefined;

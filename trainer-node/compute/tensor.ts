@@ -4,16 +4,21 @@ import { InputProblem } from "./problem.ts";
 const FLOAT_TYPES = ["f16", "bf16", "f32", "f64"] as const;
 const INTEGER_TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"] as const;
 
-/** The element types this node reads and writes, by their short names. */
+/** The element types that this node reads and writes. */
 export const DTYPES = [...FLOAT_TYPES, ...INTEGER_TYPES] as const;
+/** A float element type. */
 export type FloatType = (typeof FLOAT_TYPES)[number];
+/** An integer element type. */
 export type IntegerType = (typeof INTEGER_TYPES)[number];
+/** An element type. */
 export type DType = FloatType | IntegerType;
 
+/** Float elements in memory. */
 export type Floats = Float32Array<ArrayBufferLike> | Float64Array<ArrayBufferLike>;
+/** Integer elements in memory. */
 export type Integers = Int8Array | Int16Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
 
-/** In memory a half is a float32: widened on the way in, which is exact, and rounded to nearest on the way out. */
+/** A tensor of floats. In memory, half-precision elements are float32: widened exactly when read, rounded to nearest when written. */
 export interface FloatTensor {
   readonly name: string;
   readonly dtype: FloatType;
@@ -21,6 +26,7 @@ export interface FloatTensor {
   readonly data: Floats;
 }
 
+/** A tensor of integers. */
 export interface IntegerTensor {
   readonly name: string;
   readonly dtype: IntegerType;
@@ -28,8 +34,10 @@ export interface IntegerTensor {
   readonly data: Integers;
 }
 
+/** A tensor. */
 export type Tensor = FloatTensor | IntegerTensor;
 
+/** Bytes of one element when written. */
 export const ELEMENT_BYTES: Readonly<Record<DType, number>> = {
   f16: 2,
   bf16: 2,
@@ -46,6 +54,7 @@ export const ELEMENT_BYTES: Readonly<Record<DType, number>> = {
   bool: 1,
 };
 
+/** Limits of tensors in a request. */
 export const TENSOR_LIMITS = { elementsMax: 2 ** 31 - 1, dimensionsMax: 32, tensorsMax: 10_000, nameBytesMax: 512 } as const;
 
 const INTEGER_ARRAYS = {
@@ -60,19 +69,22 @@ const INTEGER_ARRAYS = {
   bool: Uint8Array,
 } as const;
 
+/** Whether a value is the name of an element type. */
 export function isDType(value: unknown): value is DType {
   return typeof value === "string" && (DTYPES as readonly string[]).includes(value);
 }
 
+/** Whether a tensor has float elements. */
 export function isFloat(tensor: Tensor): tensor is FloatTensor {
   return isFloatType(tensor.dtype);
 }
 
+/** Whether an element type is a float type. */
 export function isFloatType(dtype: DType): dtype is FloatType {
   return (FLOAT_TYPES as readonly string[]).includes(dtype);
 }
 
-/** The product of the dimensions; refused before it can overflow, so that no shape makes a small buffer look large. */
+/** The product of the dimensions, refused before it can overflow, so that no shape makes a small buffer look large. */
 export function elementCount(shape: readonly number[], name: string): number {
   if (shape.length > TENSOR_LIMITS.dimensionsMax) {
     throw new InputProblem("VALIDATION_ERROR", `tensor "${name}" has ${shape.length} dimensions; at most ${TENSOR_LIMITS.dimensionsMax}`, {
@@ -85,7 +97,7 @@ export function elementCount(shape: readonly number[], name: string): number {
       throw new InputProblem("VALIDATION_ERROR", `tensor "${name}" has a dimension that is not a whole number`, { tensor: name });
     }
     count *= dimension;
-    // A zero later on does not excuse an impossible size before it.
+    // An impossible size is refused even if a later dimension is zero.
     if (count > TENSOR_LIMITS.elementsMax) {
       throw new InputProblem("VALIDATION_ERROR", `tensor "${name}" has more than ${TENSOR_LIMITS.elementsMax} elements`, { tensor: name });
     }
@@ -93,13 +105,17 @@ export function elementCount(shape: readonly number[], name: string): number {
   return count;
 }
 
+/** The name, type and shape of a tensor. */
 export interface TensorHeader {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
 }
 
-/** A tensor from raw little-endian bytes: a view of them where their alignment allows it, else a copy. Nobody writes to a tensor it was given. */
+/**
+ * Reads a tensor from raw little-endian bytes: a view of them if their alignment allows it, else a copy. Receivers of tensors do not write
+ * to them.
+ */
 export function tensorFromBytes({ name, dtype, shape }: TensorHeader, bytes: Uint8Array): Tensor {
   const count = elementCount(shape, name);
   const needed = count * ELEMENT_BYTES[dtype];
@@ -122,7 +138,7 @@ export function tensorFromBytes({ name, dtype, shape }: TensorHeader, bytes: Uin
   }
 }
 
-/** The raw bytes of a tensor as its dtype writes them; a view where no rounding is needed. */
+/** The raw bytes of a tensor in its dtype; a view if no rounding is needed. */
 export function tensorBytes(tensor: Tensor): Uint8Array {
   const data = rawData(tensor);
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
@@ -134,6 +150,7 @@ function rawData(tensor: Tensor): Floats | Integers {
   return tensor.data;
 }
 
+/** Whether two shapes are equal. */
 export function sameShape(left: readonly number[], right: readonly number[]): boolean {
   return left.length === right.length && left.every((dimension, index) => dimension === right[index]);
 }
@@ -148,8 +165,8 @@ export function firstNonFinite(data: ArrayLike<number>): number {
 }
 
 /**
- * Zero times anything finite is zero. Of its own for one array type, so that the engine compiles it for that; four sums, for one that waits
- * for itself at every step is slower than memory.
+ * Whether all elements are finite: zero times a finite number is zero. A function for one array type, so that the engine specializes it;
+ * with four sums, because a single one waits for itself at every step and is slower than memory.
  */
 function allFinite32(data: Float32Array): boolean {
   let [first, second, third, fourth] = [0, 0, 0, 0];

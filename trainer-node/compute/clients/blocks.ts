@@ -2,11 +2,11 @@ import { type Kernels, padded } from "../kernels/kernels.ts";
 import type { Floats } from "../tensor.ts";
 import type { ClientRecords, Segment } from "./segments.ts";
 
-/** Between rows, so that they do not all fall on the same lines of a cache. */
+/** Gap between rows, so that they do not all map to the same cache lines. */
 export const GAP_ELEMENTS = 16;
 
 /** What a pass over the clients works with. */
-export interface Setting {
+export interface BlockContext {
   readonly records: ClientRecords;
   readonly kernels: Kernels;
   readonly blockElements: number;
@@ -20,19 +20,20 @@ export interface Setting {
   readonly segments: readonly Segment[];
 }
 
+/** A block of columns of all clients. */
 export interface Block {
   readonly segment: number;
   readonly start: number;
   readonly size: number;
-  /** One padded row for each client, then two spare ones for models. */
+  /** One padded row per client, then two spare rows for models. */
   readonly rows: readonly Floats[];
   readonly whole: Floats;
   readonly stride: number;
 }
 
-/** Every block of every float tensor, its rows filled and their padding zero. The rows are the same memory each time. */
+/** Reads every block of every float tensor, with zero padding. All blocks use the same memory. */
 export function* readBlocks(
-  { records, scratch, blockElements, segments }: Setting,
+  { records, scratch, blockElements, segments }: BlockContext,
   order: readonly number[],
   wanted: (segment: Segment) => boolean = () => true,
 ): Generator<Block> {
@@ -52,17 +53,17 @@ interface PlacedBlock {
   readonly segment: number;
   readonly start: number;
   readonly size: number;
-  /** Where the row of each client begins; the caller may add a row. The same list each time. */
+  /** The address of each client's row; the caller may add a row. All blocks use the same list. */
   readonly places: number[];
   /** Two padded rows for models. */
   readonly spares: readonly [Float32Array, Float32Array];
 }
 
 /**
- * Every block of every float32 tensor with its rows left where they lie; what is on disk is read into the scratch rows. Behind the last
- * element of a tensor is anything, or zeros where `tails` asks for them.
+ * Reads every block of every float32 tensor without copying rows that are in memory; rows on disk are read into the scratch rows. Bytes
+ * behind the last element of a tensor are undefined, or zeros if `tails` requests them.
  */
-export function* placedBlocks(setting: Setting, order: readonly number[], options: PlacedOptions): Generator<PlacedBlock> {
+export function* placedBlocks(setting: BlockContext, order: readonly number[], options: PlacedOptions): Generator<PlacedBlock> {
   for (const [index, segment] of setting.segments.entries())
     if (!isDouble(segment)) yield* placedSegment(setting, order, { ...options, index, segment });
 }
@@ -73,7 +74,7 @@ interface PlacedOptions {
 }
 
 function* placedSegment(
-  { records, scratch }: Setting,
+  { records, scratch }: BlockContext,
   order: readonly number[],
   { elements, tails, index, segment }: PlacedOptions & { index: number; segment: Segment },
 ): Generator<PlacedBlock> {
@@ -84,7 +85,7 @@ function* placedSegment(
   for (let start = 0; start < segment.length; start += elements) {
     const size = Math.min(elements, segment.length - start);
     const mayStay = tails === "any" || size === padded(size);
-    // Where no row is copied, the scratch rows are the spare ones alone.
+    // If no row is copied, the scratch has the spare rows only.
     const copied = mayStay && allStay ? 0 : order.length;
     if (room?.size !== size) room = blockRoom(scratch.rows, { size, elementBytes: 4, rows: copied + 2 });
     const { rows, bytes } = room;
@@ -96,7 +97,7 @@ function* placedSegment(
   }
 }
 
-/** Where a row begins: where its tensor lies, or in the scratch row it is read to. */
+/** The address of a row: that of its tensor, or of the scratch row that it is read to. */
 function placeOf(
   records: ClientRecords,
   { client, segment, start }: { client: number; segment: Segment; start: number },
@@ -104,18 +105,19 @@ function placeOf(
   target: Uint8Array | undefined,
 ): number {
   if (stays !== undefined) return stays + start * 4;
-  if (!target) throw new Error("a row that is copied has no scratch row");
+  if (!target) throw new Error("a copied row has no scratch row");
   records.read(client, segment, start, target);
   return target.byteOffset;
 }
 
+/** Whether a segment has float64 elements. */
 export function isDouble({ elementBytes }: Segment): boolean {
   return elementBytes === 8;
 }
 
 type BlockRoom = Pick<Block, "size" | "rows" | "stride"> & { readonly bytes: readonly Uint8Array[] };
 
-/** Views of the rows of one block size; made once and used for every block of it. */
+/** Views of the rows for one block size, reused for all blocks of that size. */
 function blockRoom(memory: Float64Array<ArrayBuffer>, like: { size: number; elementBytes: number; rows: number }): BlockRoom {
   const { size, elementBytes } = like;
   const stride = padded(size) + GAP_ELEMENTS;

@@ -4,7 +4,7 @@ import type { ResultArrays } from "./result-arrays.ts";
 /** The float tensors of one model, in the order of their segments. */
 export type Model = readonly Floats[];
 
-/** A model made element by element from two or three of the same layout; rounded to the element type of the first. */
+/** Computes a model element by element from two or three models of the same layout, rounded to the element type of the first. */
 export function mapModels(
   models: readonly [Model, Model, Model?],
   map: (first: number, second: number, third: number) => number,
@@ -20,7 +20,7 @@ export function mapModels(
   });
 }
 
-/** left - right, in memory that is new or that `take` gives. */
+/** left - right, in new memory or in memory that `take` returns. */
 export function difference(left: Model, right: Model, take: ResultArrays["take"] = newArray): Floats[] {
   return left.map((values, segment) => {
     const others = right[segment] as Floats;
@@ -34,6 +34,7 @@ function newArray(length: number, elementBytes: number): Floats {
   return elementBytes === 4 ? new Float32Array(length) : new Float64Array(length);
 }
 
+/** The dot product of two models. */
 export function dotModels(left: Model, right: Model): number {
   let sum = 0;
   left.forEach((values, segment) => {

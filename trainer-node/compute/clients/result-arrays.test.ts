@@ -30,7 +30,7 @@ test("results lie above the top of the kernels' memory as long as there is room,
     true,
     false,
   ]);
-  expect(() => memory.ensure(70_000)).toThrow("may not grow");
+  expect(() => memory.ensure(70_000)).toThrow("cannot grow");
   results.release();
   memory.ensure(70_000);
   expect(results.take(128, 4).buffer).toBe(memory.buffer);

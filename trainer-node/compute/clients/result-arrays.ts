@@ -2,18 +2,18 @@ import type { KernelMemory } from "../kernels/kernel-memory.ts";
 import type { Floats } from "../tensor.ts";
 
 /**
- * Arrays for models that a call makes. New memory costs more than the sums that are written to it, for the system clears it page by page:
- * so what a call is done with is kept for the next one, which has models of the same size nearly always.
+ * Arrays for the models that a call makes. New memory costs more than the sums written to it, because the system clears it page by page. So
+ * a call's arrays are reused by the next call, which almost always has models of the same size.
  */
 export interface ResultArrays {
-  /** With anything in it: whoever takes it writes every element. */
+  /** The content is undefined: the caller writes every element. */
   take(length: number, elementBytes: number): Floats;
-  /** Everything that was taken is free again; nobody may use it any more. */
+  /** Frees all arrays that were taken. They must not be used afterwards. */
   release(): void;
 }
 
-/** Keeps up to `keptBytesMax` for the next call. */
-export function createResultArrays(keptBytesMax: number): ResultArrays {
+/** Creates result arrays that retain up to `retainedBytesMax` for the next call. */
+export function createResultArrays(retainedBytesMax: number): ResultArrays {
   let free: ArrayBuffer[] = [];
   let taken: ArrayBuffer[] = [];
   return {
@@ -26,10 +26,10 @@ export function createResultArrays(keptBytesMax: number): ResultArrays {
       return elementBytes === 4 ? new Float32Array(buffer) : new Float64Array(buffer);
     },
     release: () => {
-      let keptBytes = 0;
+      let retainedBytes = 0;
       free = [...taken, ...free].filter((buffer) => {
-        keptBytes += buffer.byteLength;
-        return keptBytes <= keptBytesMax;
+        retainedBytes += buffer.byteLength;
+        return retainedBytes <= retainedBytesMax;
       });
       taken = [];
     },
@@ -37,8 +37,8 @@ export function createResultArrays(keptBytesMax: number): ResultArrays {
 }
 
 /**
- * Arrays above the top of the kernels' memory as long as there is room: the last client was read to that place and is done with, so a
- * result there needs no memory of its own. What finds no room is of `others`.
+ * Arrays above the top of the kernels' memory while there is space: the last client was read to that place and is no longer needed, so a
+ * result there needs no further memory. Other arrays come from `others`.
  */
 export function resultsAbove(memory: KernelMemory, others: ResultArrays): ResultArrays {
   let bottom: number | undefined;

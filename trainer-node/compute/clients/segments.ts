@@ -2,19 +2,19 @@ import type { KernelMemory } from "../kernels/kernel-memory.ts";
 import { ELEMENT_BYTES, type FloatType, type IntegerType, isFloat, sameShape, type Tensor, type TensorHeader } from "../tensor.ts";
 import type { ResultArrays } from "./result-arrays.ts";
 
-/** One tensor of a model as every client has it, and where its elements lie in a client's record. */
+/** One tensor of a model, and its position in a client's record. */
 export interface Segment {
   readonly name: string;
   readonly dtype: FloatType | IntegerType;
   readonly shape: readonly number[];
   readonly length: number;
   readonly float: boolean;
-  /** Bytes of an element in memory, where halves are float32. */
+  /** Bytes of an element in memory, where half-precision floats are float32. */
   readonly elementBytes: number;
   readonly offsetBytes: number;
 }
 
-/** The layout of a record: tensors one after the other, each aligned to eight bytes. */
+/** The layout of a record: tensors in sequence, each aligned to eight bytes. */
 export function layoutOf(tensors: readonly Tensor[]): { segments: Segment[]; recordBytes: number } {
   let recordBytes = 0;
   const segments = tensors.map((tensor): Segment => {
@@ -27,7 +27,7 @@ export function layoutOf(tensors: readonly Tensor[]): { segments: Segment[]; rec
   return { segments, recordBytes };
 }
 
-/** The tensors in the order of the segments, or what of them does not agree. Order does not count, names do. */
+/** Orders the tensors as the segments, or returns how they differ. Names matter, order does not. */
 export function alignTo<Header extends TensorHeader>(
   segments: readonly TensorHeader[],
   tensors: readonly Header[],
@@ -53,16 +53,16 @@ export function alignTo<Header extends TensorHeader>(
   return extra === undefined ? aligned : { kind: "SHAPE_MISMATCH", tensor: extra, message: `tensor "${extra}" is not in the others` };
 }
 
-/** Where clients' records are: in memory, on disk, or some in each. */
+/** Clients' records in memory, on disk, or both. */
 export interface ClientRecords {
   readonly count: number;
   readonly segments: readonly Segment[];
-  /** Memory for models made from the records; good until the records are closed. */
+  /** Memory for models made from the records, valid until the records are closed. */
   readonly results: ResultArrays;
-  /** Where the records that are in memory lie. */
+  /** The memory that holds records. */
   readonly memory: KernelMemory;
   /** The address of a segment's first element; undefined for a client whose record is on disk. */
   place(client: number, segment: Segment): number | undefined;
-  /** Fills `target` with the bytes of a segment's elements from `start` on. */
+  /** Fills `target` with the bytes of a segment's elements, beginning at `start`. */
   read(client: number, segment: Segment, start: number, target: Uint8Array): void;
 }

@@ -4,24 +4,27 @@ import { KERNEL_BYTES_MAX } from "../kernels/kernel-memory.ts";
 import { padded } from "../kernels/kernels.ts";
 import { networkOf } from "../kernels/sorting-network.ts";
 import type { Floats } from "../tensor.ts";
-import { type Block, GAP_ELEMENTS, isDouble, placedBlocks, readBlocks, type Setting } from "./blocks.ts";
+import { type Block, type BlockContext, GAP_ELEMENTS, isDouble, placedBlocks, readBlocks } from "./blocks.ts";
 import type { Model } from "./model.ts";
 import type { ClientRecords } from "./segments.ts";
 
 /**
- * The float tensors of many clients as one long vector each, worked on a block of columns at a time: memory is a few blocks and the
- * result, however many clients there are. Clients come in the one order that every node gives them, and every sum runs in it.
+ * The float tensors of many clients as one long vector each, processed by blocks of columns: memory is a few blocks and the result,
+ * independent of the number of clients. Clients have the same order on every node, and every sum follows it.
  */
 export interface Vectors {
   readonly count: number;
-  /** Σ coefficient · x / divisor, with the base as one more term where it is given. `within` keeps the result between least and greatest. */
+  /**
+   * Σ coefficient · x / divisor, with the base as one more term if given. `within` keeps the result between the least and the greatest
+   * value.
+   */
   combine(
     coefficients: readonly number[],
     options: { divisor: number; base?: { model: Model; coefficient: number }; within?: boolean },
   ): Floats[];
-  /** Each column sorted, then reduced to one number. */
+  /** Sorts each column and reduces it to one number. */
   reduceSorted(reduce: SortedReduce): Floats[];
-  /** Squared distances of every pair, row by row. */
+  /** Squared distances of all pairs, row by row. */
   distances(): Float64Array;
   distancesTo(model: Model): Float64Array;
   dots(model: Model): Float64Array;
@@ -32,6 +35,7 @@ export interface Vectors {
   zeros(): Floats[];
 }
 
+/** Distances and dot products of the clients and of the result. */
 export interface Profile {
   readonly squared: Float64Array;
   readonly dots: Float64Array;
@@ -39,15 +43,16 @@ export interface Profile {
   readonly originDot: number;
 }
 
-/** `rows` hold one sorted block, `stride` elements from row to row; `out` has one place for each column. */
+/** Reduces a sorted block. `rows` has `stride` elements from row to row; `out` has one element per column. */
 export type SortedReduce = (rows: Floats, stride: number, out: Floats) => void;
 
-/** Rows of one block together: about what a second-level cache holds, but never so little that reading from disk is all seeks. */
+/** Bytes of all rows of a block: about a second-level cache, but enough that reads from disk are not dominated by seeks. */
 const BLOCK_BYTES = 2 ** 20;
 const BLOCK_ELEMENTS = { min: 1024, max: 16_384 } as const;
-/** Columns at a time of a sum over rows that stay where they are: its float64 sums fit a second-level cache, and rows are read in long runs. */
+/** Columns at a time of a sum over rows in memory: the float64 sums fit a second-level cache, and rows are read in long runs. */
 const SUM_ELEMENTS = 16_384;
 
+/** Opens the vectors of clients in an order. */
 export function createVectors(records: ClientRecords, order: readonly number[]): Vectors {
   const blockElements = Math.min(BLOCK_ELEMENTS.max, Math.max(BLOCK_ELEMENTS.min, padded(BLOCK_BYTES / 4 / Math.max(1, order.length))));
   const network = networkOf(order.length);
@@ -62,19 +67,19 @@ export function createVectors(records: ClientRecords, order: readonly number[]):
     pair: kernels.doubles(2),
   };
   scratch.network.set(network);
-  // What is made from the clients goes above the scratch.
+  // Results go above the scratch.
   records.memory.reserve(withSlack(bytes));
   return vectorsOver({ records, kernels, blockElements, scratch, segments: records.segments.filter((segment) => segment.float) }, order);
 }
 
-/** Room for one model beside the scratch, where there is so much memory: once the scratch is in use it cannot grow any more. */
+/** Reserves space for one model beside the scratch if memory allows: memory cannot grow while the scratch is in use. */
 function ensureResult({ memory, segments }: ClientRecords, scratchBytes: number): void {
   const modelBytes = segments.reduce((sum, { float, length, elementBytes }) => sum + (float ? padded(length) * elementBytes : 0), 0);
   const end = memory.top + scratchBytes + modelBytes;
   if (end <= KERNEL_BYTES_MAX) memory.ensure(end);
 }
 
-function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
+function vectorsOver(setting: BlockContext, order: readonly number[]): Vectors {
   const { kernels, scratch, segments } = setting;
   const count = order.length;
   const zeros = () =>
@@ -130,7 +135,7 @@ function vectorsOver(setting: Setting, order: readonly number[]): Vectors {
   };
 }
 
-function profileOf(setting: Setting, order: readonly number[], origin: Model | undefined, step: Model): Profile {
+function profileOf(setting: BlockContext, order: readonly number[], origin: Model | undefined, step: Model): Profile {
   const { kernels, scratch } = setting;
   const count = order.length;
   const [squared, dots] = [new Float64Array(count), new Float64Array(count)];
@@ -150,7 +155,7 @@ function profileOf(setting: Setting, order: readonly number[], origin: Model | u
     for (const [client, row] of rows.slice(0, count).entries())
       add(client, from ? kernels.squaredDistance(row, from) : kernels.dot(row, row), kernels.dot(row, along));
   }
-  // Blocks of one size wherever the records lie, or the sums would differ in their last digits.
+  // Blocks have one size for records in memory and on disk, or the last digits of the sums would differ.
   for (const { segment, start, size, places, spares } of placedBlocks(setting, order, {
     elements: setting.blockElements,
     tails: "zero",
@@ -166,16 +171,16 @@ function profileOf(setting: Setting, order: readonly number[], origin: Model | u
   return { squared, dots, stepSquared, originDot };
 }
 
-/** Reads from disk are of a whole block; the sums of a column are the same by either. */
-function sumElements({ records, blockElements, segments }: Setting, order: readonly number[]): number {
+/** Reads from disk take a whole block. A column's sum is the same either way. */
+function sumElements({ records, blockElements, segments }: BlockContext, order: readonly number[]): number {
   const [first] = segments;
   const inMemory = first && order.every((client) => records.place(client, first) !== undefined);
   return inMemory ? SUM_ELEMENTS : blockElements;
 }
 
-/** Every float32 tensor; the base, where there is one, is the last row. */
+/** Combines every float32 tensor. The base, if given, is the last row. */
 function combineFloats(
-  setting: Setting,
+  setting: BlockContext,
   order: readonly number[],
   { result, weights, divisor, base }: { result: Model; weights: readonly number[]; divisor: number; base: Model | undefined },
 ): void {
@@ -195,7 +200,7 @@ function put(result: Model, { segment, start, size }: Pick<Block, "segment" | "s
 }
 
 function combineDoubles(
-  { kernels, scratch }: Setting,
+  { kernels, scratch }: BlockContext,
   { rows }: Block,
   { weights, divisor, count, within }: { weights: readonly number[]; divisor: number; count: number; within: boolean },
 ): Floats {
@@ -208,7 +213,7 @@ function combineDoubles(
   return out;
 }
 
-/** The block's own part of a result that lies in the kernels' memory; not where the padding would go over what lies behind it. */
+/** The block's part of a result that lies in the kernels' memory; undefined if the padding would overwrite what follows. */
 function inPlace(result: Floats, { start, size }: Pick<Block, "start" | "size">, like: Float64Array): Float32Array | undefined {
   if (!(result instanceof Float32Array) || result.buffer !== like.buffer || size !== padded(size)) return undefined;
   return result.subarray(start, start + size);
@@ -224,7 +229,7 @@ function outOf(memory: Float64Array<ArrayBuffer>, like: Floats, length: number):
   return like instanceof Float32Array ? new Float32Array(memory.buffer, memory.byteOffset, length) : memory.subarray(0, length);
 }
 
-function comparatorsOf({ kernels, scratch }: Setting, count: number): Int32Array {
+function comparatorsOf({ kernels, scratch }: BlockContext, count: number): Int32Array {
   const network = networkOf(count);
   const room = scratch.network.length >= network.length ? scratch.network.subarray(0, network.length) : kernels.words(network.length);
   room.set(network);
@@ -241,8 +246,8 @@ function againstModel(blocks: Iterable<Block>, model: Model, count: number, meas
 }
 
 /**
- * A mean lies between the least and the greatest; rounding in the last place of float64 must not take it out of there, or
- * equal clients would not give back what they all sent. Float32 has digits to spare in the accumulator and needs no such care.
+ * Keeps a mean between the least and the greatest value: rounding of float64 must not move it out, or equal clients would not give back
+ * what they sent. Float32 has spare digits in the accumulator and does not need this.
  */
 function keepWithin(out: Float64Array, rows: readonly Floats[]): void {
   for (let index = 0; index < out.length; index++) {

@@ -4,12 +4,12 @@ import { type Kernels, padded } from "./kernels.ts";
 const ALIGNMENT = 16;
 const SLACK_BYTES = 65_536;
 
-/** A little more than asked: each array begins at a multiple of the alignment. */
+/** Adds space for aligning each array. */
 export function withSlack(bytes: number): number {
   return bytes + SLACK_BYTES;
 }
 
-/** Zeroed arrays one after the other above the top of a memory. */
+/** Allocates zeroed arrays in sequence above the top of a memory. */
 export function createAllocator(memory: KernelMemory, bytes: number): Pick<Kernels, "floats" | "doubles" | "words"> {
   const end = memory.top + withSlack(bytes);
   memory.ensure(end);

@@ -2,7 +2,7 @@ import { createAllocator, withSlack } from "./allocator.ts";
 import { createKernelMemory, type KernelMemory } from "./kernel-memory.ts";
 import type { Kernels } from "./kernels.ts";
 
-/** The reference: what each kernel means, element by element. Also the fallback where an engine has no SIMD. */
+/** The reference implementation, element by element, and the fallback if an engine has no SIMD. */
 export function createPlainKernels(bytes: number, given?: KernelMemory): Kernels {
   const memory = given ?? createKernelMemory({ bytes: withSlack(bytes), bytesMax: withSlack(bytes) });
   const { floats, doubles, words } = createAllocator(memory, bytes);
@@ -17,7 +17,7 @@ export function createPlainKernels(bytes: number, given?: KernelMemory): Kernels
     squaredDistance: (x, y) => sumOf(x, (value, index) => (value - at(y, index)) * (value - at(y, index))),
     divide: (out, sum, divisor) => each(out, (_value, index) => set(out, index, at(sum, index) / divisor)),
     combineRows: ({ out, sum }, rows, weights, divisor) => {
-      // -0 is the one start that leaves every first term as it is, a negative zero too.
+      // -0 is the only start that keeps the first term, including a negative zero.
       const sums = sum.subarray(0, out.length).fill(-0);
       for (const [row, place] of rows.entries()) {
         const values = new Float32Array(memory.buffer, place, out.length);
@@ -114,7 +114,7 @@ function at(values: Numbers, index: number): number {
   return values[index] as number;
 }
 
-/** Rounds as the array's type does. */
+/** Stores a value, rounded to the array's type. */
 function set(values: Numbers, index: number, value: number): void {
   values[index] = value;
 }

@@ -8,7 +8,7 @@ export function networkOf(count: number): Int32Array {
   const found = known.get(count);
   if (found) return found;
   const network = Int32Array.from(mergeExchange(count));
-  // Counts come from requests; what a stranger can make grow is emptied now and then.
+  // Counts come from requests, so the cache is limited.
   if (known.size >= 64) known.clear();
   known.set(count, network);
   return network;

@@ -8,7 +8,7 @@ type Exports = Readonly<Record<string, (...values: number[]) => number>>;
 
 let compiled: WebAssembly.Module | "none" | undefined;
 
-/** Compiled once a thread; "none" where the engine has no SIMD. */
+/** The module, compiled once per thread; "none" if the engine has no SIMD. */
 function compiledModule(): WebAssembly.Module | "none" {
   if (compiled === undefined) {
     const bytes = Buffer.from(KERNELS_WASM_BASE64, "base64");
@@ -17,7 +17,7 @@ function compiledModule(): WebAssembly.Module | "none" {
   return compiled;
 }
 
-/** Kernels over a memory of their own, freed as a whole when nobody holds them, or over one that is given. */
+/** Kernels over their own memory, which is freed as a whole when they are unreferenced, or over a given memory. */
 export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels | undefined {
   const module = compiledModule();
   if (module === "none") return undefined;
@@ -78,7 +78,7 @@ export function createWasmKernels(bytes: number, given?: KernelMemory): Kernels 
   };
 }
 
-/** By sixteens, then what is left; the first pass begins the sums and the last one ends them. */
+/** Combines sixteen rows at a time, then the rest. The first pass initializes the sums and the last one finishes them. */
 function combineRows(
   run: Exports,
   { out, sum }: CombineTarget,

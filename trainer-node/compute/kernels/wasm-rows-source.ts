@@ -2,24 +2,26 @@ import { type Code, defineFunction, type FunctionSource, f32x4, f64x2, i32, type
 
 const VECTOR_BYTES = 16;
 /**
- * Rows that one pass takes, most first. A core has many reads from memory on their way at once, but only near ahead in each row: sixteen
- * rows side by side are read twice as fast as four, and weights that no longer fit in registers cost less than that.
+ * Numbers of rows per pass, largest first. A core has many reads from memory in flight, but only near ahead in each row: sixteen rows are
+ * read twice as fast as four, and weights that no longer fit in registers cost less than that.
  */
 export const ROWS_AT_A_TIME = [16, 8, 4, 2, 1] as const;
 
+/** The variant of a pass kernel. */
 export interface PassKind {
   readonly rows: (typeof ROWS_AT_A_TIME)[number];
-  /** Begins the sums, which are loaded otherwise. */
+  /** Initializes the sums; otherwise they are loaded. */
   readonly first: boolean;
-  /** Divides the sums and writes them as float32; they are put back otherwise. */
+  /** Divides the sums and writes them as float32; otherwise they are stored. */
   readonly last: boolean;
 }
 
+/** The name of a pass kernel. */
 export function passName({ rows, first, last }: PassKind): string {
   return `combine${rows}${first ? "First" : ""}${last ? "Last" : ""}`;
 }
 
-/** Eight columns at a time through some rows: the sums are fetched and put back once for all of them, or never. */
+/** A kernel for eight columns at a time of some rows: the sums are loaded and stored once for all rows, or never. */
 function passKernel(kind: PassKind): FunctionSource {
   const numbers = [...Array(kind.rows).keys()];
   const named = <Type extends string>(prefix: string, type: Type): Record<string, Type> =>
@@ -77,6 +79,7 @@ function passKernel(kind: PassKind): FunctionSource {
 }
 
 const SIDES = [true, false];
+/** The source of all pass kernels. */
 export const ROWS_SOURCE: readonly FunctionSource[] = ROWS_AT_A_TIME.flatMap((rows) =>
   SIDES.flatMap((first) => SIDES.map((last) => passKernel({ rows, first, last }))),
 );

@@ -6,7 +6,7 @@ const VECTOR_BYTES = 16;
 const FLOAT_BYTES = 4;
 const NOTHING: Code = "";
 
-/** A pass over `count` elements of one size, a vector at a time; the callback sees the offset in bytes. */
+/** A loop over `count` elements of one size, a vector at a time; the callback gets the offset in bytes. */
 function eachVector(
   count: Local,
   at: Local,
@@ -65,7 +65,7 @@ const bothLanes = (value: Code, other: Code): Code =>
 
 interface Reduction {
   readonly elementBytesLog2: number;
-  /** How the first or second half of four elements is read as a pair of float64. */
+  /** Reads the first or second half of four elements as a pair of float64. */
   readonly pair: (at: Code, half: 0 | 1) => Code;
   readonly term: (left: Code, right: Code) => Code;
 }
@@ -132,7 +132,7 @@ const divideToFloats = defineFunction(
 
 type Lanes = typeof f32x4 | typeof f64x2;
 
-/** A comparator swaps where the later row has the smaller value, and only there: rows of equal values keep their order, zeros their signs. */
+/** A comparator swaps only if the later row has the smaller value: equal values keep their order, zeros their signs. */
 function sortKernel(name: string, lanes: Lanes): FunctionSource {
   return defineFunction(
     name,
@@ -160,7 +160,7 @@ function sortKernel(name: string, lanes: Lanes): FunctionSource {
   );
 }
 
-/** One pass of float32 vectors over up to four arrays of one length: `y[i] = f(y[i], x[i], …)`. */
+/** A kernel that maps up to four float32 arrays of one length: `y[i] = f(y[i], x[i], …)`. */
 function mapKernel(
   name: string,
   arrays: 1 | 2 | 3 | 4,
@@ -238,8 +238,8 @@ const elementwise = [
 ];
 
 /**
- * c += a·b in tiles that stay in registers: 4 rows by 8 columns, then what is left by 4 columns and by one, and by single rows. Strides
- * are in bytes, so that a transposed `a` is the same kernel. Every element of c is summed over k upwards, whatever its tile.
+ * c += a·b in tiles that stay in registers: 4 rows by 8 columns, then the rest by 4 columns and by one, and by single rows. Strides are in
+ * bytes, so that a transposed `a` uses the same kernel. Every element of c is summed over k upwards, independent of its tile.
  */
 const TILE_ROWS = [4, 1] as const;
 const TILE_VECTORS = [2, 1, 0] as const;
@@ -339,6 +339,7 @@ const gemm = defineFunction(
   },
 );
 
+/** The source of all kernels. */
 export const KERNEL_SOURCE: readonly FunctionSource[] = [
   addScaledFloats,
   addScaledDoubles,

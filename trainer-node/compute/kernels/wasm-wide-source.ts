@@ -15,11 +15,11 @@ import {
   v128,
 } from "./wat.ts";
 
-/** Kernels over whole models where they lie in memory: wide loops that keep up with it. */
+/** Kernels over whole models in memory: wide loops at memory speed. */
 const VECTOR_BYTES = 16;
 const promoted = (at: Code, pair: number): Code => f64x2.promote(v128.loadLower(at, 8 * pair));
 
-/** Two sums of one pass, each by four parts as `dot` has them: of the squares of x (or of x - origin), and of x·y. */
+/** Two sums in one pass, each in four parts as in `dot`: of the squares of x (or of x - origin), and of x·y. */
 function squareAndDotKernel(name: string, { origin: hasOrigin }: { origin: boolean }): FunctionSource {
   return defineFunction(
     name,
@@ -48,7 +48,7 @@ function squareAndDotKernel(name: string, { origin: hasOrigin }: { origin: boole
   );
 }
 
-/** Zero times anything finite is zero: the sum of all of them is NaN where one is not. Sixteen floats at a time. */
+/** Zero times a finite number is zero, so the sum is NaN if one number is not finite. Sixteen floats at a time. */
 const zeroTimes = defineFunction(
   "zeroTimes",
   { parameters: { x: "i32", end: "i32" }, locals: { a: "v128", b: "v128", c: "v128", d: "v128" }, result: "f32" },
@@ -69,8 +69,8 @@ const zeroTimes = defineFunction(
 
 /**
  * Base64 by the tables of Muła and Lemire ("Faster Base64 Encoding and Decoding Using AVX2 Instructions", 2018): sixteen characters to
- * twelve bytes. A character is in the alphabet where the table of its lower and that of its upper half have no bit in common; what must be
- * added to it depends on the upper half alone, but for the slash. Writes four bytes more than it decodes.
+ * twelve bytes. A character is in the alphabet if the table entries of its lower and upper half have no bit in common. The value to add
+ * depends on the upper half alone, except for the slash. Writes four bytes more than it decodes.
  */
 const TABLES = {
   lower: [0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x13, 0x1a, 0x1b, 0x1b, 0x1b, 0x1a],
@@ -123,6 +123,7 @@ function pairs(low: number, high: number): number[] {
   return [...Array(8)].flatMap(() => [low, high]);
 }
 
+/** The source of all wide kernels. */
 export const WIDE_SOURCE: readonly FunctionSource[] = [
   squareAndDotKernel("squareAndDot", { origin: false }),
   squareAndDotKernel("distanceAndDot", { origin: true }),

@@ -3,6 +3,7 @@
  * names of the instructions, so the WebAssembly reference applies as it is. `make generate` compiles the text with wabt (decision 20).
  */
 export type Code = string;
+/** A WebAssembly value type. */
 export type ValueType = "i32" | "f32" | "f64" | "v128";
 
 /** A parameter or local of a function. */
@@ -11,6 +12,7 @@ export interface Local {
   set(value: Code): Code;
 }
 
+/** The text of one function. */
 export interface FunctionSource {
   readonly name: string;
   readonly text: Code;
@@ -18,7 +20,7 @@ export interface FunctionSource {
 
 type Types = Readonly<Record<string, ValueType>>;
 
-/** One exported function: parameters and locals by name, and a body made of them. */
+/** Defines an exported function with named parameters and locals. */
 export function defineFunction<Parameters extends Types, Locals extends Types>(
   name: string,
   signature: { parameters: Parameters; locals: Locals; result?: ValueType },
@@ -38,7 +40,7 @@ export function defineFunction<Parameters extends Types, Locals extends Types>(
   return { name, text: `${indented(lines)})` };
 }
 
-/** A module that imports its memory as `host.memory` and exports every function. */
+/** The text of a module that imports its memory as `host.memory` and exports every function. */
 export function moduleText(functions: readonly FunctionSource[]): string {
   return `${indented(["(module", '(import "host" "memory" (memory 0))', ...functions.map(({ text }) => text)])})\n`;
 }
@@ -63,7 +65,7 @@ const binary =
   (name: string) =>
   (left: Code, right: Code): Code =>
     instruction(name, left, right);
-/** Addresses may be unaligned: align=1 promises nothing. */
+/** Addresses may be unaligned, so loads and stores declare align=1. */
 const load =
   (name: string) =>
   (at: Code, offset = 0): Code =>
@@ -83,6 +85,7 @@ const lane =
 const shuffle = (left: Code, right: Code, bytes: readonly number[]): Code => instruction("i8x16.shuffle", ...bytes, left, right);
 const bytes = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index);
 
+/** Instructions on 32-bit integers. */
 export const i32 = {
   constant: (value: number): Code => instruction("i32.const", value),
   add: binary("i32.add"),
@@ -94,12 +97,15 @@ export const i32 = {
   load: load("i32.load"),
 };
 
+/** Instructions on float32. */
 export const f32 = { load: load("f32.load"), store: store("f32.store"), add: binary("f32.add"), mul: binary("f32.mul") };
 
+/** Instructions on float64. */
 export const f64 = { add: binary("f64.add"), store: store("f64.store") };
 
 const constant = (values: readonly number[]): Code => instruction("v128.const i8x16", ...values);
 
+/** Instructions on 128-bit vectors. */
 export const v128 = {
   load: load("v128.load"),
   store: store("v128.store"),
@@ -117,6 +123,7 @@ export const v128 = {
   upperHalf: (value: Code): Code => shuffle(value, value, [...bytes(8, 8), ...bytes(8, 8)]),
 };
 
+/** Instructions on sixteen bytes. */
 export const i8x16 = {
   /** The bytes of `table` that the bytes of `places` name; zero beyond the table. */
   swizzle: binary("i8x16.swizzle"),
@@ -126,11 +133,13 @@ export const i8x16 = {
   shiftRight: shift("i8x16.shr_u"),
 };
 
+/** Instructions on eight 16-bit integers. */
 export const i16x8 = { shiftLeft: shift("i16x8.shl"), shiftRight: shift("i16x8.shr_u") };
 
 /** Products of eight pairs of int16, each two neighbors added. */
 export const i32x4 = { dot: binary("i32x4.dot_i16x8_s") };
 
+/** Instructions on four float32. */
 export const f32x4 = {
   lane: lane("f32x4.extract_lane"),
   splat: unary("f32x4.splat"),
@@ -149,6 +158,7 @@ export const f32x4 = {
   lowerPairs: (left: Code, right: Code): Code => shuffle(left, right, [...bytes(0, 8), ...bytes(16, 8)]),
 };
 
+/** Instructions on two float64. */
 export const f64x2 = {
   splat: unary("f64x2.splat"),
   add: binary("f64x2.add"),
