@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../common/config.ts";
 import type { Dataset } from "./compute/datasets/dataset.ts";
-import { labelledOf } from "./compute/datasets/rows.ts";
+import { labeledOf } from "./compute/datasets/rows.ts";
 import { readDataset } from "./operations/dataset.ts";
 
 /** Reads the node's default dataset once, at start, into memory that all threads share. */
@@ -12,9 +12,7 @@ export function loadDefaultDataset(path: string | undefined): Dataset | undefine
       throw new Error("the file must contain rows or {x, y}, not the name of a dataset");
     };
     const wish = { split: "all", kind: "labelled", labels: "required" } as const;
-    return shared(
-      labelledOf(readDataset(JSON.parse(readFileSync(path, "utf8")), wish, { digits: noNames, fallback: undefined, uris: [] })),
-    );
+    return shared(labeledOf(readDataset(JSON.parse(readFileSync(path, "utf8")), wish, { digits: noNames, fallback: undefined, uris: [] })));
   } catch (cause) {
     throw new ConfigError([`DATASET_PATH: ${path} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`]);
   }

@@ -1,15 +1,16 @@
-/** A seeded stream of numbers: the same seed gives the same stream on every node. Not for secrets. */
+/** A seeded stream of random numbers: the same seed gives the same stream on every node. Not for secrets. */
 export interface SeededRandom {
-  /** In [0, 1), 53 bits. */
+  /** A number in [0, 1) with 53 bits. */
   uniform(): number;
-  /** In 0 .. limit-1. */
+  /** An integer in 0 .. limit-1. */
   below(limit: number): number;
   normal(): number;
 }
 
+/** The largest seed. */
 export const SEED_MAX = Number.MAX_SAFE_INTEGER;
 
-/** sfc32 (Practically Random, C. Doty-Humphrey), seeded with both halves of the seed and the name of the stream's purpose. */
+/** sfc32 (Practically Random, C. Doty-Humphrey), seeded with both halves of the seed and the stream's purpose. */
 export function createRandom(seed: number, purpose: number): SeededRandom {
   let a = seed >>> 0;
   let b = Math.floor(seed / 2 ** 32) >>> 0;
@@ -33,10 +34,10 @@ export function createRandom(seed: number, purpose: number): SeededRandom {
   };
 }
 
-/** Streams of one seed that must not repeat each other. */
-export const PURPOSE = { initialise: 1, shuffle: 2, partition: 3, generate: 4, write: 5, synthetic: 1024 } as const;
+/** Purposes of random streams, so that streams of one seed differ. */
+export const PURPOSE = { initialize: 1, shuffle: 2, partition: 3, generate: 4, write: 5, synthetic: 1024 } as const;
 
-/** Fisher-Yates, in place. */
+/** Shuffles in place (Fisher-Yates). */
 export function shuffle(order: Int32Array, random: SeededRandom): Int32Array {
   for (let last = order.length - 1; last > 0; last--) {
     const other = random.below(last + 1);
@@ -47,6 +48,7 @@ export function shuffle(order: Int32Array, random: SeededRandom): Int32Array {
   return order;
 }
 
+/** The indices 0 .. count-1, shuffled. */
 export function shuffledIndices(count: number, random: SeededRandom): Int32Array {
   return shuffle(
     Int32Array.from({ length: count }, (_, index) => index),
@@ -54,7 +56,7 @@ export function shuffledIndices(count: number, random: SeededRandom): Int32Array
   );
 }
 
-/** The logarithm of one Gamma(shape, 1) draw: for a small shape the draw itself underflows to zero. Marsaglia and Tsang 2000. */
+/** The logarithm of one Gamma(shape, 1) draw, because for a small shape the draw itself underflows to zero. Marsaglia and Tsang 2000. */
 function logGamma(shape: number, random: SeededRandom): number {
   if (shape < 1) return logGamma(shape + 1, random) + Math.log(1 - random.uniform()) / shape;
   const d = shape - 1 / 3;

@@ -1,5 +1,5 @@
 import { joinPieces } from "../codec/pieces.ts";
-import { labelledOf } from "../compute/datasets/rows.ts";
+import { labeledOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import type { OperationAnswer } from "../operations/answer.ts";
 import { readDataset } from "../operations/dataset.ts";
@@ -75,7 +75,7 @@ async function runAggregate(func: AggregateFunction, fields: object, context: Op
 
 function datasetContext(body: DatasetCall, split: "train" | "test", context: OperationContext): DatasetContext {
   const wish = { split, kind: "labelled", labels: "required" } as const;
-  return { ...callContext(body, context), rows: () => labelledOf(readDataset(body.dataset, wish, context.data)) };
+  return { ...callContext(body, context), rows: () => labeledOf(readDataset(body.dataset, wish, context.data)) };
 }
 
 function callContext(body: DatasetCall | AggregateCall, context: OperationContext): CallContext {

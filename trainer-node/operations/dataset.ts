@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Dataset, selectClasses } from "../compute/datasets/dataset.ts";
-import { rememberedDevice } from "../compute/datasets/device-cache.ts";
+import { cachedDevice } from "../compute/datasets/device-cache.ts";
 import { DIGITS, SPLITS, type Split, splitDigits } from "../compute/datasets/digits.ts";
 import { GENERATED, type GeneratedName } from "../compute/datasets/generated.ts";
 import { partitionRows, SCHEMES } from "../compute/datasets/partition.ts";
@@ -147,7 +147,7 @@ function readNamed(value: object, needs: RowNeeds, data: NodeData): RowsData {
 
 function readSynthetic(value: object, needs: RowNeeds): RowsData {
   const request = parseWith(synthetic, value, "dataset");
-  const dataset = rememberedDevice(request.synthetic);
+  const dataset = cachedDevice(request.synthetic);
   return asTaskRows(splitRows({ kind: "labelled", dataset }, request.split ?? needs.split, TRAIN_SHARE.synthetic), needs);
 }
 

@@ -9,7 +9,7 @@ import { isRecord, LABEL_KEYS, refuseRow, refuseSize } from "./inline-dataset.ts
 export function readTexts(rows: readonly unknown[]): RowsData {
   refuseSize(rows.length, 1);
   const labels = new Int32Array(rows.length);
-  let [labelled, largest] = [0, 1];
+  let [labeled, largest] = [0, 1];
   const texts = rows.map((row, index) => {
     if (typeof row === "string") return row;
     if (!isRecord(row)) return refuseRow(index, "must be a string or an object with strings");
@@ -19,17 +19,17 @@ export function readTexts(rows: readonly unknown[]): RowsData {
         refuseRow(index, `has a label that is not a whole number from 0 to ${DATASET_LIMITS.classesMax - 1}`);
       }
       labels[index] = label;
-      labelled++;
+      labeled++;
       largest = Math.max(largest, label);
     }
     return textOf(row, index);
   });
-  if (labelled !== 0 && labelled !== rows.length)
+  if (labeled !== 0 && labeled !== rows.length)
     refuseRow(
       rows.findIndex((row) => typeof row === "string" || !hasLabel(row)),
       "has no label, but other rows have one",
     );
-  return { kind: "texts", rows: rows.length, texts, labels, labelled: labelled > 0, classes: largest + 1 };
+  return { kind: "texts", rows: rows.length, texts, labels, labeled: labeled > 0, classes: largest + 1 };
 }
 
 function textOf(row: Record<string, unknown>, index: number): string {

@@ -9,9 +9,10 @@ export interface Dataset {
   readonly labels: Int32Array;
 }
 
+/** Limits of a dataset in a request. */
 export const DATASET_LIMITS = { rowsMax: 5_000_000, columnsMax: 1_000_000, classesMax: 10_000 } as const;
 
-/** A data set of the given rows, in the given order. */
+/** The given rows of a dataset, in the given order. */
 export function selectRows(dataset: Dataset, order: Int32Array): Dataset {
   const { columns, classes } = dataset;
   const features = new Float32Array(order.length * columns);
@@ -23,7 +24,9 @@ export function selectRows(dataset: Dataset, order: Int32Array): Dataset {
   return { rows: order.length, columns, classes, features, labels };
 }
 
-/** The rows whose label is one of `wanted`; the number of classes stays, so that participants with different classes can be averaged. */
+/**
+ * The rows with a label in `wanted`. The number of classes stays, so that models of participants with different classes can be averaged.
+ */
 export function selectClasses(dataset: Dataset, wanted: ReadonlySet<number>): Dataset {
   return selectRows(
     dataset,
@@ -31,7 +34,7 @@ export function selectClasses(dataset: Dataset, wanted: ReadonlySet<number>): Da
   );
 }
 
-/** Checks numbers that came from outside and counts the classes: labels are whole numbers from 0. */
+/** Checks untrusted numbers and counts the classes: labels are whole numbers from 0. */
 export function checkedDataset(given: Omit<Dataset, "classes"> & { rawLabels: ArrayLike<number> }): Dataset {
   const { rows, columns, features, labels, rawLabels } = given;
   for (let index = 0; index < features.length; index++) {

@@ -1,8 +1,11 @@
 import type { Dataset } from "./dataset.ts";
 
+/** The splits of a named dataset. */
 export const SPLITS = ["train", "test", "all"] as const;
+/** A split of a named dataset. */
 export type Split = (typeof SPLITS)[number];
 
+/** The size of the digits dataset. */
 export const DIGITS = { rows: 1797, columns: 64, classes: 10, trainRows: 1437, testRows: 360, pixelMax: 16 } as const;
 
 /** Reads digits.txt (see digits.source.md): 64 pixels of base 17 and a label a line; pixels are scaled to 0 .. 1. */
@@ -20,7 +23,7 @@ export function parseDigits(text: string): Dataset {
   return { rows: lines.length, columns: DIGITS.columns, classes: DIGITS.classes, features, labels };
 }
 
-/** The lines are shuffled already (see digits.source.md): "train" is the first 1,437, "test" the last 360, and no row is in both. */
+/** A split of the digits. The lines are already shuffled (see digits.source.md): "train" is the first 1,437 and "test" the last 360. */
 export function splitDigits(dataset: Dataset, split: Split): Dataset {
   if (split === "all") return dataset;
   const [start, end] = split === "train" ? [0, DIGITS.trainRows] : [DIGITS.trainRows, dataset.rows];

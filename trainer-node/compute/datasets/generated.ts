@@ -4,7 +4,7 @@ import type { RowsData } from "./rows.ts";
 const ROWS = 1000;
 const SEED = 2026;
 
-/** Data sets that need no file: made from one seed, the same on every node. */
+/** Datasets without a file: generated from one seed, identical on every node. */
 export const GENERATED = {
   blobs: { about: "three clouds of points in four dimensions, 3 classes", make: makeBlobs },
   moons: { about: "two half moons that no straight line parts, 2 classes", make: makeMoons },
@@ -12,19 +12,20 @@ export const GENERATED = {
   topics: { about: "short made-up sentences on four topics, 4 classes; texts", make: makeTopics },
 } as const satisfies Record<string, { about: string; make: () => RowsData }>;
 
+/** The name of a generated dataset. */
 export type GeneratedName = keyof typeof GENERATED;
 
 function makeBlobs(): RowsData {
-  const centres = [
+  const centers = [
     [2, 0, 0, 1],
     [-2, 1, 0, 0],
     [0, -2, 2, -1],
   ];
-  return labelled(4, 3, (random, label) => (centres[label] as number[]).map((centre) => centre + random.normal()));
+  return labeled(4, 3, (random, label) => (centers[label] as number[]).map((center) => center + random.normal()));
 }
 
 function makeMoons(): RowsData {
-  return labelled(2, 2, (random, label) => {
+  return labeled(2, 2, (random, label) => {
     const angle = Math.PI * random.uniform();
     const [x, y] = label === 0 ? [Math.cos(angle), Math.sin(angle)] : [1 - Math.cos(angle), 0.5 - Math.sin(angle)];
     return [x + 0.1 * random.normal(), y + 0.1 * random.normal()];
@@ -69,10 +70,10 @@ function makeTopics(): RowsData {
     const topic = TOPICS[label] as (typeof TOPICS)[number];
     return `${pick<string>(topic.who)} ${pick<string>(topic.does)} ${pick<string>(topic.what)} ${pick(WHEN)}`;
   });
-  return { kind: "texts", rows: ROWS, texts, labels, labelled: true, classes: TOPICS.length };
+  return { kind: "texts", rows: ROWS, texts, labels, labeled: true, classes: TOPICS.length };
 }
 
-function labelled(columns: number, classes: number, point: (random: SeededRandom, label: number) => number[]): RowsData {
+function labeled(columns: number, classes: number, point: (random: SeededRandom, label: number) => number[]): RowsData {
   const random = createRandom(SEED, PURPOSE.generate);
   const labels = Int32Array.from({ length: ROWS }, () => random.below(classes));
   const features = Float32Array.from(Array.from(labels, (label) => point(random, label)).flat());

@@ -1,26 +1,28 @@
 import { createRandom, dirichlet, PURPOSE, type SeededRandom, shuffledIndices } from "../random.ts";
 import { type Dataset, selectRows } from "./dataset.ts";
 
+/** The ways to partition a dataset. */
 export const SCHEMES = ["iid", "shards", "dirichlet"] as const;
 
+/** One part of a partitioned dataset. */
 export interface Partition {
   readonly scheme: (typeof SCHEMES)[number];
-  /** Which of the `of` parts. */
+  /** The index of the part, from 0 to `of` - 1. */
   readonly index: number;
   readonly of: number;
   readonly seed: number;
-  /** Of the Dirichlet scheme: the smaller, the more one-sided. */
+  /** Concentration of the Dirichlet scheme: smaller values give more uneven parts. */
   readonly alpha: number;
 }
 
-/** What a partition looks at: how many rows, and the class of each. */
+/** What a partition depends on: the number of rows, and the class of each. */
 export interface Classed {
   readonly rows: number;
   readonly classes: number;
   readonly labels: Int32Array;
 }
 
-/** One part of a data set. For one scheme, seed and `of`, the parts are disjoint and together the whole. */
+/** One part of a dataset. For one scheme, seed and `of`, the parts are disjoint and cover the dataset. */
 export function partitionDataset(dataset: Dataset, partition: Partition): Dataset {
   return selectRows(dataset, partitionRows(dataset, partition));
 }
@@ -43,7 +45,9 @@ function slice(order: Int32Array, index: number, of: number): Int32Array {
   return order.subarray(Math.floor((index * order.length) / of), Math.floor(((index + 1) * order.length) / of));
 }
 
-/** McMahan 2017: sorted by label, cut into two shards a participant, dealt at random; most see two labels only. */
+/**
+ * McMahan 2017: rows are sorted by label and cut into two shards per participant, dealt at random; most participants see two labels only.
+ */
 function twoShards(dataset: Classed, shuffled: Int32Array, { index, of }: Partition, random: SeededRandom): Int32Array {
   const byLabel = shuffled.toSorted((left, right) => (dataset.labels[left] as number) - (dataset.labels[right] as number));
   const deal = shuffledIndices(2 * of, random);
@@ -55,7 +59,7 @@ function twoShards(dataset: Classed, shuffled: Int32Array, { index, of }: Partit
   return both;
 }
 
-/** Each class is shared out by its own Dirichlet draw; every part makes the same draws and takes its own cut of each. */
+/** Each class is divided by its own Dirichlet draw. Every part makes the same draws and takes its share of each. */
 function dirichletShare(dataset: Classed, shuffled: Int32Array, { index, of, alpha }: Partition, random: SeededRandom): Int32Array {
   const taken: number[] = [];
   for (let label = 0; label < dataset.classes; label++) {
@@ -63,7 +67,7 @@ function dirichletShare(dataset: Classed, shuffled: Int32Array, { index, of, alp
     const shares = dirichlet(alpha, of, random);
     let before = 0;
     for (let part = 0; part < index; part++) before += shares[part] as number;
-    // The last part ends at the end, whatever the shares' rounding: every row belongs to someone.
+    // The last part ends at the last row, independent of rounding, so that every row belongs to a part.
     const after = index === of - 1 ? 1 : before + (shares[index] as number);
     const start = Math.min(rows.length, Math.round(before * rows.length));
     const end = Math.min(rows.length, Math.round(after * rows.length));

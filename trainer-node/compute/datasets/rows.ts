@@ -1,7 +1,7 @@
 import { InputProblem } from "../problem.ts";
 import { type Dataset, selectRows } from "./dataset.ts";
 
-/** The rows of a request, in the form a task wants them. */
+/** The rows of a request in the form that a task needs. `kind` is part of /v1/info, so its values are API names. */
 export type RowsData =
   | { readonly kind: "labelled"; readonly dataset: Dataset }
   | {
@@ -15,23 +15,25 @@ export type RowsData =
       readonly kind: "texts";
       readonly rows: number;
       readonly texts: readonly string[];
-      /** All 0 where the rows had none. */
+      /** All 0 if the rows have no labels. */
       readonly labels: Int32Array;
-      readonly labelled: boolean;
+      readonly labeled: boolean;
       readonly classes: number;
     };
 
+/** The number of rows. */
 export function rowsOf(data: RowsData): number {
   return data.kind === "labelled" ? data.dataset.rows : data.rows;
 }
 
-/** Labelled rows for a task that predicts numbers: the label is the number. */
+/** Labeled rows for a task that predicts numbers: the label is the number. */
 export function asValued({ rows, columns, features, labels }: Dataset): RowsData {
   return { kind: "valued", rows, columns, features, targets: Float32Array.from(labels) };
 }
 
-export function labelledOf(data: RowsData): Dataset {
-  if (data.kind !== "labelled") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a class");
+/** Labeled rows, or an error for other kinds. */
+export function labeledOf(data: RowsData): Dataset {
+  if (data.kind !== "labelled") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a class as label");
   return data.dataset;
 }
 

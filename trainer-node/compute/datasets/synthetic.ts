@@ -1,14 +1,16 @@
 import { createRandom, PURPOSE } from "../random.ts";
 import type { Dataset } from "./dataset.ts";
 
+/** The size of the synthetic dataset. */
 export const SYNTHETIC = { columns: 60, classes: 10, devices: 30, rowsMin: 50, rowsMax: 200_000 } as const;
 
+/** Settings of one synthetic device. */
 export interface SyntheticSettings {
   readonly alpha: number;
   readonly beta: number;
   readonly device: number;
   readonly seed: number;
-  /** One model for all devices, and features of mean 0. */
+  /** All devices share one model, and features have mean 0. */
   readonly iid: boolean;
 }
 
@@ -19,14 +21,14 @@ export interface SyntheticSettings {
 export function syntheticDevice({ alpha, beta, device, seed, iid }: SyntheticSettings): Dataset {
   const { columns, classes } = SYNTHETIC;
   const random = createRandom(seed, PURPOSE.synthetic + 1 + device);
-  // The model that all devices share in the iid variant is drawn from a stream of its own.
+  // In the iid variant, the model that all devices share comes from a random stream of its own.
   const shared = iid ? createRandom(seed, PURPOSE.synthetic) : random;
   const rows = Math.min(SYNTHETIC.rowsMax, Math.floor(Math.exp(4 + 2 * random.normal())) + SYNTHETIC.rowsMin);
-  const centre = iid ? 0 : alpha * random.normal();
-  const featureCentre = iid ? 0 : beta * random.normal();
-  const means = Float64Array.from({ length: columns }, () => (iid ? 0 : featureCentre + random.normal()));
-  const weights = Float64Array.from({ length: columns * classes }, () => centre + shared.normal());
-  const biases = Float64Array.from({ length: classes }, () => centre + shared.normal());
+  const center = iid ? 0 : alpha * random.normal();
+  const featureCenter = iid ? 0 : beta * random.normal();
+  const means = Float64Array.from({ length: columns }, () => (iid ? 0 : featureCenter + random.normal()));
+  const weights = Float64Array.from({ length: columns * classes }, () => center + shared.normal());
+  const biases = Float64Array.from({ length: classes }, () => center + shared.normal());
   const features = new Float32Array(rows * columns);
   const labels = new Int32Array(rows);
   for (let row = 0; row < rows; row++) {

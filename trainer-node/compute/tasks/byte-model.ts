@@ -9,20 +9,20 @@ import type { Samples } from "./samples.ts";
 
 const DEFAULTS = { context: 8, dimensions: 16, hidden: 128 } as const;
 const BYTES = 256;
-/** What stands before the first byte of a text, and after the last. */
+/** The token before the first byte of a text and after the last. */
 const EDGE = 256;
 const CONTINUATION_BYTES = 64;
 const PROMPTS_MAX = 64;
 const SAMPLES_MAX = 4_000_000;
 
-/** A language model of bytes (Bengio 2003 in small): the last bytes as vectors, a hidden layer, the next byte. */
+/** A language model of bytes (after Bengio 2003): embeddings of the last bytes, a hidden layer, and the next byte as output. */
 export const byteModelTask = networkTask({
   description: {
     name: "byte_lm",
     about: "byte-level language model; predict continues each text",
     rows: "texts",
     options: {
-      context: `bytes it looks back, default ${DEFAULTS.context}`,
+      context: `bytes of context, default ${DEFAULTS.context}`,
       dimensions: `length of a byte's vector, default ${DEFAULTS.dimensions}`,
       hidden: `[size of the hidden layer], default [${DEFAULTS.hidden}]`,
     },
@@ -35,7 +35,7 @@ export const byteModelTask = networkTask({
         "output.bias [257]",
       ],
     },
-    accuracy: "share of bytes foretold rightly",
+    accuracy: "share of bytes predicted correctly",
   },
   loss: softmaxLoss,
   needsNoLabels: true,
@@ -69,7 +69,7 @@ export const byteModelTask = networkTask({
   },
   predict: ({ network, sizes }, data) => {
     if (data.kind !== "texts" || data.rows > PROMPTS_MAX) {
-      throw new InputProblem("VALIDATION_ERROR", `byte_lm continues at most ${PROMPTS_MAX} texts at a time`);
+      throw new InputProblem("VALIDATION_ERROR", `byte_lm continues at most ${PROMPTS_MAX} texts per call`);
     }
     const context = sizes["context"] ?? 1;
     const written = data.texts.map((text) => [...Buffer.from(text)]);
@@ -89,12 +89,12 @@ export const byteModelTask = networkTask({
   },
 });
 
-/** Every byte of every text as a sample: what came before it, and itself. */
+/** Every byte of every text as a sample: the bytes before it, and the byte itself. */
 function windows(data: RowsData, context: number): Samples {
   if (data.kind !== "texts") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of text");
   const texts = data.texts.map((text) => [...Buffer.from(text)]);
   const rows = texts.reduce((sum, bytes) => sum + bytes.length + 1, 0);
-  if (rows > SAMPLES_MAX) throw new InputProblem("VALIDATION_ERROR", `the texts have ${rows} bytes; at most ${SAMPLES_MAX}`);
+  if (rows > SAMPLES_MAX) throw new InputProblem("VALIDATION_ERROR", `the texts have ${rows} bytes; the limit is ${SAMPLES_MAX}`);
   const ids = new Int32Array(rows * context);
   const labels = new Int32Array(rows);
   let row = 0;

@@ -5,12 +5,12 @@ import { dense } from "./network/dense.ts";
 import { softmaxLoss } from "./network/loss.ts";
 import { maxPool } from "./network/pool.ts";
 import { relu } from "./network/relu.ts";
-import { classesOf, columnsOf, labelledSamples, networkTask, sizeAt } from "./network-task.ts";
+import { classesOf, columnsOf, labeledSamples, networkTask, sizeAt } from "./network-task.ts";
 
 const FILTERS_DEFAULT = 8;
 const SIDE = { min: 4, max: 256 } as const;
 
-/** Two 3×3 convolutions with ReLU and 2×2 pooling, then one dense layer; rows are square grey images. */
+/** Two 3×3 convolutions with ReLU and 2×2 pooling, then one dense layer. Rows are square grayscale images. */
 export const cnnTask = networkTask({
   description: {
     name: "cnn",
@@ -18,7 +18,7 @@ export const cnnTask = networkTask({
     rows: "labelled",
     options: {
       filters: "filters of the first convolution, default 8; the second has twice as many",
-      classes: "number of classes; the largest label + 1 where absent",
+      classes: "number of classes; the largest label + 1 if absent",
     },
     parameters: {
       named: [
@@ -30,10 +30,10 @@ export const cnnTask = networkTask({
         "output.bias [classes]",
       ],
     },
-    accuracy: "share of rows labelled rightly",
+    accuracy: "share of rows labeled correctly",
   },
   loss: softmaxLoss,
-  samples: labelledSamples,
+  samples: labeledSamples,
   freshSizes: (data, options) => ({ side: sideOf(data), filters: options.filters ?? FILTERS_DEFAULT, classes: classesOf(data, options) }),
   sentSizes: (shapeOf, data) => ({
     side: sideOf(data),

@@ -15,7 +15,7 @@ export const linearTask = networkTask({
   },
   loss: squaredLoss,
   samples: (data) => {
-    if (data.kind !== "valued") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a number");
+    if (data.kind !== "valued") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a number as target");
     return { rows: data.rows, columns: data.columns, classes: 1, features: data.features, targets: data.targets };
   },
   freshSizes: (data) => ({ classes: 1, columns: columnsOf(data) }),

@@ -1,6 +1,6 @@
 import { dense } from "./network/dense.ts";
 import { logisticLoss } from "./network/loss.ts";
-import { columnsOf, labelledSamples, networkTask } from "./network-task.ts";
+import { columnsOf, labeledSamples, networkTask } from "./network-task.ts";
 
 /** Logistic regression of two classes, with one output. */
 export const logisticTask = networkTask({
@@ -10,10 +10,10 @@ export const logisticTask = networkTask({
     rows: "labelled",
     options: {},
     parameters: { named: ["logistic.weight [columns, 1]", "logistic.bias [1]"] },
-    accuracy: "share of rows labelled rightly",
+    accuracy: "share of rows labeled correctly",
   },
   loss: logisticLoss,
-  samples: labelledSamples,
+  samples: labeledSamples,
   freshSizes: (data) => ({ classes: 2, columns: columnsOf(data) }),
   sentSizes: (_shapeOf, data) => ({ classes: 2, columns: columnsOf(data) }),
   layers: ({ columns = 0 }) => [dense("logistic", { inputs: columns, outputs: 1, deviation: 0.01 })],

@@ -2,7 +2,7 @@ import { dense } from "./network/dense.ts";
 import type { LayerSpec } from "./network/layer.ts";
 import { softmaxLoss } from "./network/loss.ts";
 import { relu } from "./network/relu.ts";
-import { classesOf, columnsOf, labelledSamples, networkTask, type Sizes, sizeAt } from "./network-task.ts";
+import { classesOf, columnsOf, labeledSamples, networkTask, type Sizes, sizeAt } from "./network-task.ts";
 
 const HIDDEN_DEFAULT = [128];
 const LAYERS_MAX = 8;
@@ -13,14 +13,14 @@ export const mlpTask = networkTask({
     name: "mlp",
     about: "multi-layer perceptron with ReLU",
     rows: "labelled",
-    options: { hidden: "sizes of the hidden layers, default [128]", classes: "number of classes; the largest label + 1 where absent" },
+    options: { hidden: "sizes of the hidden layers, default [128]", classes: "number of classes; the largest label + 1 if absent" },
     parameters: {
       named: ["hidden1.weight [columns, h1]", "hidden1.bias [h1]", "...", "output.weight [h, classes]", "output.bias [classes]"],
     },
-    accuracy: "share of rows labelled rightly",
+    accuracy: "share of rows labeled correctly",
   },
   loss: softmaxLoss,
-  samples: labelledSamples,
+  samples: labeledSamples,
   freshSizes: (data, options) => ({
     ...numbered(options.hidden ?? HIDDEN_DEFAULT),
     classes: classesOf(data, options),

@@ -7,7 +7,7 @@ import { createNetwork, type Network, wantedOf } from "./network/network.ts";
 import type { Samples } from "./samples.ts";
 import type { ByteWriter, Learner, Prediction, Score, Task, TaskOptions } from "./task.ts";
 
-/** Sizes of one model, whatever they are for its kind. */
+/** The sizes of one model; their names depend on its kind. */
 export type Sizes = Readonly<Record<string, number>> & { readonly classes: number };
 
 /** A kind of network: how rows become samples, and samples and sizes become layers. */
@@ -15,19 +15,20 @@ export interface NetworkKind {
   readonly description: Omit<Task, "open">;
   readonly loss: Loss;
   samples(data: RowsData, sizes: Sizes): Samples;
-  /** Sizes of a fresh model for the data. */
+  /** The sizes of a new model for the data. */
   freshSizes(data: RowsData, options: TaskOptions): Sizes;
-  /** Sizes of a model that was sent; what does not fit is found when its tensors are compared with the layers'. */
+  /** The sizes of a model in a request. Mismatches are found when its tensors are compared with the layers'. */
   sentSizes(shapeOf: (tensor: string) => readonly number[], data: RowsData): Sizes;
   layers(sizes: Sizes): LayerSpec[];
-  /** It learns from the texts themselves. */
+  /** The task learns from the texts alone. */
   readonly needsNoLabels?: boolean;
-  /** How well it does, where that is not the share of right answers. */
+  /** The score of the task, if it is not the share of correct answers. */
   score?(outputs: Float32Array, samples: Samples): Score;
   writer?(model: { network: Network; sizes: Sizes }): ByteWriter;
   predict?(model: { network: Network; layers: readonly LayerSpec[]; sizes: Sizes }, data: RowsData): Prediction[];
 }
 
+/** Defines a task on a neural network. */
 export function networkTask(kind: NetworkKind): Task {
   return {
     ...kind.description,
@@ -44,11 +45,11 @@ export function networkTask(kind: NetworkKind): Task {
 
 function learner(kind: NetworkKind, sizes: Sizes, layers: readonly LayerSpec[], network: Network): Learner {
   const samplesOf = (data: RowsData): Samples => {
-    if (data.kind === "texts" && !data.labelled && !kind.needsNoLabels) {
-      throw new InputProblem("VALIDATION_ERROR", `task ${kind.description.name} needs a label with every text`, { field: "dataset" });
+    if (data.kind === "texts" && !data.labeled && !kind.needsNoLabels) {
+      throw new InputProblem("VALIDATION_ERROR", `task ${kind.description.name} requires a label for every text`, { field: "dataset" });
     }
     const samples = kind.samples(data, sizes);
-    if (samples.rows === 0) throw new InputProblem("EMPTY_DATASET", "the dataset has no rows this task can learn from");
+    if (samples.rows === 0) throw new InputProblem("EMPTY_DATASET", "the dataset has no rows that this task can learn from");
     return samples;
   };
   const width = layers.at(-1)?.outputs ?? 1;
@@ -87,7 +88,7 @@ function learner(kind: NetworkKind, sizes: Sizes, layers: readonly LayerSpec[], 
   };
 }
 
-/** The tensors a network of these layers has, all of them and no others. */
+/** The tensors of a network with these layers: all of them and no others. */
 function fittingTensors(tensors: readonly Tensor[], layers: readonly LayerSpec[], task: string): FloatTensor[] {
   const specs = layers.flatMap((layer) => layer.tensors);
   const extra = tensors.find((tensor) => !specs.some((spec) => spec.name === tensor.name));
@@ -116,14 +117,15 @@ function fittingTensors(tensors: readonly Tensor[], layers: readonly LayerSpec[]
   });
 }
 
-/** Labelled rows as samples; a label the model does not have is refused by its row. */
-export function labelledSamples(data: RowsData, sizes: Sizes): Samples {
-  if (data.kind !== "labelled") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a class");
+/** Labeled rows as samples. A label that the model does not have is refused with its row. */
+export function labeledSamples(data: RowsData, sizes: Sizes): Samples {
+  if (data.kind !== "labelled") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of numbers with a class as label");
   const { rows, columns, features, labels } = data.dataset;
   refuseLabels(labels, sizes.classes);
   return { rows, columns, classes: sizes.classes, features, labels };
 }
 
+/** Refuses labels that the model has no class for. */
 export function refuseLabels(labels: Int32Array, classes: number): void {
   const row = labels.findIndex((label) => label >= classes);
   if (row >= 0)
@@ -133,15 +135,18 @@ export function refuseLabels(labels: Int32Array, classes: number): void {
     });
 }
 
+/** One dimension of a shape; 0 if it is missing. */
 export function sizeAt(shape: readonly number[], place: number): number {
   return shape[place] ?? 0;
 }
 
+/** The number of columns of rows. */
 export function columnsOf(data: RowsData): number {
   if (data.kind === "texts") return 0;
   return data.kind === "labelled" ? data.dataset.columns : data.columns;
 }
 
+/** The number of classes of a new model. */
 export function classesOf(data: RowsData, options: TaskOptions): number {
   const seen = data.kind === "labelled" ? data.dataset.classes : data.kind === "texts" ? data.classes : 1;
   return Math.max(seen, options.classes ?? 0);

@@ -1,4 +1,4 @@
-/** The hashed n-grams of a text: its words, its pairs of words and the triples of characters in each word, in lower case. */
+/** The hashed n-grams of a text: words, pairs of words, and character triples of each word, in lower case. */
 export function hashedNgrams(text: string, buckets: number): number[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   const ids: number[] = [];

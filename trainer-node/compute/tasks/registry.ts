@@ -7,14 +7,16 @@ import { softmaxTask } from "./softmax-task.ts";
 import type { Task } from "./task.ts";
 import { textClassifierTask, textEmbeddingTask } from "./text.ts";
 
-/** Every task a request can name, in the order /v1/info lists them. */
+/** Every task, in the order of /v1/info. */
 export const TASKS: readonly Task[] = [
   ...[softmaxTask, linearTask, logisticTask, mlpTask, cnnTask],
   ...[textClassifierTask, textEmbeddingTask, byteModelTask],
 ];
 
+/** The names of all tasks. */
 export const TASK_NAMES: readonly string[] = TASKS.map((task) => task.name);
 
+/** The task of a name that the schema has checked. */
 export function findTask(name: string): Task {
   const task = TASKS.find((candidate) => candidate.name === name);
   if (!task) throw new Error(`the schema let an unknown task through: ${name}`);

@@ -1,4 +1,4 @@
-/** What a task learns from or is asked about. Rows have features or tokens, and labels, targets or neither (when predicting). */
+/** The input of training or prediction. Rows have features or tokens, and labels, targets or neither (for prediction). */
 export interface Samples {
   readonly rows: number;
   readonly columns: number;

@@ -3,35 +3,37 @@ import { createRandom, PURPOSE } from "../random.ts";
 import { type FloatTensor, type FloatType, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
 
 /**
- * A softmax regression. On the wire it is either "named" (tensors `weight` [columns, classes] and `bias` [classes]) or, where
- * a format has room for one array only, "stacked" (one tensor [columns + 1, classes] whose last row is the bias).
+ * A softmax regression. On the wire it is "named" (tensors `weight` [columns, classes] and `bias` [classes]) or, in a format with one array
+ * only, "stacked" (one tensor [columns + 1, classes] whose last row is the bias).
  */
 export interface SoftmaxModel {
   readonly columns: number;
   readonly classes: number;
   readonly dtype: FloatType;
   readonly layout: "named" | "stacked";
-  /** Always float64 while computing; rounded to `dtype` on the way out. */
+  /** Float64 while computing, rounded to `dtype` when written. */
   readonly weight: Float64Array;
   readonly bias: Float64Array;
 }
 
+/** Most weights of a softmax model. */
 export const MODEL_ELEMENTS_MAX = 2 ** 26;
 
 const INITIAL_DEVIATION = 0.01;
 
+/** A new model with random weights. */
 export function initialModel(size: { columns: number; classes: number; layout: SoftmaxModel["layout"]; seed: number }): SoftmaxModel {
   const { columns, classes, layout, seed } = size;
   if (columns * classes > MODEL_ELEMENTS_MAX) {
     const message = `a model of ${columns} columns and ${classes} classes has more than ${MODEL_ELEMENTS_MAX} weights`;
     throw new InputProblem("VALIDATION_ERROR", message);
   }
-  const random = createRandom(seed, PURPOSE.initialise);
+  const random = createRandom(seed, PURPOSE.initialize);
   const weight = new Float64Array(columns * classes).map(() => Math.fround(INITIAL_DEVIATION * random.normal()));
   return { columns, classes, dtype: "f32", layout, weight, bias: new Float64Array(classes) };
 }
 
-/** Reads a model from its tensors; the first thing wrong is named. */
+/** Reads a model from its tensors. The error names the first mismatch. */
 export function readModel(tensors: readonly Tensor[]): SoftmaxModel {
   for (const tensor of tensors) checkTensor(tensor);
   const [only] = tensors;
@@ -47,6 +49,7 @@ export function readModel(tensors: readonly Tensor[]): SoftmaxModel {
   return readNamed(weight, bias);
 }
 
+/** Writes a model as tensors. */
 export function writeModel(model: SoftmaxModel): Tensor[] {
   const { columns, classes, dtype, weight, bias } = model;
   if (model.layout === "named") {

@@ -22,7 +22,7 @@ interface Score {
   readonly loss: number;
 }
 
-/** Mini-batch gradient descent on the mean cross-entropy; each epoch sees every row once, in an order of the seed. */
+/** Mini-batch gradient descent on the mean cross-entropy. Each epoch visits every row once, in an order given by the seed. */
 export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: SoftmaxSettings): { model: SoftmaxModel; steps: number } {
   checkFit(anchor, dataset);
   const model = { ...anchor, weight: anchor.weight.slice(), bias: anchor.bias.slice() };
@@ -34,7 +34,8 @@ export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: S
     shuffle(order, random);
     for (let start = 0; start < order.length; start += settings.batchSize) {
       const batch = order.subarray(start, start + settings.batchSize);
-      // The errors come first: the proximal term's step and the loss's are both of the point where the batch began.
+      // The errors are computed first, because the steps of the proximal term and of the loss both start from the parameters before the
+      // batch.
       judge(model, dataset, batch, errors);
       if (settings.mu) pullBack(model, anchor, settings.learningRate * settings.mu);
       descend(model, dataset, batch, { errors, learningRate: settings.learningRate });
@@ -51,7 +52,7 @@ export function trainSoftmax(anchor: SoftmaxModel, dataset: Dataset, settings: S
   return { model, steps };
 }
 
-/** The classes and their probabilities for every row. */
+/** The class and the probabilities of every row. */
 export function predictSoftmax(model: SoftmaxModel, dataset: Dataset): { label: number; scores: number[] }[] {
   checkFit(model, dataset);
   const probabilities = new Float64Array(model.classes);
@@ -61,6 +62,7 @@ export function predictSoftmax(model: SoftmaxModel, dataset: Dataset): { label: 
   });
 }
 
+/** The accuracy and loss of a model. */
 export function scoreSoftmax(model: SoftmaxModel, dataset: Dataset): Score {
   checkFit(model, dataset);
   const probabilities = new Float64Array(model.classes);
@@ -87,7 +89,7 @@ function checkFit(model: SoftmaxModel, dataset: Dataset): void {
   }
 }
 
-/** All errors of a batch, before any update: every row of a batch is judged by the same parameters. */
+/** Computes all errors of a batch before any update, so that every row is judged by the same parameters. */
 function judge(model: SoftmaxModel, dataset: Dataset, batch: Int32Array, errors: Float64Array): void {
   const { classes } = model;
   for (let index = 0; index < batch.length; index++) {
@@ -99,7 +101,7 @@ function judge(model: SoftmaxModel, dataset: Dataset, batch: Int32Array, errors:
   }
 }
 
-/** The step along the gradient that those errors give. */
+/** The gradient step for those errors. */
 function descend(
   model: SoftmaxModel,
   dataset: Dataset,
@@ -119,7 +121,7 @@ function descend(
   }
 }
 
-/** The step of the proximal term: towards where the training began. */
+/** The step of the proximal term: toward the parameters at the start of the training. */
 function pullBack(model: SoftmaxModel, anchor: SoftmaxModel, rate: number): void {
   for (const part of ["weight", "bias"] as const) {
     for (let index = 0; index < model[part].length; index++) {
@@ -144,7 +146,10 @@ function subtractScaled(target: Float64Array, offset: number, values: Float64Arr
   }
 }
 
-/** Fills `probabilities` for one row and gives the logarithm of the true label's; shifted by the largest, so that exp cannot overflow. */
+/**
+ * Fills `probabilities` for one row and returns the logarithm of the true label's. Logits are shifted by the largest, so that exp cannot
+ * overflow.
+ */
 function predict(model: SoftmaxModel, dataset: Dataset, row: number, probabilities: Float64Array): number {
   const { classes, columns, weight } = model;
   probabilities.set(model.bias);

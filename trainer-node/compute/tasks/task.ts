@@ -1,31 +1,32 @@
 import type { RowsData } from "../datasets/rows.ts";
 import type { Floats, Tensor } from "../tensor.ts";
 
-/** One kind of model this node can make, train, judge and ask. */
+/** A kind of model that this node can create, train, evaluate and predict with. */
 export interface Task {
   readonly name: string;
   readonly about: string;
-  /** What its rows are: features with a class, features with a number, or texts. */
+  /** The kind of its rows: features with a class, features with a number, or texts. */
   readonly rows: RowsData["kind"];
-  /** Sizes it may be given for a fresh model, and its tensors, for /v1/info. */
+  /** Options of a new model and the tensors of the task, for /v1/info. */
   readonly options: Readonly<Record<string, string>>;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** What `accuracy` means here. */
+  /** The meaning of `accuracy` for this task. */
   readonly accuracy: string;
-  /** A model of the tensors sent, or a fresh one of the data's size. */
+  /** Opens a model from the tensors of the request, or a new one for the data. */
   open(start: TaskStart): Learner;
 }
 
+/** What a model starts from. */
 export interface TaskStart {
   readonly tensors: readonly Tensor[] | undefined;
   readonly data: RowsData;
   readonly options: TaskOptions;
-  /** The format has room for one array only. */
+  /** Whether the format holds one array only. */
   readonly single: boolean;
   readonly seed: number;
 }
 
-/** Sizes of a fresh model; a model that was sent has its own. */
+/** Sizes of a new model; a model in the request has its own. */
 export interface TaskOptions {
   readonly classes?: number | undefined;
   readonly hidden?: readonly number[] | undefined;
@@ -35,6 +36,7 @@ export interface TaskOptions {
   readonly context?: number | undefined;
 }
 
+/** The settings of a training. */
 export interface TrainSettings {
   readonly epochs: number;
   readonly batchSize: number;
@@ -42,40 +44,45 @@ export interface TrainSettings {
   readonly seed: number;
   readonly optimizer: "sgd" | "momentum" | "adam";
   readonly momentum: number;
-  /** FedProx: pull towards the parameters the training started from. */
+  /** FedProx: weight of the pull toward the parameters at the start. */
   readonly mu: number;
   /** SCAFFOLD: added to every gradient, by tensor. */
   readonly correction?: ReadonlyMap<string, Floats> | undefined;
 }
 
+/** The progress of a training. */
 export interface Progress {
   readonly epoch: number;
   readonly epochs: number;
 }
 
+/** The result of an evaluation. */
 export interface Score {
   readonly accuracy: number;
   readonly loss: number;
 }
 
+/** An open model. */
 export interface Learner {
-  /** Gives the number of steps it took. */
+  /** Trains and returns the number of steps. */
   train(data: RowsData, settings: TrainSettings, onEpoch: (progress: Progress) => void): number;
   score(data: RowsData): Score;
-  /** One entry for each row. */
+  /** Predicts every row. */
   predict(data: RowsData): readonly Prediction[];
   tensors(): Tensor[];
-  /** Of a language model: what says the next byte, again and again. */
+  /** For language models: predicts the next byte repeatedly. */
   writer?(): ByteWriter;
 }
 
+/** Predicts the next byte of a text. */
 export interface ByteWriter {
-  /** How many bytes it looks back. */
+  /** Number of bytes of context. */
   readonly context: number;
-  /** Scores of every byte, and of the end at 256, after these; the array is used again for the next. */
+  /** Scores of every byte, and of the end of the text at index 256, after these bytes. The array is reused. */
   next(bytes: readonly number[]): Float32Array;
 }
 
+/** The prediction for one row. */
 export type Prediction =
   | { readonly label: number; readonly scores: readonly number[] }
   | { readonly value: number }

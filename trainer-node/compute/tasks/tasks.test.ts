@@ -192,7 +192,7 @@ describe("every task learns, round-trips and predicts", () => {
     });
     learner.train(train, { ...SETTINGS, epochs: 5, learningRate: 1 }, ignore);
     const ask = ["a baker bakes fresh bread today", "the cook salts the soup at last", "a sailor repairs an old boat again"];
-    const data: RowsData = { kind: "texts", rows: 3, texts: ask, labels: new Int32Array(3), labelled: false, classes: 2 };
+    const data: RowsData = { kind: "texts", rows: 3, texts: ask, labels: new Int32Array(3), labeled: false, classes: 2 };
     const [bread = [], soup = [], boat = []] = learner.predict(data).map((prediction) => ("vector" in prediction ? prediction.vector : []));
     const cosine = (left: readonly number[], right: readonly number[]) =>
       left.reduce((sum, value, index) => sum + value * (right[index] ?? 0), 0);
@@ -201,7 +201,7 @@ describe("every task learns, round-trips and predicts", () => {
 
   test("the byte model continues a text it has read often", () => {
     const text = "the tide comes in, the tide goes out";
-    const data: RowsData = { kind: "texts", rows: 1, texts: [text], labels: new Int32Array(1), labelled: false, classes: 2 };
+    const data: RowsData = { kind: "texts", rows: 1, texts: [text], labels: new Int32Array(1), labeled: false, classes: 2 };
     const learner = findTask("byte_lm").open({ tensors: undefined, data, options: { context: 12 }, single: false, seed: 1 });
     learner.train(data, { ...SETTINGS, epochs: 150, learningRate: 0.3 }, ignore);
     expect(learner.predict({ ...data, texts: ["the tide com"] })).toEqual([{ text }]);

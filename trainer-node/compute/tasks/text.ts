@@ -14,7 +14,7 @@ const BUCKETS_DEFAULT = 2 ** 14;
 const DIMENSIONS_DEFAULT = 32;
 const OPTIONS = {
   buckets: `rows of the table that n-grams are hashed to, default ${BUCKETS_DEFAULT}`,
-  classes: "number of classes; the largest label + 1 where absent",
+  classes: "number of classes; the largest label + 1 if absent",
 };
 
 /** Softmax regression on hashed n-grams. */
@@ -25,7 +25,7 @@ export const textClassifierTask = networkTask({
     rows: "texts",
     options: OPTIONS,
     parameters: { named: ["ngrams [buckets, classes]", "output.bias [classes]"] },
-    accuracy: "share of texts labelled rightly",
+    accuracy: "share of texts labeled correctly",
   },
   loss: softmaxLoss,
   samples: ngramSamples,
@@ -47,15 +47,15 @@ export const textClassifierTask = networkTask({
   ],
 });
 
-/** An embedding of texts, learnt by telling their labels apart (as fastText does); a prediction is the vector, of length 1. */
+/** An embedding of texts, learned by classifying their labels (as in fastText). A prediction is the vector, of length 1. */
 export const textEmbeddingTask = networkTask({
   description: {
     name: "text_embedding",
-    about: "text embedding: the mean of n-gram vectors, learnt with a classifier on top; predict gives the vector",
+    about: "text embedding: the mean of n-gram vectors, learned with a classifier on top; predict returns the vector",
     rows: "texts",
     options: { ...OPTIONS, dimensions: `length of a vector, default ${DIMENSIONS_DEFAULT}` },
     parameters: { named: ["ngrams [buckets, dimensions]", "output.weight [dimensions, classes]", "output.bias [classes]"] },
-    accuracy: "share of texts labelled rightly by the classifier on top",
+    accuracy: "share of texts that the classifier on top labels correctly",
   },
   loss: softmaxLoss,
   samples: ngramSamples,
@@ -91,7 +91,7 @@ function unit(values: Float32Array): number[] {
 }
 
 function ngramSamples(data: RowsData, sizes: Sizes): Samples {
-  if (data.kind !== "texts") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of text with a class");
+  if (data.kind !== "texts") throw new InputProblem("VALIDATION_ERROR", "this task takes rows of text with a class as label");
   refuseLabels(data.labels, sizes.classes);
   const lists = data.texts.map((text) => hashedNgrams(text, sizes["buckets"] ?? 1));
   const starts = new Int32Array(data.rows + 1);

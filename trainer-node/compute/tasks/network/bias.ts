@@ -1,7 +1,7 @@
 import { addRows } from "./dense.ts";
 import { constant, type LayerSpec } from "./layer.ts";
 
-/** One number added to each output, in place. */
+/** Adds one number to each output, in place. */
 export function bias(name: string, outputs: number): LayerSpec {
   return {
     outputs,

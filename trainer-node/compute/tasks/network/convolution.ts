@@ -1,6 +1,7 @@
 import { addRows, transpose } from "./dense.ts";
 import { constant, type LayerSpec, normal } from "./layer.ts";
 
+/** The size of an image. */
 export interface ImageSize {
   readonly height: number;
   readonly width: number;
@@ -9,7 +10,7 @@ export interface ImageSize {
 
 const KERNEL = 3;
 
-/** A 3×3 convolution with zero padding, channels last: every patch becomes a row of a matrix, and the rest is one product. */
+/** A 3×3 convolution with zero padding, channels last: every patch becomes a row of a matrix, followed by one matrix product. */
 export function convolution(name: string, image: ImageSize, filters: number): LayerSpec {
   const { height, width, channels } = image;
   const pixels = height * width;
@@ -60,7 +61,7 @@ export function convolution(name: string, image: ImageSize, filters: number): La
   };
 }
 
-/** Every place of every patch: where it lies in the images (-1 outside) and in the matrix of patches. */
+/** Visits every element of every patch, with its index in the images (-1 outside) and in the matrix of patches. */
 function eachPatch({ height, width, channels }: ImageSize, images: number, visit: (image: number, patch: number) => void): void {
   const pixels = height * width;
   let patch = 0;

@@ -38,6 +38,7 @@ export function dense(name: string, size: { inputs: number; outputs: number; dev
   };
 }
 
+/** Adds all rows to a sum. */
 export function addRows(sum: Float32Array, values: Float32Array, rows: number): void {
   const columns = sum.length;
   for (let row = 0; row < rows; row++) {
@@ -45,6 +46,7 @@ export function addRows(sum: Float32Array, values: Float32Array, rows: number): 
   }
 }
 
+/** Writes the transpose of a matrix. */
 export function transpose(target: Float32Array, source: Float32Array, rows: number, columns: number): void {
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) target[column * rows + row] = source[row * columns + column] as number;

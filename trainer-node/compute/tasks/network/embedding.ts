@@ -1,6 +1,6 @@
 import { type Batch, constant, type LayerSpec, normal } from "./layer.ts";
 
-/** The rows of a table that the tokens name: their mean ("bag"), or one after the other ("sequence", as many as `length`). */
+/** Looks up the table rows of the tokens: their mean ("bag"), or `length` of them in sequence ("sequence"). */
 export function embedding(
   name: string,
   table: { entries: number; width: number; deviation: number },
@@ -16,7 +16,7 @@ export function embedding(
       const [weight] = weights as [Float32Array];
       const [weightGradient] = gradients as [Float32Array];
       const output = kernels.floats(batchRows * outputs);
-      /** Every token: where its row of the table is, where its part of the output is, and what share of the output it has. */
+      /** Visits every token with the index of its table row, its index in the output, and its share of the output. */
       const eachToken = ({ rows, tokens }: Batch, visit: (entry: number, place: number, share: number) => void): void => {
         for (let row = 0; row < rows; row++) {
           const ids = tokens[row] as Int32Array;

@@ -1,12 +1,13 @@
-/** What a network is trained to make small. Each turns outputs into the gradient in place and gives the sum of the rows' losses. */
+/** The loss that training minimizes. `gradient` replaces the outputs with the gradient in place and returns the sum of the rows' losses. */
 export interface Loss {
   readonly outputs: "classes" | "one";
   gradient(outputs: Float32Array, wanted: Wanted): number;
-  /** The class or value a row's outputs stand for. */
+  /** Whether a row's outputs give the wanted class or value. */
   isRight(outputs: Float32Array, row: number, wanted: Wanted): boolean;
   scores(outputs: Float32Array): number[];
 }
 
+/** The labels or targets of a batch. */
 export interface Wanted {
   readonly rows: number;
   readonly width: number;
@@ -14,7 +15,10 @@ export interface Wanted {
   readonly targets: Float32Array;
 }
 
-/** Cross-entropy of the softmax, in nats. WASM has no exponential; the engine's own is the same on every machine of one version. */
+/**
+ * Cross-entropy of the softmax, in nats. WASM has no exponential; the engine's gives the same result on every machine with the same
+ * version.
+ */
 export const softmaxLoss: Loss = {
   outputs: "classes",
   gradient: (outputs, { rows, width, labels }) => {
@@ -84,6 +88,7 @@ export const logisticLoss: Loss = {
   },
 };
 
+/** The index of the largest value. */
 export function argmax(values: ArrayLike<number>): number {
   let best = 0;
   for (let index = 1; index < values.length; index++) if ((values[index] as number) > (values[best] as number)) best = index;

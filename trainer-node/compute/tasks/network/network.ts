@@ -9,18 +9,19 @@ import type { Batch, LayerSpec, TensorSpec } from "./layer.ts";
 import type { Loss } from "./loss.ts";
 import { createOptimizer } from "./optimizer.ts";
 
-/** Layers one after the other, with their weights in one array: an optimiser's step is one call over all of them. */
+/** A sequence of layers with all weights in one array, so that an optimizer's step is one call. */
 export interface Network {
   readonly dtype: FloatType;
-  /** Gives the number of steps it took. */
+  /** Trains and returns the number of steps. */
   train(samples: Samples, settings: TrainSettings, onEpoch: (progress: Progress) => void): number;
-  /** Outputs of every row, a batch at a time; the array is used again for the next batch. */
+  /** Computes the outputs of every row by batches. The array is reused for the next batch. */
   run(samples: Samples, visit: (outputs: Float32Array, batch: BatchRows) => void): void;
-  /** Outputs of one row of tokens after the other, in memory that is kept between them. */
+  /** Returns a function for the outputs of single rows of tokens, which reuses its memory. */
   stepper(): (tokens: Int32Array) => Float32Array;
   tensors(): FloatTensor[];
 }
 
+/** The rows of one batch. */
 export interface BatchRows {
   readonly first: number;
   readonly rows: number;
@@ -29,20 +30,22 @@ export interface BatchRows {
 const NETWORK_LIMITS = { weightsMax: 2 ** 26, bytesMax: 3 * 2 ** 30 } as const;
 const EVALUATION_ROWS = 256;
 
+/** What a network is created from. */
 export interface NetworkInput {
   readonly layers: readonly LayerSpec[];
   readonly loss: Loss;
   readonly start: { readonly seed: number } | { readonly tensors: readonly FloatTensor[] };
-  /** Other kernels than the best of this engine, to compare them. */
+  /** Kernels to use instead of the best available ones, to compare them. */
   readonly kernelsFor?: (bytes: number) => Kernels;
 }
 
+/** Creates a network. */
 export function createNetwork({ layers, loss, start, kernelsFor = createKernels }: NetworkInput): Network {
   const specs = layers.flatMap((layer) => layer.tensors);
   const offsets = offsetsOf(specs);
   const total = offsets.at(-1) ?? 0;
   if (total > NETWORK_LIMITS.weightsMax) {
-    throw new InputProblem("VALIDATION_ERROR", `the model would have ${total} weights; at most ${NETWORK_LIMITS.weightsMax}`);
+    throw new InputProblem("VALIDATION_ERROR", `the model would have ${total} weights; the limit is ${NETWORK_LIMITS.weightsMax}`);
   }
   const held = new Float32Array(total);
   const dtype: FloatType = "tensors" in start ? (start.tensors[0]?.dtype ?? "f32") : "f32";
@@ -106,7 +109,7 @@ export function createNetwork({ layers, loss, start, kernelsFor = createKernels 
   };
 }
 
-/** What the loss needs to know of a batch: the labels or targets of its rows, in its order. */
+/** The labels or targets of a batch for the loss, in the order of its rows. */
 export function wantedOf(samples: Samples, rows: Int32Array, layers: readonly LayerSpec[]) {
   const { labels, targets } = samples;
   return {
@@ -131,7 +134,7 @@ interface Plan {
   readonly specs: readonly TensorSpec[];
   readonly offsets: readonly number[];
   readonly batchRows: number;
-  /** How many arrays of the size of the weights there will be. */
+  /** Number of arrays with the size of the weights. */
   readonly arrays: number;
   readonly columns: number;
   readonly kernelsFor: (bytes: number) => Kernels;
@@ -144,7 +147,7 @@ function build({ layers, specs, offsets, batchRows, arrays, columns, kernelsFor 
   if (bytes > NETWORK_LIMITS.bytesMax) {
     throw new InputProblem(
       "VALIDATION_ERROR",
-      `the work needs ${bytes} bytes; at most ${NETWORK_LIMITS.bytesMax}: use a smaller batch_size or model`,
+      `the call needs ${bytes} bytes of memory; the limit is ${NETWORK_LIMITS.bytesMax}: use a smaller batch_size or model`,
     );
   }
   const kernels = kernelsFor(bytes);
@@ -198,14 +201,14 @@ function fill(held: Float32Array, specs: readonly TensorSpec[], offsets: readonl
     });
     return;
   }
-  const random = createRandom(start.seed, PURPOSE.initialise);
+  const random = createRandom(start.seed, PURPOSE.initialize);
   specs.forEach((spec, index) => {
     const offset = offsets[index] as number;
     for (let at = 0; at < sizeOf(spec.shape); at++) held[offset + at] = spec.initial(random);
   });
 }
 
-/** Where each tensor begins, and the end: every one at a multiple of the kernels' padding, so that its zeros are its own. */
+/** The offset of each tensor and the end. Each offset is a multiple of the kernels' padding, so that every tensor has its own zeros. */
 function offsetsOf(specs: readonly TensorSpec[]): number[] {
   const offsets = [0];
   for (const { shape } of specs) offsets.push((offsets.at(-1) ?? 0) + padded(sizeOf(shape)));

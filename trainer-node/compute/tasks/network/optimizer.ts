@@ -3,7 +3,7 @@ import type { TrainSettings } from "../task.ts";
 
 const ADAM = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 } as const;
 
-/** One step along the gradient, by the rule the settings name; what FedProx and SCAFFOLD add to a gradient comes first. */
+/** One optimizer step by the rule in the settings. The terms of FedProx and SCAFFOLD are added to the gradient first. */
 export function createOptimizer(
   kernels: Kernels,
   { weights, gradients, correction }: { weights: Float32Array; gradients: Float32Array; correction: Float32Array | undefined },

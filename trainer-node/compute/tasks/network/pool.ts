@@ -1,7 +1,7 @@
 import type { ImageSize } from "./convolution.ts";
 import type { LayerSpec } from "./layer.ts";
 
-/** The greatest of every 2×2 pixels; a last odd row or column is left out. */
+/** The maximum of every 2×2 pixels; an odd last row or column is dropped. */
 export function maxPool({ height, width, channels }: ImageSize): LayerSpec {
   const [rowsOut, columnsOut] = [Math.floor(height / 2), Math.floor(width / 2)];
   const outputs = rowsOut * columnsOut * channels;

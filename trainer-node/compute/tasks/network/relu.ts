@@ -1,6 +1,6 @@
 import type { LayerSpec } from "./layer.ts";
 
-/** max(x, 0), in place: the layer below has no more use for what it gave. */
+/** max(x, 0), in place, because the layer below no longer needs its output. */
 export function relu(size: number): LayerSpec {
   return {
     outputs: size,
