@@ -83,7 +83,7 @@ describe("what is looked at before an update counts", () => {
   });
 });
 
-test("what a late update learnt is put on the parameters of today, by how late it is", () => {
+test("what a late update learned is put on the parameters of today, by how late it is", () => {
   const moved = rebaseUpdate({ update: model(3, 5), base: model(1, 1), head: model(10, 20), factor: 0.5 });
   expect([...(decodeParameters(moved).tensors[0]?.data ?? [])].map(Number)).toEqual([11, 22]);
   expect([0, 3, 8].map((rounds) => fedbuff.rebase?.({ name: "fedbuff" }, rounds))).toEqual([1, 0.5, 1 / 3]);

@@ -100,8 +100,8 @@ describe("a classifier of rows", () => {
   });
 
   test.each([
-    ["no JSON", "three", /no JSON; send the row as JSON text/],
-    ["a number", "3", /no row/],
+    ["no JSON", "three", /not JSON; send the row as JSON text/],
+    ["a number", "3", /not a row/],
     ["too few numbers", "[1,2,3]", /row of 3 numbers does not fit this model/],
     ["a text among the numbers", JSON.stringify(["a", ...row(0).slice(1)]), /row 0 .* not a number at column 0/],
   ])("%s is a 400 that says what to send", async (_name, content, message) => {
@@ -186,7 +186,7 @@ describe("a language model of bytes", () => {
     client = clientOf({ task: "byte_lm", blob: await put(await train(config, [{ text: verse }])) });
   });
 
-  test("goes on with what it learnt, whole and streamed alike, and says when it is over", async () => {
+  test("goes on with what it learned, whole and streamed alike, and says when it is over", async () => {
     const asked = { model: "lm", prompt: "the quick", temperature: 0, max_tokens: 200 };
     const whole = await client.completions.create(asked);
     expect(whole.choices[0]).toMatchObject({ text: " brown fox jumps over the lazy dog", finish_reason: "stop" });

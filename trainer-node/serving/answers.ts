@@ -1,8 +1,9 @@
 import type { Manifest } from "../../common/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
 
-// A model's answers in OpenAI's words. A token is a byte of UTF-8, in and out: there is no vocabulary here that could be another measure.
+// Answers of served models in OpenAI's format. A token is a byte of UTF-8 in input and output, because these models have no vocabulary.
 
+/** The tokens of a call. */
 export interface Tokens {
   readonly input: number;
   readonly output: number;
@@ -12,18 +13,19 @@ function usageOf({ input, output }: Tokens) {
   return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
 }
 
+/** The UTF-8 bytes of texts. */
 export function byteCount(...texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
-/** What a prediction is called: the class's name, or the number. */
+/** The label of a prediction: the class's name, or the number. */
 export function labelOf(prediction: Prediction, { labels }: Manifest): string {
   if ("label" in prediction) return labels?.[prediction.label] ?? String(prediction.label);
   if ("value" in prediction) return String(prediction.value);
   return "text" in prediction ? prediction.text : JSON.stringify(prediction.vector);
 }
 
-/** One entry of a moderation: the classes are the categories. Where nobody says which of them are bad, all but the first are. */
+/** One result of a moderation, with the classes as categories. If the manifest does not name the flagged classes, all but the first are. */
 export function moderationResult({ label, scores }: { label: number; scores: readonly number[] }, manifest: Manifest) {
   const nameOf = (index: number) => manifest.labels?.[index] ?? String(index);
   const names = scores.map((_, index) => nameOf(index));
@@ -36,29 +38,32 @@ export function moderationResult({ label, scores }: { label: number; scores: rea
   };
 }
 
+/** One entry of an embeddings answer. */
 export function embeddingEntry(vector: readonly number[], index: number, format: "float" | "base64") {
   const embedding = format === "float" ? vector : Buffer.from(Float32Array.from(vector).buffer).toString("base64");
   return { object: "embedding" as const, index, embedding };
 }
 
+/** The fields that every chunk of an answer repeats. */
 export interface AnswerHead {
   readonly id: string;
-  /** Seconds. */
+  /** Seconds since 1970. */
   readonly created: number;
   readonly model: string;
 }
 
-/** How chat and completions say the same: their whole answers and their chunks. */
+/** The response format of chat or completions: whole answers and chunks. */
 export interface TextFormat {
   readonly idPrefix: string;
   whole(head: AnswerHead, choices: readonly { text: string; reason: string }[], tokens: Tokens): object;
-  /** The first chunk of a choice; undefined where there is nothing to say yet. */
+  /** The first chunk of a choice; undefined if the format has none. */
   opening(head: AnswerHead, choice: number): object | undefined;
   piece(head: AnswerHead, choice: number, text: string): object;
   ending(head: AnswerHead, choice: number, reason: string): object;
   usage(head: AnswerHead, tokens: Tokens): object;
 }
 
+/** The format of /chat/completions. */
 export const chatFormat: TextFormat = {
   idPrefix: "chatcmpl",
   whole: (head, choices, tokens) => ({
@@ -78,6 +83,7 @@ export const chatFormat: TextFormat = {
   usage: (head, tokens) => ({ ...chatChunk(head, []), usage: usageOf(tokens) }),
 };
 
+/** The format of /completions. */
 export const completionFormat: TextFormat = {
   idPrefix: "cmpl",
   whole: (head, choices, tokens) => ({

@@ -1,18 +1,18 @@
 import type { Learner } from "../compute/tasks/task.ts";
 
-/** A model ready to answer, and what it takes. */
+/** A loaded model and its memory. */
 export interface ReadyModel {
   readonly learner: Learner;
   readonly bytes: number;
 }
 
-/** The models that one thread keeps ready: those asked for last, as many as fit. */
+/** The loaded models of one thread: those used last, as many as fit. */
 export interface ModelCache {
   get(key: string, load: () => ReadyModel): Learner;
   readonly bytes: number;
 }
 
-/** One that is larger than the whole cache answers too; it is only not kept. */
+/** Creates a cache. A model larger than the whole cache is loaded for each call. */
 export function createModelCache(bytesMax: number): ModelCache {
   const models = new Map<string, ReadyModel>();
   let held = 0;
@@ -23,7 +23,7 @@ export function createModelCache(bytesMax: number): ModelCache {
     get(key, load) {
       const known = models.get(key);
       if (known) {
-        // To the end of the order in which they leave.
+        // A model in use moves to the end of the eviction order.
         models.delete(key);
         models.set(key, known);
         return known.learner;

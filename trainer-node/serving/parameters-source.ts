@@ -3,17 +3,18 @@ import type { Manifest } from "../../common/trained-manifest.ts";
 import type { BlobStore } from "../blobs/blob-store.ts";
 import { TrainerError } from "../errors.ts";
 
+/** Options of a parameters source. */
 export interface SourceOptions {
   readonly blobs: BlobStore;
-  /** Addresses that have blobs at /v1/blobs/{sha256}, asked in this order. */
+  /** Addresses that serve blobs at /v1/blobs/{sha256}, tried in this order. */
   readonly urls: readonly string[];
-  /** What those addresses have to be shown. */
+  /** The token that those addresses require. */
   readonly token?: string | undefined;
   readonly timeoutMs: number;
   readonly logger: Logger;
 }
 
-/** Makes sure that a model's parameters are in this node's store: there already, or pulled from who has them and checked by their hash. */
+/** Downloads a model's parameters unless this node has them, and checks their hash. */
 export function createParametersSource({ blobs, urls, token, timeoutMs, logger }: SourceOptions): (manifest: Manifest) => Promise<void> {
   const underWay = new Map<string, Promise<void>>();
 
@@ -27,14 +28,14 @@ export function createParametersSource({ blobs, urls, token, timeoutMs, logger }
           return;
         }
         await response.body?.cancel();
-        logger.warn({ url, digest, status: response.status }, "parameters could not be pulled");
+        logger.warn({ url, digest, status: response.status }, "downloading parameters failed");
       } catch (thrown) {
-        logger.warn({ url, digest, error: String(thrown) }, "parameters could not be pulled");
+        logger.warn({ url, digest, error: String(thrown) }, "downloading parameters failed");
       }
     }
     throw new TrainerError(
       "PARAMETERS_UNAVAILABLE",
-      `The parameters sha256:${digest} are not here and could not be pulled; try again later.`,
+      `The parameters sha256:${digest} are not on this node, and no address of BLOB_SOURCE_URL could provide them. Try again later.`,
       {
         retryAfterSeconds: 5,
         details: { sha256: digest },
@@ -44,7 +45,7 @@ export function createParametersSource({ blobs, urls, token, timeoutMs, logger }
 
   return async ({ blob }) => {
     if (blob === undefined || (await blobs.find(blob))) return;
-    // One download for all who wait for it.
+    // Concurrent calls share one download.
     const pulling = underWay.get(blob) ?? pull(blob).finally(() => underWay.delete(blob));
     underWay.set(blob, pulling);
     await pulling;

@@ -27,7 +27,7 @@ const sampling = {
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
 const content = z
-  .union([z.string(), z.array(textPart)], "must be text or parts of text")
+  .union([z.string(), z.array(textPart)], "must be a string or parts of text")
   .nullish()
   .transform((value) => (typeof value === "string" ? value : (value ?? []).map(({ text }) => text).join("\n")));
 
@@ -40,21 +40,23 @@ const chatRequest = z.looseObject({
 const completionsRequest = z.looseObject({
   model: z.string().default(""),
   prompt: z
-    .union([z.string(), z.array(z.string()).min(1).max(1, "must be one text")], "must be text")
+    .union([z.string(), z.array(z.string()).min(1).max(1, "must have one string")], "must be a string")
     .transform((value) => [value].flat()[0] ?? ""),
   ...sampling,
 });
 
 const texts = z
-  .union([z.string(), z.array(z.string()).min(1).max(INPUTS_MAX)], "must be a text or texts")
+  .union([z.string(), z.array(z.string()).min(1).max(INPUTS_MAX)], "must be a string or a list of strings")
   .transform((value) => [value].flat());
 
+/** The body of /embeddings. */
 export const embeddingsRequest = z.looseObject({
   model: z.string().default(""),
   input: texts,
   encoding_format: z.enum(["float", "base64"]).nullish(),
 });
 
+/** The body of /moderations. */
 export const moderationsRequest = z.looseObject({
   model: z.string().default(""),
   input: z.union([
@@ -67,12 +69,12 @@ export const moderationsRequest = z.looseObject({
   ]),
 });
 
-/** What a text is asked for with, whichever door it came by. */
+/** A request for text, from /chat/completions or /completions. */
 export interface TextRequest {
   readonly model: string;
-  /** What a language model goes on from. */
+  /** The text that a language model continues. */
   readonly prompt: string;
-  /** What a classifier is asked about. */
+  /** The text that a classifier labels. */
   readonly input: string;
   readonly choices: number;
   readonly temperature: number;
@@ -84,6 +86,7 @@ export interface TextRequest {
   readonly includeUsage: boolean;
 }
 
+/** Reads the body of /chat/completions. */
 export function readChat(body: unknown): TextRequest {
   const request = parse(chatRequest, body);
   const { messages } = request;
@@ -92,6 +95,7 @@ export function readChat(body: unknown): TextRequest {
   return { ...textFields(request, CHAT_TOKENS), prompt, input: asked?.content ?? "" };
 }
 
+/** Reads the body of /completions. */
 export function readCompletion(body: unknown): TextRequest {
   const request = parse(completionsRequest, body);
   return { ...textFields(request, COMPLETION_TOKENS), prompt: request.prompt, input: request.prompt };
@@ -113,6 +117,7 @@ function textFields(request: SamplingFields, bytesDefault: number): Omit<TextReq
   };
 }
 
+/** Checks a body and reports its first problem. */
 export function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const result = schema.safeParse(body);
   if (result.success) return result.data;

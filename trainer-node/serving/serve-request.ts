@@ -1,33 +1,36 @@
 import type { Manifest } from "../../common/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
 
-/** What a thread is asked for a model that is served. */
+/** A task for a served model. */
 export type ServeRequest =
   | { readonly type: "predict"; readonly id: string; readonly manifest: Manifest; readonly texts: readonly string[] }
   | {
       readonly type: "write";
       readonly id: string;
       readonly manifest: Manifest;
-      /** The end of what is written so far. */
+      /** The last bytes of the text so far. */
       readonly tail: Uint8Array;
-      /** How many bytes the model has written of this answer: chance goes on where it was, whoever writes the next piece. */
+      /** Number of bytes of this answer so far: sampling continues in any thread as if it were the same one. */
       readonly position: number;
       readonly count: number;
       readonly sampling: Sampling;
     };
 
+/** The sampling settings of a request. */
 export interface Sampling {
-  /** 0: always the likeliest. */
+  /** 0 selects the likeliest byte. */
   readonly temperature: number;
-  /** Only the likeliest bytes that make up this much together. */
+  /** Only the likeliest bytes that together reach this probability. */
   readonly topP: number;
   readonly seed: number;
 }
 
+/** The answer to a predict task. */
 export type PredictAnswer = readonly Prediction[];
 
+/** The answer to a write task. */
 export interface WriteAnswer {
   readonly bytes: readonly number[];
-  /** The model said that the text ends here. */
+  /** Whether the model ended the text. */
   readonly ended: boolean;
 }

@@ -14,17 +14,18 @@ import { readRows } from "./read-rows.ts";
 import { sample } from "./sample.ts";
 import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
 
+/** What a thread provides for served models. */
 export interface ServeContext {
   readonly digits: () => Dataset;
   readonly readBlob: (digest: string) => Uint8Array<ArrayBuffer>;
 }
 
-/** What stands for the end of a text among the scores. */
+/** The index of the end of a text among the scores. */
 const END = 256;
-/** A model in use has its tensors, and about as much again to compute in. */
+/** A loaded model needs its tensors and about as much again to compute. */
 const WORKING_COPIES = 2;
 
-/** What a thread does for a model that is served. */
+/** Runs a task for a served model. */
 export function serve(request: ServeRequest, models: ModelCache, context: ServeContext): PredictAnswer | WriteAnswer {
   return request.type === "predict" ? predict(request, models, context) : write(request, models, context);
 }
@@ -35,7 +36,7 @@ function predict({ id, manifest, texts }: Extract<ServeRequest, { type: "predict
   try {
     return models.get(`${id} ${columns}`, () => open(manifest, data, context)).predict(data);
   } catch (thrown) {
-    // To whoever asks, the row is what does not fit: the parameters were there before.
+    // The caller did not send the parameters, so the error is about its row.
     if (!(thrown instanceof InputProblem) || thrown.kind !== "SHAPE_MISMATCH" || columns === 0) throw thrown;
     throw new InputProblem("VALIDATION_ERROR", `a row of ${columns} numbers does not fit this model: ${thrown.message}`, thrown.details);
   }
@@ -44,7 +45,7 @@ function predict({ id, manifest, texts }: Extract<ServeRequest, { type: "predict
 function write(request: Extract<ServeRequest, { type: "write" }>, models: ModelCache, context: ServeContext): WriteAnswer {
   const { id, manifest, tail, position, count, sampling } = request;
   const writer = writerOf(models.get(`${id} text`, () => open(manifest, readRows([""], "texts", manifest), context)));
-  if (!writer) throw new InputProblem("VALIDATION_ERROR", `a model of the task ${manifest.task} writes no text`);
+  if (!writer) throw new InputProblem("VALIDATION_ERROR", `a model of the task ${manifest.task} does not generate text`);
   const written = [...tail];
   for (let done = 0; done < count; done++) {
     const next = sample(writer.next(written), sampling, position + done);
@@ -54,7 +55,7 @@ function write(request: Extract<ServeRequest, { type: "write" }>, models: ModelC
   return { bytes: written.slice(tail.length), ended: false };
 }
 
-/** What a writer computes in takes longer to set up than many bytes to write; it is kept as long as its model. */
+/** Setting up a writer takes longer than writing many bytes, so it lives as long as its model. */
 const writers = new WeakMap<Learner, ByteWriter>();
 
 function writerOf(learner: Learner): ByteWriter | undefined {
@@ -77,7 +78,7 @@ function tensorsOf({ blob, task }: Manifest, { digits, readBlob }: ServeContext)
   return { tensors, single: format === "npy" };
 }
 
-/** Whoever asks a model sent no parameters: that nobody can read them is no fault of the call. */
+/** The caller did not send the parameters, so unreadable ones are an error of the node. */
 function decoded(digest: string, bytes: Uint8Array<ArrayBuffer>): ReturnType<typeof decodeParameters> {
   try {
     return decodeParameters(bytes);

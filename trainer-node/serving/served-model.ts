@@ -7,24 +7,25 @@ import type { TextRequest } from "./requests.ts";
 import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
 import { type Ending, writeText } from "./write-text.ts";
 
-/** A model under the name that holds all there is to know of it, answered for by the pool. */
+/** A served model. Its id contains the whole manifest, and the pool runs it. */
 export interface ServedModel {
   readonly manifest: Manifest;
   predict(texts: readonly string[]): Promise<readonly Prediction[]>;
-  /** One choice of an answer in pieces; returns how it ended. Bytes in are the same for every choice. */
+  /** Generates one choice in pieces and returns how it ended. The input bytes are the same for every choice. */
   text(request: TextRequest, choice: { seed: number; signal: AbortSignal }): AsyncGenerator<string, Ending>;
   inputBytes(request: TextRequest): number;
 }
 
 const NEVER = new AbortController().signal;
 
+/** Opens the model of an id, after fetching its parameters. */
 export async function openServedModel(
   id: string,
   { servingPool, fetchParameters }: { servingPool: ComputePool; fetchParameters: (manifest: Manifest) => Promise<void> },
 ): Promise<ServedModel> {
   const manifest = requireManifest(id);
   await fetchParameters(manifest);
-  // Short work, which is not worth ending a thread and what it has ready when somebody leaves.
+  // These tasks are short, so a client that disconnects does not end the thread and its loaded models.
   const run = async <Answer>(request: ServeRequest): Promise<Answer> => {
     const { body } = await servingPool.run({ type: "serve", request }, { signal: NEVER });
     return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")) as Answer;
@@ -35,7 +36,7 @@ export async function openServedModel(
   async function* label({ input, bytesMax }: TextRequest): AsyncGenerator<string, Ending> {
     const [prediction] = await predict([input]);
     if (!prediction || "vector" in prediction)
-      throw new TrainerError("VALIDATION_ERROR", "This model makes embeddings and no text; call /v1/embeddings.");
+      throw new TrainerError("VALIDATION_ERROR", "This model computes embeddings, not text. Call /v1/embeddings.");
     const whole = labelOf(prediction, manifest);
     const shown = new TextDecoder().decode(Buffer.from(whole).subarray(0, bytesMax), { stream: true });
     yield shown;
@@ -60,6 +61,6 @@ export async function openServedModel(
 
 function requireManifest(id: string): Manifest {
   const manifest = readServedId(id);
-  if (!manifest) throw new TrainerError("NOT_FOUND", "This is no name of a served model.");
+  if (!manifest) throw new TrainerError("NOT_FOUND", "The path does not contain a valid manifest of a served model.");
   return manifest;
 }

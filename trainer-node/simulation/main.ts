@@ -5,7 +5,7 @@ import { FederationFailed } from "../coordinator/deps.ts";
 import { readSimulation } from "./options.ts";
 import { simulate } from "./simulate.ts";
 
-// `node trainer-node/simulation/main.ts simulation.json`: a federation of virtual clients, each round a line.
+// `node trainer-node/simulation/main.ts simulation.json` runs a federation of virtual clients and prints a line per round.
 
 const BAR_COLUMNS = 40;
 const { values, positionals } = parseArgs({
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   else write(`${options.clients} clients, ${rounds.length} rounds, ${options.threads} threads; ${Math.round(peakMb)} MB at most`);
 }
 
-/** Options go before what the file says. */
+/** Command line options take precedence over the file. */
 function named(): Record<string, unknown> {
   const { clients, rounds, strategy } = values;
   return {
@@ -56,7 +56,7 @@ function named(): Record<string, unknown> {
   };
 }
 
-/** Of this process alone where the system tells; what it says to have used otherwise may be a parent's. */
+/** The peak memory of this process alone, if the system reports it; the fallback may include a parent's. */
 function peakMegabytes(): number {
   try {
     const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -2,13 +2,14 @@ import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/round
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationControl } from "../coordinator/control.ts";
 
-/** The truth about a simulated federation: what the control plane keeps of a real one, in memory, for as long as it runs. */
+/** The state of a simulated federation: what the control plane stores for a real one, in memory. */
 export interface MemoryControl {
   readonly control: FederationControl;
   readonly federation: Federation;
   readonly rounds: readonly Round[];
 }
 
+/** Options of a simulated control plane. */
 export interface MemoryControlOptions {
   readonly settings: string;
   readonly participants: Participant[];
@@ -16,6 +17,7 @@ export interface MemoryControlOptions {
   onCommitted(round: Round): Promise<void>;
 }
 
+/** Creates the state of a simulated federation. */
 export function createMemoryControl({ settings, participants, now, onCommitted }: MemoryControlOptions): MemoryControl {
   let federation = newFederation(settings, participants, now());
   let open: { round: Round; places: Map<string, number> } | undefined;

@@ -5,7 +5,7 @@ import { type FederationSettings, federationSettings } from "../../common/federa
 const CLIENTS_MAX = 100_000;
 
 const simulation = z.object({
-  /** Virtual clients; the task's data set is shared out among them. */
+  /** Number of virtual clients; the task's dataset is partitioned among them. */
   clients: z.int().min(1, "must be at least 1").max(CLIENTS_MAX, `must be at most ${CLIENTS_MAX}`),
   threads: z
     .int()
@@ -14,21 +14,22 @@ const simulation = z.object({
     .default(() => availableParallelism()),
   stragglers: z
     .object({
-      /** Of each round's clients: so many have time for a part of their epochs only. */
+      /** Share of each round's clients that have time for only a part of their epochs. */
       share: z.number().min(0, "must be at least 0").lt(1, "must be below 1"),
-      /** Their part counts, or a round goes on without them, as if they had not answered in time. */
+      /** Whether their partial work counts, or the round continues without them as if they had missed the deadline. */
       work: z.enum(["partial", "dropped"], "must be partial or dropped"),
     })
     .optional(),
-  /** A module of registered functions, as a node's TRAINER_FUNCTIONS. */
+  /** A module of registered functions, as in a node's TRAINER_FUNCTIONS. */
   functions: z.string().min(1).optional(),
 });
 
+/** The checked options of a simulation. */
 export interface SimulationOptions extends z.infer<typeof simulation> {
   readonly settings: FederationSettings;
 }
 
-/** A federation's settings, and beside them what a simulation has of its own. Throws with every problem in one text. */
+/** Reads a federation's settings and the simulation's own. Throws one error with every problem. */
 export function readSimulation(value: unknown): SimulationOptions {
   const { clients, threads, stragglers, functions, ...settings } = Object(value) as Record<string, unknown>;
   const own = simulation.safeParse({ clients, threads, stragglers, functions });

@@ -23,6 +23,7 @@ const TASK_MS_MAX = 3_600_000;
 const HEAP_MB = 2048;
 const RECORD_BYTES = 64 * 1024 * 1024;
 
+/** How a simulation reports and stops. */
 export interface SimulationHooks {
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -30,9 +31,9 @@ export interface SimulationHooks {
 }
 
 /**
- * A federation of virtual clients in this process. Selection, deadlines, strategies, evaluation and records are the coordinator's own; what
- * differs is that participants are threads, and that what the control plane would keep is kept in memory. Updates lie on disk until their
- * round is committed, so memory does not grow with the clients.
+ * Runs a federation of virtual clients in this process. Selection, deadlines, strategies, evaluation and records are the coordinator's.
+ * Only the participants are threads, and the control plane's state is in memory. Updates are on disk until their round is committed, so
+ * memory does not grow with the number of clients.
  */
 export async function simulate(options: SimulationOptions, { logger, signal, onRound }: SimulationHooks): Promise<readonly Round[]> {
   const { settings, clients, threads, functions } = options;
@@ -67,7 +68,7 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
       clock,
       random,
       logger,
-      // Enough that no thread waits for the next call.
+      // Enough calls that no thread waits for the next one.
       callsMax: 2 * threads,
     },
     control: memory.control,
@@ -85,7 +86,7 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
   }
 }
 
-/** The model stays; of the updates their hashes do, in the record. */
+/** Deletes the updates of a committed round. The model stays, and so do the updates' hashes in the record. */
 async function forgetUpdates(blobs: BlobFolder, { participants, resultBlob }: Round): Promise<void> {
   const hashes = new Set(participants.map(({ updateBlob }) => updateBlob).filter((hash) => hash !== "" && hash !== resultBlob));
   for (const hash of hashes) await rm(join(blobs.folder, hash), { force: true });

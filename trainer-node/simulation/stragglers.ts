@@ -5,8 +5,8 @@ import type { SimulationOptions } from "./options.ts";
 import type { PartialWork } from "./virtual-clients.ts";
 
 /**
- * Stragglers as Li et al. 2020 have them: of each round's clients the same share, others each time, and each of them has time for
- * 1 to all of its epochs. Who they are comes from the seed, so that two strategies meet the same ones.
+ * Stragglers as in Li et al. 2020: in each round the same share of other clients, each with time for 1 to all of its epochs. They are
+ * chosen by the seed, so that two strategies get the same ones.
  */
 export function stragglersOf({ clients, settings, stragglers }: SimulationOptions): PartialWork {
   if (!stragglers) return () => undefined;

@@ -6,7 +6,7 @@ import { TrainerError } from "../errors.ts";
 import type { StoredAnswer } from "../operations/store-answer.ts";
 import type { ComputePool } from "../pool/pool.ts";
 
-/** What a straggler of a round has time for. */
+/** The work that a straggler of a round has time for. */
 export type PartialWork = (
   task: ParticipantTask,
   participantUrl: string,
@@ -20,8 +20,8 @@ interface VirtualClients {
 }
 
 /**
- * Participants that are no processes: each is a call of the node's own operations in one of a few threads, with its part of the data. To a
- * round they are like any others.
+ * Participants without processes: each is a call of the node's operations in one of a few threads, on its part of the data. A round treats
+ * them like any others.
  */
 export function createVirtualClients({ pool, partialWork, capabilities, random }: VirtualClients): Participants {
   const call = async (operation: "train" | "evaluate", task: ParticipantTask, signal: AbortSignal) => {
@@ -65,7 +65,9 @@ export function createVirtualClients({ pool, partialWork, capabilities, random }
       return { accuracy: answer.accuracy, loss: answer.metrics?.loss, samples: answer.num_samples };
     },
     aggregate: async () => {
-      throw new ParticipantProblem("virtual clients combine nothing: send parameters that can be read", { again: false });
+      throw new ParticipantProblem("virtual clients cannot aggregate opaque parameters; return parameters in a readable format", {
+        again: false,
+      });
     },
   };
 }
