@@ -12,7 +12,7 @@ import {
 } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 
-/** Hugging Face's safetensors format: eight bytes of header length, a JSON header, then the tensors' bytes without gaps. */
+/** The safetensors format (huggingface/safetensors): eight bytes of header length, a JSON header, then the tensors' bytes without gaps. */
 const LENGTH_BYTES = 8;
 /** Space for the most tensors with the longest names; the header is parsed before anything else is known. */
 const HEADER_BYTES_MAX = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-"""A federation in one process: some participants on free ports, and rounds of FedAvg over HTTP. What a coordinator does, in short."""
+"""A federation in one process: some participants on free ports, and rounds of FedAvg over HTTP. A minimal coordinator."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from tributary_participant import Participant
 
-# Participants are on this machine: whatever proxy the environment names has no part in it.
+# Participants are on this machine, so proxies of the environment are ignored.
 _opener = build_opener(ProxyHandler({}))
 
 
 def rounds(participants: Sequence[Participant], *, count: int, config: dict[str, Any]) -> Iterator[float]:
-    """Every participant trains on its own data, the first one aggregates and evaluates. Gives the accuracy after each round."""
+    """Every participant trains on its own data; the first one aggregates and evaluates. Yields the accuracy after each round."""
     with ExitStack() as stack:
         urls = [stack.enter_context(participant.start(port=0)).url for participant in participants]
         parameters: str | None = None
@@ -35,6 +35,6 @@ def call(url: str, path: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean(values: Sequence[Any], weights: Sequence[float] | None) -> Any:
-    """The weighted mean of arrays of numpy or tensors of torch; equal weights where there are none."""
+    """The weighted mean of arrays of numpy or tensors of torch; equal weights if there are none."""
     shares = [1.0] * len(values) if weights is None else list(weights)
     return sum(value * share for value, share in zip(values, shares, strict=True)) / sum(shares)

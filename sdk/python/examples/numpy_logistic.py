@@ -19,7 +19,7 @@ COLUMNS = 8
 
 
 def make_participant(seed: int) -> Participant:
-    """`seed` stands for the place where the data lies: each participant has other rows, which never leave it."""
+    """`seed` represents the participant's data: each participant has different rows, which never leave it."""
     participant = Participant()
 
     @participant.register_train
@@ -49,7 +49,7 @@ def make_participant(seed: int) -> Participant:
 
 
 def rows_of(dataset: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows like `{"f0": 0.1, ..., "label": 1}` where the caller sends some; else this participant's own."""
+    """Rows like `{"f0": 0.1, ..., "label": 1}` if the caller sends some, else this participant's own."""
     if dataset is None:
         chance = np.random.default_rng(seed)
         x = chance.normal(size=(200 + seed % 7 * 50, COLUMNS))

@@ -1,4 +1,4 @@
-"""Handwritten digits with torch: a small network, trained by participants who each have a part of the rows.
+"""Handwritten digits with torch: a small network, trained by participants that each have a part of the rows.
 
     python torch_digits.py --part 0/4   serves on port 5000 (TRAINER_PORT) with the first of four parts
     python torch_digits.py --demo       four participants, ten rounds, the accuracy after each
@@ -59,7 +59,7 @@ def make_participant(digits: Path, part: int, of: int) -> Participant:
 
 
 def make_network(parameters: bytes | None) -> torch.nn.Module:
-    # The same beginning for everyone: averages of networks that began apart are noise.
+    # All participants start from the same weights: averages of differently initialized networks are noise.
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
     if parameters is not None:
@@ -68,7 +68,7 @@ def make_network(parameters: bytes | None) -> torch.nn.Module:
 
 
 def read_digits(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """64 pixels of base 17 and a label a line."""
+    """Reads lines of 64 pixels in base 17 and a label."""
     lines = path.read_text().split()
     pixels = [[int(character, 17) / 16 for character in line[:64]] for line in lines]
     return torch.tensor(pixels), torch.tensor([int(line[64]) for line in lines])

@@ -27,7 +27,7 @@ class Reply:
 
 @dataclass
 class Served:
-    """A participant on loopback, spoken to over real sockets."""
+    """A participant on loopback, called over real sockets."""
 
     running: RunningParticipant
 
@@ -42,7 +42,7 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.running.port), timeout=20)
 
     def speak(self, octets: bytes) -> bytes:
-        """Bytes as they are, and everything that comes back until the other side closes."""
+        """Sends raw bytes and returns everything until the server closes the connection."""
         with self.connect() as line:
             line.sendall(octets)
             line.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""What the document promises: train, evaluate and aggregate over HTTP, from registered functions."""
+"""train, evaluate and aggregate over HTTP, from registered functions."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def test_a_function_with_a_context_sees_the_other_fields(serve: Serve) -> None:
     assert (context.base, context.state, context.on_invalid) == (b"base", b"s1", "drop")
 
 
-def test_a_caller_is_told_of_fields_that_nobody_reads(serve: Serve) -> None:
+def test_a_caller_is_warned_of_fields_that_are_not_read(serve: Serve) -> None:
     served = serve(aggregate=lambda parameters_list: b"m")
     body = served.send("/aggregate", {"parameters_list": ["AAAA"], "weights": [1], "extra": 1}).body
-    assert body["warnings"] == ["unknown field ignored: extra", "the function registered here does not read weights"]
+    assert body["warnings"] == ["unknown field ignored: extra", "the registered function has no context argument, so weights is ignored"]
 
 
 @pytest.mark.parametrize(

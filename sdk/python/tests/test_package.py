@@ -1,4 +1,4 @@
-"""As a user has it: installed by pip, registered as the document says, run as a process, and the examples."""
+"""The package as a user has it: installed by pip, run as a process, and the examples."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("TRAINER_", "PYTEST_")) and name not in ("HOST", "DATASET_PATH")
     }
-    return {**kept, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {**inherited, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def test_pip_installs_the_package_with_its_types_and_without_anything_else(tmp_path: Path) -> None:
-    # Built from a copy, for the builder writes beside the source; without the network, for a test should not need it.
+    # Built from a copy, because the builder writes beside the source; without the network, because a test should not need it.
     source = shutil.copytree(ROOT, tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     target = tmp_path / "target"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-build-isolation"]
@@ -56,7 +56,7 @@ run()
 """
 
 
-def test_the_documents_own_program_serves_until_it_is_told_to_stop() -> None:
+def test_the_readmes_program_serves_until_a_signal_stops_it() -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment(TRAINER_PORT="0"), stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

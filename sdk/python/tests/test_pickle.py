@@ -1,4 +1,4 @@
-"""A pickle is bytes. Only a registered function may do more with it, and by its own hand."""
+"""A pickle is treated as bytes. Only a registered function may unpickle it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_pickle_with_a_side_effect_reaches_functions_raw_and_is_never_run_by_u
         assert served.send("/aggregate", {"parameters_list": [text], "base": text, "state": text}).status == 200
         assert served.send("/call", {"method": "train", "parameters": text}).status == 200
         assert served.send("/train", data, headers={"Content-Type": "application/octet-stream"}).status == 200
-        # As a body of its own it is no JSON, whatever it says it is.
+        # As a request body it is not JSON, whatever its Content-Type.
         assert served.send("/train", data, headers={"Content-Type": "application/python-pickle"}).status == 400
     assert got == [data for data in bodies for _ in range(5)]
     assert not mark.exists()

@@ -1,4 +1,4 @@
-"""Under pressure: full queues, functions without end, callers who leave, and an orderly stop."""
+"""Load and limits: full queues, endless functions, clients that disconnect, and an orderly stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tributary_participant import CallContext
 
 
 class Gate:
-    """A function that waits in native code until it is let go, as a long matrix product would."""
+    """A function that waits in native code until it is released, as a long matrix product would."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -43,7 +43,7 @@ def post(served: Served, path: str, fields: Any) -> Any:
     return line
 
 
-def test_64_calls_at_once_on_two_threads_are_done_or_told_to_come_back_and_none_is_lost(serve: Serve) -> None:
+def test_64_calls_at_once_on_two_threads_succeed_or_get_retry_after_and_none_is_lost(serve: Serve) -> None:
     running: list[int] = []
     lock = threading.Lock()
     peak = 0
@@ -87,7 +87,7 @@ def test_a_full_queue_is_busy_other_routes_answer_meanwhile_and_those_who_wait_c
     assert gate.order == [1, 2, 3]
 
 
-def test_one_who_leaves_the_queue_makes_room_and_never_runs(serve: Serve, gate: Gate) -> None:
+def test_a_call_that_leaves_the_queue_frees_its_place_and_never_runs(serve: Serve, gate: Gate) -> None:
     served = serve(train=gate, threads=1, queue_max=1)
     first = post(served, "/train", {"dataset": 1})
     gate.entered.acquire(timeout=10)
@@ -146,13 +146,13 @@ def test_native_code_without_end_is_a_504_keeps_its_thread_and_the_participant_s
     assert (served.metric("trainer_overdue"), served.metric("trainer_held_bytes")) == (0, 0)
 
 
-def test_a_caller_who_leaves_stops_the_work(serve: Serve) -> None:
-    told = threading.Event()
+def test_a_client_that_disconnects_stops_the_work(serve: Serve) -> None:
+    canceled = threading.Event()
 
     def train(parameters: Any, dataset: Any, context: CallContext) -> bytes:
         entered.set()
         if context.cancelled.wait(20):
-            told.set()
+            canceled.set()
         return b"x"
 
     entered = threading.Event()
@@ -160,7 +160,7 @@ def test_a_caller_who_leaves_stops_the_work(serve: Serve) -> None:
     line = post(served, "/train", {})
     assert entered.wait(10)
     line.close()
-    assert told.wait(10)
+    assert canceled.wait(10)
     eventually(lambda: served.metric("trainer_running") == 0, "the thread is free")
     assert 'route="/train",status="499"} 1' in served.send("/metrics").raw.decode()
 

@@ -132,7 +132,7 @@ def entry(start: int, end: int, shape: list[Any], dtype: Any = "F32") -> dict[st
         (file_of({str(index): entry(0, 0, [0]) for index in range(10_001)}), 422),
     ],
 )
-def test_files_that_lie_are_refused(data: bytes, status: int) -> None:
+def test_inconsistent_files_are_refused(data: bytes, status: int) -> None:
     with pytest.raises(ParticipantError) as caught:
         load(data)
     assert caught.value.status == status

@@ -58,14 +58,14 @@ def test_every_single_wrong_character_of_a_long_text_is_found() -> None:
     "body",
     [b"", b"{", b"{'a':1}", b'{"a":NaN}', b'{"a":Infinity}', b'{"a":-Infinity}', b"\xff\xfe", b'{"a":"\xff"}', b'{"a":1}x'],
 )
-def test_what_is_no_json_is_a_400(body: bytes) -> None:
+def test_a_body_that_is_not_json_is_a_400(body: bytes) -> None:
     with pytest.raises(ParticipantError) as caught:
         parse_object(body)
     assert (caught.value.status, caught.value.code) == (400, "VALIDATION_ERROR")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b'"a"', b"null"])
-def test_json_that_is_no_object_is_a_422(body: bytes) -> None:
+def test_json_that_is_not_an_object_is_a_422(body: bytes) -> None:
     with pytest.raises(ParticipantError) as caught:
         parse_object(body)
     assert caught.value.status == 422
@@ -100,6 +100,6 @@ def test_a_million_levels_are_a_400_not_a_crash(opening: bytes) -> None:
     assert caught.value.status == 400
 
 
-def test_brackets_within_texts_are_no_levels() -> None:
+def test_brackets_within_strings_do_not_count_as_levels() -> None:
     value = {"text": "[{" * 500 + '\\"[' * 500 + "\\", "rows": [{"a": "]\n["} for _ in range(200)]}
     assert parse_object(json.dumps(value).encode()) == value

@@ -11,7 +11,7 @@ const INFO_BYTES_MAX = 1024 * 1024;
 const PROBE_MS = 10_000;
 
 /**
- * Finds a participant's dialect without asking it for work: our nodes describe themselves, and on most others an existing route answers GET
+ * Finds a participant's dialect without giving it work: our nodes describe themselves, and on most others an existing route answers GET
  * with anything but 404. Some answer 404 to GET on a POST route; they are treated as the first generation until their answer to the first
  * call shows otherwise.
  */

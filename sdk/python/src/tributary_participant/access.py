@@ -1,4 +1,4 @@
-"""Who may call. The document has no keys for participants, so the default is the safe one: this machine only."""
+"""Access control. Without a token, the default allows calls from this machine only."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .errors import ParticipantError
 from .settings import Settings
 
 
-def refuse_strangers(settings: Settings, *, address: str, headers: Message) -> None:
+def require_access(settings: Settings, *, address: str, headers: Message) -> None:
     if settings.token is not None:
         if not any(hmac.compare_digest(_octets(key), _octets(settings.token)) for key in _keys_of(headers)):
-            raise ParticipantError("UNAUTHORIZED", "This participant needs its token, as x-gw-api-key, x-api-key or Authorization: Bearer.")
+            raise ParticipantError("UNAUTHORIZED", "A token is required as x-gw-api-key, x-api-key or Authorization: Bearer.")
     elif settings.auth == "loopback" and not is_loopback(address):
-        raise ParticipantError("UNAUTHORIZED", "This participant answers its own machine only; its operator can set a token.")
+        raise ParticipantError("UNAUTHORIZED", "Only calls from the participant's own machine are accepted. Its operator can set a token.")
 
 
 def refuse_web_pages(headers: Message) -> None:
-    """A page of another site may send a POST to this machine without asking; what it sends could reach a function that unpickles."""
+    """A web page of another site can send a POST to this machine without a preflight, and its body could be unpickled."""
     if headers.get("sec-fetch-site", "").strip().lower() in ("cross-site", "same-site"):
-        raise ParticipantError("FORBIDDEN", "Web pages of other sites are not answered here.")
+        raise ParticipantError("FORBIDDEN", "Requests from web pages of other sites are refused.")
 
 
 def is_loopback(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""From what a function returned to the bytes of an answer. What cannot be written is the function's mistake, and is said so."""
+"""Encodes the result of a function as an answer. A result that cannot be encoded is reported as an error of the function."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .errors import ParticipantError
 from .results import AggregateResult, EvaluateResult, TrainResult
 from .safetensors import looks_like_safetensors
 
-# Headers end at 16 KiB together.
+# Node limits all headers together to 16 KiB.
 _HEAD_BYTES_MAX = 8192
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The document's shape first, and other fields beside it."""
+    """Parameters and state as bytes, and the other fields."""
 
     parameters: memoryview | None
     state: memoryview | None
@@ -39,7 +39,7 @@ def answer_of(operation: str, returned: Any, *, duration_ms: float, warnings: li
 
 
 def write_json(answer: Answer) -> list[bytes]:
-    """In pieces, so that a large model is not copied once more to stand among its fields."""
+    """The JSON answer in pieces, so that a large model is not copied once more."""
     pieces = [b"{"]
     for name, data in (("parameters", answer.parameters), ("state", answer.state)):
         if data is not None:
@@ -48,13 +48,13 @@ def write_json(answer: Answer) -> list[bytes]:
 
 
 def write_octets(answer: Answer) -> tuple[list[bytes], str]:
-    """The parameters as they are, and the header with the other fields."""
+    """The parameters as bytes, and the X-Result header with the other fields."""
     if answer.parameters is None or answer.state is not None:
-        raise ParticipantError("VALIDATION_ERROR", "This answer is not parameters alone, so it cannot be octets; accept JSON.")
+        raise ParticipantError("VALIDATION_ERROR", "The answer is not parameters alone, so it cannot be octets. Accept application/json.")
     head = _dumped(answer.fields)
     if len(head) > _HEAD_BYTES_MAX:
-        told = {"sha256": answer.fields["sha256"], "warnings": ["the other fields do not fit a header; accept JSON"]}
-        head = _dumped(told)
+        shown = {"sha256": answer.fields["sha256"], "warnings": ["other fields do not fit the X-Result header; accept JSON"]}
+        head = _dumped(shown)
     return [bytes(answer.parameters)], head.decode("ascii")
 
 
@@ -89,7 +89,7 @@ def _octets(value: Any, operation: str) -> memoryview:
 
 
 def _accuracy(value: Any) -> float:
-    # Scalars of numpy and torch are numbers too, though no Python float.
+    # Scalars of numpy and torch are numbers, too, but not Python floats.
     if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
         raise _wrong(f"The evaluate function must return a number and returned {type(value).__name__}.")
     try:
@@ -121,11 +121,11 @@ def _dumped(fields: dict[str, Any]) -> bytes:
     try:
         return json.dumps(fields, allow_nan=False, separators=(",", ":"), default=_plain).encode("ascii")
     except (TypeError, ValueError, RecursionError):
-        raise _wrong("What the function returned beside its result cannot be written as JSON (NaN, or an object of its own).") from None
+        raise _wrong("The function returned metrics or clients that JSON cannot represent, such as NaN or a custom object.") from None
 
 
 def _plain(value: Any) -> Any:
-    """A scalar of numpy or torch as the Python number it holds."""
+    """The Python number of a numpy or torch scalar."""
     item = getattr(value, "item", None)
     if not callable(item):
         raise TypeError(type(value).__name__)

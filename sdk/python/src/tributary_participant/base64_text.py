@@ -1,4 +1,4 @@
-"""Standard base64 (RFC 4648 section 4, padding required), refused at its first wrong character rather than read in part."""
+"""Standard base64 (RFC 4648 section 4, padding required), refused at its first invalid character."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OUTSIDE_ALPHABET = re.compile(r"[^A-Za-z0-9+/]")
 
 def decode_base64(text: str, field: str) -> bytes:
     padding = 2 if text.endswith("==") else 1 if text.endswith("=") else 0
-    # Three passes at memory speed; only a text that is refused anyway is searched character by character.
+    # Three passes at memory speed. Only an invalid text is searched character by character.
     encoded = text.encode("ascii", "replace")
     if len(text) % 4 == 0 and encoded.translate(None, _ALPHABET) == b"=" * padding:
         return binascii.a2b_base64(encoded)

@@ -1,4 +1,4 @@
-"""Reads the body of a request: counted while it comes, refused by what is announced before any of it is read."""
+"""Reads a request body with limits on its announced and actual size."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Source(Protocol):
     def readline(self, size: int = ..., /) -> bytes: ...
 
 
-def refuse_torn_headers(headers: Message) -> None:
-    """The parser takes everything after a line that is no header for a body of its own: a length there would be overlooked."""
-    if _is_torn(headers):
+def refuse_malformed_headers(headers: Message) -> None:
+    """The parser treats everything after an invalid header line as a body, so a Content-Length there would be overlooked."""
+    if _is_malformed(headers):
         raise ParticipantError("MALFORMED_REQUEST", "The headers cannot be read.")
 
 
 def has_body(headers: Message) -> bool:
-    return _is_torn(headers) or "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+    return _is_malformed(headers) or "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-def _is_torn(headers: Message) -> bool:
+def _is_malformed(headers: Message) -> bool:
     return any(isinstance(defect, (MissingHeaderBodySeparatorDefect, FirstHeaderLineIsContinuationDefect)) for defect in headers.defects)
 
 
@@ -56,7 +56,7 @@ def read_body(
 
 
 def _announced_length(headers: Message) -> int | None:
-    """None for a chunked body. Two lengths, or a length beside chunks, are how requests are smuggled: refused, not chosen from."""
+    """None for a chunked body. Two lengths, or a length with chunks, enable request smuggling, so they are refused."""
     lengths = headers.get_all("content-length", [])
     codings = headers.get_all("transfer-encoding", [])
     if codings:
@@ -76,7 +76,7 @@ def _exactly(source: Source, count: int) -> Iterator[bytes]:
     while missing > 0:
         piece = _within_idle(source.read1, min(missing, _PIECE_BYTES))
         if not piece:
-            raise ParticipantError("MALFORMED_REQUEST", f"The body ended {missing} bytes too soon.")
+            raise ParticipantError("MALFORMED_REQUEST", f"The body ended {missing} bytes before its Content-Length.")
         missing -= len(piece)
         yield piece
 
@@ -109,13 +109,13 @@ def _within_idle(read: Callable[[int], bytes], size: int) -> bytes:
     try:
         return read(size)
     except TimeoutError:
-        raise ParticipantError("BODY_TIMEOUT", "Nothing of the body came for too long.") from None
+        raise ParticipantError("BODY_TIMEOUT", "The sender of the body paused for too long.") from None
 
 
 def _too_large(limit: int, size: int) -> ParticipantError:
-    message = f"The body has {size} bytes or more; at most {limit} are taken."
+    message = f"The body has {size} bytes or more; the limit is {limit}."
     return ParticipantError("PAYLOAD_TOO_LARGE", message, details={"limit_bytes": limit, "size_bytes": size})
 
 
 def _broken_chunks() -> ParticipantError:
-    return ParticipantError("MALFORMED_REQUEST", "The chunks of the body are broken.")
+    return ParticipantError("MALFORMED_REQUEST", "The chunked encoding of the body is invalid.")

@@ -1,4 +1,4 @@
-"""From the fields of a body to what a function is called with. Everything wrong with a call is said before the function is."""
+"""Converts the fields of a body to the arguments of a function, and reports every problem before the function is called."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KNOWN = {
     "aggregate": _COMMON
     | {"parameters_list", "parameters_refs", "weights", "client_ids", "strategy", "base", "base_ref", "state", "on_invalid"},
 }
-# A function without a `context` never sees these, and a caller who sent one should know.
+# A function without a `context` does not receive these fields, so the answer warns about them.
 _CONTEXT_FIELDS = ("config", "weights", "client_ids", "strategy", "on_invalid", "base", "state", "format")
 
 
@@ -38,7 +38,7 @@ class CallInput:
 
 
 def operation_of(fields: Mapping[str, Any]) -> str:
-    """Of `/call`, the second generation of the protocol: one route, and the operation in the body."""
+    """The operation of `/call`, the second generation of the protocol: one route, with the operation in the body."""
     method = fields.get("method")
     if method not in OPERATIONS:
         message = f"method must be one of: {', '.join(OPERATIONS)}"
@@ -81,7 +81,7 @@ def read_call(
 def _refuse_references(fields: Mapping[str, Any]) -> None:
     for name in ("parameters_ref", "parameters_refs", "base_ref"):
         if fields.get(name):
-            message = f"This participant keeps no blobs, so {name} names nothing here; send the parameters themselves."
+            message = f"This participant stores no blobs, so {name} cannot be used. Send the parameters themselves."
             raise ParticipantError("BLOB_NOT_FOUND", message, details={"field": name})
 
 
@@ -90,18 +90,18 @@ def _warnings_of(operation: str, fields: Mapping[str, Any], takes_context: bool)
     if takes_context:
         return unknown[:_WARNINGS_MAX]
     unseen = [name for name in _CONTEXT_FIELDS if name in _KNOWN[operation] and fields.get(name)]
-    return unknown[:_WARNINGS_MAX] + [f"the function registered here does not read {name}" for name in unseen]
+    return unknown[:_WARNINGS_MAX] + [f"the registered function has no context argument, so {name} is ignored" for name in unseen]
 
 
 def _bytes_of(fields: dict[str, Any], name: str) -> bytes | None:
-    """None, empty and absent are alike. The text is taken out of the fields: two copies of a model are enough."""
+    """None, empty and absent values are equal. The text is removed from the fields, so that at most two copies of a model are in memory."""
     value = fields.pop(name, None)
     if value is None or _is_empty(value):
         return None
     if isinstance(value, bytes):
         return value
     if not isinstance(value, str):
-        raise _invalid(name, "must be base64 text")
+        raise _invalid(name, "must be a base64 string")
     return decode_base64(value, name)
 
 
@@ -112,11 +112,11 @@ def _is_empty(value: Any) -> bool:
 def _entries_of(fields: dict[str, Any]) -> list[bytes]:
     entries = fields.pop("parameters_list", None)
     if not isinstance(entries, list):
-        raise _invalid("parameters_list", "must be a list of base64 texts")
+        raise _invalid("parameters_list", "must be a list of base64 strings")
     if len(entries) == 0:
         raise ParticipantError("EMPTY_LIST", "parameters_list is empty")
     if len(entries) > CLIENTS_MAX:
-        raise _invalid("parameters_list", f"has {len(entries)} entries; at most {CLIENTS_MAX}")
+        raise _invalid("parameters_list", f"has {len(entries)} entries; the limit is {CLIENTS_MAX}")
     for client, entry in enumerate(entries):
         entries[client] = _entry(client, entry)
     return entries
@@ -124,7 +124,7 @@ def _entries_of(fields: dict[str, Any]) -> list[bytes]:
 
 def _entry(client: int, entry: Any) -> bytes:
     if not isinstance(entry, (str, bytes)) or len(entry) == 0:
-        message = f"client {client}: its parameters are empty or no base64 text"
+        message = f"client {client}: its parameters are empty or not a base64 string"
         raise ParticipantError("VALIDATION_ERROR", message, details={"client": client, "field": f"parameters_list[{client}]"})
     if isinstance(entry, bytes):
         return entry
@@ -146,11 +146,11 @@ def _check_per_client(fields: Mapping[str, Any], clients: int) -> None:
             raise _invalid(name, f"has {len(given)} entries and parameters_list has {clients}")
     if weights is not None:
         if not all(_is_weight(weight) for weight in weights):
-            raise _invalid("weights", "must be finite numbers, none below 0")
+            raise _invalid("weights", "must be finite numbers of at least 0")
         if all(weight == 0 for weight in weights):
             raise _invalid("weights", "must have a sum above 0")
     if ids is not None and not all(isinstance(name, str) and len(name) <= _ID_CHARACTERS_MAX for name in ids):
-        raise _invalid("client_ids", f"must be texts of at most {_ID_CHARACTERS_MAX} characters")
+        raise _invalid("client_ids", f"must be strings of at most {_ID_CHARACTERS_MAX} characters")
 
 
 def _is_weight(value: Any) -> bool:
@@ -163,20 +163,20 @@ def _is_weight(value: Any) -> bool:
 
 
 def _refuse_other_base(fields: Mapping[str, Any], data: bytes | None) -> None:
-    """A caller who says what it believes to build on is told when that is not what it sent."""
+    """Refuses parameters that do not match the caller's `base_hash`."""
     expected = fields.get("base_hash")
     if expected is None:
         return
     if not isinstance(expected, str) or not _SHA256.fullmatch(expected):
-        raise _invalid("base_hash", "must be a sha-256 in hex")
+        raise _invalid("base_hash", "must be a SHA-256 in hex")
     actual = hashlib.sha256(data).hexdigest() if data else None
     if actual != expected.lower():
-        message = "base_hash is not the sha-256 of the parameters sent"
+        message = "base_hash is not the SHA-256 of the parameters in the request"
         raise ParticipantError("BASE_MISMATCH", message, details={"expected": expected, "actual": actual})
 
 
 def _dataset_of(fields: Mapping[str, Any], default_dataset: Any) -> Any:
-    """None only where neither the caller nor the participant has one: a function may have data of its own."""
+    """None if neither the caller nor the participant has a dataset, because a function may have its own data."""
     dataset = fields.get("dataset")
     if dataset is None:
         return default_dataset
@@ -195,7 +195,7 @@ def _object_of(fields: Mapping[str, Any], name: str) -> Mapping[str, Any] | None
 def _text_of(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        raise _invalid(name, "must be a text")
+        raise _invalid(name, "must be a string")
     return value
 
 
@@ -203,7 +203,7 @@ def _round_of(fields: Mapping[str, Any]) -> str | int | float | None:
     value = fields.get("round_id")
     if value is None or isinstance(value, str) or type(value) in (int, float):
         return value
-    raise _invalid("round_id", "must be a text or a number")
+    raise _invalid("round_id", "must be a string or a number")
 
 
 def _invalid(field: str, what: str) -> ParticipantError:

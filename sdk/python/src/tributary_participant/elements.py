@@ -1,4 +1,4 @@
-"""Numbers and their raw little-endian bytes, for every dtype of safetensors that a participant exchanges."""
+"""Converts numbers to and from raw little-endian bytes for every supported dtype of safetensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-# By the codes of `array`, whose sizes are those of the platform's C types; all platforms of CPython agree on these.
+# Type codes of `array`. Their sizes are those of C types, which are equal on all platforms of CPython.
 _ARRAY_CODES = {
     "F64": "d",
     "F32": "f",
@@ -47,7 +47,7 @@ def unpack_values(dtype: str, data: bytes | bytearray | memoryview) -> list[Any]
     if dtype == "BOOL":
         return [byte != 0 for byte in raw]
     if dtype == "BF16":
-        # A brain float is the upper half of a float32.
+        # A bfloat16 is the upper half of a float32.
         return array("f", array("I", [half << 16 for half in _numbers("H", raw)]).tobytes()).tolist()
     return _numbers(_ARRAY_CODES[dtype], raw).tolist()
 
@@ -66,6 +66,6 @@ def _little(numbers: array[Any]) -> bytes:
 
 
 def _brains(values: Sequence[float]) -> list[int]:
-    """Rounded to nearest with ties to even; a NaN stays one."""
+    """The bits of bfloat16, rounded to nearest with ties to even; a NaN stays a NaN."""
     bits = array("I", array("f", values).tobytes())
     return [0x7FC0 if math.isnan(value) else (bit + 0x7FFF + ((bit >> 16) & 1)) >> 16 for value, bit in zip(values, bits, strict=True)]

@@ -1,11 +1,11 @@
-"""What a call can end with, and its HTTP status: the one place where the two meet."""
+"""Every error of a call with its HTTP status."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# The kinds of the trainer node. `code` is the kind itself but where a pair names another.
+# The kinds of the trainer node. `code` equals the kind unless the pair names another code.
 _ANSWERS: Mapping[str, tuple[int, str | None]] = {
     "MALFORMED_REQUEST": (400, "VALIDATION_ERROR"),
     "MALFORMED_JSON": (400, "VALIDATION_ERROR"),
@@ -39,7 +39,7 @@ _ANSWERS: Mapping[str, tuple[int, str | None]] = {
 
 
 class ParticipantError(Exception):
-    """An answer that is not 200. A registered function may raise one too: its kind decides the status the caller sees."""
+    """An error answer. Registered functions may raise it, too: its kind determines the HTTP status."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ParticipantError(Exception):
         retry_after_seconds: int | None = None,
     ) -> None:
         if kind not in _ANSWERS:
-            raise ValueError(f"{kind!r} is no kind of error; known are {', '.join(_ANSWERS)}")
+            raise ValueError(f"{kind!r} is not a kind of error; the kinds are {', '.join(_ANSWERS)}")
         super().__init__(message)
         self.kind = kind
         self.message = str(message)
@@ -67,4 +67,4 @@ class ParticipantError(Exception):
 
 
 class CallCancelled(BaseException):
-    """Raised inside a function whose caller has left or whose time is over. Not an Exception, so that `except Exception` lets it pass."""
+    """Raised inside a function when its client disconnects or its deadline passes. `except Exception` does not catch it."""

@@ -1,4 +1,4 @@
-"""The registered functions, and how each wants to be called."""
+"""The registered functions and their signatures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Functions:
         self._registered: dict[str, Registered] = {}
 
     def register(self, operation: str, function: Function) -> Function:
-        """Gives the function back, so that it can be used as a decorator. Registered again, the newer one counts, as in a notebook."""
+        """Registers a function and returns it, so that this works as a decorator. A later registration replaces an earlier one."""
         if not callable(function):
             raise TypeError(f"register_{operation} takes a function, not {type(function).__name__}")
         self._registered[operation] = Registered(function, _takes_context(operation, function))
@@ -35,7 +35,7 @@ class Functions:
     def find(self, operation: str) -> Registered:
         found = self._registered.get(operation)
         if found is None:
-            message = f"No {operation} function is registered here."
+            message = f"This participant has no {operation} function: none is registered."
             raise ParticipantError("NOT_REGISTERED", message, details={"operation": operation, "registered": self.names})
         return found
 
@@ -45,11 +45,11 @@ class Functions:
 
 
 def _takes_context(operation: str, function: Callable[..., Any]) -> bool:
-    """Found out when it is registered: a wrong signature should fail the program at its start, not the first round."""
+    """Checked at registration, so that a wrong signature fails the program at its start and not the first round."""
     try:
         signature = inspect.signature(function)
     except ValueError:
-        # Built in native code, without a signature to look at.
+        # A function in native code may have no signature.
         return False
     wanted = "context" in signature.parameters
     keywords = {"context": None} if wanted else {}
@@ -57,5 +57,5 @@ def _takes_context(operation: str, function: Callable[..., Any]) -> bool:
         signature.bind(*[None] * _ARGUMENTS[operation], **keywords)
     except TypeError as problem:
         arguments = "(parameters_list)" if operation == "aggregate" else "(parameters, dataset)"
-        raise TypeError(f"a function for {operation} is called with {arguments} and, where it has it, context=...: {problem}") from None
+        raise TypeError(f"a function for {operation} must take {arguments} and may take context=...: {problem}") from None
     return wanted

@@ -1,4 +1,4 @@
-"""HTTP: one request after the other on one connection, and every answer of this package."""
+"""The HTTP handler of one connection, which serves one request after the other."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import time
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
-from .access import refuse_strangers, refuse_web_pages
+from .access import refuse_web_pages, require_access
 from .answer import write_json, write_octets
-from .body import has_body, read_body, refuse_torn_headers
+from .body import has_body, read_body, refuse_malformed_headers
 from .call_fields import operation_of
 from .errors import ParticipantError
 from .json_text import parse_object
@@ -30,7 +30,7 @@ _JSON = "application/json"
 _OCTETS = "application/octet-stream"
 _REQUEST_LINE_BYTES_MAX = 65_536
 _WRITE_BYTES = 1024 * 1024
-# How long a caller whose body was refused may go on sending it before the line is cut; cut at once, it would lose the answer.
+# How long a client may go on sending a refused body. If its connection were closed at once, the client would lose the answer.
 _LINGER_SECONDS = 10.0
 _LINGER_BYTES = 65_536
 _LEFT_STATUS = 499
@@ -41,7 +41,7 @@ _logger = logging.getLogger("tributary_participant")
 class ParticipantHandler(BaseHTTPRequestHandler):
     server: ParticipantServer
     protocol_version = "HTTP/1.1"
-    # Headers and body are two writes; held back, the second would wait for the other side.
+    # Headers and body are two writes. With Nagle's algorithm, the second would wait for the client's acknowledgment.
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
@@ -65,13 +65,13 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def handle_expect_100(self) -> bool:
-        """Said by read_body instead, so that a body which is refused is never sent."""
+        """read_body sends 100 Continue instead, so that a refused body is never sent."""
         return True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the base class finds wrong with a request line or its headers, in our words instead of a page of HTML."""
+        """Answers invalid request lines and headers as JSON instead of the base class's HTML page."""
         self._unread = True
-        # Of a line that could not be read nothing is known, and the base class would answer it without a status.
+        # The version of an invalid request line is unknown, and the base class would answer without a status line.
         self.request_version = self.protocol_version
         self._send_json(
             int(code), {"error": message or "The request cannot be read.", "code": "VALIDATION_ERROR", "request_id": self._request_id}
@@ -93,7 +93,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         route = route_of(self.path)
         self._unread = has_body(self.headers)
         try:
-            refuse_torn_headers(self.headers)
+            refuse_malformed_headers(self.headers)
             self._route(route)
         except ParticipantError as problem:
             self._send_problem(problem)
@@ -112,8 +112,8 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _route(self, route: str) -> None:
         node = self.server.node
         if route not in OPEN_PAGES:
-            # A probe of an orchestrator comes from another address, and learns nothing there.
-            refuse_strangers(node.settings, address=str(self.client_address[0]), headers=self.headers)
+            # Probes of an orchestrator come from other addresses, and these pages reveal nothing about models or data.
+            require_access(node.settings, address=str(self.client_address[0]), headers=self.headers)
         methods = allowed_methods(route)
         if self.command not in methods:
             self._refuse_method(methods)
@@ -151,7 +151,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             operation = operation_of(fields) if name == "call" else name
             as_octets = self._wants_octets()
             if as_octets and operation == "evaluate":
-                raise ParticipantError("VALIDATION_ERROR", "This call has no parameters to answer with as octets; accept JSON.")
+                raise ParticipantError("VALIDATION_ERROR", "The answer has no parameters, so it cannot be octets. Accept application/json.")
             answer = node.run_call(operation, fields, request_id=self._request_id, reservation=reservation, has_left=self._has_left)
         finally:
             reservation.release()
@@ -185,7 +185,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         return False
 
     def _has_left(self) -> bool:
-        """Whether the caller has closed the connection while it waits for its answer."""
+        """Whether the client has closed the connection while it waits for its answer."""
         self.connection.settimeout(0)
         try:
             return len(self.connection.recv(1, socket.MSG_PEEK)) == 0
@@ -232,7 +232,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             for piece in pieces:
-                # Each write has the whole time of a standstill: a large answer on a slow line is no standstill.
+                # The timeout applies to each write, so that a large answer on a slow connection does not fail.
                 for at in range(0, len(piece), _WRITE_BYTES):
                     self.wfile.write(memoryview(piece)[at : at + _WRITE_BYTES])
         self._status = status
@@ -240,7 +240,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             self._linger()
 
     def _linger(self) -> None:
-        """Reads on for a while what nobody wants: a connection closed on unread bytes takes the answer with it."""
+        """Reads and discards the rest of the body for a while, because closing a connection with unread bytes discards the answer."""
         until = time.monotonic() + _LINGER_SECONDS
         try:
             self.connection.shutdown(socket.SHUT_WR)
@@ -253,20 +253,20 @@ class ParticipantHandler(BaseHTTPRequestHandler):
 
 
 def _body_type(headers: Any) -> str:
-    """As JSON whatever the type says, unless it is one of those that cannot be."""
+    """JSON unless Content-Type is one of the binary types."""
     encoding = headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity"):
-        message = f"Content-Encoding {encoding[:50]} is not read here; send the body as it is."
+        message = f"Content-Encoding {encoding[:50]} is not supported; send the body uncompressed."
         raise ParticipantError("UNSUPPORTED_PARAMETERS", message)
     media_type = _media_type(headers.get("content-type", ""))
     if media_type.startswith("multipart/") or media_type.endswith("msgpack"):
-        message = f"A body of {media_type[:50]} is not read here; send JSON or octets."
+        message = f"Content-Type {media_type[:50]} is not supported; send JSON or octets."
         raise ParticipantError("UNSUPPORTED_PARAMETERS", message, details={"body_types": [_JSON, _OCTETS]})
     return _OCTETS if media_type == _OCTETS else _JSON
 
 
 def _is_json(value: Any) -> bool:
-    """A function's own details may be anything; what JSON does not have must not spoil the answer."""
+    """A function's details may contain anything; values that JSON cannot represent must not break the answer."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

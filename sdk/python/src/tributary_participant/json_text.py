@@ -1,4 +1,4 @@
-"""JSON as the standard has it: UTF-8, no NaN, no nesting without end."""
+"""Strict JSON: UTF-8, no NaN, limited nesting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 
 
 def parse_object(body: bytes | bytearray) -> dict[str, Any]:
-    """The object of a body, or 400 where it is no JSON and 422 where it is no object."""
+    """Parses a body: 400 if it is not JSON, 422 if it is not an object."""
     if len(body) == 0:
         raise ParticipantError("MALFORMED_JSON", "The body is empty; send a JSON object.")
     try:
@@ -25,7 +25,7 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     except RecursionError:
         raise _too_deep() from None
     except ValueError:
-        # The decoder's own words may quote the body; they are not repeated.
+        # The decoder's message may quote the body, so it is not repeated.
         raise ParticipantError("MALFORMED_JSON", "The body is not JSON.") from None
     if _deeper_than(body, DEPTH_MAX):
         raise _too_deep()
@@ -35,11 +35,11 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
 
 
 def _deeper_than(text: bytes | bytearray, depth_max: int) -> bool:
-    """Of JSON that parses. Each pass takes away the innermost pairs, so that a large body is never looked at byte by byte in Python."""
+    """Whether valid JSON is nested too deeply. Each pass removes the innermost pairs, instead of reading byte by byte in Python."""
     if text.count(b"[") + text.count(b"{") <= depth_max:
         return False
     plain = _ESCAPE.sub(b"", text) if b"\\" in text else text
-    # Objects count like lists: a pair of either kind goes in the same pass.
+    # Objects count like lists: a pass removes pairs of either kind.
     brackets = _TEXT.sub(b"", plain.translate(None, _NOT_STRUCTURE)).translate(_OBJECTS_AS_LISTS)
     for _ in range(depth_max):
         if not brackets:

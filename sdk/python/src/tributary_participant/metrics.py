@@ -1,4 +1,4 @@
-"""What Prometheus reads at /metrics, under the names the trainer node has."""
+"""The metrics that Prometheus reads at /metrics, with the trainer node's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Metrics:
         self._gauges = gauges
         self._lock = threading.Lock()
         self._calls: dict[tuple[str, int], int] = {}
-        # By route: the count of each bucket alone, and the sum of all seconds.
+        # By route: the count of each bucket, not cumulative, and the sum of all seconds.
         self._seconds: dict[str, tuple[list[int], list[float]]] = {}
         self._bytes = {"in": 0, "out": 0}
 

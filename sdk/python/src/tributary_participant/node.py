@@ -1,4 +1,4 @@
-"""One participant while it runs: its functions, its limits, and the calls that are on their way."""
+"""A running participant: its functions, its limits and its current calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .metrics import Metrics
 from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
 from .settings import Settings
 from .slots import ByteBudget, Reservation, Slots
-from .timed_call import Patience, TimedCall
+from .timed_call import CallLimits, TimedCall
 from .version import VERSION
 
 _DRAINING_RETRY_SECONDS = 10
@@ -33,7 +33,7 @@ class Node:
         self.draining = threading.Event()
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
-        # When each function that nobody waits for any more was given up.
+        # When each abandoned function was abandoned.
         self._overdue: dict[TimedCall, float] = {}
         self._in_flight = 0
         self._lock = threading.Lock()
@@ -42,19 +42,19 @@ class Node:
                 "trainer_queue_size": ("Calls waiting for a thread.", lambda: self._slots.load()[1]),
                 "trainer_running": ("Calls that have a thread.", lambda: self._slots.load()[0]),
                 "trainer_held_bytes": ("Bytes of bodies arriving, queued or running.", lambda: self.budget.held),
-                "trainer_overdue": ("Functions that go on although nobody waits for them.", lambda: len(self._overdue)),
+                "trainer_overdue": ("Abandoned functions that are still running.", lambda: len(self._overdue)),
             }
         )
 
     def refuse_draining(self) -> None:
         if self.draining.is_set():
-            message = "The participant is stopping; ask another or try again later."
+            message = "The participant is shutting down. Use another one, or try again later."
             raise ParticipantError("DRAINING", message, retry_after_seconds=_DRAINING_RETRY_SECONDS)
 
     def run_call(
         self, operation: str, fields: dict[str, Any], *, request_id: str, reservation: Reservation, has_left: Callable[[], bool]
     ) -> Answer:
-        """From checked fields to the answer; raises what the caller or the function did wrong, TIMEOUT and ClientLeft."""
+        """Runs a call. Raises the errors of the caller and of the function, TIMEOUT, and ClientLeft."""
         function = self.functions.find(operation)
         cancelled = threading.Event()
         call = read_call(
@@ -66,19 +66,19 @@ class Node:
             cancelled=cancelled,
         )
         keywords = {"context": call.context} if function.takes_context else {}
-        patience = Patience(timeout_ms=self.settings.task_timeout_ms, has_left=has_left, cancelled=cancelled)
-        self._slots.take(patience.wait)
+        limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=has_left, cancelled=cancelled)
+        self._slots.take(limits.wait)
         started = time.monotonic()
         work = TimedCall(lambda: function.call(*call.arguments, **keywords), name=f"{operation} {request_id}")
         try:
-            returned = work.run(patience)
+            returned = work.run(limits)
         finally:
             self._after(work, reservation)
         return answer_of(operation, returned, duration_ms=(time.monotonic() - started) * 1000, warnings=call.warnings)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Around a call from its body to the last byte of its answer, so that an orderly stop can wait for it."""
+        """Counts a call from its body to the last byte of its answer, so that stop() can wait for it."""
         with self._lock:
             self._in_flight += 1
         try:
@@ -93,7 +93,7 @@ class Node:
     def state(self) -> str:
         if self.draining.is_set():
             return "draining"
-        # Only a restart helps a participant whose threads all are in native code that does not end; Python code has ended by then.
+        # If all threads are in native code that does not end, only a restart helps. Python code has been stopped by then.
         with self._lock:
             stuck = sum(time.monotonic() - since > _STUCK_SECONDS for since in self._overdue.values())
         return "stuck" if stuck >= self.settings.threads else "ready"
@@ -127,7 +127,7 @@ class Node:
         }
 
     def _after(self, work: TimedCall, reservation: Reservation) -> None:
-        """Gives back what the call held; where its function goes on, only once that has ended, so that the limits stay true."""
+        """Releases what the call reserved, as soon as its function has ended, so that the limits stay accurate."""
         if work.has_ended:
             self._slots.give_back()
             return

@@ -1,4 +1,4 @@
-"""safetensors and numpy arrays. numpy is needed by these functions only, and imported when one is called."""
+"""safetensors and numpy arrays. Only these functions need numpy, which is imported when one is called."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = {code: dtype for dtype, code in _TYPES.items()}
 
 
 def load_numpy(data: Octets) -> dict[str, numpy.ndarray[Any, Any]]:
-    """Arrays that may be written to, by name. BF16, which numpy does not have, becomes float32."""
+    """Writable arrays by name. BF16 becomes float32, because numpy does not have it."""
     import numpy
 
     arrays = {}

@@ -1,4 +1,4 @@
-"""Bodies that are parameters as they are, without base64: `application/octet-stream`."""
+"""Bodies of raw parameters without base64: `application/octet-stream`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FRAME_HEADER_BYTES_MAX = 65_536
 
 
 def read_octets(body: bytearray, *, operation: str, config: str | None) -> dict[str, Any]:
-    """The fields of a call: the header `X-Train-Config` beside what the body is."""
+    """The fields of a call from the `X-Train-Config` header and the body."""
     fields = _parse_config(config)
     if operation == "aggregate":
         return {**fields, **_read_frames(body)}
@@ -27,12 +27,12 @@ def _parse_config(config: str | None) -> dict[str, Any]:
         text = config.encode("latin-1") if config.lstrip().startswith("{") else base64.b64decode(config, validate=True)
         return parse_object(text)
     except (ValueError, ParticipantError):
-        message = "X-Train-Config must be a JSON object, plain or as base64."
+        message = "X-Train-Config must be a JSON object, plain or in base64."
         raise ParticipantError("VALIDATION_ERROR", message, details={"field": "X-Train-Config"}) from None
 
 
 def _read_frames(body: bytearray) -> dict[str, Any]:
-    """Frame after frame: four bytes of header length, a JSON header, and the bytes it announces: a client's, or `base` or `state`."""
+    """Reads a sequence of frames: four bytes of header length, a JSON header, and the bytes it announces (a client, `base` or `state`)."""
     fields: dict[str, Any] = {}
     entries: list[bytes] = []
     headers: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def _read_frames(body: bytearray) -> dict[str, Any]:
 def _read_header(view: memoryview, at: int) -> tuple[dict[str, Any], int]:
     (length,) = struct.unpack("<I", _take(view, at, 4))
     if length > _FRAME_HEADER_BYTES_MAX:
-        raise _broken(f"a header of {length} bytes; at most {_FRAME_HEADER_BYTES_MAX}")
+        raise _broken(f"a header of {length} bytes; the limit is {_FRAME_HEADER_BYTES_MAX}")
     try:
         header = parse_object(bytes(_take(view, at + 4, length)))
     except ParticipantError:
@@ -76,4 +76,4 @@ def _take(view: memoryview, at: int, count: int) -> memoryview:
 
 
 def _broken(what: str) -> ParticipantError:
-    return ParticipantError("VALIDATION_ERROR", f"The frames of the body are broken: there is {what}.")
+    return ParticipantError("VALIDATION_ERROR", f"The frames of the body are invalid: there is {what}.")

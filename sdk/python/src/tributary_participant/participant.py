@@ -1,4 +1,4 @@
-"""The registration interface of the document: register_train, register_evaluate, register_aggregate, run."""
+"""The registration interface: register_train, register_evaluate, register_aggregate, run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .settings import read_settings
 
 
 class Participant:
-    """One set of functions. A program that serves one uses the functions of the package instead, which have a participant of their own."""
+    """One set of functions. A program with one participant can use the functions of the package instead, which share a participant."""
 
     def __init__(self) -> None:
         self._functions = Functions()
 
     def register_train(self, func: Function) -> Function:
-        """`func(parameters, dataset)` returns parameters, or a TrainResult. `parameters` is bytes, or None to begin afresh."""
+        """`func(parameters, dataset)` returns parameters, or a TrainResult. `parameters` is bytes, or None for a new model."""
         return self._functions.register("train", func)
 
     def register_evaluate(self, func: Function) -> Function:
@@ -36,24 +36,24 @@ class Participant:
         return self._functions.register("aggregate", func)
 
     def start(self, **settings: Any) -> RunningParticipant:
-        """Serves in the background, for notebooks and tests. The settings are those of `Settings`."""
+        """Serves in the background, for notebooks and tests. Takes the settings of `Settings`."""
         if not self._functions.names:
-            raise RuntimeError("nothing is registered: call register_train, register_evaluate or register_aggregate first")
+            raise RuntimeError("no function is registered: call register_train, register_evaluate or register_aggregate first")
         return RunningParticipant(Node(self._functions, read_settings(os.environ, settings)))
 
     def run(self, **settings: Any) -> None:
-        """Serves until the process is told to stop (SIGINT or SIGTERM), and then lets running calls end."""
+        """Serves until SIGINT or SIGTERM, then lets running calls finish."""
         _log_to_stderr()
         stopping = threading.Event()
         with _signals_set(stopping):
             try:
                 running = self.start(**settings)
             except OSError as error:
-                # A port that is taken is no fault of the program: said in a line, not in a traceback.
+                # A port that is in use is not a bug of the program, so it is reported without a traceback.
                 sys.exit(f"participant: {error.strerror}")
             print(f"participant: ready on {running.url}", file=sys.stderr, flush=True)
             try:
-                # In pieces: on some systems a wait without an end does not see signals.
+                # On some systems an unlimited wait does not receive signals.
                 while not stopping.wait(0.5):
                     pass
             finally:
@@ -62,7 +62,7 @@ class Participant:
 
 @contextmanager
 def _signals_set(stopping: threading.Event) -> Iterator[None]:
-    """Outside the main thread signals belong to somebody else, and only the end of the process stops `run`."""
+    """Handles signals in the main thread. In another thread, `run` stops only with the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -75,7 +75,7 @@ def _signals_set(stopping: threading.Event) -> Iterator[None]:
 
 
 def _log_to_stderr() -> None:
-    """Unless the program has set up logging of its own."""
+    """Logs to stderr unless the program has set up logging."""
     logger = logging.getLogger("tributary_participant")
     if not logger.hasHandlers():
         logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO").upper(), format="%(asctime)s %(levelname)s %(message)s")

@@ -1,4 +1,4 @@
-"""What registered functions are given beside their arguments, and what they may return beside the bare value."""
+"""The context that registered functions receive, and the results that they may return instead of a plain value."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Parameters = bytes | bytearray | memoryview
 
 @dataclass(frozen=True)
 class CallContext:
-    """Handed to a function that has an argument named `context`. What the caller left out is empty or None."""
+    """Passed to a function that has an argument named `context`. Fields that the caller omitted are empty or None."""
 
     request_id: str
     config: Mapping[str, Any] = field(default_factory=dict)
     round_id: str | int | float | None = None
     weights: Sequence[float] | None = None
-    """For aggregate: one for each entry of the list; None means equal."""
+    """For aggregate: one weight per entry of the list; None means equal weights."""
     client_ids: Sequence[str] | None = None
     strategy: Mapping[str, Any] | None = None
     on_invalid: str | None = None
-    """"drop": the answer is made of the other clients where one is unusable. Anything else: refuse the call."""
+    """"drop": invalid clients are left out. Anything else: the call is refused."""
     format: str | None = None
-    """The format the caller wants where there is none to take it from."""
+    """The format that the caller requests for parameters that begin without any."""
     base: bytes | None = None
     state: bytes | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when the caller has left or the time is over. Work in native code can look at it; Python code is stopped anyway."""
+    """Set when the caller disconnects or the deadline passes. Native code can check it; Python code is stopped anyway."""
 
 
 @dataclass(frozen=True)

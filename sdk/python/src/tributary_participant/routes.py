@@ -1,4 +1,4 @@
-"""What is at which path. A trailing slash and the case of letters make no difference, as on the trainer node."""
+"""The routes. A trailing slash and the case of letters make no difference, as on the trainer node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def route_of(target: str) -> str:
 
 
 def name_in_metrics(route: str) -> str:
-    """Paths of strangers must not become time series."""
+    """Unknown paths must not become metric labels."""
     return route if route in CALLS or route in PAGES else "other"
 
 
@@ -25,4 +25,4 @@ def allowed_methods(route: str) -> tuple[str, ...]:
         return ("POST",)
     if route in PAGES:
         return ("GET", "HEAD")
-    raise ParticipantError("NOT_FOUND", f"There is nothing at {route[:200]}.")
+    raise ParticipantError("NOT_FOUND", f"There is no route {route[:200]}. GET /v1/info describes this participant.")

@@ -1,6 +1,6 @@
-"""Hugging Face's safetensors in plain Python: eight bytes of header length, a JSON header, then the tensors' bytes without holes.
+"""safetensors (huggingface/safetensors) in plain Python: eight bytes of header length, a JSON header, then the tensors' bytes without gaps.
 
-Nothing in such a file is code, which is what makes it the format to exchange parameters in.
+Such a file contains no code, so it is safe to exchange parameters in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Octets = bytes | bytearray | memoryview
 
 @dataclass(frozen=True)
 class Tensor:
-    """`data` is the raw little-endian bytes; where it was read from a file it is a view of them, without a copy."""
+    """`data` is the raw little-endian bytes; a view without a copy if the tensor was read from a file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -34,7 +34,7 @@ class Tensor:
 
     @classmethod
     def of(cls, values: Sequence[Any], *, dtype: str = "F32", shape: Sequence[int] | None = None) -> Tensor:
-        """From flat numbers, in row order."""
+        """Creates a tensor from flat numbers in row order."""
         _element_bytes(dtype)
         shape = (len(values),) if shape is None else tuple(shape)
         if _count_of(shape) != len(values):
@@ -42,17 +42,17 @@ class Tensor:
         return cls(dtype, tuple(shape), pack_values(dtype, values))
 
     def values(self) -> list[Any]:
-        """The flat numbers, in row order. Halves are widened, which is exact."""
+        """The flat numbers in row order. Half-precision floats are widened, which is exact."""
         return unpack_values(self.dtype, self.data)
 
 
 def looks_like_safetensors(data: Octets) -> bool:
-    """By shape: a plausible length that ends within the bytes, and a brace where the header begins."""
+    """Detects safetensors by a header length that fits the bytes, and a brace at the beginning of the header."""
     return len(data) > 8 and data[8] == 0x7B and struct.unpack_from("<Q", data)[0] <= len(data) - 8
 
 
 def load(data: Octets) -> dict[str, Tensor]:
-    """The tensors of a file by name. Raises ParticipantError, so that a function which just calls this answers 415 and 422 as it should."""
+    """The tensors of a file by name. Raises ParticipantError, so that a function that calls this answers with 415 or 422."""
     view = memoryview(data).cast("B") if len(data) > 0 else memoryview(b"")
     _refuse_others(view)
     (length,) = struct.unpack_from("<Q", view)
@@ -76,7 +76,7 @@ def load(data: Octets) -> dict[str, Tensor]:
 
 
 def dump(tensors: Mapping[str, Tensor]) -> bytes:
-    """Wide types first, then by name (as UTF-16, like the trainer node): tensors are aligned, and equal tensors give equal bytes."""
+    """Writes a file: wide types first, then by name (as UTF-16, like the trainer node). Equal tensors give equal bytes."""
     ordered = sorted(tensors.items(), key=lambda item: (-_element_bytes(item[1].dtype), item[0].encode("utf-16-be", "surrogatepass")))
     header: dict[str, Any] = {}
     offset = 0
@@ -92,13 +92,13 @@ def dump(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def _refuse_others(view: memoryview) -> None:
-    """Pickles are told apart to be refused, never to be read."""
+    """Detects pickles to refuse them; they are never read."""
     if len(view) > 1 and view[0] == 0x80 and 2 <= view[1] <= 5:
-        raise _unsupported("The parameters are a Python pickle, which is never evaluated here. Send safetensors.")
+        raise _unsupported("The parameters are a Python pickle, which is never unpickled here. Send safetensors.")
     if bytes(view[:4]) == b"PK\x03\x04":
         raise _unsupported("The parameters are a zip archive (npz, or torch.save with a pickle inside). Send safetensors.")
     if not looks_like_safetensors(view):
-        raise _unsupported("The parameters are in a format that is not known by their first bytes. Send safetensors.")
+        raise _unsupported("The format of the parameters is unknown. Send safetensors.")
 
 
 def _read_header(text: bytes) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _read_entry(name: str, entry: Any) -> tuple[int, int, str, str, tuple[int, .
         raise _damaged(f'tensor "{name}" is not described by an object')
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in ELEMENT_BYTES:
-        message = f'tensor "{name}" has a dtype that is not read here; read are {", ".join(ELEMENT_BYTES)}'
+        message = f'tensor "{name}" has an unsupported dtype; supported are {", ".join(ELEMENT_BYTES)}'
         raise _unsupported(message, {"tensor": name, "dtype": str(dtype)[:50]})
     if not _is_counts(shape):
         raise _damaged(f'the shape of "{name}" is not a list of whole numbers')
@@ -133,7 +133,7 @@ def _read_entry(name: str, entry: Any) -> tuple[int, int, str, str, tuple[int, .
 
 
 def _count_of(shape: Sequence[int]) -> int:
-    """The product of the dimensions, of which a zero does not excuse an impossible size before it."""
+    """The product of the dimensions. An impossible size is refused even if a later dimension is zero."""
     count = 1
     for dimension in shape:
         count *= dimension
@@ -148,7 +148,7 @@ def _is_counts(value: Any) -> TypeGuard[list[int]]:
 
 def _element_bytes(dtype: str) -> int:
     if dtype not in ELEMENT_BYTES:
-        raise ValueError(f"{dtype!r} is no dtype of safetensors; known are {', '.join(ELEMENT_BYTES)}")
+        raise ValueError(f"{dtype!r} is not a dtype of safetensors; the dtypes are {', '.join(ELEMENT_BYTES)}")
     return ELEMENT_BYTES[dtype]
 
 

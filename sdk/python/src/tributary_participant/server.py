@@ -1,4 +1,4 @@
-"""The listening side: a thread for each connection, as many as there may be, and an orderly end."""
+"""The HTTP server: a thread per connection up to a limit, and an orderly stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from .handler import ParticipantHandler
 from .node import Node
 
-_FULL_BODY = b'{"error":"There are too many connections; try again later.","code":"BUSY","request_id":null}'
+_FULL_BODY = b'{"error":"The participant has reached its limit of connections. Try again later.","code":"BUSY","request_id":null}'
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n"
     b"Content-Length: %d\r\n\r\n%s" % (len(_FULL_BODY), _FULL_BODY)
@@ -35,12 +35,12 @@ class ParticipantServer(ThreadingHTTPServer):
         super().__init__((settings.host, settings.port), ParticipantHandler)
 
     def server_bind(self) -> None:
-        # Not HTTPServer's: it asks the network for the name of this machine.
+        # HTTPServer's method would resolve the name of this machine over the network.
         try:
             socketserver.TCPServer.server_bind(self)
         except OSError as error:
             host, port = self.server_address[:2]
-            advice = "set TRAINER_PORT or run(port=...)" if error.errno == errno.EADDRINUSE else "look at HOST and TRAINER_PORT"
+            advice = "set TRAINER_PORT or run(port=...)" if error.errno == errno.EADDRINUSE else "check HOST and TRAINER_PORT"
             raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}; {advice}") from error
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -65,7 +65,7 @@ class ParticipantServer(ThreadingHTTPServer):
 
 
 class RunningParticipant:
-    """A participant that listens. `stop` ends it; as a context manager it ends with the block."""
+    """A running participant. `stop` ends it; as a context manager it stops at the end of the block."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -83,7 +83,7 @@ class RunningParticipant:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def stop(self, grace_ms: int | None = None) -> None:
-        """Takes no new calls, lets running ones end for a while, then closes the door."""
+        """Accepts no new calls, lets running ones finish for a while, then closes the server."""
         self._node.draining.set()
         grace = self._node.settings.stop_grace_ms if grace_ms is None else grace_ms
         until = time.monotonic() + grace / 1000

@@ -15,24 +15,24 @@ _HOUR_MS = 3_600_000
 class Settings:
     host: str = "127.0.0.1"
     port: int = 5000
-    """0 takes a free one."""
+    """0 selects a free port."""
     auth: str = "loopback"
-    """Without a token. "loopback": other machines are refused. "none": whoever reaches the port may call."""
+    """Who may call without a token. "loopback": other machines are refused. "none": any caller that reaches the port."""
     token: str | None = None
-    """Where set, every call must carry it, as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`."""
+    """If set, every call must carry it as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`."""
     threads: int = os.cpu_count() or 1
     queue_max: int = 64
     body_bytes_max: int = 512 * _MIB
     bytes_budget: int = 1024 * _MIB
-    """Of all bodies that arrive, wait or are worked on."""
+    """Most bytes of all bodies that are arriving, queued or running."""
     body_idle_ms: int = 60_000
     task_timeout_ms: int = _HOUR_MS
     connections_max: int = 512
     stop_grace_ms: int = 10_000
     dataset_path: str | None = None
-    """A JSON file, handed to functions where a request has no dataset."""
+    """A JSON file that functions receive if a request has no dataset."""
     formats: tuple[str, ...] = ("safetensors",)
-    """What the registered functions read and write; said in `/v1/info`, where coordinators look."""
+    """The formats that the registered functions read and write, shown in `/v1/info` for coordinators."""
 
     def __post_init__(self) -> None:
         problems = _problems_of(self)
@@ -41,7 +41,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str], given: Mapping[str, Any]) -> Settings:
-    """What the program says, else what the environment says, else the default. All problems at once."""
+    """Settings of the program, else of the environment, else the defaults. Reports all problems at once."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for variable, (name, read) in _VARIABLES.items():
@@ -95,5 +95,5 @@ def _problems_of(settings: Settings) -> list[str]:
     if settings.token is not None and len(settings.token) < 16:
         problems.append("token: must have 16 characters or more")
     if not problems and settings.bytes_budget < settings.body_bytes_max:
-        problems.append("bytes_budget: must be at least body_bytes_max, or the largest body could never be taken")
+        problems.append("bytes_budget: must be at least body_bytes_max, or a body of the largest allowed size could never be accepted")
     return problems

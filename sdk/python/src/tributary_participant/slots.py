@@ -1,4 +1,4 @@
-"""How many calls run and wait at a time. First come, first served; what does not fit is refused at once."""
+"""Limits on running and queued calls, first in, first out. Calls beyond the limits are refused at once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Slots:
         self._waiting: deque[threading.Event] = deque()
 
     def take(self, wait: Callable[[threading.Event], None]) -> None:
-        """Returns with a slot, which must be given back. `wait` waits for the event, and raises when waiting has become pointless."""
+        """Waits for a slot, which must be given back. `wait` waits for the event and raises if the call is no longer needed."""
         with self._lock:
             if self._running < self._threads:
                 self._running += 1
                 return
             if len(self._waiting) >= self._queue_max:
-                message = "All threads are at work and the queue is full; try again later."
+                message = "All threads are busy and the queue is full. Try again later."
                 raise ParticipantError("BUSY", message, retry_after_seconds=_BUSY_RETRY_SECONDS)
             turn = threading.Event()
             self._waiting.append(turn)
@@ -38,14 +38,14 @@ class Slots:
 
     def give_back(self) -> None:
         with self._lock:
-            # A slot goes from hand to hand: nobody who comes later can take it from the one who waits.
+            # The slot passes directly to the first waiting call, so that a later call cannot take it.
             if self._waiting:
                 self._waiting.popleft().set()
             else:
                 self._running -= 1
 
     def load(self) -> tuple[int, int]:
-        """Running, waiting."""
+        """The numbers of running and waiting calls."""
         with self._lock:
             return self._running, len(self._waiting)
 
@@ -54,12 +54,12 @@ class Slots:
             if not turn.is_set():
                 self._waiting.remove(turn)
                 return
-        # The slot came at the very moment of leaving.
+        # The slot was passed on while the call left the queue.
         self.give_back()
 
 
 class ByteBudget:
-    """Bytes of bodies that are held at a time, over all connections."""
+    """A limit on the bytes of bodies in memory over all connections."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -73,7 +73,7 @@ class ByteBudget:
     def take(self, count: int) -> None:
         with self._lock:
             if self._held + count > self._bytes_max:
-                message = "The participant holds as many bytes of bodies as it may; try again later."
+                message = "The participant's limit on bytes of running calls (bytes_budget) is reached. Try again later."
                 raise ParticipantError("BUSY", message, retry_after_seconds=_BUSY_RETRY_SECONDS)
             self._held += count
 
@@ -83,7 +83,7 @@ class ByteBudget:
 
 
 class Reservation:
-    """What one call holds of the budget; it grows with what has come, not with what was announced."""
+    """One call's share of the budget. It grows with the bytes that arrive, not with the announced size."""
 
     def __init__(self, budget: ByteBudget, count: int = 0) -> None:
         self._budget = budget
@@ -98,6 +98,6 @@ class Reservation:
         self._budget.give_back(count)
 
     def move(self) -> Reservation:
-        """The same bytes in another hand: to release this one frees nothing any more."""
+        """Moves the bytes to a new reservation. Releasing this one then frees nothing."""
         count, self._count = self._count, 0
         return Reservation(self._budget, count)

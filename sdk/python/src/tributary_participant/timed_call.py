@@ -1,4 +1,4 @@
-"""Runs a function in a thread of its own, for as long as its caller waits and no longer."""
+"""Runs a function in its own thread for as long as its caller waits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _logger = logging.getLogger("tributary_participant")
 
 
 class ClientLeft(Exception):
-    """Nobody waits for the answer any more."""
+    """The client disconnected."""
 
 
-class Patience:
-    """How long a call may take and whether its caller is still there."""
+class CallLimits:
+    """The deadline of a call, and whether its client is still connected."""
 
     def __init__(self, *, timeout_ms: int, has_left: Callable[[], bool], cancelled: threading.Event) -> None:
         self._timeout_ms = timeout_ms
@@ -32,11 +32,11 @@ class Patience:
         self._cancelled = cancelled
 
     def wait(self, done: threading.Event) -> None:
-        """Returns when `done` is set; raises TIMEOUT or ClientLeft when that took too long for someone."""
+        """Returns when `done` is set. Raises TIMEOUT after the deadline and ClientLeft if the client disconnected."""
         while not done.wait(max(0.0, min(_POLL_SECONDS, self._deadline - time.monotonic()))):
             if time.monotonic() >= self._deadline:
                 self._cancelled.set()
-                message = f"The work was not done within {self._timeout_ms} ms."
+                message = f"The call took more than {self._timeout_ms} ms (task_timeout_ms) and was canceled."
                 raise ParticipantError("TIMEOUT", message, details={"timeout_ms": self._timeout_ms})
             if self._has_left():
                 self._cancelled.set()
@@ -44,7 +44,7 @@ class Patience:
 
 
 class TimedCall:
-    """One call of one function. A new thread for each: whatever a stopped function leaves behind in its thread ends with it."""
+    """One call of one function, in a new thread: the thread's state ends with a stopped function."""
 
     def __init__(self, function: Callable[[], Any], *, name: str) -> None:
         self._function = function
@@ -53,14 +53,14 @@ class TimedCall:
         self._failure: ParticipantError | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def run(self, patience: Patience) -> Any:
-        """The function's result, or what it failed with as an answer."""
+    def run(self, limits: CallLimits) -> Any:
+        """Runs the function and returns its result, or raises its failure as a ParticipantError."""
         try:
             self._thread.start()
         except RuntimeError:
             self._done.set()
-            raise ParticipantError("BUSY", "The machine gives no more threads; try again later.", retry_after_seconds=2) from None
-        patience.wait(self._done)
+            raise ParticipantError("BUSY", "The system cannot start another thread. Try again later.", retry_after_seconds=2) from None
+        limits.wait(self._done)
         if self._failure is not None:
             raise self._failure
         return self._result
@@ -70,8 +70,8 @@ class TimedCall:
         return self._done.is_set()
 
     def end(self) -> None:
-        """Returns when the thread has ended, having told it to where it has not. A native call cannot be stopped, only awaited."""
-        # A function that looks at `context.cancelled` gets to end by itself.
+        """Stops the thread and waits for its end. Native code cannot be stopped, only awaited."""
+        # A function that checks `context.cancelled` can end by itself.
         self._thread.join(_GRACE_SECONDS)
         while self._thread.is_alive():
             if not self._done.is_set():
@@ -90,7 +90,7 @@ class TimedCall:
                 _logger.warning("the function of %s failed", self._thread.name, exc_info=True)
                 self._failure = ParticipantError("FUNCTION_ERROR", f"The function failed: {_described(failure)}")
         except CallCancelled:
-            # Nobody reads the outcome of a call that was given up.
+            # The outcome of an abandoned call is not read.
             self._failure = ParticipantError("FUNCTION_ERROR", "The function was stopped.")
         self._done.set()
 
@@ -101,12 +101,12 @@ class TimedCall:
         try:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(CallCancelled))
         except AttributeError:
-            # Not CPython: the function sees `context.cancelled`, or is awaited.
+            # This is not CPython: the function checks `context.cancelled`, or is awaited.
             _logger.debug("this Python cannot stop a thread")
 
 
 def _described(failure: BaseException) -> str:
-    """Type and message, never the stack; that is in the log."""
+    """The type and message of an error. Its stack is in the log only."""
     try:
         text = str(failure)
     except Exception:

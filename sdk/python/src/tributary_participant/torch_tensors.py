@@ -1,4 +1,4 @@
-"""safetensors and torch tensors. torch is needed by these functions only, and imported when one is called."""
+"""safetensors and torch tensors. Only these functions need torch, which is imported when one is called."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _NAMES = {f"torch.{name}": dtype for dtype, name in _TYPES.items()}
 
 
 def load_torch(data: Octets) -> dict[str, torch.Tensor]:
-    """A state dict, on the processor. Unlike torch.load it cannot run anybody's code."""
+    """A state dict on the CPU. Unlike torch.load, this cannot execute code of the sender."""
     import torch
 
     tensors = {}
     for name, tensor in load(data).items():
         dtype = getattr(torch, _TYPES[tensor.dtype])
-        # frombuffer takes no empty buffer, and keeps a view of the one it is given.
+        # frombuffer does not accept an empty buffer, and keeps a view of its argument.
         raw = torch.frombuffer(bytearray(tensor.data), dtype=dtype) if len(tensor.data) > 0 else torch.empty(0, dtype=dtype)
         tensors[name] = raw.reshape(tensor.shape)
     return tensors

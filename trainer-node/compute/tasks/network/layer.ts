@@ -42,5 +42,5 @@ export interface Layer {
 
 /** Initializes with one value. */
 export const constant = (value: number) => () => value;
-/** Initializes from a normal distribution; Glorot's or He's deviation, depending on the gain. */
+/** Initializes from a normal distribution; the deviation is that of Glorot or Kaiming, depending on the gain. */
 export const normal = (deviation: number) => (random: SeededRandom) => deviation * random.normal();

@@ -1,4 +1,4 @@
-"""The HTTP side: methods, limits, requests that lie about their length, and who may call."""
+"""The HTTP surface: methods, limits, requests with wrong lengths, and access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 4096
 
 
 @pytest.fixture
-def door(serve: Serve) -> Served:
+def served(serve: Serve) -> Served:
     return serve(train=lambda p, d: b"x", evaluate=lambda p, d: 1, aggregate=lambda entries: b"x", body_bytes_max=LIMIT, body_idle_ms=300)
 
 
@@ -28,50 +28,50 @@ def answer_of(octets: bytes) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", ["/train", "/v1/evaluate", "/aggregate/", "/call"])
-def test_options_invites_no_web_page_and_other_methods_are_405_with_allow(door: Served, path: str) -> None:
-    options = door.send(path, method="OPTIONS")
+def test_options_invites_no_web_page_and_other_methods_are_405_with_allow(served: Served, path: str) -> None:
+    options = served.send(path, method="OPTIONS")
     assert (options.status, options.raw, options.headers["allow"]) == (204, b"", "OPTIONS, POST")
     assert options.headers["access-control-allow-origin"] is None
     for method in ("GET", "PUT", "DELETE", "PATCH", "BREW"):
-        reply = door.send(path, method=method)
+        reply = served.send(path, method=method)
         assert (reply.status, reply.headers["allow"], reply.body["code"]) == (405, "OPTIONS, POST", "METHOD_NOT_ALLOWED")
-    head = door.send(path, method="HEAD")
+    head = served.send(path, method="HEAD")
     assert (head.status, head.raw) == (405, b"")
 
 
-def test_health_ready_info_and_metrics(door: Served) -> None:
-    assert door.send("/health").body == {"status": "ok"}
-    assert door.send("/ready/").body == {"status": "ready"}
-    assert door.send("/health", method="HEAD").raw == b""
-    assert door.send("/health", {}, method="POST").headers["allow"] == "GET, HEAD, OPTIONS"
-    info = door.send("/v1/info").body
+def test_health_ready_info_and_metrics(served: Served) -> None:
+    assert served.send("/health").body == {"status": "ok"}
+    assert served.send("/ready/").body == {"status": "ready"}
+    assert served.send("/health", method="HEAD").raw == b""
+    assert served.send("/health", {}, method="POST").headers["allow"] == "GET, HEAD, OPTIONS"
+    info = served.send("/v1/info").body
     assert info["operations"] == ["train", "evaluate", "aggregate", "call"]
     assert info["registered"] == ["train", "evaluate", "aggregate"]
     assert info["formats"] == ["safetensors"]
     assert info["limits"]["body_bytes"] == LIMIT
-    door.send("/evaluate", {})
-    door.send("/of/a/stranger")
-    # A call is counted when it has ended, which is after its answer.
+    served.send("/evaluate", {})
+    served.send("/unknown/path")
+    # A call is counted when it ends, which is after its answer.
     counted = ('trainer_calls_total{route="/evaluate",status="200"} 1', 'trainer_calls_total{route="other",status="404"} 1')
-    eventually(lambda: all(line in door.send("/metrics").raw.decode() for line in counted), "both calls are counted")
-    text = door.send("/metrics").raw.decode()
+    eventually(lambda: all(line in served.send("/metrics").raw.decode() for line in counted), "both calls are counted")
+    text = served.send("/metrics").raw.decode()
     assert 'trainer_call_seconds_bucket{le="+Inf",route="/evaluate"} 1' in text
-    assert "stranger" not in text
+    assert "unknown/path" not in text
     assert "trainer_queue_size 0" in text
 
 
-def test_the_callers_request_id_comes_back_when_it_is_sane(door: Served) -> None:
+def test_the_callers_request_id_comes_back_when_it_is_sane(served: Served) -> None:
     def id_of(given: str) -> str:
-        return str(door.send("/train", "{", headers={"x-request-id": given}).body["request_id"])
+        return str(served.send("/train", "{", headers={"x-request-id": given}).body["request_id"])
 
     assert id_of("abc_DEF-1") == "abc_DEF-1"
     for strange in ("a b", "a" * 129, "<script>"):
         assert id_of(strange).startswith("req_")
-    assert door.send("/health").headers["x-request-id"].startswith("req_")
+    assert served.send("/health").headers["x-request-id"].startswith("req_")
 
 
-def test_one_connection_serves_one_call_after_the_other(door: Served) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", door.running.port, timeout=20)
+def test_one_connection_serves_one_call_after_the_other(served: Served) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.running.port, timeout=20)
     for _ in range(3):
         connection.request("POST", "/train", body="{}")
         assert connection.getresponse().read()
@@ -82,34 +82,34 @@ def test_one_connection_serves_one_call_after_the_other(door: Served) -> None:
     connection.close()
 
 
-def test_a_body_at_the_limit_is_read_and_one_byte_more_is_a_413_announced_or_not(door: Served) -> None:
-    assert door.send("/evaluate", "{}".ljust(LIMIT)).status == 200
+def test_a_body_at_the_limit_is_read_and_one_byte_more_is_a_413_announced_or_not(served: Served) -> None:
+    assert served.send("/evaluate", "{}".ljust(LIMIT)).status == 200
     for body in ("{}".ljust(LIMIT + 1), iter([b"{}".ljust(LIMIT), b" "])):
-        reply = door.send("/evaluate", body)
+        reply = served.send("/evaluate", body)
         assert (reply.status, reply.body["code"], reply.body["details"]["limit_bytes"]) == (413, "PAYLOAD_TOO_LARGE", LIMIT)
         assert reply.body["details"]["size_bytes"] > LIMIT
-    assert door.metric("trainer_held_bytes") == 0
+    assert served.metric("trainer_held_bytes") == 0
 
 
-def test_a_caller_still_sending_megabytes_gets_to_see_its_413(door: Served) -> None:
-    assert door.send("/train", b" " * 30_000_000).status == 413
+def test_a_caller_still_sending_megabytes_gets_to_see_its_413(served: Served) -> None:
+    assert served.send("/train", b" " * 30_000_000).status == 413
 
 
-def test_a_terabyte_that_is_only_announced_costs_nothing(door: Served) -> None:
-    with door.connect() as line:
+def test_a_terabyte_that_is_only_announced_costs_nothing(served: Served) -> None:
+    with served.connect() as line:
         line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 1099511627776\r\n\r\n")
         assert line.recv(12) == b"HTTP/1.1 413"
 
 
-def test_a_caller_who_asks_before_sending_is_told_to_go_on_only_when_the_body_is_taken(door: Served) -> None:
+def test_100_continue_is_sent_only_if_the_body_is_accepted(served: Served) -> None:
     for length, expected in ((2, b"HTTP/1.1 100"), (LIMIT + 1, b"HTTP/1.1 413")):
-        with door.connect() as line:
+        with served.connect() as line:
             line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length)
             assert line.recv(12) == expected
 
 
-def test_chunks_are_a_body_too(door: Served) -> None:
-    assert door.send("/train", iter([b'{"para', b'meters":', b'"AAAA"}'])).status == 200
+def test_chunks_are_a_body_too(served: Served) -> None:
+    assert served.send("/train", iter([b'{"para', b'meters":', b'"AAAA"}'])).status == 200
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_chunks_are_a_body_too(door: Served) -> None:
         b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
     ],
 )
-def test_requests_that_lie_about_their_length_are_refused_and_their_connection_ends(door: Served, head: bytes) -> None:
+def test_requests_with_wrong_lengths_are_refused_and_their_connection_is_closed(served: Served, head: bytes) -> None:
     smuggled = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-    octets = door.speak(b"POST /train HTTP/1.1\r\n" + head + b"\r\nHost: x\r\n\r\n{}" + smuggled)
+    octets = served.speak(b"POST /train HTTP/1.1\r\n" + head + b"\r\nHost: x\r\n\r\n{}" + smuggled)
     status, body = answer_of(octets)
     assert (status, body["code"], octets.count(b"HTTP/1.1")) == (400, "VALIDATION_ERROR", 1)
 
@@ -143,8 +143,8 @@ def test_requests_that_lie_about_their_length_are_refused_and_their_connection_e
 @pytest.mark.parametrize(
     "chunks", [b"zz\r\n{}", b"2\r\n{}xx0\r\n\r\n", b"-2\r\n{}\r\n0\r\n\r\n", b"2\n{}\n0\n\n", b"2" * 2000, b"0\r\n" + b"a: b\r\n" * 200]
 )
-def test_broken_chunks_are_a_400(door: Served, chunks: bytes) -> None:
-    status, body = answer_of(door.speak(b"POST /train HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks))
+def test_broken_chunks_are_a_400(served: Served, chunks: bytes) -> None:
+    status, body = answer_of(served.speak(b"POST /train HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks))
     assert (status, body["code"]) == (400, "VALIDATION_ERROR")
 
 
@@ -159,37 +159,37 @@ def test_broken_chunks_are_a_400(door: Served, chunks: bytes) -> None:
         (b"GET /health HTTP/1.1\r\nA: " + b"a" * 70_000 + b"\r\n\r\n", 431),
     ],
 )
-def test_requests_that_are_none_are_answered_in_our_words_not_in_html(door: Served, octets: bytes, status: int) -> None:
-    raw = door.speak(octets)
+def test_invalid_requests_are_answered_as_json_and_not_as_html(served: Served, octets: bytes, status: int) -> None:
+    raw = served.speak(octets)
     assert b"<html" not in raw.lower() and b"Python" not in raw
     assert answer_of(raw)[0] == status
     assert set(answer_of(raw)[1]) == {"error", "code", "request_id"}
 
 
-def test_a_thousand_random_requests_never_bring_it_down(door: Served) -> None:
+def test_a_thousand_random_requests_never_bring_it_down(served: Served) -> None:
     chance = random.Random(3)
     start = b'POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\n\r\n{"parameters":"AAAA"}'
     for _ in range(1_000):
         octets = bytearray(start)
         for _ in range(chance.randint(1, 6)):
             octets[chance.randrange(len(octets))] = chance.randrange(256)
-        raw = door.speak(bytes(octets))
+        raw = served.speak(bytes(octets))
         assert b"Traceback" not in raw and b" 500 " not in raw[:20]
-    assert door.send("/train", {}).status == 200
-    eventually(lambda: door.metric("trainer_held_bytes") == 0, "all bytes are given back")
+    assert served.send("/train", {}).status == 200
+    eventually(lambda: served.metric("trainer_held_bytes") == 0, "all bytes are given back")
 
 
-def test_a_body_that_stands_still_is_a_408_and_one_that_ends_early_a_400(door: Served) -> None:
-    line = door.connect()
+def test_a_body_that_stands_still_is_a_408_and_one_that_ends_early_a_400(served: Served) -> None:
+    line = served.connect()
     line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
     raw = read_all(line)
     assert (answer_of(raw)[0], answer_of(raw)[1]["code"]) == (408, "TIMEOUT")
-    status, body = answer_of(door.speak(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"))
-    assert (status, "9 bytes too soon" in body["error"]) == (400, True)
+    status, body = answer_of(served.speak(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"))
+    assert (status, "9 bytes before" in body["error"]) == (400, True)
 
 
-def test_a_connection_that_says_nothing_is_closed(door: Served) -> None:
-    with door.connect() as line:
+def test_a_connection_that_says_nothing_is_closed(served: Served) -> None:
+    with served.connect() as line:
         assert line.recv(1) == b""
 
 
@@ -197,17 +197,17 @@ def test_a_connection_that_says_nothing_is_closed(door: Served) -> None:
     "headers",
     [{"Content-Encoding": "gzip"}, {"Content-Type": "multipart/form-data; boundary=x"}, {"Content-Type": "application/msgpack"}],
 )
-def test_bodies_that_are_not_read_are_a_415(door: Served, headers: dict[str, str]) -> None:
-    reply = door.send("/train", {}, headers=headers)
+def test_bodies_that_are_not_read_are_a_415(served: Served, headers: dict[str, str]) -> None:
+    reply = served.send("/train", {}, headers=headers)
     assert (reply.status, reply.body["code"]) == (415, "UNSUPPORTED_PARAMETERS")
 
 
-def test_a_web_page_of_another_site_cannot_call(door: Served) -> None:
+def test_a_web_page_of_another_site_cannot_call(served: Served) -> None:
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
-        assert door.send("/train", {}, headers={"Sec-Fetch-Site": site, "Content-Type": "text/plain"}).status == status
+        assert served.send("/train", {}, headers={"Sec-Fetch-Site": site, "Content-Type": "text/plain"}).status == status
 
 
-def test_a_token_is_asked_of_everyone_but_probes(serve: Serve) -> None:
+def test_a_token_is_required_of_every_caller_but_probes(serve: Serve) -> None:
     served = serve(train=lambda p, d: b"x", token="a-token-of-this-test")
     for headers in (
         {},
