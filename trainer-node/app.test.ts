@@ -333,7 +333,7 @@ describe("aggregation", () => {
   });
 });
 
-describe("the door", () => {
+describe("the HTTP surface", () => {
   test.each(["/train", "/v1/evaluate", "/aggregate/"])(
     "%s: OPTIONS is 204 and invites no web page; other methods are 405 with Allow",
     async (path) => {
@@ -380,7 +380,7 @@ describe("the door", () => {
     expect(node.deps.budget.heldBytes).toBe(0);
   });
 
-  test("a caller who asks before sending too much is never told to go on", async () => {
+  test("a caller that announces too much with Expect gets no 100 Continue", async () => {
     const continued = jest.fn();
     const status = await new Promise((resolve, reject) => {
       const call = httpRequest(`${node.url}/train`, {
@@ -430,11 +430,11 @@ describe("the door", () => {
       capabilities: { clip: true, noise: true, mask: true, steps: true, formats: ["safetensors", "msgpack", "npz", "npy"] },
     });
     await send("/evaluate", { dataset: ROWS });
-    await fetch(`${node.url}/nobody/home`);
+    await fetch(`${node.url}/unknown/path`);
     const text = await (await fetch(`${node.url}/metrics`)).text();
     expect(text).toMatch(/trainer_calls_total\{route="\/evaluate",status="200"\} [1-9]/);
     expect(text).toContain('route="other",status="404"');
-    expect(text).not.toContain("nobody");
+    expect(text).not.toContain("unknown/path");
     expect(text).toContain("trainer_queue_size 0");
     expect((await fetch(`${node.url}/health`, { method: "POST" })).status).toBe(405);
   });

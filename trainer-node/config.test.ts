@@ -9,7 +9,7 @@ describe("the trainer's configuration", () => {
     expect(readTrainerConfig({})).toMatchObject({ TRAINER_PORT: 5000, HOST: "127.0.0.1", TRAINER_QUEUE_MAX: 64, TRAINER_AUTH: "loopback" });
   });
 
-  test("every problem is told at once", () => {
+  test("every problem is reported at once", () => {
     const wrong = {
       TRAINER_PORT: "99999",
       TRAINER_TOKEN: "short",

@@ -22,7 +22,7 @@ async function send(path: string, body: string | object, headers: Record<string,
 describe("Idempotency-Key", () => {
   const replayed = (answer: { headers: Headers }) => answer.headers.get("idempotent-replayed");
 
-  test("the same call again gives the kept answer, though its seed was made by chance", async () => {
+  test("the same call again gives the stored answer, although its seed was random", async () => {
     const key = { "idempotency-key": "same" };
     const first = await send("/train", { dataset: ROWS }, key);
     const second = await send("/train", { dataset: ROWS }, key);

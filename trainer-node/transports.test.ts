@@ -208,7 +208,7 @@ describe("bodies that are worked on while they arrive", () => {
 });
 
 describe("the second generation, /call", () => {
-  test("speaks train, evaluate and aggregate", async () => {
+  test("supports train, evaluate and aggregate", async () => {
     const trained = await json("/call", { method: "train", dataset: ROWS, config: { seed: 1 } });
     expect(trained.body).toMatchObject({ parameters: expect.any(String), num_samples: 2 });
     const parameters = trained.body.parameters;
@@ -242,7 +242,7 @@ describe("tasks and datasets over the wire", () => {
     expect(predicted.body.predictions[0]).toHaveProperty(answer);
   });
 
-  test("rows need no label to be asked about, and a fresh model can be told its number of classes", async () => {
+  test("rows need no label for predict, and a new model can be given its number of classes", async () => {
     const { body } = await json("/train", { dataset: ROWS, config: { task: "mlp", classes: 5, hidden: [4], seed: 1 } });
     const predicted = await json("/predict", { dataset: [{ a: 1, b: 0 }], parameters: body.parameters, config: { task: "mlp" } });
     expect(predicted.body.predictions).toEqual([{ label: expect.any(Number), scores: expect.any(Array) }]);
@@ -363,11 +363,11 @@ describe("jobs", () => {
     expect(node.deps.budget.heldBytes).toBe(0);
   });
 
-  test("a job that is cancelled ends within a second and gives its thread back", async () => {
+  test("a canceled job ends within a second and frees its thread", async () => {
     const { body } = await json("/train?async=1", { dataset: "digits", config: { epochs: 1000, batch_size: 1 } });
     const startedMs = performance.now();
-    const cancelled = await (await fetch(`${node.url}/v1/jobs/${body.id}`, { method: "DELETE" })).json();
-    expect(cancelled).toMatchObject({ status: "cancelled" });
+    const canceled = await (await fetch(`${node.url}/v1/jobs/${body.id}`, { method: "DELETE" })).json();
+    expect(canceled).toMatchObject({ status: "cancelled" });
     while (node.deps.pool.load().running > 0) await systemClock.sleep(5);
     expect(performance.now() - startedMs).toBeLessThan(1000);
     expect(await (await fetch(`${node.url}/v1/jobs/${body.id}`)).json()).toMatchObject({ status: "cancelled" });

@@ -11,7 +11,7 @@ function noiseOf(byte: number, deviation: number): Float64Array {
   return addNoise([zeros], deviation, keyedRandom(key(byte)))[0]?.data as Float64Array;
 }
 
-test("the noise has the moments of a Gaussian of that deviation, and its neighbours do not know each other", () => {
+test("the noise has the moments of a Gaussian of that deviation, and neighboring values are independent", () => {
   const noise = noiseOf(1, 2.5);
   const moment = (power: number) => noise.reduce((sum, value) => sum + (value / 2.5) ** power, 0) / COUNT;
   // Within five standard errors of the estimates: sqrt(1, 2, 15, 96) / sqrt(COUNT).

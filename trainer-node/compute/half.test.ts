@@ -14,7 +14,7 @@ describe("half and brain floats", () => {
     const native = Float32Array.from(new Float16Array(ALL.buffer));
     const ours = widenHalf(ALL);
     expect(ours.every((value, index) => Object.is(value, native[index]))).toBe(true);
-    // Midpoints, their neighbours and the edges of the range.
+    // Midpoints, their neighbors and the edges of the range.
     const probes = [...native.filter(Number.isFinite)].flatMap((value, index) => [
       value,
       value * 1.0001,

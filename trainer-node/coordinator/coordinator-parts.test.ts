@@ -48,7 +48,7 @@ test("a round asks for what it wants and its surplus, never more than there are,
   );
 });
 
-test("a partition without an index gets the participant's; data of his own goes before", () => {
+test("a partition without an index gets the participant's; its own dataset takes precedence", () => {
   const shared = { name: "digits", partition: { scheme: "iid" } };
   expect(datasetOf({ dataset: "" }, { shared, index: 2, of: 5 })).toEqual({
     name: "digits",

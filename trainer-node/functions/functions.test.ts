@@ -113,14 +113,14 @@ describe("registered functions", () => {
     expect(await send("/evaluate", { config: { do: "nan" } })).toMatchObject({ status: 500, body: { code: "FUNCTION_ERROR" } });
   });
 
-  test("one that spins is cut at its deadline, its neighbour ends well, and the node goes on", async () => {
+  test("one that spins is stopped at its deadline, its neighbor succeeds, and the node goes on", async () => {
     const spinning = send("/train", { config: { do: "spin" } });
     expect((await send("/evaluate", { parameters: "AAAA" })).status).toBe(200);
     expect(await spinning).toMatchObject({ status: 504, body: { code: "TIMEOUT", details: { timeout_ms: 3000 } } });
     expect((await send("/train", {})).body.parameters).toBe("Bw==");
   });
 
-  test("one that waits hears by its signal that the time is over, before its thread ends", async () => {
+  test("one that waits is notified by its signal of the deadline before its thread ends", async () => {
     const file = join(node.folder, "heard");
     expect(await send("/train", { config: { do: "listen", file } })).toMatchObject({ status: 504, body: { code: "TIMEOUT" } });
     expect(readFileSync(file, "utf8")).toBe("true");

@@ -51,7 +51,7 @@ test("a bomb is a 413 before it is unpacked: by its ratio, and by the size it co
   const long = gzipSync(noise.repeat(Math.ceil((BODY_BYTES_MAX + 1) / noise.length))) as Uint8Array<ArrayBuffer>;
   expect(long.byteLength).toBeLessThan(BODY_BYTES_MAX);
   expect(await post("/train", long)).toMatchObject({ status: 413, body: { code: "PAYLOAD_TOO_LARGE" } });
-  // The node is none the worse.
+  // The node still works.
   expect(await post("/evaluate", packed({ dataset: ROWS }))).toMatchObject({ status: 200 });
 });
 

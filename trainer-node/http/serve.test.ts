@@ -109,7 +109,7 @@ describe("a classifier of rows", () => {
     await expect(asked).rejects.toMatchObject({ status: 400, type: "invalid_request_error", message: expect.stringMatching(message) });
   });
 
-  test("what it does not do is a 400, and a name that is none a 404", async () => {
+  test("an unsupported operation is a 400, and an invalid manifest a 404", async () => {
     await expect(clientOf(manifest).embeddings.create({ model: "d", input: JSON.stringify(row(0)) })).rejects.toMatchObject({
       status: 400,
     });
@@ -117,13 +117,13 @@ describe("a classifier of rows", () => {
     expect((await fetch(`${node.url}/v1/serve/${nameOf(manifest)}/completions`)).status).toBe(405);
   });
 
-  test("parameters that nobody can read are a 503: who asks a model did not send them", async () => {
+  test("unreadable parameters are a 503, because the caller did not send them", async () => {
     const broken = { task: "softmax", blob: await put(Buffer.from("no model at all")) } as const;
     const asked = clientOf(broken).chat.completions.create({ model: "d", messages: [{ role: "user", content: JSON.stringify(row(0)) }] });
     await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining("cannot be read") });
   });
 
-  test("parameters that are not here are pulled from who has them, once, and are checked; nobody has them: 503", async () => {
+  test("missing parameters are downloaded once and checked; without a source that has them: 503", async () => {
     const other = await startNode({ blobSources: ["http://127.0.0.1:1", node.url] });
     try {
       const input = JSON.stringify(row(0));

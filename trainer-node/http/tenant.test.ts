@@ -39,7 +39,7 @@ test("a round that one tenant closed is open to others, and they cannot open it 
   expect([await inRound(ANN), await inRound(BOB), await inRound({})]).toEqual([409, 200, 200]);
 });
 
-test("a job is nobody else's to see, follow, take or end; who runs the node sees all", async () => {
+test("no other tenant can see, follow, fetch or cancel a job; the node's operator sees all", async () => {
   const made = await ask("POST", "/train", { body: { dataset: ROWS }, headers: { ...ANN, prefer: "respond-async" } });
   const path = made.headers.get("location") ?? "";
   for (const [method, rest] of [
@@ -73,7 +73,7 @@ test("a tenant of a shared node deletes no blob of it", async () => {
   expect((await ask("DELETE", path)).status).toBe(204);
 });
 
-test("paths that the node tells can be followed through the gateway in front of it", async () => {
+test("paths in answers can be followed through the gateway in front of the node", async () => {
   const through = { "x-forwarded-prefix": "/training/nodes/node_1", prefer: "respond-async" };
   const made = await ask("POST", "/train", { body: { dataset: ROWS }, headers: through });
   expect(made.headers.get("location")).toBe(`/training/nodes/node_1/v1/jobs/${made.body.id}`);

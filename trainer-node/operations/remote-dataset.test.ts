@@ -84,7 +84,7 @@ test("what is not under the prefix is never asked for, however it is written", a
   expect(asked).toEqual([]);
 });
 
-test("a redirect is not followed, and what the server refuses or breaks off is told", async () => {
+test("a redirect is not followed, and refusals and truncated answers of the server are reported", async () => {
   expect((await evaluate({ uri: `${origin}/data/moved.csv` })).body.error).toContain("302; redirects are not followed");
   expect((await evaluate({ uri: `${origin}/data/broken.csv` })).body.error).toContain("answered 500");
   expect(await evaluate({ uri: `${origin}/data/none.csv` })).toMatchObject({ status: 404, body: { code: "DATASET_NOT_FOUND" } });
@@ -93,7 +93,7 @@ test("a redirect is not followed, and what the server refuses or breaks off is t
   expect(asked).toEqual(["/data/moved.csv", "/data/broken.csv", "/data/none.csv", "/data/cut.csv", "/data/wrong.json"]);
 });
 
-test("a certificate nobody vouches for is refused", async () => {
+test("an untrusted certificate is refused", async () => {
   const other = await startNode({ threads: 1, datasetUris: [`${origin}/data/`] });
   try {
     expect(await evaluate({ uri: `${origin}/data/a.csv` }, other)).toMatchObject({ status: 422 });

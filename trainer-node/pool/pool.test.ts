@@ -29,12 +29,12 @@ afterEach(async () => {
 
 describe("the compute pool", () => {
   test.each(["x", "t", "m"])(
-    "a task that ends its thread (%s) is a FUNCTION_ERROR, and neither its neighbour nor the next task notices",
+    "a task that ends its thread (%s) is a FUNCTION_ERROR, and neither its neighbor nor the next task notices",
     async (how) => {
       open({ threads: 2 });
-      const neighbour = run("sleep");
+      const neighbor = run("sleep");
       await expect(run(how)).rejects.toMatchObject({ kind: "FUNCTION_ERROR", status: 500 });
-      await expect(neighbour).resolves.toBe("slept");
+      await expect(neighbor).resolves.toBe("slept");
       await expect(run("ok")).resolves.toBe("fine");
     },
   );

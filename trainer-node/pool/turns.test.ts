@@ -18,7 +18,7 @@ test("one after the other, in the order of asking, whatever becomes of those bef
   expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
-test("who gives up while he waits is gone at once, and who comes after him still waits for the one before", async () => {
+test("a caller that aborts while it waits leaves at once, and the next one still waits for the running work", async () => {
   const inTurn = createTurns();
   const first = Promise.withResolvers<void>();
   let isDone = false;

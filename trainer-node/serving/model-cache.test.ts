@@ -22,7 +22,7 @@ test("the models asked for last stay, within the bytes there are", () => {
   expect(cache.bytes).toBeLessThanOrEqual(100);
 });
 
-test("a model that is larger than the cache answers and displaces nobody", () => {
+test("a model that is larger than the cache is loaded and evicts no other", () => {
   const cache = createModelCache(100);
   const small = cache.get("small", () => ready(10));
   cache.get("huge", () => ready(101));

@@ -54,7 +54,7 @@ test("never more bytes than asked for; a letter that is cut by the limit is mark
   expect(counts).toEqual([4]);
 });
 
-test("an answer that nobody waits for any more ends after its piece", async () => {
+test("an answer whose client disconnected ends after its piece", async () => {
   const left = new AbortController();
   let asked = 0;
   const next = async () => {

@@ -1,7 +1,7 @@
 import { createKernelMemory } from "../kernels/kernel-memory.ts";
 import { createResultArrays, resultsAbove } from "./result-arrays.ts";
 
-test("an array is used again after it was released, and never while somebody has it", () => {
+test("an array is reused after it was released, and never while it is in use", () => {
   const arrays = createResultArrays(1024);
   const [first, second] = [arrays.take(8, 4), arrays.take(8, 4)];
   expect(first.buffer).not.toBe(second.buffer);
@@ -11,7 +11,7 @@ test("an array is used again after it was released, and never while somebody has
   expect(again).toEqual(expect.arrayContaining([first.buffer, second.buffer]));
 });
 
-test("memory of another size is not handed out, and no more is kept than the limit", () => {
+test("memory of another size is not reused, and no more is retained than the limit", () => {
   const arrays = createResultArrays(64);
   const [large, small] = [arrays.take(16, 8), arrays.take(8, 8)];
   expect(large).toBeInstanceOf(Float64Array);

@@ -14,14 +14,14 @@ async function whole(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(read).toString();
 }
 
-test.each([0, 1, 7, 8, 9, 1000])("a file of %i bytes comes whole to everybody", async (bytes) => {
+test.each([0, 1, 7, 8, 9, 1000])("a file of %i bytes reaches every reader completely", async (bytes) => {
   const text = "abcdefghijk".repeat(100).slice(0, bytes);
   writeFileSync(path, text);
   const files = createSharedFiles({ pieceBytes: 8 });
   expect(await Promise.all([whole(files.read(path)), whole(files.read(path)), whole(files.read(path))])).toEqual([text, text, text]);
 });
 
-test("who goes along is given the same piece, and who is far behind reads for himself", async () => {
+test("readers that keep up share a piece, and a reader that is far behind reads from disk itself", async () => {
   writeFileSync(path, "x".repeat(800));
   const files = createSharedFiles({ pieceBytes: 8 });
   const [first, second, late] = [files.read(path), files.read(path), files.read(path)];
@@ -49,7 +49,7 @@ test("memory of pieces that all have behind them is used again", async () => {
   await Promise.all(readers.map((reader) => reader.return(undefined)));
 });
 
-test("what nobody reads any more is forgotten: a file of the same name later is read afresh", async () => {
+test("a file without readers is forgotten: a later file of the same name is read again", async () => {
   const files = createSharedFiles({ pieceBytes: 8 });
   writeFileSync(path, "one");
   const left = files.read(path);
@@ -59,6 +59,6 @@ test("what nobody reads any more is forgotten: a file of the same name later is 
   expect(await whole(files.read(path))).toBe("two");
 });
 
-test("a file that is gone is a failure of whoever asks", async () => {
+test("a missing file is a failure of its reader", async () => {
   await expect(whole(createSharedFiles().read(join(folder, "gone")))).rejects.toThrow("ENOENT");
 });

@@ -51,7 +51,7 @@ test("what was made since the oldest open round began stays: its commit may stil
   expect(readdirSync(folder)).toEqual([since]);
 });
 
-test("what was agreed for the masks of a round is kept for two days", async () => {
+test("the plan of a secure round stays for two days", async () => {
   const plan = { everybody: [], threshold: 2, range: 1, layout: [], weights: {}, samples: {}, partners: [], shares: {} };
   await writePlan({ folder }, { ...plan, round: "fed_1/1" });
   await writePlan({ folder }, { ...plan, round: "fed_1/2" });

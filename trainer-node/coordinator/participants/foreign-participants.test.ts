@@ -16,7 +16,7 @@ import { plain } from "../privacy/plain.ts";
 import { createNodeCalls } from "./node-call.ts";
 import { createParticipants, type Participants } from "./participants.ts";
 
-/** The first bytes of a pickle, and then anything: nobody here may look inside. */
+/** The first bytes of a pickle, then arbitrary ones: the coordinator may not read them. */
 const pickle = (text: string) => Buffer.concat([Buffer.from([0x80, 4]), Buffer.from(text)]);
 
 interface Asked {
@@ -89,7 +89,7 @@ test.each([
   expect(asked[1]?.body["parameters"]).toBe(pickle("trained by 1").toString("base64"));
 });
 
-test("parameters that nobody here can read are combined by a participant, and the record says so", async () => {
+test("opaque parameters are aggregated by a participant, and the record says so", async () => {
   const { node, asked } = await flock(2);
   const accepted = await Promise.all(
     ["one", "two"].map(async (text, index) => {
@@ -112,11 +112,11 @@ test("parameters that nobody here can read are combined by a participant, and th
   expect(asked.map(({ body }) => body["method"])).toEqual(["aggregate"]);
 });
 
-test("an address where nobody speaks the protocol, and one where nobody is, are told apart", async () => {
-  const stranger = await startFlock([]);
-  servers.push(stranger.server);
+test("a server without the protocol and an unreachable address give different problems", async () => {
+  const unrelated = await startFlock([]);
+  servers.push(unrelated.server);
   const at = (url: string) => Participant.fromPartial({ url, secret: "s" });
-  await expect(participants.train(at(stranger.url), task, signal)).rejects.toMatchObject({ message: "it answered 404", again: false });
+  await expect(participants.train(at(unrelated.url), task, signal)).rejects.toMatchObject({ message: "it answered 404", again: false });
   await expect(participants.reach(at("http://127.0.0.1:9"), signal)).rejects.toMatchObject({ again: true });
 });
 

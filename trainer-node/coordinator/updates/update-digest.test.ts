@@ -31,7 +31,7 @@ test.each([8, 16, 64, 1000, 4096])("looks the same in pieces of %i bytes as it d
   expect(pass(whole, { bytes: whole.byteLength, piece }).layout()).toBe(inspectUpdate(whole));
 });
 
-test.each([Number.NaN, Number.POSITIVE_INFINITY])("%p is found in whatever piece it comes, and told when it is asked for", (value) => {
+test.each([Number.NaN, Number.POSITIVE_INFINITY])("%p is found in any piece and reported with the layout", (value) => {
   const update = encodeParameters(tensors(value), "safetensors");
   const passing = pass(update, { bytes: update.byteLength });
   expect(() => passing.layout()).toThrow('NON_FINITE: tensor "half"');
@@ -43,7 +43,7 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY])("%p is found in whatever piece
   }
 });
 
-describe("is left to whoever reads the whole", () => {
+describe("is left to the reader of the whole update", () => {
   test.each([
     ["its length is not known", whole, undefined],
     ["it ends too soon", whole.slice(0, -8), whole.byteLength],
@@ -92,14 +92,14 @@ describe("a large update, by another thread", () => {
   });
 
   test("has the same hash and the same layout, many at the same time", async () => {
-    const kept = [1, 2, 3, 4, 5].map(async (value) => {
+    const stored = [1, 2, 3, 4, 5].map(async (value) => {
       const update = large(value);
       const digest = digestByFollowing(aggregation.follow)(update.byteLength);
       const { sha256 } = await blobs.keep(inPieces(update), digest);
       expect(sha256).toBe(hash("sha256", update, "hex"));
       expect(digest.layout()).toBe(inspectUpdate(update));
     });
-    await Promise.all(kept);
+    await Promise.all(stored);
   });
 
   test("is refused for a NaN", async () => {
@@ -116,7 +116,7 @@ describe("a large update, by another thread", () => {
     expect(digest.layout()).toBeUndefined();
   });
 
-  test("that breaks off leaves nobody waiting: what comes next is done", async () => {
+  test("that ends early leaves no waiting thread: the next update is done", async () => {
     const update = large(1);
     const broken = digestByFollowing(aggregation.follow)(update.byteLength);
     const breaksOff = async function* (): AsyncGenerator<Uint8Array> {
