@@ -36,6 +36,6 @@ export const systemQuery = queryOptions({
 
 export const verifyLedger = (): Promise<LedgerProof> => get<LedgerProof>("/api/admin/ledger/verify");
 
-/** Changes at the admins' doors: `users/7`, `models`, `organizations/org_1/credits`. */
+/** Sends a change to the admin API: `users/7`, `models`, `organizations/org_1/credits`. */
 export const adminCall = (method: "POST" | "PATCH" | "DELETE", path: string, body?: object): Promise<unknown> =>
   call(method, `/api/admin/${path}`, body === undefined ? {} : { body });

@@ -1,4 +1,4 @@
-/** What a call came back with when it did not succeed: enough for a person to act on and for an operator to find it in the log. */
+/** A failed API call, with the message for the user and the request ID for the operator's logs. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -26,12 +26,12 @@ export interface CallOptions {
 
 const CALL_MAX_MS = 30_000;
 
-/** One call of the platform API. The session is a cookie that the browser sends; scripts never see it. */
+/** Calls the platform API. The session is an HttpOnly cookie, which scripts cannot read. */
 export async function call<Answer>(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
   return (await callWithHeaders<Answer>(method, path, options)).body;
 }
 
-/** The same, with what the answer's headers say. */
+/** Calls the platform API and also returns the response headers. */
 export async function callWithHeaders<Answer>(
   method: string,
   path: string,
@@ -43,7 +43,7 @@ export async function callWithHeaders<Answer>(
     headers: {
       accept: "application/json",
       ...(options.body === undefined ? {} : { "content-type": "application/json" }),
-      // A write that is repeated by the browser or a nervous click counts once.
+      // A write that the browser repeats or that a double click sends twice is applied once.
       ...(method === "GET" ? {} : { "idempotency-key": randomId() }),
       ...options.headers,
     },
@@ -57,14 +57,14 @@ export async function callWithHeaders<Answer>(
 
 const TEXT_MAX_MS = 300_000;
 
-/** A file, such as an export; large ones take their time. */
+/** Downloads a text file, such as an export, with a longer timeout. */
 export async function getText(path: string, query: Query): Promise<string> {
   const response = await send(path + queryText(query), { method: "GET", signal: AbortSignal.timeout(TEXT_MAX_MS) });
   if (!response.ok) throw toError(response, await response.json().catch(() => undefined));
   return response.text();
 }
 
-/** A call whose answer comes in pieces; it lasts as long as the caller's signal lets it. */
+/** Opens a streaming response; it ends with the caller's signal and has no other timeout. */
 export async function openStream(
   path: string,
   options: Required<Pick<CallOptions, "body" | "signal" | "headers">>,
@@ -80,7 +80,7 @@ export const get = <Answer>(path: string, query?: Query, signal?: AbortSignal): 
 
 export const post = <Answer>(path: string, body: unknown = {}): Promise<Answer> => call<Answer>("POST", path, { body });
 
-/** Unset and empty values are left out. */
+/** Builds the query string without unset and empty values. */
 function queryText(query: Query | undefined): string {
   const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
@@ -97,14 +97,12 @@ async function send(path: string, request: RequestInit): Promise<Response> {
   } catch (cause) {
     if (request.signal?.aborted && cause instanceof DOMException && cause.name === "AbortError") throw cause;
     const late = cause instanceof DOMException && cause.name === "TimeoutError";
-    const message = late
-      ? "The server did not answer in time. Try again."
-      : "The server cannot be reached. Check the connection and try again.";
+    const message = late ? "The request timed out. Try again." : "The server cannot be reached. Check the connection and try again.";
     throw new ApiError({ status: 0, code: late ? "TIMEOUT" : "NETWORK", message });
   }
 }
 
-/** Both shapes of errors: the platform's `{error, code}` and the gateway's `{error: {message, code}}`. */
+/** Reads both error formats: the platform's `{error, code}` and the gateway's `{error: {message, code}}`. */
 function toError(response: Response, body: unknown): ApiError {
   const given = (body ?? {}) as { error?: unknown; code?: string; requestId?: string; details?: ApiError["details"] };
   const inner =
@@ -114,7 +112,7 @@ function toError(response: Response, body: unknown): ApiError {
   return new ApiError({
     status: response.status,
     code: given.code ?? inner?.code ?? inner?.type ?? `HTTP_${response.status}`,
-    message: (typeof given.error === "string" ? given.error : inner?.message) ?? `The server answered ${response.status}.`,
+    message: (typeof given.error === "string" ? given.error : inner?.message) ?? `The server responded with HTTP ${response.status}.`,
     requestId: given.requestId ?? response.headers.get("x-request-id") ?? undefined,
     details: Array.isArray(given.details) ? given.details : [],
   });

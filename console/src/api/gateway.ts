@@ -9,7 +9,7 @@ export type RoutingDeployment = RoutingGroup["deployments"][number];
 export type Guardrails = Wire<gateway.GuardrailsAnswer>;
 export type CacheState = Wire<gateway.CacheAnswer>;
 
-/** States change by the second; the screens that show them ask again by themselves. */
+/** Poll interval of screens that show live states. */
 const LIVE_MS = 3_000;
 
 export const routingQuery = queryOptions({

@@ -19,7 +19,7 @@ import type {
 
 const RETRIES_MAX = 2;
 
-/** What a screen shows is a few seconds old at most; a call that the server refused is not asked again. */
+/** Data is considered stale after a few seconds; calls that fail with 4xx are not retried. */
 export function createQueryClient(onSessionLost: () => void): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({

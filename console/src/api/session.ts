@@ -20,7 +20,7 @@ export const readMe = (signal?: AbortSignal): Promise<Me> => get<Me>("/api/auth/
 
 export const logIn = (credentials: { email: string; password: string }): Promise<unknown> => post(SESSION, credentials);
 
-/** Makes the account, then puts its token where no script can read it. An invited account begins in the organization that it joined. */
+/** Creates the account and stores its token in an HttpOnly cookie. For an invited account, the organization it joined becomes active. */
 export async function signUp(account: SignUp): Promise<void> {
   const made = await post<{ token: string; organization: Organization }>("/api/auth/signup", account);
   await adoptToken(made.token);
@@ -38,7 +38,7 @@ export async function acceptInvitation(token: string): Promise<void> {
 
 const activate = (id: string): Promise<unknown> => call("PUT", "/api/gw/organizations", { body: { id, active: true } });
 
-/** Turns a token in hand, such as a password change gives, into the browser's session. */
+/** Exchanges a token, such as that of a password change, for the browser's session cookie. */
 export const adoptToken = (token: string): Promise<unknown> => call("POST", SESSION, { headers: { authorization: `Bearer ${token}` } });
 
 export const refreshSession = (): Promise<unknown> => post(`${SESSION}/refresh`);

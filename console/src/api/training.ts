@@ -17,7 +17,7 @@ export const federationQuery = (id: string) =>
     queryFn: async ({ signal }) => (await get<{ federation: Federation }>(at("federations", id), undefined, signal)).federation,
   });
 
-/** Every round, in order. */
+/** All rounds, in order. */
 export const roundsQuery = (id: string) =>
   queryOptions({
     queryKey: ["federation", id, "rounds"],

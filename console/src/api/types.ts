@@ -6,7 +6,7 @@ import type * as training from "../../../gateway-edge/schemas/platform/training.
 import type * as webhooks from "../../../gateway-edge/schemas/platform/webhooks.ts";
 import type * as records from "../../../gateway-edge/schemas/records.ts";
 
-/** A record as JSON carries it: times are ISO texts, integers are numbers. Amounts are read from their exact `…Usd` sibling. */
+/** A record as JSON: times are ISO strings, integers are numbers. Exact amounts are in the `…Usd` field beside each amount. */
 export type Wire<Value> = Value extends bigint
   ? number
   : Value extends Date

@@ -7,13 +7,13 @@ export interface Judged {
   readonly accuracy: number;
 }
 
-/** How well each round did, of those that were judged. */
+/** Accuracy by round, for rounds with an evaluation. */
 export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly Judged[]; height?: number }) {
   return (
     <LazyChart
       kind="line"
       height={height}
-      label={`Accuracy of ${rounds.length} rounds, the last ${percent(rounds.at(-1)?.accuracy ?? 0)}`}
+      label={`Accuracy of ${rounds.length} rounds, latest ${percent(rounds.at(-1)?.accuracy ?? 0)}`}
       data={rounds.map(({ round, accuracy }) => ({ label: `Round ${round}`, accuracy }))}
       series={[{ name: "accuracy", label: "Accuracy", color: "river.6" }]}
       format={percent}
@@ -21,13 +21,13 @@ export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly Judge
   );
 }
 
-/** How far off each round was. */
+/** Loss by round. */
 export function LossCurve({ rounds, height = 180 }: { rounds: readonly { round: number; loss: number }[]; height?: number }) {
   return (
     <LazyChart
       kind="line"
       height={height}
-      label={`Loss of ${rounds.length} rounds, the last ${rounds.at(-1)?.loss.toFixed(4) ?? "unknown"}`}
+      label={`Loss of ${rounds.length} rounds, latest ${rounds.at(-1)?.loss.toFixed(4) ?? "unknown"}`}
       data={rounds.map(({ round, loss }) => ({ label: `Round ${round}`, loss }))}
       series={[{ name: "loss", label: "Loss", color: "orange.6" }]}
       format={(loss) => loss.toFixed(3)}

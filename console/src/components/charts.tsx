@@ -9,19 +9,19 @@ export interface Series {
 }
 
 interface TimeChartProps {
-  /** What the picture shows, in words, for those who do not see it. */
+  /** Text alternative of the chart. */
   label: string;
   kind: "area" | "bar" | "line";
   data: Record<string, string | number>[];
   series: readonly Series[];
   format: (value: number) => string;
   isStacked?: boolean;
-  /** Whole things: half a call on the axis means nothing. */
+  /** True for counts: the axis shows whole numbers only. */
   isCount?: boolean;
   height?: number;
 }
 
-/** The one way numbers over time are drawn. Loaded apart: charts are most of the console's weight. */
+/** Draws numbers over time. It is a lazy chunk, because charts are most of the console's size. */
 export function TimeChart({ label, kind, data, series, format, isStacked = false, isCount = false, height = 220 }: TimeChartProps) {
   const shared = {
     h: height,
@@ -34,7 +34,7 @@ export function TimeChart({ label, kind, data, series, format, isStacked = false
     gridAxis: "x" as const,
     yAxisProps: { width: 84, allowDecimals: !isCount },
     xAxisProps: { minTickGap: 24 },
-    // Focus belongs to the page's controls; the numbers are in the tables beside the pictures.
+    // Charts take no keyboard focus, because the tables beside them have the same numbers.
     [CHART_PROPS[kind]]: { accessibilityLayer: false },
   };
   return (

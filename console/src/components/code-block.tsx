@@ -1,7 +1,7 @@
 import { Box } from "@mantine/core";
 import { CopyText } from "./copy-text.tsx";
 
-/** Code to copy. Long lines wrap, so that nothing hides at the edge of a phone. */
+/** Code with a copy button. Long lines wrap, so that they are readable on a phone. */
 export function CodeBlock({ code, label }: { code: string; label: string }) {
   return (
     <Box pos="relative">

@@ -12,7 +12,7 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-/** For what touches others at once but can be undone; what cannot be undone wants a typed name (`TypedConfirm`). */
+/** Confirms a reversible action that affects others immediately. Irreversible actions use `TypedConfirm`. */
 export function Confirm({ title, action, children, error, isBusy, onConfirm, onClose }: ConfirmProps) {
   return (
     <Modal opened onClose={onClose} title={title} centered>

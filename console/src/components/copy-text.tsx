@@ -25,7 +25,7 @@ export function CopyText({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** The clipboard of scripts exists on https and loopback only; elsewhere a selection does. */
+/** `navigator.clipboard` exists on https and loopback only; elsewhere a selection is copied. */
 async function writeClipboard(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
@@ -34,5 +34,5 @@ async function writeClipboard(text: string): Promise<void> {
   area.select();
   const done = document.execCommand("copy");
   area.remove();
-  if (!done) throw new Error("this browser does not let a page copy; select the text yourself");
+  if (!done) throw new Error("The browser does not allow copying. Select the text and copy it manually.");
 }

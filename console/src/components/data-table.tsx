@@ -7,7 +7,7 @@ export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ReactNode;
   readonly isNumber?: boolean;
-  /** Left out where there is little room. */
+  /** Hidden on narrow screens. */
   readonly wideOnly?: boolean;
 }
 
@@ -21,7 +21,7 @@ interface DataTableProps<Row> {
 
 const SKELETON_ROWS = ["first", "second", "third"];
 
-/** Rows of records. While they are on their way skeletons of the same height stand in, so that nothing jumps. */
+/** A table of records. While rows load, skeletons of the same height avoid layout shifts. */
 export function DataTable<Row>({ label, columns, rows, rowKey, empty }: DataTableProps<Row>) {
   if (rows?.length === 0) return empty;
   return (
@@ -69,7 +69,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, empty }: DataTabl
 interface PagesProps {
   meta: PageMeta | undefined;
   unit: string;
-  /** Where it is not the unit with an s. */
+  /** The plural, if it is not the unit plus s. */
   units?: string;
   onPage: (page: number) => void;
 }

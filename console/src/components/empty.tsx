@@ -2,7 +2,7 @@ import { Stack, Text, ThemeIcon } from "@mantine/core";
 import type { TablerIcon } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
-/** Nothing here yet: says why, and offers the next step. */
+/** An empty state with an explanation and the next step. */
 export function Empty({
   icon: Icon,
   title,

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { ApiError } from "../api/client.ts";
 
-/** An error as a person can use it: what is wrong, its code, the request id an operator can look for, and a way on. */
+/** Shows an error with its message, code, request ID and a retry button. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   if (!error) return null;
   const { message, code, requestId, details } = factsOf(error);
@@ -24,7 +24,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
           {requestId && (
             <>
               {" "}
-              · request <Code>{requestId}</Code>
+              · request ID <Code>{requestId}</Code>
             </>
           )}
         </Text>
@@ -40,13 +40,13 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
 
 const ALERT_STYLES = { title: { color: "var(--mantine-color-error)" }, message: { color: "var(--mantine-color-text)" } };
 
-/** The same as a passing note, for a click that failed. */
+/** Shows an error as a notification, for a failed action. */
 export function notifyFailure(error: unknown): void {
   const { message, code, requestId } = factsOf(error);
   notifications.show({
     color: "red",
     title: message,
-    message: `Code ${code}${requestId ? ` · request ${requestId}` : ""}`,
+    message: `Code ${code}${requestId ? ` · request ID ${requestId}` : ""}`,
     autoClose: 10_000,
   });
 }
@@ -58,5 +58,5 @@ export function notifyDone(message: string): void {
 function factsOf(error: unknown): Pick<ApiError, "message" | "code" | "requestId" | "details"> {
   if (error instanceof ApiError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return { message: `Something went wrong in the console: ${message}`, code: "CONSOLE_ERROR", requestId: undefined, details: [] };
+  return { message: `Console error: ${message}`, code: "CONSOLE_ERROR", requestId: undefined, details: [] };
 }

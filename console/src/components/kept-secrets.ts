@@ -1,8 +1,7 @@
 import { useSyncExternalStore } from "react";
 
 /**
- * Secrets of keys that were made in this tab, so that code examples can show the real one. In memory only: a reload forgets them, as
- * the server did when it answered.
+ * The secret of the last key created in this tab, so that code examples can show it. It is held in memory only and lost on reload.
  */
 let latest: { readonly keyId: string; readonly secret: string } | undefined;
 const listeners = new Set<() => void>();

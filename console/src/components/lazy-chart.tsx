@@ -4,7 +4,7 @@ import type { TimeChart } from "./charts.tsx";
 
 const Loaded = lazy(async () => ({ default: (await import("./charts.tsx")).TimeChart }));
 
-/** A chart whose code comes when it is first needed; a skeleton of its size stands in. */
+/** A chart whose code is loaded on first use, with a skeleton of the same size meanwhile. */
 export function LazyChart(props: ComponentProps<typeof TimeChart>) {
   return (
     <Suspense fallback={<Skeleton height={props.height ?? 220} />}>

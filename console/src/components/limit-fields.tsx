@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { modelsQuery } from "../api/queries.ts";
 import { nanoNumber, readUsd } from "../format/money.ts";
 
-/** What keys and teams can be limited by, as typed. */
+/** Form values of the limits of keys and teams. */
 export interface LimitValues {
   models: string[];
   rpm: number | string;
@@ -34,7 +34,7 @@ export function limitValues(record: LimitRecord | undefined): LimitValues {
   };
 }
 
-/** As the API takes them: an empty field takes the limit away. */
+/** The limits as a request body: an empty field removes the limit. */
 export function limitBody(values: LimitValues) {
   const budget = readUsd(values.budgetUsd);
   return {
@@ -48,7 +48,7 @@ export function limitBody(values: LimitValues) {
 }
 
 export const budgetProblem = (text: string): string | null =>
-  text === "" || readUsd(text) !== undefined ? null : "An amount in USD such as 25 or 2.50.";
+  text === "" || readUsd(text) !== undefined ? null : "Enter an amount in USD, such as 25 or 2.50.";
 
 export function LimitFields({ form }: { form: UseFormReturnType<LimitValues & Record<string, unknown>> }) {
   const { data: models } = useQuery(modelsQuery());
@@ -56,33 +56,33 @@ export function LimitFields({ form }: { form: UseFormReturnType<LimitValues & Re
   return (
     <>
       <TagsInput
-        label="Models"
-        description="Empty means every model of the team."
-        placeholder={form.getValues().models.length === 0 ? "every model" : ""}
+        label="Allowed models"
+        description="Leave empty to allow all models of the team."
+        placeholder={form.getValues().models.length === 0 ? "All models" : ""}
         data={names}
         key={form.key("models")}
         {...form.getInputProps("models")}
       />
       <SimpleGrid cols={{ base: 1, xs: 3 }}>
         <NumberInput
-          label="Calls per minute"
-          placeholder="no limit"
+          label="Requests per minute (RPM)"
+          placeholder="No limit"
           min={1}
           allowDecimal={false}
           key={form.key("rpm")}
           {...form.getInputProps("rpm")}
         />
         <NumberInput
-          label="Tokens per minute"
-          placeholder="no limit"
+          label="Tokens per minute (TPM)"
+          placeholder="No limit"
           min={1}
           allowDecimal={false}
           key={form.key("tpm")}
           {...form.getInputProps("tpm")}
         />
         <NumberInput
-          label="Calls at once"
-          placeholder="no limit"
+          label="Max parallel requests"
+          placeholder="No limit"
           min={1}
           allowDecimal={false}
           key={form.key("maxParallelRequests")}
@@ -91,20 +91,20 @@ export function LimitFields({ form }: { form: UseFormReturnType<LimitValues & Re
       </SimpleGrid>
       <Group grow align="flex-start">
         <TextInput
-          label="Budget in USD"
-          placeholder="no budget"
+          label="Budget (USD)"
+          placeholder="No budget"
           inputMode="decimal"
           leftSection="$"
           key={form.key("budgetUsd")}
           {...form.getInputProps("budgetUsd")}
         />
         <Select
-          label="Starts again"
+          label="Budget reset"
           data={[
-            { value: "none", label: "never" },
-            { value: "daily", label: "every day" },
-            { value: "weekly", label: "every week" },
-            { value: "monthly", label: "every month" },
+            { value: "none", label: "Never" },
+            { value: "daily", label: "Daily" },
+            { value: "weekly", label: "Weekly" },
+            { value: "monthly", label: "Monthly" },
           ]}
           allowDeselect={false}
           key={form.key("budgetPeriod")}

@@ -1,7 +1,7 @@
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
 
-/** The frame of every screen inside the shell: one heading, what it is for, and its main action. */
+/** The layout of every screen inside the shell: heading, description and main action. */
 export function Page({ title, about, action, children }: { title: string; about?: ReactNode; action?: ReactNode; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Tributary`;

@@ -1,14 +1,14 @@
 import { useSyncExternalStore } from "react";
 
-/** What `SecretHost` shows: secrets that the server gives once and never again. */
+/** Secrets that the server returns only once, shown by `SecretHost`. */
 export interface ShownSecret {
   readonly title: string;
   readonly secrets: readonly string[];
 }
 
 /**
- * The state is outside React's tree on purpose: a screen that polls, navigates or fails may unmount the component that made the secret,
- * and the secret must stay on the screen until it is stored.
+ * The state is outside the React tree: a screen that polls, navigates or fails may unmount the component that created the secret,
+ * and the secret must stay visible until the user has saved it.
  */
 let shown: ShownSecret | undefined;
 const listeners = new Set<() => void>();
@@ -17,7 +17,7 @@ export function showSecret(secret: ShownSecret): void {
   set(secret);
 }
 
-/** Closes the dialog; for a log-out, after which the next person must not see it. */
+/** Closes the dialog, also on logout, so that the next user does not see the secret. */
 export function dropShownSecret(): void {
   set(undefined);
 }

@@ -1,7 +1,7 @@
 import { Tabs } from "@mantine/core";
 import { CodeBlock } from "./code-block.tsx";
 
-/** A first call in three languages, with this server's own address. */
+/** Code examples of a first call in three languages, with the URL of this server. */
 export function Snippets({ secret, model = "echo" }: { secret: string; model?: string }) {
   const base = window.location.origin;
   const snippets = {
@@ -30,7 +30,7 @@ console.log(answer.choices[0].message.content);`,
   };
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
-      <Tabs.List mb="xs" aria-label="Language of the example">
+      <Tabs.List mb="xs" aria-label="Language">
         {Object.keys(snippets).map((language) => (
           <Tabs.Tab key={language} value={language}>
             {language}

@@ -1,7 +1,7 @@
 import { Skeleton, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
-/** One figure with its unit and what it means. */
+/** One metric with its unit and a note. */
 export function Stat({ name, value, note }: { name: string; value: ReactNode | undefined; note?: ReactNode }) {
   return (
     <div className="card" style={{ padding: "14px 16px" }}>

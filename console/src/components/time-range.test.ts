@@ -14,11 +14,11 @@ test("days are days of the time zone, also over a change of the clocks", () => {
   const timeZone = "Europe/Berlin";
   const keys = bucketsOf("7d", { now, timeZone }).map(({ key }) => key);
   expect(keys).toEqual(["2026-03-24", "2026-03-25", "2026-03-26", "2026-03-27", "2026-03-28", "2026-03-29", "2026-03-30"]);
-  // Midnight in Berlin, as the API names a bucket.
+  // Midnight in Berlin, as in a bucket of the API.
   expect(bucketKey("day", Date.parse("2026-03-29T00:00:00+01:00"), timeZone)).toBe("2026-03-29");
   expect(rangeStart("7d", { now, timeZone })).toBe("2026-03-24");
 });
 
-test("a range nobody offers is the shortest one", () => {
+test("an unknown range falls back to the shortest one", () => {
   expect([readRange("30d"), readRange("1y"), readRange(undefined), readRange("constructor")]).toEqual(["30d", "24h", "24h", "24h"]);
 });

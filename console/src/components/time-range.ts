@@ -12,14 +12,14 @@ export function readRange(value: unknown): RangeName {
   return typeof value === "string" && Object.hasOwn(RANGES, value) ? (value as RangeName) : "24h";
 }
 
-/** The first moment of a range that ends now: a whole hour, or midnight in the time zone, so that the first bar is whole too. */
+/** The start of a range that ends now, at a full hour or at midnight in the time zone, so that the first bar is complete. */
 export function rangeStart(name: RangeName, { now, timeZone }: { now: number; timeZone: string }): string {
   const { spanMs, interval } = RANGES[name];
   if (interval === "hour") return new Date(Math.floor(now / HOUR_MS) * HOUR_MS - spanMs + HOUR_MS).toISOString();
   return dayName(now - spanMs + DAY_MS, timeZone);
 }
 
-/** Every bucket of a range, so that hours and days without a call are drawn as nothing and not left out. */
+/** Every bucket of a range, so that charts also show hours and days without calls. */
 export function bucketsOf(name: RangeName, { now, timeZone }: { now: number; timeZone: string }): { key: string; label: string }[] {
   const { spanMs, interval } = RANGES[name];
   const step = interval === "hour" ? HOUR_MS : DAY_MS;
@@ -30,7 +30,7 @@ export function bucketsOf(name: RangeName, { now, timeZone }: { now: number; tim
   });
 }
 
-/** What a bucket of the API and one of `bucketsOf` have in common. */
+/** The key that matches a bucket of the API with one of `bucketsOf`. */
 export function bucketKey(interval: "hour" | "day", at: number, timeZone: string): string {
   return interval === "hour" ? String(Math.floor(at / HOUR_MS)) : dayName(at, timeZone);
 }

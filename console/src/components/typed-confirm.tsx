@@ -4,7 +4,7 @@ import { Failure } from "./failure.tsx";
 
 interface TypedConfirmProps {
   title: string;
-  /** What must be typed. */
+  /** The text that the user must type. */
   word: string;
   action: string;
   children: ReactNode;
@@ -14,7 +14,7 @@ interface TypedConfirmProps {
   onClose: () => void;
 }
 
-/** For what cannot be undone: the name has to be typed, so that it is read. */
+/** Confirms an irreversible action: the user must type the name. */
 export function TypedConfirm({ title, word, action, children, error, isBusy, onConfirm, onClose }: TypedConfirmProps) {
   const [typed, setTyped] = useState("");
   const isSame = typed.trim() === word.trim();

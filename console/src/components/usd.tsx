@@ -1,7 +1,7 @@
 import { Text, type TextProps, Tooltip } from "@mantine/core";
 import { formatNano, formatUsd } from "../format/money.ts";
 
-/** An amount in USD; hovering or focusing it gives the exact nano-USD. */
+/** An amount in USD; hover or focus shows the exact nano-USD. */
 export function Usd({ amount, ...text }: { amount: string } & TextProps) {
   return (
     <Tooltip label={formatNano(amount)} events={{ hover: true, focus: true, touch: true }}>

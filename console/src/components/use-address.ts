@@ -1,8 +1,8 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
 /**
- * Filters that live in the address, so that a screen can be reloaded, bookmarked and sent to somebody. Numbers in the address come as
- * numbers; read texts with String().
+ * Filters in the URL, so that a screen can be reloaded, bookmarked and shared. The router parses numbers in the URL as numbers; read
+ * strings with String().
  */
 export function useAddress(): [Record<string, unknown>, (change: Record<string, string | number | undefined>) => void] {
   const search = useSearch({ strict: false }) as Record<string, unknown>;
@@ -14,5 +14,5 @@ export function useAddress(): [Record<string, unknown>, (change: Record<string, 
   return [search, change];
 }
 
-/** Filters for a link to another screen. Routes come from a list, so the router's types know none of their filters. */
+/** Filters for a link to another screen. The cast is needed because routes come from a list, which the router cannot type. */
 export const searchOf = (values: Readonly<Record<string, string>>) => values as never;

@@ -9,14 +9,14 @@ interface Order {
   readonly method: string;
 }
 
-/** Buys credits. By card the browser goes on to the payment page, and comes back to /ui/credits. */
+/** Buys credits. For a card payment, the browser goes to the payment page and returns to /ui/credits. */
 export function useBuy(): { buy: (order: Order) => void; isBuying: boolean } {
   const queryClient = useQueryClient();
   const { mutate, isPending } = useMutation({
     mutationFn: (order: Order) => post<{ purchase: Purchase }>("/api/credits/purchase", order),
     onSuccess: async ({ purchase }) => {
       if (purchase.checkoutUrl !== null) return window.location.assign(purchase.checkoutUrl);
-      notifyDone(`Bought ${formatUsd(purchase.amountUsd)} of credits.`);
+      notifyDone(`Added ${formatUsd(purchase.amountUsd)} in credits.`);
       await Promise.all(["quota", "purchases", "ledger", "me", "teams"].map((name) => queryClient.invalidateQueries({ queryKey: [name] })));
     },
     onError: notifyFailure,

@@ -14,12 +14,12 @@ test.each([
   expect(formatUsd(usd)).toBe(shown);
 });
 
-test("the exact amount is kept to the last nano-USD, beyond what a double can hold", () => {
+test("amounts are exact to the last nano-USD, beyond what a double can hold", () => {
   expect(formatNano("90071992.547409931")).toBe("90,071,992,547,409,931 nano-USD");
   expect(nanoOf("-0.1")).toBe(-100_000_000n);
 });
 
-test("amounts that people type are taken as they mean them, and nothing else is", () => {
+test("typed amounts are parsed exactly, and invalid ones are rejected", () => {
   expect(["12.50", " 3 ", "0.000000001"].map(readUsd)).toEqual(["12.50", "3", "0.000000001"]);
   expect(["", "0", "-1", "1,50", "1e3", "0.0000000001", "abc"].map(readUsd)).toEqual(Array.from({ length: 7 }));
   expect(nanoNumber("12.50")).toBe(12_500_000_000);

@@ -1,17 +1,17 @@
 const NANO_DIGITS = 9;
 const NANO_PER_USD = 1_000_000_000n;
 
-/** Exact nano-USD of the decimal text that stands beside every amount of the API. */
+/** Exact nano-USD from the decimal `…Usd` string of the API. */
 export function nanoOf(usd: string): bigint {
   const [whole = "0", fraction = ""] = usd.replace("-", "").split(".");
   const nano = BigInt(whole) * NANO_PER_USD + BigInt(fraction.padEnd(NANO_DIGITS, "0").slice(0, NANO_DIGITS));
   return usd.startsWith("-") ? -nano : nano;
 }
 
-/** For charts, where a pixel is coarser than a double. */
+/** For charts, where a double is exact enough. */
 export const usdNumber = (usd: string): number => Number(usd);
 
-/** Two decimals for amounts a person would pay, more for what a single call costs: never rounded to nothing. */
+/** Two decimals for large amounts, more for small ones, so that the cost of a single call is never rounded to zero. */
 export function formatUsd(usd: string): string {
   const nano = nanoOf(usd);
   const size = nano < 0n ? -nano : nano;
@@ -25,21 +25,21 @@ export function formatNano(usd: string): string {
   return `${nanoOf(usd).toLocaleString("en-US")} nano-USD`;
 }
 
-/** A typed amount such as "12.50" as the API wants it; undefined when it is none. */
+/** Parses a typed amount such as "12.50"; undefined if it is not valid. */
 export function readUsd(text: string): string | undefined {
   const trimmed = text.trim();
   return /^\d{1,9}(\.\d{1,9})?$/.test(trimmed) && nanoOf(trimmed) > 0n ? trimmed : undefined;
 }
 
-/** Nano-USD as a number of the API from a typed amount in USD. */
+/** Nano-USD as a number from a typed amount in USD. */
 export function nanoNumber(usd: string): number {
   return Number(nanoOf(usd));
 }
 
-/** The decimal text of nano-USD that came without its sibling, such as a limit. */
+/** The decimal string of nano-USD for fields without a `…Usd` sibling, such as limits. */
 export const usdOf = (nano: number): string => usdOfNano(BigInt(Math.round(nano)));
 
-/** The same of a sum made here, which may be beyond what a double holds. */
+/** The decimal string of a bigint sum, which may exceed what a double holds. */
 export function usdOfNano(exact: bigint): string {
   const size = exact < 0n ? -exact : exact;
   const fraction = (size % NANO_PER_USD).toString().padStart(NANO_DIGITS, "0").replace(/0+$/, "");

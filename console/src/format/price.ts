@@ -1,8 +1,8 @@
 import { nanoNumber, readUsd } from "./money.ts";
 
-/** What is wrong with a typed price in USD; nothing or zero is a price too. */
+/** Validates a typed price in USD; empty and zero are valid. */
 export function priceProblem(text: string): string | undefined {
-  return isZero(text) || readUsd(text) !== undefined ? undefined : "must be an amount such as 0.15";
+  return isZero(text) || readUsd(text) !== undefined ? undefined : "Enter an amount, such as 0.15";
 }
 
 /** Nano-USD of a typed price. */

@@ -1,9 +1,9 @@
-/** "1 key", "2 keys"; no number stands without its unit. */
+/** "1 key", "2 keys". */
 export function count(amount: number, one: string, many = `${one}s`): string {
   return `${amount.toLocaleString("en-US")} ${amount === 1 ? one : many}`;
 }
 
-/** The year is said when it is another one than now. */
+/** Formats a time; the year is included only if it is not the current one. */
 export function formatTime(iso: string, timeZone?: string): string {
   const at = new Date(iso);
   return at.toLocaleString("en-GB", {
