@@ -8,7 +8,7 @@ import { SecretHost } from "./layout/secret-host.tsx";
 import { Shell } from "./layout/shell.tsx";
 import { screens } from "./screens/index.ts";
 
-/** Every screen of the list as a route; those that are not public sit inside the shell and behind the session. */
+/** Makes every screen a route; screens that are not public require a session and are inside the shell. */
 export function createConsoleRouter(queryClient: QueryClient) {
   const menu = screens.flatMap(({ path, menu: entry }) => (entry ? [{ path, ...entry }] : []));
   const root = createRootRoute({

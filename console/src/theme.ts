@@ -1,6 +1,6 @@
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
 
-/** River water, from foam to depth. */
+/** The brand color, from light to dark. */
 const river: MantineColorsTuple = [
   "#e6f7f8",
   "#cfeaee",
@@ -14,7 +14,7 @@ const river: MantineColorsTuple = [
   "#034452",
 ];
 
-/** The library's own dark is grey; beside the river's colour it looks dirty. */
+/** Replaces Mantine's neutral gray, which does not match the brand color. */
 const depth: MantineColorsTuple = [
   "#ccd4da",
   "#b4bec6",
@@ -46,7 +46,7 @@ export const theme = createTheme({
   },
 });
 
-/** Quiet text is still text: these pass 4.5 to 1 on every ground the console uses, which the library's own greys do not. */
+/** Colors of dimmed text with a contrast of at least 4.5:1 on every background of the console; Mantine's grays have less. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -9,14 +9,14 @@ import { notifyFailure } from "../components/failure.tsx";
 import { forgetSecrets } from "../components/kept-secrets.ts";
 import { dropShownSecret } from "../components/shown-secret.ts";
 
-/** Who is logged in, which organisation is active, and the way out. */
+/** The logged-in user, the active organization, and logout. */
 export function AccountMenu({ me }: { me: Me }) {
   const { user, organization } = me;
   const { data: organizations } = useQuery(organizationsQuery);
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const leave = async () => {
-    // The cookie is gone whatever the server said; a session that was over already is no failure.
+    // The cookie is removed in any case; a session that has already expired is not an error.
     await logOut().catch(() => undefined);
     queryClient.clear();
     forgetSecrets();
@@ -26,7 +26,7 @@ export function AccountMenu({ me }: { me: Me }) {
   const choose = async (id: string) => {
     try {
       await call("PUT", "/api/gw/organizations", { body: { id, active: true } });
-      // Everything on the screen belonged to the other one.
+      // All cached data belongs to the previous organization.
       await queryClient.invalidateQueries();
       await navigate({ to: "/" });
     } catch (error) {
@@ -64,7 +64,7 @@ export function AccountMenu({ me }: { me: Me }) {
         ))}
         <Menu.Divider />
         <Menu.Item component={Link} to="/account" leftSection={<IconUser size={16} aria-hidden />}>
-          Your account
+          Account
         </Menu.Item>
         <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void leave()}>
           Log out

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect } from "react";
 import { Logo } from "./logo.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
 
-/** The frame of the screens before the session. */
+/** The layout of screens without a session, such as login. */
 export function AuthPage({ title, about, children }: { title: string; about?: string; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Tributary`;
@@ -30,7 +30,7 @@ export function AuthPage({ title, about, children }: { title: string; about?: st
             {children}
           </Box>
           <Text size="xs" c="dimmed" ta="center">
-            One gateway to many models, paid in credits that are never lost.
+            One API gateway for many models, with prepaid credits.
           </Text>
         </Stack>
       </Center>

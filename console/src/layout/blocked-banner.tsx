@@ -9,13 +9,13 @@ import { nanoOf } from "../format/money.ts";
 
 const ONE_CLICK_USD = "10.00";
 
-/** On every screen while calls are refused for lack of credit; one click ends it. */
+/** Shown on every screen while calls are rejected for lack of credits, with a one-click purchase. */
 export function BlockedBanner() {
   const { data: quota } = useQuery({ ...quotaQuery, refetchInterval: 10_000 });
   const { buy, isBuying } = useBuy();
   if (!quota) return null;
   const isBlocked = quota.status === "blocked";
-  // Never bought anything is no alarm: the check-list tells what to do next.
+  // An organization that has never bought credits gets no warning; Getting started shows the next step.
   const isUsedUp = !isBlocked && nanoOf(quota.balanceUsd) === 0n && nanoOf(quota.totalUsedUsd) > 0n;
   if (!isBlocked && !isUsedUp) return null;
   const method = quota.paymentMethods.includes("test") ? "test" : "card";
@@ -33,8 +33,8 @@ export function BlockedBanner() {
         <div>
           <Text fw={600}>{isBlocked ? "Your teams are blocked" : "Your credits are used up"}</Text>
           <Text size="sm">
-            The balance is <Usd amount={quota.balanceUsd} fw={600} />. Calls are refused until you buy credits; then they work again within
-            a second.
+            The balance is <Usd amount={quota.balanceUsd} fw={600} />. Calls are rejected until you buy credits and work again within a
+            second of the purchase.
           </Text>
         </div>
         <Group gap="xs">

@@ -6,7 +6,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { keysQuery, teamsQuery } from "../api/queries.ts";
 import { useMenu } from "./menu.ts";
 
-/** Ctrl+K: every screen, every team and key by name, and what can be done at once. */
+/** Ctrl+K: navigation to screens, teams and keys, and common actions. */
 export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
@@ -24,10 +24,10 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
     onClick: goTo(path),
   }));
   const deeds: SpotlightActionData[] = [
-    { id: "new-key", label: "Make an API key", leftSection: <IconKey size={18} />, onClick: goTo("/keys", { new: "key" }) },
-    { id: "invite", label: "Invite a member", leftSection: <IconUserPlus size={18} />, onClick: goTo("/teams") },
-    { id: "dark", label: "Use the dark theme", leftSection: <IconMoon size={18} />, onClick: () => setColorScheme("dark") },
-    { id: "light", label: "Use the light theme", leftSection: <IconSun size={18} />, onClick: () => setColorScheme("light") },
+    { id: "new-key", label: "Create API key", leftSection: <IconKey size={18} />, onClick: goTo("/keys", { new: "key" }) },
+    { id: "invite", label: "Invite member", leftSection: <IconUserPlus size={18} />, onClick: goTo("/teams") },
+    { id: "dark", label: "Use dark theme", leftSection: <IconMoon size={18} />, onClick: () => setColorScheme("dark") },
+    { id: "light", label: "Use light theme", leftSection: <IconSun size={18} />, onClick: () => setColorScheme("light") },
     { id: "docs", label: "API documentation", leftSection: <IconBook size={18} />, onClick: () => window.location.assign("/docs") },
   ];
   const names: SpotlightActionData[] = [
@@ -43,16 +43,16 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
     <Spotlight
       actions={[
         { group: "Go to", actions: pages },
-        { group: "Do", actions: deeds },
-        { group: "By name", actions: names },
+        { group: "Actions", actions: deeds },
+        { group: "Teams and keys", actions: names },
       ]}
       shortcut={["mod + K", "/"]}
-      nothingFound="Nothing has that name."
+      nothingFound="No results."
       limit={12}
       highlightQuery
       scrollable
       maxHeight={420}
-      searchProps={{ placeholder: "Find a screen, a team or a key…", "aria-label": "Find or do" }}
+      searchProps={{ placeholder: "Search screens, teams and keys…", "aria-label": "Search" }}
     />
   );
 }

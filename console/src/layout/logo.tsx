@@ -1,6 +1,6 @@
 import { Group, Text } from "@mantine/core";
 
-/** Three streams into one. */
+/** The Tributary logo. */
 export function Logo() {
   return (
     <Group gap={8} wrap="nowrap">

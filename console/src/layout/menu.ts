@@ -10,10 +10,10 @@ export interface MenuEntry {
   readonly adminOnly?: true;
 }
 
-/** Handed in by the router: the frame must not import the screens that stand in it. */
+/** Provided by the router, because the shell must not import the screens it contains. */
 export const MenuContext = createContext<readonly (MenuEntry & { readonly path: string })[]>([]);
 
-/** What this person may open. */
+/** Menu entries that the user may open. */
 export function useMenu(isAdmin: boolean): readonly (MenuEntry & { readonly path: string })[] {
   return useContext(MenuContext).filter(({ adminOnly }) => isAdmin || !adminOnly);
 }

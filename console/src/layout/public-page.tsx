@@ -8,7 +8,7 @@ import { ScreenWaiting } from "./screen-states.tsx";
 import { Shell } from "./shell.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
 
-/** The frame of what anybody may see: the console's own for those who have a session, one with a way in for the others. */
+/** The layout of public screens: the shell with a session, a header with login and sign-up without one. */
 export function PublicPage({ children }: { children: ReactNode }) {
   const { data: me, isPending } = useQuery({ ...meQuery, retry: false });
   if (isPending) return <ScreenWaiting />;

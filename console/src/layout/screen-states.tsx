@@ -2,7 +2,7 @@ import { Button, Center, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { Link, useRouter } from "@tanstack/react-router";
 import { Failure } from "../components/failure.tsx";
 
-/** Stands where a screen is about to be. */
+/** Placeholder while a screen loads. */
 export function ScreenWaiting() {
   return (
     <Stack aria-busy="true" aria-label="Loading" p="md">
@@ -19,7 +19,7 @@ export function ScreenError({ error }: { error: unknown }) {
     <Center component="main" mih="60vh" p="md">
       <Stack maw={560} w="100%">
         <Title order={1} size="h2">
-          This screen could not be shown
+          This screen could not be loaded
         </Title>
         <Failure error={error} onRetry={() => void router.invalidate()} />
       </Stack>
@@ -32,9 +32,9 @@ export function ScreenMissing() {
     <Center component="main" mih="60vh" p="md">
       <Stack align="center">
         <Title order={1} size="h2">
-          There is no such screen
+          Page not found
         </Title>
-        <Text c="dimmed">The address may be mistyped, or the screen has moved.</Text>
+        <Text c="dimmed">Check the URL, or go to the overview.</Text>
         <Button component={Link} to="/">
           Go to the overview
         </Button>

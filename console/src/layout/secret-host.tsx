@@ -3,13 +3,13 @@ import { useState } from "react";
 import { CodeBlock } from "../components/code-block.tsx";
 import { dropShownSecret, type ShownSecret, useShownSecret } from "../components/shown-secret.ts";
 
-/** The one dialog for secrets, above every screen: whatever a screen unmounts, the secret stays until it is confirmed as stored. */
+/** The dialog for secrets, above every screen, so that a secret stays visible until the user confirms that it is saved. */
 export function SecretHost() {
   const shown = useShownSecret();
   return shown && <SecretDialog key={shown.secrets.join()} shown={shown} />;
 }
 
-/** It closes by its button alone: a stray click must not lose a key. */
+/** The dialog closes only by its button, because an accidental click must not lose a key. */
 function SecretDialog({ shown: { title, secrets } }: { shown: ShownSecret }) {
   const [stored, setStored] = useState(false);
   return (
@@ -24,15 +24,19 @@ function SecretDialog({ shown: { title, secrets } }: { shown: ShownSecret }) {
     >
       <Stack>
         <Text size="sm">
-          Copy {secrets.length === 1 ? "it" : "them"} now and store {secrets.length === 1 ? "it" : "them"} safely. The server cannot show{" "}
+          Copy {secrets.length === 1 ? "it" : "them"} now and save {secrets.length === 1 ? "it" : "them"} securely. The server cannot show{" "}
           {secrets.length === 1 ? "it" : "them"} again.
         </Text>
         <Stack gap="xs" data-testid="secret">
           {secrets.map((secret) => (
-            <CodeBlock key={secret} code={secret} label="Copy the secret" />
+            <CodeBlock key={secret} code={secret} label="Copy secret" />
           ))}
         </Stack>
-        <Checkbox label="I stored it" checked={stored} onChange={(event) => setStored(event.currentTarget.checked)} />
+        <Checkbox
+          label={secrets.length === 1 ? "I have saved the secret" : "I have saved the secrets"}
+          checked={stored}
+          onChange={(event) => setStored(event.currentTarget.checked)}
+        />
         <Group justify="flex-end">
           <Button onClick={dropShownSecret} disabled={!stored}>
             Done

@@ -16,7 +16,7 @@ import { ThemeSwitch } from "./theme-switch.tsx";
 
 const REFRESH_EVERY_MS = 15 * 60_000;
 
-/** The frame around every screen behind the session, and around what is public too for those who have one. */
+/** The layout of every screen with a session, including public screens. */
 export function Shell({ children }: { children?: ReactNode }) {
   const [menuOpen, menu] = useDisclosure(false);
   const { data: me } = useQuery(meQuery);
@@ -33,18 +33,12 @@ export function Shell({ children }: { children?: ReactNode }) {
       styles={{ main: { background: "var(--ground)" } }}
     >
       <a href="#content" className="skip-link">
-        Skip to the content
+        Skip to content
       </a>
       <AppShell.Header px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
-            <Burger
-              opened={menuOpen}
-              onClick={menu.toggle}
-              hiddenFrom="sm"
-              size="sm"
-              aria-label={menuOpen ? "Close the menu" : "Open the menu"}
-            />
+            <Burger opened={menuOpen} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={menuOpen ? "Close menu" : "Open menu"} />
             <Link to="/" style={{ color: "inherit", textDecoration: "none" }} aria-label="Tributary, overview">
               <Logo />
             </Link>
@@ -60,10 +54,10 @@ export function Shell({ children }: { children?: ReactNode }) {
               visibleFrom="sm"
             >
               <Text size="sm" c="dimmed">
-                Find or do…
+                Search…
               </Text>
             </Button>
-            <ActionIcon variant="default" size="lg" hiddenFrom="sm" onClick={spotlight.open} aria-label="Find or do">
+            <ActionIcon variant="default" size="lg" hiddenFrom="sm" onClick={spotlight.open} aria-label="Search">
               <IconSearch size={18} />
             </ActionIcon>
             <ThemeSwitch />
@@ -71,7 +65,7 @@ export function Shell({ children }: { children?: ReactNode }) {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label="Screens">
+      <AppShell.Navbar p="sm" aria-label="Main">
         {me && <SideMenu isAdmin={me.user.role === "admin"} />}
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
@@ -83,7 +77,7 @@ export function Shell({ children }: { children?: ReactNode }) {
   );
 }
 
-/** A token lives an hour; while a tab is open, hidden or not, it is renewed long before. A failure shows with the next call that needs it. */
+/** Renews the one-hour token while a tab is open, even in the background. If a renewal fails, the next API call reports it. */
 function useSessionKeptAlive(): void {
   useEffect(() => {
     let last = Date.now();

@@ -6,8 +6,8 @@ export function ThemeSwitch() {
   const scheme = useComputedColorScheme("light");
   const other = scheme === "light" ? "dark" : "light";
   return (
-    <Tooltip label={`Use the ${other} theme`}>
-      <ActionIcon variant="default" size="lg" onClick={() => setColorScheme(other)} aria-label={`Use the ${other} theme`}>
+    <Tooltip label={`Use ${other} theme`}>
+      <ActionIcon variant="default" size="lg" onClick={() => setColorScheme(other)} aria-label={`Use ${other} theme`}>
         {scheme === "light" ? <IconMoon size={18} /> : <IconSun size={18} />}
       </ActionIcon>
     </Tooltip>

@@ -15,13 +15,13 @@ import { Users } from "./admin/users.tsx";
 
 const TABS: Readonly<Record<string, { label: string; Panel: ComponentType }>> = {
   users: { label: "Users", Panel: Users },
-  organizations: { label: "Organisations", Panel: Organizations },
+  organizations: { label: "Organizations", Panel: Organizations },
   models: { label: "Models", Panel: Models },
   providers: { label: "Providers", Panel: Providers },
   routing: { label: "Routing", Panel: Routing },
   guardrails: { label: "Guardrails", Panel: Guardrails },
   cache: { label: "Cache", Panel: Cache },
-  audit: { label: "Audit", Panel: Audit },
+  audit: { label: "Audit log", Panel: Audit },
   system: { label: "System", Panel: System },
 };
 
@@ -29,19 +29,19 @@ export function Screen() {
   const [address, setAddress] = useAddress();
   const strip = useRef<HTMLDivElement>(null);
   const tab = Object.hasOwn(TABS, String(address.tab)) ? String(address.tab) : "users";
-  // On a narrow window the strip is longer than the window: the open tab is brought into sight.
+  // On a narrow window the tabs overflow, so the open tab is scrolled into view.
   useEffect(() => {
     strip.current?.querySelector(`[data-tab="${tab}"]`)?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [tab]);
   return (
-    <Page title="Admin" about="The whole platform: who is here, what can be called, and whether the books hold.">
+    <Page title="Admin" about="Users, models, routing and system status of the whole platform.">
       <Card>
         <Tabs
           value={tab}
           onChange={(next) => setAddress({ tab: next ?? undefined, page: undefined, search: undefined, group: undefined })}
           keepMounted={false}
         >
-          <Tabs.List mb="md" aria-label="Parts of the platform" className="scrolling-tabs" ref={strip}>
+          <Tabs.List mb="md" aria-label="Administration" className="scrolling-tabs" ref={strip}>
             {Object.entries(TABS).map(([name, { label }]) => (
               <Tabs.Tab key={name} value={name} data-tab={name}>
                 {label}

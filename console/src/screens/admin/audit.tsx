@@ -11,17 +11,17 @@ import { formatTime } from "../../format/words.ts";
 
 const COLUMNS: Column<AuditEntry>[] = [
   {
-    title: "When",
+    title: "Time",
     cell: ({ at }) => (
       <Text size="sm" style={{ whiteSpace: "nowrap" }}>
         {formatTime(at)}
       </Text>
     ),
   },
-  { title: "Who", cell: ({ actorId, actorKind }) => <Text size="sm">{actorId === null ? actorKind : `user ${actorId}`}</Text> },
-  { title: "What", cell: ({ action }) => <Code>{action}</Code> },
+  { title: "Actor", cell: ({ actorId, actorKind }) => <Text size="sm">{actorId === null ? actorKind : `user ${actorId}`}</Text> },
+  { title: "Action", cell: ({ action }) => <Code>{action}</Code> },
   {
-    title: "On",
+    title: "Target",
     cell: ({ target }) => (
       <Text size="xs" ff="monospace" style={{ overflowWrap: "anywhere" }}>
         {target}
@@ -30,7 +30,7 @@ const COLUMNS: Column<AuditEntry>[] = [
     wideOnly: true,
   },
   {
-    title: "Request",
+    title: "Request ID",
     cell: ({ requestId }) => (
       <Text size="xs" ff="monospace" c="dimmed">
         {requestId}
@@ -47,11 +47,11 @@ export function Audit() {
     <>
       <Failure error={error} />
       <DataTable
-        label="Audit"
+        label="Audit log"
         columns={COLUMNS}
         rows={data?.data}
         rowKey={({ seq }) => String(seq)}
-        empty={<Empty icon={IconHistory} title="Nothing has been changed yet" />}
+        empty={<Empty icon={IconHistory} title="No audit entries yet" />}
       />
       <Pages meta={data?.meta} unit="entry" units="entries" onPage={(page) => setAddress({ page })} />
     </>

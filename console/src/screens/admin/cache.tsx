@@ -8,15 +8,15 @@ import { Stat } from "../../components/stat.tsx";
 import { count, formatBytes, formatMs } from "../../format/words.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
-/** Answers that are kept, how often that helped, and the way to forget them. */
+/** Settings and hit counts of the response cache, and a button to clear it. */
 export function Cache() {
   const { data, error } = useQuery(cacheQuery);
   const clearing = useAdminChange();
   if (data?.settings === null) {
     return (
-      <Empty icon={IconDatabase} title="Answers are not kept">
-        With cache: true under litellm_settings in the configuration file, or CACHE=memory, the same question of an organisation is answered
-        once and paid once.
+      <Empty icon={IconDatabase} title="The response cache is off">
+        Set cache: true under litellm_settings in the configuration file, or CACHE=memory, to answer and bill identical requests of an
+        organization only once.
       </Empty>
     );
   }
@@ -30,19 +30,20 @@ export function Cache() {
           note={data && `${count(data.hits, "hit")}, ${count(data.misses, "miss", "misses")}`}
         />
         <Stat
-          name="Kept in"
-          value={data?.settings && (data.settings.type === "redis" ? "Redis" : "memory")}
-          note={data?.settings?.type === "redis" ? "shared by every edge" : "each edge its own"}
+          name="Cache type"
+          value={data?.settings && (data.settings.type === "redis" ? "Redis" : "Memory")}
+          note={data?.settings?.type === "redis" ? "shared by all edges" : "one per edge"}
         />
-        <Stat name="Kept for" value={data?.settings && formatMs(data.settings.ttlSeconds * 1000)} note="then asked again" />
-        <Stat name="Failures" value={data && count(data.failures, "command")} note="a failure is a miss, never an error" />
+        <Stat name="TTL" value={data?.settings && formatMs(data.settings.ttlSeconds * 1000)} note="until an entry expires" />
+        <Stat name="Failures" value={data && count(data.failures, "command")} note="counted as misses" />
       </SimpleGrid>
       {data?.held && <Held held={data.held} />}
       {data?.settings && (
         <Text size="sm">
-          Kept are {data.settings.operations.join(", ")}, {data.settings.byDefault ? "unless a call says no" : "when a call asks for it"}.{" "}
+          Cached operations: {data.settings.operations.join(", ")},{" "}
+          {data.settings.byDefault ? "unless a call opts out" : "if a call opts in"}.{" "}
           <Text span c="dimmed" size="sm">
-            Figures of edge {data.edge} since its start.
+            Counts of edge {data.edge} since its start.
           </Text>
         </Text>
       )}
@@ -50,14 +51,12 @@ export function Cache() {
         <Button
           variant="default"
           loading={clearing.isPending}
-          onClick={() =>
-            clearing.mutate({ method: "POST", path: "cache/clear", body: {}, done: "Every edge forgets the answers it kept." })
-          }
+          onClick={() => clearing.mutate({ method: "POST", path: "cache/clear", body: {}, done: "The cache is cleared on every edge." })}
         >
-          Clear the cache
+          Clear cache
         </Button>
         <Text size="sm" c="dimmed">
-          At every edge. Nobody loses anything but a cheap answer.
+          Clears the cache on every edge.
         </Text>
       </Group>
     </Stack>
@@ -68,9 +67,9 @@ function Held({ held: { entries, bytes, bytesMax } }: { held: NonNullable<CacheS
   return (
     <div>
       <Text size="sm" mb={4}>
-        {count(entries, "answer")}, {formatBytes(bytes)} of {formatBytes(bytesMax)}
+        {count(entries, "entry", "entries")}, {formatBytes(bytes)} of {formatBytes(bytesMax)}
       </Text>
-      <Progress value={(100 * bytes) / bytesMax} aria-label="Share of the memory that is used" />
+      <Progress value={(100 * bytes) / bytesMax} aria-label="Cache memory used" />
     </div>
   );
 }

@@ -11,9 +11,9 @@ import { count, formatTime } from "../../format/words.ts";
 type Guardrail = GuardrailsAnswer["data"][number];
 type Decision = GuardrailsAnswer["decisions"][number];
 
-const STAGES = { pre: "requests", post: "answers", both: "requests and answers" } as const;
+const STAGES = { pre: "requests", post: "responses", both: "requests and responses" } as const;
 
-/** What is checked, for whom, and what the checks found. */
+/** Configured guardrails and their recent decisions. */
 export function Guardrails() {
   const { data, error } = useQuery(guardrailsQuery);
   return (
@@ -25,19 +25,19 @@ export function Guardrails() {
         rows={data?.data}
         rowKey={({ name }) => name}
         empty={
-          <Empty icon={IconShieldCheck} title="No guardrail is configured">
-            List them under guardrails in the configuration file: patterns, word lists, masking of personal data, prompt size, JSON schemas
-            or a moderation model. <Anchor href="/docs">The API page</Anchor> says how a call asks for one.
+          <Empty icon={IconShieldCheck} title="No guardrails configured">
+            Add them under guardrails in the configuration file: patterns, word lists, PII masking, prompt size, JSON schemas or a
+            moderation model. <Anchor href="/docs">The API reference</Anchor> shows how a call selects one.
           </Empty>
         }
       />
       {data && data.data.length > 0 && (
         <>
           <Title order={2} size="h6">
-            Last decisions
+            Recent decisions
           </Title>
           <DataTable
-            label="Last decisions"
+            label="Recent decisions"
             columns={DECISIONS}
             rows={data.decisions}
             rowKey={({ at, callId, guardrail, stage }) => `${at}/${callId}/${guardrail}/${stage}`}
@@ -48,7 +48,7 @@ export function Guardrails() {
             }
           />
           <Text size="sm" c="dimmed">
-            Counts and decisions of edge {data.edge} since its start. Texts of calls are never kept here.
+            Counts and decisions of edge {data.edge} since its start. The content of calls is never stored here.
           </Text>
         </>
       )}
@@ -70,17 +70,17 @@ const COLUMNS: Column<Guardrail>[] = [
       </div>
     ),
   },
-  { title: "Reads", cell: ({ stage }) => <Text size="sm">{STAGES[stage]}</Text>, wideOnly: true },
-  { title: "Holds for", cell: ({ byDefault }) => <Text size="sm">{byDefault ? "every call" : "whoever names it"}</Text> },
+  { title: "Checks", cell: ({ stage }) => <Text size="sm">{STAGES[stage]}</Text>, wideOnly: true },
+  { title: "Applies to", cell: ({ byDefault }) => <Text size="sm">{byDefault ? "all calls" : "calls that select it"}</Text> },
   { title: "Blocked", cell: ({ blocked }) => <Text size="sm">{count(blocked, "text")}</Text>, isNumber: true },
   { title: "Masked", cell: ({ masked }) => <Text size="sm">{count(masked, "text")}</Text>, isNumber: true, wideOnly: true },
 ];
 
 const DECISIONS: Column<Decision>[] = [
-  { title: "When", cell: ({ at }) => <Text size="sm">{formatTime(at)}</Text> },
+  { title: "Time", cell: ({ at }) => <Text size="sm">{formatTime(at)}</Text> },
   { title: "Guardrail", cell: ({ guardrail }) => <Text size="sm">{guardrail}</Text> },
   { title: "Decision", cell: ({ action }) => <StateBadge state={action} /> },
-  { title: "Of", cell: ({ stage }) => <Text size="sm">{stage === "pre" ? "request" : "answer"}</Text>, wideOnly: true },
+  { title: "Stage", cell: ({ stage }) => <Text size="sm">{stage === "pre" ? "request" : "response"}</Text>, wideOnly: true },
   {
     title: "Call",
     cell: ({ callId }) => <Code style={{ overflowWrap: "anywhere" }}>{callId}</Code>,

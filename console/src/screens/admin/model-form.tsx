@@ -10,7 +10,7 @@ import { useAdminChange } from "./use-admin-change.ts";
 
 const TYPES = ["chat", "completion", "embedding", "image", "audio_speech", "audio_transcription", "moderation", "rerank"];
 
-/** A new model, or a new price of one: the old price stays in the books with its version. */
+/** Adds a model, or sets a new price: the previous price version stays in the catalog. */
 export function ModelForm({ model, onClose }: { model: Model | undefined; onClose: () => void }) {
   const { data: providers } = useQuery(providersQuery);
   const [form, setForm] = useState({
@@ -33,12 +33,11 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
       ...(form.effectiveAt === "" ? {} : { effectiveAt: new Date(form.effectiveAt).toISOString() }),
     };
     const { name, provider, inferenceModelId, type } = form;
-    if (model) mutate({ method: "PATCH", path: `models/${model.id}`, body: { pricing }, done: `${model.name} has a new price.` });
-    else
-      mutate({ method: "POST", path: "models", body: { name, provider, inferenceModelId, type, pricing }, done: `${name} can be called.` });
+    if (model) mutate({ method: "PATCH", path: `models/${model.id}`, body: { pricing }, done: `Price of ${model.name} updated.` });
+    else mutate({ method: "POST", path: "models", body: { name, provider, inferenceModelId, type, pricing }, done: `${name} added.` });
   };
   return (
-    <Modal opened onClose={onClose} title={model ? `Price of ${model.name}` : "Add a model"} centered>
+    <Modal opened onClose={onClose} title={model ? `Price of ${model.name}` : "Add model"} centered>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -51,7 +50,7 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
             <>
               <TextInput
                 label="Name"
-                description="what programs call it by"
+                description="The model name that clients send"
                 required
                 value={form.name}
                 onChange={(event) => set({ name: event.currentTarget.value })}
@@ -64,7 +63,7 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
                 onChange={(provider) => set({ provider: provider ?? "" })}
               />
               <TextInput
-                label="The provider's name for it"
+                label="Model ID at the provider"
                 required
                 value={form.inferenceModelId}
                 onChange={(event) => set({ inferenceModelId: event.currentTarget.value })}
@@ -94,8 +93,8 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
           </Group>
           <TextInput
             type="datetime-local"
-            label="In force from"
-            description="empty: at once"
+            label="Effective from"
+            description="Leave empty for now"
             value={form.effectiveAt}
             onChange={(event) => set({ effectiveAt: event.currentTarget.value })}
           />
@@ -110,7 +109,7 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
   );
 }
 
-/** Prices that this form does not show stay as they are: a version is whole, and what it leaves out would cost something else. */
+/** Prices that this form does not show are copied, because a price version replaces all prices. */
 function keptPrices(model: Model | undefined): object {
   if (!model?.pricing) return { unit: "token" };
   const { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers } = model.pricing;

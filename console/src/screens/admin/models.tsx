@@ -28,7 +28,7 @@ export function Models() {
   const changing = useAdminChange(() => setSwitched(undefined));
   const add = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setEdited("new")}>
-      Add a model
+      Add model
     </Button>
   );
   const columns = columnsOf({ onTest: setTested, onPrice: setEdited, onStatus: setSwitched });
@@ -50,13 +50,13 @@ export function Models() {
         columns={columns}
         rows={data?.data}
         rowKey={({ id }) => id}
-        empty={<Empty icon={IconStack2} title={search ? "No model has that name" : "No model yet"} action={add} />}
+        empty={<Empty icon={IconStack2} title={search ? "No models found" : "No models yet"} action={add} />}
       />
       <Pages meta={data?.meta} unit="model" onPage={(page) => setAddress({ page })} />
       {tested && <ModelTest model={tested} onClose={() => setTested(undefined)} />}
       {switched && (
         <Confirm
-          title={switched.status === "active" ? "Disable a model" : "Enable a model"}
+          title={switched.status === "active" ? "Disable model" : "Enable model"}
           action={switched.status === "active" ? "Disable" : "Enable"}
           error={changing.error}
           isBusy={changing.isPending}
@@ -67,8 +67,8 @@ export function Models() {
           }}
         >
           {switched.status === "active"
-            ? `Calls of ${switched.name} are refused from now on, for every organization, unless another deployment has the same name.`
-            : `Every organization can call ${switched.name} again.`}
+            ? `Calls to ${switched.name} will be rejected for all organizations, unless another deployment has the same name.`
+            : `All organizations can call ${switched.name} again.`}
         </Confirm>
       )}
       {edited && <ModelForm model={edited === "new" ? undefined : edited} onClose={() => setEdited(undefined)} />}
@@ -100,12 +100,12 @@ function columnsOf({ onTest, onPrice, onStatus }: Actions): Column<AdminModel>[]
         </div>
       ),
     },
-    { title: "State", cell: ({ status }) => <StateBadge state={status} />, wideOnly: true },
+    { title: "Status", cell: ({ status }) => <StateBadge state={status} />, wideOnly: true },
     { title: "Input / 1M", cell: (model) => <Text size="sm">{priceWords(model, "input")}</Text>, isNumber: true },
     { title: "Output / 1M", cell: (model) => <Text size="sm">{priceWords(model, "output")}</Text>, isNumber: true, wideOnly: true },
     { title: "Price version", cell: ({ pricing }) => <Text size="sm">{pricing?.version ?? "–"}</Text>, isNumber: true, wideOnly: true },
     {
-      title: "Action",
+      title: "Actions",
       cell: (model) => (
         <Group gap={4} justify="flex-end">
           {model.source !== "training" && (
@@ -115,8 +115,8 @@ function columnsOf({ onTest, onPrice, onStatus }: Actions): Column<AdminModel>[]
           )}
           {model.source === "catalog" ? (
             <>
-              <Button size="compact-xs" variant="default" onClick={() => onPrice(model)} aria-label={`Price of ${model.name}`}>
-                Price
+              <Button size="compact-xs" variant="default" onClick={() => onPrice(model)} aria-label={`Edit price of ${model.name}`}>
+                Edit price
               </Button>
               <Button
                 size="compact-xs"
@@ -141,5 +141,5 @@ function columnsOf({ onTest, onPrice, onStatus }: Actions): Column<AdminModel>[]
 
 function statusChange({ id, name, status }: AdminModel) {
   const next = status === "active" ? "disabled" : "active";
-  return { method: "PATCH" as const, path: `models/${id}`, body: { status: next }, done: `${name} is ${next} now.` };
+  return { method: "PATCH" as const, path: `models/${id}`, body: { status: next }, done: `${name} is now ${next}.` };
 }

@@ -32,21 +32,21 @@ export function Organizations() {
     <>
       <Failure error={error} />
       <TextInput
-        aria-label="Search organisations"
-        placeholder="Search by name or id"
+        aria-label="Search organizations"
+        placeholder="Search by name or ID"
         defaultValue={search ?? ""}
         onChange={(event) => find(event.currentTarget.value)}
         maw={320}
         mb="sm"
       />
       <DataTable
-        label="Organisations"
+        label="Organizations"
         columns={[...COLUMNS, actions(setDialog)]}
         rows={data?.data}
         rowKey={({ id }) => id}
-        empty={<Empty icon={IconBuilding} title="No organisation has that name" />}
+        empty={<Empty icon={IconBuilding} title="No organizations found" />}
       />
-      <Pages meta={data?.meta} unit="organisation" onPage={(page) => setAddress({ page })} />
+      <Pages meta={data?.meta} unit="organization" onPage={(page) => setAddress({ page })} />
       <BlockTeam />
       {dialog?.kind === "grant" && <Grant organization={dialog.organization} onClose={close} />}
       {dialog?.kind === "block" && <Block organization={dialog.organization} onClose={close} />}
@@ -56,7 +56,7 @@ export function Organizations() {
 
 const COLUMNS: Column<Organization>[] = [
   {
-    title: "Organisation",
+    title: "Organization",
     cell: ({ name, id }) => (
       <div style={{ minWidth: 120 }}>
         <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
@@ -69,13 +69,13 @@ const COLUMNS: Column<Organization>[] = [
     ),
   },
   {
-    title: "State",
+    title: "Status",
     cell: ({ status, blockedReason, blockNote }) => (
       <div>
         <StateBadge state={status} />
         {status === "blocked" && (
           <Text size="xs" c="dimmed" maw={220} style={{ overflowWrap: "anywhere" }}>
-            {blockedReason === "admin" ? (blockNote ?? "by an admin") : "no credits left"}
+            {blockedReason === "admin" ? (blockNote ?? "blocked by an admin") : "out of credits"}
           </Text>
         )}
       </div>
@@ -87,17 +87,17 @@ const COLUMNS: Column<Organization>[] = [
     title: "Members",
     cell: ({ memberCount, teamCount }) => (
       <Text size="sm">
-        {count(memberCount, "person", "people")}, {count(teamCount, "team")}
+        {count(memberCount, "member")}, {count(teamCount, "team")}
       </Text>
     ),
     isNumber: true,
     wideOnly: true,
   },
-  { title: "Since", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
+  { title: "Created", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
 ];
 
 const actions = (open: (dialog: Dialog) => void): Column<Organization> => ({
-  title: "Action",
+  title: "Actions",
   cell: (organization) => {
     const deed = isBlockedByAdmin(organization) ? "Unblock" : "Block";
     return (
@@ -106,9 +106,9 @@ const actions = (open: (dialog: Dialog) => void): Column<Organization> => ({
           size="compact-xs"
           variant="default"
           onClick={() => open({ kind: "grant", organization })}
-          aria-label={`Grant to ${organization.name}`}
+          aria-label={`Grant credits to ${organization.name}`}
         >
-          Grant
+          Grant credits
         </Button>
         <Button
           size="compact-xs"

@@ -37,12 +37,12 @@ export function Providers() {
     { title: "Health", cell: ({ id }) => <ProviderHealth deployments={deployments?.filter(({ providerId }) => providerId === id)} /> },
     { title: "Models", cell: ({ modelCount }) => <Text size="sm">{modelCount}</Text>, isNumber: true, wideOnly: true },
     {
-      title: "Action",
+      title: "Actions",
       cell: (provider) =>
-        // What comes from the file or from training cannot be removed here.
+        // Providers from the configuration file or from training cannot be deleted here.
         provider.source === "catalog" && (
-          <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Remove ${provider.name}`}>
-            Remove
+          <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Delete ${provider.name}`}>
+            Delete
           </Button>
         ),
       isNumber: true,
@@ -56,20 +56,20 @@ export function Providers() {
         columns={columns}
         rows={data?.data}
         rowKey={({ id }) => id}
-        empty={<Empty icon={IconPlugConnected} title="No provider yet" />}
+        empty={<Empty icon={IconPlugConnected} title="No providers yet" />}
       />
       <NewProvider />
       {leaving && (
         <TypedConfirm
-          title="Remove a provider"
+          title="Delete provider"
           word={leaving.name}
-          action="Remove"
+          action="Delete"
           error={removing.error}
           isBusy={removing.isPending}
-          onConfirm={() => removing.mutate({ method: "DELETE", path: `providers/${leaving.id}`, done: `${leaving.name} is removed.` })}
+          onConfirm={() => removing.mutate({ method: "DELETE", path: `providers/${leaving.id}`, done: `${leaving.name} deleted.` })}
           onClose={() => setLeaving(undefined)}
         >
-          Its models can no longer be called.
+          Calls to its models will be rejected.
         </TypedConfirm>
       )}
     </>

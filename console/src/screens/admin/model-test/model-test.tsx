@@ -11,7 +11,7 @@ import { formatMs } from "../../../format/words.ts";
 import { usePlaygroundKey } from "../../playground/use-playground-key.ts";
 import { answerWords, type TestCall, testCall } from "./test-call.ts";
 
-/** One small call through a model, as a program would make it: with a short-lived key, billed like any other. */
+/** Sends one small call to a model with a short-lived key, billed like any other call. */
 export function ModelTest({ model, onClose }: { model: Model; onClose: () => void }) {
   const { data: teams, error: teamsError } = useQuery(teamsQuery());
   const [chosen, setChosen] = useState<string | null>(null);
@@ -34,11 +34,11 @@ export function ModelTest({ model, onClose }: { model: Model; onClose: () => voi
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
           {asked
-            ? "Sends one small call the whole way: key, limits, routing, provider, ledger."
-            : "A model of this type is called with a recording; try it from a program."}
+            ? "Sends one small call through the whole path: key, limits, routing, provider, ledger."
+            : "Models of this type need an audio file. Test them with the API."}
         </Text>
         <Select
-          label="Paid by"
+          label="Billed to team"
           data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
           value={team ?? null}
           onChange={setChosen}
@@ -63,14 +63,14 @@ export function ModelTest({ model, onClose }: { model: Model; onClose: () => voi
 function Outcome({ type, body, headers, tookMs }: { type: string; body: unknown; headers: Headers; tookMs: number }) {
   const cost = headers.get("x-gw-cost-nano");
   const rows = [
-    ["Answer", answerWords(type, body)],
-    ["Took", `${formatMs(tookMs)}, seen from this page`],
-    ["Cost", cost === null ? "see the logs" : <Usd key="cost" amount={usdOf(Number(cost))} />],
+    ["Response", answerWords(type, body)],
+    ["Latency", `${formatMs(tookMs)}, measured in this browser`],
+    ["Cost", cost === null ? "see logs" : <Usd key="cost" amount={usdOf(Number(cost))} />],
     ["Deployment", <Code key="deployment">{headers.get("x-gw-model-id") ?? "unknown"}</Code>],
-    ["Request", <Code key="request">{headers.get("x-request-id") ?? headers.get("x-gw-call-id") ?? "unknown"}</Code>],
+    ["Request ID", <Code key="request">{headers.get("x-request-id") ?? headers.get("x-gw-call-id") ?? "unknown"}</Code>],
   ] as const;
   return (
-    <Table withRowBorders={false} verticalSpacing={3} aria-label="Outcome" role="status">
+    <Table withRowBorders={false} verticalSpacing={3} aria-label="Result" role="status">
       <Table.Tbody>
         {rows.map(([name, value]) => (
           <Table.Tr key={name}>

@@ -1,4 +1,4 @@
-/** The smallest call that shows whether a model answers, by its type; undefined where one needs a file. */
+/** The smallest test call for a model type; undefined if the type needs a file. */
 export interface TestCall {
   readonly path: string;
   readonly body: object;
@@ -19,7 +19,7 @@ const CALLS: Readonly<Record<string, (model: string) => TestCall>> = {
 
 export const testCall = (type: string, model: string): TestCall | undefined => CALLS[type]?.(model);
 
-/** What came back, in a line. It is the model's own text: shown as text, never as HTML. */
+/** A one-line summary of the response. Model output is rendered as text, never as HTML. */
 export function answerWords(type: string, answer: unknown): string {
   const { choices, data, results } = (answer ?? {}) as {
     choices?: { message?: { content?: unknown }; text?: unknown }[];
@@ -27,10 +27,10 @@ export function answerWords(type: string, answer: unknown): string {
     results?: { flagged?: boolean; index?: number }[];
   };
   const said = choices?.[0]?.message?.content ?? choices?.[0]?.text;
-  if (typeof said === "string") return said === "" ? "an empty answer" : `“${said}”`;
+  if (typeof said === "string") return said === "" ? "empty response" : `“${said}”`;
   const embedding = data?.[0]?.embedding;
-  if (Array.isArray(embedding)) return `a vector of ${embedding.length} numbers`;
+  if (Array.isArray(embedding)) return `vector with ${embedding.length} dimensions`;
   if (type === "moderation") return results?.[0]?.flagged === true ? "flagged" : "not flagged";
-  if (type === "rerank") return `document ${(results?.[0]?.index ?? 0) + 1} fits best`;
-  return type === "image" ? "an image" : type === "audio_speech" ? "sound" : "an answer";
+  if (type === "rerank") return `best match: document ${(results?.[0]?.index ?? 0) + 1}`;
+  return type === "image" ? "image" : type === "audio_speech" ? "audio" : "response";
 }

@@ -4,7 +4,7 @@ import type { Organization } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
-/** Blocks an organisation with all its teams, or lifts such a block; the reason is kept and shown. */
+/** Blocks or unblocks an organization with all its teams; the reason is stored and shown. */
 export function Block({ organization, onClose }: { organization: Organization; onClose: () => void }) {
   const { id, name } = organization;
   const deed = isBlockedByAdmin(organization) ? "unblock" : "block";
@@ -19,15 +19,15 @@ export function Block({ organization, onClose }: { organization: Organization; o
             method: "POST",
             path: `organizations/${id}/${deed}`,
             body: reason.trim() === "" ? {} : { reason: reason.trim() },
-            done: deed === "block" ? `${name} is blocked.` : `The block of ${name} is lifted.`,
+            done: deed === "block" ? `${name} blocked.` : `${name} unblocked.`,
           });
         }}
       >
         <Stack>
           <Text size="sm">
             {deed === "block"
-              ? "Every call of all its teams is refused at once, and no purchase lifts it."
-              : "Its teams can call again, but for those that were blocked by themselves."}
+              ? "All calls of its teams are rejected immediately. Buying credits does not lift the block."
+              : "Its teams can make calls again, except teams that are blocked individually."}
           </Text>
           <Failure error={error} />
           <TextInput

@@ -4,14 +4,14 @@ import type { Organization } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
-/** Credits given, or taken back with a minus; either way an entry in the ledger. */
+/** Grants credits, or takes them back with a negative amount; both create a ledger entry. */
 export function Grant({ organization: { name, id }, onClose }: { organization: Organization; onClose: () => void }) {
   const [amountUsd, setAmount] = useState("");
   const [reference, setReference] = useState("");
   const { mutate, error, isPending } = useAdminChange(onClose);
   const body = { amountUsd: amountUsd.trim(), ...(reference.trim() === "" ? {} : { reference: reference.trim() }) };
   return (
-    <Modal opened onClose={onClose} title={`Credits for ${name}`} centered>
+    <Modal opened onClose={onClose} title={`Grant credits to ${name}`} centered>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -19,15 +19,15 @@ export function Grant({ organization: { name, id }, onClose }: { organization: O
             method: "POST",
             path: `organizations/${id}/credits`,
             body,
-            done: `${name} was granted $${body.amountUsd}.`,
+            done: `Granted $${body.amountUsd} to ${name}.`,
           });
         }}
       >
         <Stack>
           <Failure error={error} />
           <TextInput
-            label="Amount in USD"
-            description="with a minus to take some back"
+            label="Amount (USD)"
+            description="Use a negative amount to take credits back"
             required
             value={amountUsd}
             onChange={(event) => setAmount(event.currentTarget.value)}
@@ -36,7 +36,7 @@ export function Grant({ organization: { name, id }, onClose }: { organization: O
           <TextInput label="Reason" value={reference} onChange={(event) => setReference(event.currentTarget.value)} />
           <Group justify="flex-end">
             <Button type="submit" loading={isPending}>
-              Grant
+              Grant credits
             </Button>
           </Group>
         </Stack>

@@ -16,7 +16,7 @@ export function NewProvider() {
   const add = () => {
     const { name, kind, baseUrl, apiKey } = form;
     const body = { name, kind, ...(baseUrl === "" ? {} : { baseUrl }), ...(apiKey === "" ? {} : { apiKey }) };
-    mutate({ method: "POST", path: "providers", body, done: `${name} is added.` });
+    mutate({ method: "POST", path: "providers", body, done: `${name} added.` });
   };
   return (
     <form
@@ -27,7 +27,7 @@ export function NewProvider() {
     >
       <Stack gap="xs" mt="lg">
         <Title order={3} size="h6">
-          Add a provider
+          Add provider
         </Title>
         <Failure error={error} />
         <Group align="flex-end">
@@ -41,17 +41,17 @@ export function NewProvider() {
             searchable
           />
           <TextInput
-            label="Address"
-            placeholder="the kind's own"
+            label="Base URL"
+            placeholder="Default of the kind"
             value={form.baseUrl}
             onChange={(event) => set({ baseUrl: event.currentTarget.value })}
           />
           <PasswordInput
-            label="Key, never shown again"
+            label="API key"
             value={form.apiKey}
             onChange={(event) => set({ apiKey: event.currentTarget.value })}
             autoComplete="off"
-            visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+            visibilityToggleButtonProps={{ "aria-label": "Show API key" }}
             w={200}
           />
           <Button type="submit" loading={isPending}>

@@ -4,10 +4,10 @@ import { StateBadge } from "../../../components/state-badge.tsx";
 import { ago, count } from "../../../format/words.ts";
 import { healthWords } from "../routing/shares.ts";
 
-/** How a provider's deployments fare at the edge that answered: by what their own calls came back with, nothing is probed. */
+/** Health of a provider's deployments at the edge that responded, from the results of real calls; nothing is probed. */
 export function ProviderHealth({ deployments }: { deployments: readonly RoutingDeployment[] | undefined }) {
   if (!deployments) return <Skeleton height={18} width={90} />;
-  if (deployments.length === 0) return <StateBadge state="no model" />;
+  if (deployments.length === 0) return <StateBadge state="no models" />;
   const ill = deployments.filter(({ health }) => health.state !== "up");
   const state = ill.length === 0 ? "up" : ill.length < deployments.length ? "degraded" : "cooling";
   const [succeeded, failed] = [sum(deployments, "succeeded"), sum(deployments, "failed")];
