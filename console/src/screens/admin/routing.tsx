@@ -10,7 +10,7 @@ import { count, formatMs } from "../../format/words.ts";
 import { RoutingPicture } from "./routing/routing-picture.tsx";
 import { healthWords, picturedGroups, sharesOf } from "./routing/shares.ts";
 
-/** Which deployments stand behind a name, who gets how much, and what is tried when they fail. */
+/** Model groups with their deployments, traffic shares and fallbacks. */
 export function Routing() {
   const [address, setAddress] = useAddress();
   const { data, error } = useQuery(routingQuery);
@@ -23,34 +23,34 @@ export function Routing() {
       {data && <Rules routing={data} />}
       <Select
         label="Model"
-        placeholder="all with a choice or a fallback"
+        placeholder="All with several deployments or a fallback"
         data={(groups ?? []).map(({ name }) => name)}
         value={chosen ?? null}
         onChange={(group) => setAddress({ group: group ?? undefined })}
         clearable
         searchable
         maw={360}
-        clearButtonProps={{ "aria-label": "Show all" }}
+        clearButtonProps={{ "aria-label": "Clear" }}
       />
       {pictured && pictured.length > 0 && <RoutingPicture groups={pictured} />}
       {pictured?.length === 0 && (
-        <Empty icon={IconRoute} title="Every model has one deployment and no fallback">
-          Give two deployments the same name, or name fallbacks in router_settings of the configuration file, and the picture appears here.
+        <Empty icon={IconRoute} title="No model has several deployments or a fallback">
+          Give two deployments the same model name, or set fallbacks in router_settings of the configuration file, to see the diagram here.
         </Empty>
       )}
       <Title order={2} size="h6">
-        In words
+        Routes
       </Title>
       <DataTable
         label="Routes"
         columns={COLUMNS}
         rows={chosen === undefined ? groups : pictured}
         rowKey={({ name }) => name}
-        empty={<Empty icon={IconRoute} title="No model can be called yet" />}
+        empty={<Empty icon={IconRoute} title="No models yet" />}
       />
       {data && data.aliases.length > 0 && (
         <Text size="sm" c="dimmed">
-          Other names: {data.aliases.map(({ name, model }) => `${name} is ${model}`).join("; ")}.
+          Aliases: {data.aliases.map(({ name, model }) => `${name} → ${model}`).join(", ")}.
         </Text>
       )}
     </Stack>
@@ -61,9 +61,9 @@ function Rules({ routing: { edge, settings } }: { routing: RoutingAnswer }) {
   const { numRetries, timeoutMs, cooldowns, cooldownMs, maxFallbacks } = settings;
   return (
     <Text size="sm" c="dimmed">
-      A call is tried again up to {count(numRetries, "time")} and falls back up to {count(maxFallbacks, "time")}, within{" "}
-      {formatMs(timeoutMs)} an attempt. {cooldowns ? `A deployment that fails rests for ${formatMs(cooldownMs)}.` : "Nothing cools down."}{" "}
-      States as edge {edge} sees them.
+      Up to {count(numRetries, "retry", "retries")} and {count(maxFallbacks, "fallback")} per call, with a timeout of {formatMs(timeoutMs)}{" "}
+      per attempt. {cooldowns ? `The cool-down of a failing deployment is ${formatMs(cooldownMs)}.` : "Cool-downs are off."} States as seen
+      by edge {edge}.
     </Text>
   );
 }
@@ -84,8 +84,8 @@ const COLUMNS: Column<RoutingGroup>[] = [
       </div>
     ),
   },
-  { title: "Goes to", cell: (group) => <GoesTo group={group} /> },
-  { title: "When that fails", cell: ({ fallbacks }) => <Fallbacks fallbacks={fallbacks} />, wideOnly: true },
+  { title: "Deployments", cell: (group) => <GoesTo group={group} /> },
+  { title: "Fallbacks", cell: ({ fallbacks }) => <Fallbacks fallbacks={fallbacks} />, wideOnly: true },
 ];
 
 function GoesTo({ group }: { group: RoutingGroup }) {
@@ -109,10 +109,10 @@ function GoesTo({ group }: { group: RoutingGroup }) {
 function Fallbacks({ fallbacks: { general, contextWindow, contentPolicy } }: Pick<RoutingGroup, "fallbacks">) {
   const lines = [
     general.length > 0 && general.join(", then "),
-    contextWindow.length > 0 && `a prompt too long: ${contextWindow.join(", then ")}`,
-    contentPolicy.length > 0 && `a prompt refused: ${contentPolicy.join(", then ")}`,
+    contextWindow.length > 0 && `context window exceeded: ${contextWindow.join(", then ")}`,
+    contentPolicy.length > 0 && `content policy: ${contentPolicy.join(", then ")}`,
   ].filter((line) => line !== false);
-  if (lines.length === 0) return <Text size="sm">an error</Text>;
+  if (lines.length === 0) return <Text size="sm">none</Text>;
   return lines.map((line) => (
     <Text key={line} size="sm" style={{ overflowWrap: "anywhere" }}>
       {line}

@@ -1,6 +1,6 @@
 import type { AdminModel } from "../../api/types.ts";
 
-/** Where a model or provider comes from, as the table says it; what is not of the catalog is changed elsewhere. */
+/** Label of the source of a model or provider. Only those of the catalog can be changed in the console. */
 export const SOURCE_WORDS: Readonly<Record<AdminModel["source"], string>> = {
   catalog: "catalog",
   configuration: "from the configuration file",

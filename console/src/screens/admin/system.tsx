@@ -10,7 +10,7 @@ import { EdgeList } from "./system/edge-list.tsx";
 import { LeaseList } from "./system/lease-list.tsx";
 import { LedgerCheck } from "./system/ledger-check.tsx";
 
-/** The processes of the platform as they say themselves: who runs, what waits, and who holds whose credit. */
+/** Status that the processes report: versions, queues, edges and their credit leases. */
 export function System() {
   const { data, error } = useQuery({ ...systemQuery, refetchInterval: 3_000 });
   const queues = data?.controlPlane.queues;
@@ -19,16 +19,16 @@ export function System() {
       <Failure error={error} />
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
         <Stat name="Version" value={data?.version} note={data && `started ${ago(data.startedAt)}`} />
-        <Stat name="Store" value={data && STORES[data.controlPlane.store]} note="of the control plane" />
+        <Stat name="Store" value={data && STORES[data.controlPlane.store]} note="control plane" />
         <Stat
-          name="To settle"
+          name="Pending settlements"
           value={queues && count(queues.settlements, "call")}
-          note={queues && `${count(queues.reservations, "reservation")} open`}
+          note={queues && `${count(queues.reservations, "open reservation")}`}
         />
         <Stat
-          name="To send"
+          name="Pending deliveries"
           value={queues && count(queues.deliveries, "webhook")}
-          note={queues && `${count(queues.notices, "notice")} to sort, ${count(queues.federations, "federation")} to train`}
+          note={queues && `${count(queues.notices, "notice")} and ${count(queues.federations, "federation")} queued`}
         />
       </SimpleGrid>
       <Title order={2} size="h6">
@@ -36,7 +36,7 @@ export function System() {
       </Title>
       <EdgeList edges={data?.edges} />
       <Title order={2} size="h6">
-        Credit lent to edges
+        Credit leases
       </Title>
       {data && <LeaseList edges={data.edges} />}
       <Title order={2} size="h6">
@@ -49,12 +49,12 @@ export function System() {
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed">
-            A node is known here once a federation has it as a participant.
+            Nodes appear here once they participate in a federation.
           </Text>
         }
       />
       <Title order={2} size="h6">
-        Books
+        Ledger
       </Title>
       <LedgerCheck />
     </Stack>
@@ -80,7 +80,7 @@ const TRAINERS: Column<SystemState["trainers"][number]>[] = [
     ),
   },
   {
-    title: "State",
+    title: "Status",
     cell: ({ status, lastError }) => (
       <div>
         <StateBadge state={status} />
@@ -102,5 +102,5 @@ const TRAINERS: Column<SystemState["trainers"][number]>[] = [
     isNumber: true,
     wideOnly: true,
   },
-  { title: "Seen", cell: ({ seenAt }) => <Text size="sm">{seenAt === null ? "never" : ago(seenAt)}</Text>, isNumber: true },
+  { title: "Last seen", cell: ({ seenAt }) => <Text size="sm">{seenAt === null ? "never" : ago(seenAt)}</Text>, isNumber: true },
 ];

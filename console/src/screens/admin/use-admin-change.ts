@@ -6,11 +6,11 @@ interface Change {
   readonly method: "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: object;
-  /** What is said when it is done. */
+  /** The notification on success. */
   readonly done: string;
 }
 
-/** One change at the admins' doors; every list of the screen is read again after it. */
+/** A mutation of the admin API; on success all lists of the screen are refetched. */
 export function useAdminChange(onDone?: () => void) {
   const queryClient = useQueryClient();
   return useMutation({

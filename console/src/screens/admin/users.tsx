@@ -50,15 +50,15 @@ export function Users() {
           disabled={isMe(user)}
           allowDeselect={false}
           onChange={(role) =>
-            role && changing.mutate({ method: "PATCH", path: `users/${user.id}`, body: { role }, done: `${user.email} is ${role} now.` })
+            role && changing.mutate({ method: "PATCH", path: `users/${user.id}`, body: { role }, done: `${user.email} is now ${role}.` })
           }
         />
       ),
     },
-    { title: "Last log-in", cell: ({ lastLoginAt }) => <Text size="sm">{lastLoginAt ? ago(lastLoginAt) : "never"}</Text>, wideOnly: true },
-    { title: "Since", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
+    { title: "Last login", cell: ({ lastLoginAt }) => <Text size="sm">{lastLoginAt ? ago(lastLoginAt) : "never"}</Text>, wideOnly: true },
+    { title: "Created", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
     {
-      title: "Action",
+      title: "Actions",
       cell: (user) => (
         <Button
           size="compact-xs"
@@ -78,7 +78,7 @@ export function Users() {
       <Failure error={error ?? changing.error} />
       <TextInput
         aria-label="Search users"
-        placeholder="Search by name or e-mail"
+        placeholder="Search by name or email"
         defaultValue={search ?? ""}
         onChange={(event) => find(event.currentTarget.value)}
         maw={320}
@@ -89,20 +89,20 @@ export function Users() {
         columns={columns}
         rows={data?.data}
         rowKey={({ id }) => String(id)}
-        empty={<Empty icon={IconUsers} title="Nobody has that name" />}
+        empty={<Empty icon={IconUsers} title="No users found" />}
       />
       <Pages meta={data?.meta} unit="user" onPage={(page) => setAddress({ page })} />
       {leaving && (
         <TypedConfirm
-          title="Delete a user"
+          title="Delete user"
           word={leaving.email}
           action="Delete"
           error={removing.error}
           isBusy={removing.isPending}
-          onConfirm={() => removing.mutate({ method: "DELETE", path: `users/${leaving.id}`, done: `${leaving.email} is deleted.` })}
+          onConfirm={() => removing.mutate({ method: "DELETE", path: `users/${leaving.id}`, done: `${leaving.email} deleted.` })}
           onClose={() => setLeaving(undefined)}
         >
-          Sessions and keys of {leaving.email} end at once. The calls stay in the books.
+          Revokes all sessions and API keys of {leaving.email} immediately. Their calls stay in the logs and the ledger.
         </TypedConfirm>
       )}
     </>

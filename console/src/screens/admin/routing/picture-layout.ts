@@ -11,7 +11,7 @@ const LANES_MAX = 6;
 
 export interface PlacedGroup {
   readonly group: RoutingGroup;
-  /** The middle of its box. */
+  /** The vertical center of its box. */
   readonly y: number;
   readonly deployments: readonly (Share & { readonly y: number })[];
 }
@@ -20,7 +20,7 @@ export interface Arrow {
   readonly from: string;
   readonly to: string;
   readonly kind: "general" | "contextWindow" | "contentPolicy";
-  /** From 1, among those of its kind. */
+  /** Position among fallbacks of its kind, from 1. */
   readonly place: number;
   readonly path: string;
   readonly label: { readonly x: number; readonly y: number };
@@ -32,7 +32,7 @@ export interface Picture {
   readonly arrows: readonly Arrow[];
 }
 
-/** Groups on the left from top to bottom, their deployments on the right, fallbacks as arrows in lanes at the left edge. */
+/** Lays out groups on the left, their deployments on the right, and fallbacks as arrows in lanes at the left edge. */
 export function layOut(groups: readonly RoutingGroup[]): Picture {
   let top = GAP / 2;
   const placed = groups.map((group): PlacedGroup => {
@@ -57,7 +57,7 @@ function arrowsOf(placed: readonly PlacedGroup[]): Arrow[] {
         const toY = yOf.get(to);
         if (toY === undefined || to === group.name) continue;
         const x = GROUP.x - 34 - (arrows.length % LANES_MAX) * LANE;
-        // Leaves below the middle and arrives above it, so that the two ends of a ring are told apart.
+        // An arrow starts below the center and ends above it, so that the two directions of a cycle are distinct.
         const [startY, endY] = [fromY + 10, toY - 10];
         arrows.push({
           from: group.name,
@@ -65,7 +65,7 @@ function arrowsOf(placed: readonly PlacedGroup[]): Arrow[] {
           kind,
           place: index + 1,
           path: `M ${GROUP.x} ${startY} C ${x} ${startY}, ${x} ${endY}, ${GROUP.x - 7} ${endY}`,
-          // Where the curve is furthest to the left.
+          // The leftmost point of the curve.
           label: { x: GROUP.x - 0.75 * (GROUP.x - x), y: (startY + endY) / 2 },
         });
       }

@@ -7,18 +7,18 @@ import { healthWords } from "./shares.ts";
 const NAME_MAX = 28;
 const MODEL_MAX = 36;
 
-/** Names, what stands behind them and what comes after them, drawn. The same is said in words below it, so a reader hears only that. */
+/** A diagram of model groups, deployments and fallbacks. The table below it has the same content for screen readers. */
 export function RoutingPicture({ groups }: { groups: readonly RoutingGroup[] }) {
   const { height, groups: placed, arrows } = layOut(groups);
   const id = useId();
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways must be reached by keyboard
-    <section className="routing-picture" tabIndex={0} aria-label="Picture of the routes">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section className="routing-picture" tabIndex={0} aria-label="Routing diagram">
       <svg
         viewBox={`0 0 ${WIDTH} ${height}`}
         style={{ minWidth: 640 }}
         role="img"
-        aria-label={`Routes of ${groups.length} models; in words below`}
+        aria-label={`Routes of ${groups.length} models, also listed below`}
       >
         <defs>
           <marker id={id} viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto">
@@ -96,10 +96,10 @@ function FallbackArrow({ arrow: { kind, place, path, label }, marker }: { arrow:
 const LABELS = {
   general: (place: number) => `${place}.`,
   contextWindow: () => "too long",
-  contentPolicy: () => "refused",
+  contentPolicy: () => "policy",
 } as const;
 
 const shareWords = (share: number | undefined, turn: number): string =>
-  [turn > 1 ? `turn ${turn}` : "", share === undefined ? "" : `${Math.round(share * 100)}%`].filter(Boolean).join(", ");
+  [turn > 1 ? `order ${turn}` : "", share === undefined ? "" : `${Math.round(share * 100)}%`].filter(Boolean).join(", ");
 
 const short = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);

@@ -12,7 +12,7 @@ const group = (name: string, general: string[] = [], deployments = [deployment(n
 const shares = (deployments: RoutingDeployment[], strategy = "simple-shuffle") =>
   sharesOf({ deployments, strategy }).map(({ deployment: { id }, share, turn }) => [id, share, turn]);
 
-test("calls are shared by weight, else by rate limit, else evenly; a weight of none is nothing beside others", () => {
+test("calls are shared by weight, else by rate limit, else evenly; a missing weight counts as zero if others have one", () => {
   const weighted = [deployment("a", { weight: 3 }), deployment("b", { weight: 1 }), deployment("c")];
   expect(shares(weighted)).toEqual([
     ["a", 0.75, 1],
@@ -26,7 +26,7 @@ test("calls are shared by weight, else by rate limit, else evenly; a weight of n
   expect(shares([deployment("a"), deployment("b")]).map(([, share]) => share)).toEqual([0.5, 0.5]);
 });
 
-test("a lower order goes first, and its share is among its own; other strategies have no fixed share", () => {
+test("a lower order goes first, and shares are per order; other strategies have no fixed share", () => {
   const ordered = [deployment("later"), deployment("second", { order: 2 }), deployment("first", { order: 1 })];
   expect(shares(ordered, "least-busy")).toEqual([
     ["first", 1, 1],
@@ -36,14 +36,14 @@ test("a lower order goes first, and its share is among its own; other strategies
   expect(shares([deployment("a"), deployment("b")], "least-busy").map(([, share]) => share)).toEqual([undefined, undefined]);
 });
 
-test("the picture has groups with a choice and everything they fall back to, in rings too; a chosen one with its own only", () => {
+test("the diagram has groups with several deployments and their fallbacks, including cycles; a chosen group has only its own", () => {
   const groups = [group("a", ["b"]), group("b", ["a", "gone"]), group("c"), group("d", [], [deployment("x"), deployment("y")])];
   expect(picturedGroups(groups, undefined).map(({ name }) => name)).toEqual(["a", "b", "d"]);
   expect(picturedGroups(groups, "b").map(({ name }) => name)).toEqual(["b", "a"]);
   expect(picturedGroups(groups, "c").map(({ name }) => name)).toEqual(["c"]);
 });
 
-test("a cool-down says how long and why", () => {
+test("a cool-down shows its duration and cause", () => {
   const health = { state: "cooling", coolingMs: 4_200, coolingCause: "rate-limit" } as RoutingDeployment["health"];
-  expect(healthWords({ health })).toBe("cooling for 5 s after a rate limit");
+  expect(healthWords({ health })).toBe("in cool-down for 5 s after a rate limit");
 });

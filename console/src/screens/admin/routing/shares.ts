@@ -1,12 +1,12 @@
 import type { RoutingDeployment, RoutingGroup } from "../../../api/gateway.ts";
 import { formatMs } from "../../../format/words.ts";
 
-/** Where a group's calls go, as its settings say. */
+/** The configured traffic share of a deployment. */
 export interface Share {
   readonly deployment: RoutingDeployment;
-  /** Of the calls that come this far, 0 to 1; undefined: decided call by call. */
+  /** Share of the calls that reach this order, 0 to 1; undefined if the strategy decides per call. */
   readonly share: number | undefined;
-  /** 1: tried first. Later ones get calls only while those before them cannot take any. */
+  /** 1 is tried first. Deployments of a later order get calls only while no earlier one is available. */
   readonly turn: number;
 }
 
@@ -16,7 +16,7 @@ const WEIGHTS = [
   ({ tokensPerMinute }: RoutingDeployment) => tokensPerMinute,
 ] as const;
 
-/** Deployments in the order in which they are tried, each with its share among those of the same turn. */
+/** Deployments in the order in which they are tried, each with its share among those of the same order. */
 export function sharesOf({ deployments, strategy }: Pick<RoutingGroup, "deployments" | "strategy">): Share[] {
   const turns = [...new Set(deployments.map(({ order }) => order ?? Number.POSITIVE_INFINITY))].sort((left, right) => left - right);
   return turns.flatMap((order, index) => {
@@ -26,7 +26,7 @@ export function sharesOf({ deployments, strategy }: Pick<RoutingGroup, "deployme
   });
 }
 
-/** By weight, else rpm, else tpm, whichever any of them has; else each the same. As the gateway picks. */
+/** Shares by weight, else by RPM, else by TPM, else equal, as the gateway picks. */
 function byWeight(peers: readonly RoutingDeployment[]): number[] {
   const weights = WEIGHTS.map((read) => peers.map((peer) => read(peer) ?? 0)).find((list) => list.some((weight) => weight > 0));
   if (!weights) return peers.map(() => 1 / peers.length);
@@ -34,15 +34,15 @@ function byWeight(peers: readonly RoutingDeployment[]): number[] {
   return weights.map((weight) => weight / total);
 }
 
-/** How a deployment fares, in words. */
+/** The health of a deployment as text. */
 export function healthWords({ health }: Pick<RoutingDeployment, "health">): string {
   const { state, coolingMs, coolingCause } = health;
   if (state === "up") return "up";
-  if (state === "probing") return "the next call finds out whether it is back";
-  return `cooling for ${coolingMs < 120_000 ? `${Math.ceil(coolingMs / 1000)} s` : formatMs(coolingMs)} after ${coolingCause === "rate-limit" ? "a rate limit" : "failures"}`;
+  if (state === "probing") return "probing with the next call";
+  return `in cool-down for ${coolingMs < 120_000 ? `${Math.ceil(coolingMs / 1000)} s` : formatMs(coolingMs)} after ${coolingCause === "rate-limit" ? "a rate limit" : "failures"}`;
 }
 
-/** Groups worth a picture: those that something may happen in beyond "one name, one deployment", and what they fall back to. */
+/** Groups to draw: the chosen one, or all with several deployments or fallbacks, and the groups they fall back to. */
 export function picturedGroups(groups: readonly RoutingGroup[], chosen: string | undefined): RoutingGroup[] {
   const byName = new Map(groups.map((group) => [group.name, group]));
   const start = chosen === undefined ? groups.filter(isInteresting) : groups.filter(({ name }) => name === chosen);

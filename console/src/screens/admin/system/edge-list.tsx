@@ -24,18 +24,18 @@ const COLUMNS: Column<Edge>[] = [
     ),
   },
   {
-    title: "State",
+    title: "Status",
     cell: ({ status, trouble, seenAt }) => (
       <div>
         <StateBadge state={status} />
         <Text size="xs" c="dimmed">
-          {trouble ?? (seenAt === null ? "never heard of" : `heard ${ago(seenAt)}`)}
+          {trouble ?? (seenAt === null ? "never seen" : `last seen ${ago(seenAt)}`)}
         </Text>
       </div>
     ),
   },
   {
-    title: "Running now",
+    title: "In flight",
     cell: ({ inFlight }) => <Text size="sm">{inFlight === null ? "unknown" : count(inFlight, "call")}</Text>,
     isNumber: true,
     wideOnly: true,
@@ -51,8 +51,8 @@ const COLUMNS: Column<Edge>[] = [
             {count(journal.records, "record")}, {formatBytes(journal.bytes)}
           </Text>
           <Text size="xs" c={journal.unshipped > 0 ? "var(--mantine-color-text)" : "dimmed"}>
-            {journal.unshipped === 0 ? "all in the ledger" : `${count(journal.unshipped, "call")} not in the ledger yet`}
-            {journal.oldestUnshippedAt !== null && `, since ${ago(journal.oldestUnshippedAt)}`}
+            {journal.unshipped === 0 ? "all settled" : `${count(journal.unshipped, "call")} not settled yet`}
+            {journal.oldestUnshippedAt !== null && `, oldest ${ago(journal.oldestUnshippedAt)}`}
           </Text>
         </div>
       ),
@@ -62,7 +62,7 @@ const COLUMNS: Column<Edge>[] = [
   { title: "Leases", cell: ({ leaseCount }) => <Text size="sm">{count(leaseCount, "lease")}</Text>, isNumber: true },
 ];
 
-/** Every edge that the control plane knows, as it last said of itself. */
+/** Every edge known to the control plane, with its last report. */
 export function EdgeList({ edges }: { edges: readonly Edge[] | undefined }) {
   return (
     <DataTable

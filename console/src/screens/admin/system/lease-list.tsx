@@ -10,25 +10,25 @@ type Lease = Edge["leases"][number] & { readonly edge: string };
 
 const COLUMNS: Column<Lease>[] = [
   {
-    title: "Organisation",
+    title: "Organization",
     cell: ({ organizationId, edge }) => (
       <div style={{ minWidth: 110 }}>
         <Text size="xs" ff="monospace" style={{ overflowWrap: "anywhere" }}>
           {organizationId}
         </Text>
         <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-          at {edge}
+          edge {edge}
         </Text>
       </div>
     ),
   },
-  { title: "Lent", cell: ({ grantedUsd }) => <Usd amount={grantedUsd} size="sm" />, isNumber: true, wideOnly: true },
-  { title: "Spent of it", cell: ({ settledUsd }) => <Usd amount={settledUsd} size="sm" />, isNumber: true, wideOnly: true },
-  { title: "Left there", cell: (lease) => <Usd amount={usdOfNano(leftOf(lease))} size="sm" fw={600} />, isNumber: true },
-  { title: "Ends", cell: ({ expiresAt }) => <Text size="sm">{endsIn(expiresAt)}</Text>, isNumber: true },
+  { title: "Granted", cell: ({ grantedUsd }) => <Usd amount={grantedUsd} size="sm" />, isNumber: true, wideOnly: true },
+  { title: "Settled", cell: ({ settledUsd }) => <Usd amount={settledUsd} size="sm" />, isNumber: true, wideOnly: true },
+  { title: "Remaining", cell: (lease) => <Usd amount={usdOfNano(leftOf(lease))} size="sm" fw={600} />, isNumber: true },
+  { title: "Expires", cell: ({ expiresAt }) => <Text size="sm">{endsIn(expiresAt)}</Text>, isNumber: true },
 ];
 
-/** Credit that edges may spend by themselves, those that hold most first. */
+/** Credit leases of all edges. */
 export function LeaseList({ edges }: { edges: readonly Edge[] }) {
   const leases = edges.flatMap(({ id, leases: own }) => own.map((lease) => ({ ...lease, edge: id })));
   return (
@@ -39,7 +39,7 @@ export function LeaseList({ edges }: { edges: readonly Edge[] }) {
       rowKey={({ edge, organizationId }) => `${edge}/${organizationId}`}
       empty={
         <Text size="sm" c="dimmed">
-          No credit is lent at the moment; the next call borrows some.
+          No active leases. The next call opens one.
         </Text>
       }
     />

@@ -5,7 +5,7 @@ import type { LedgerProof } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { count } from "../../../format/words.ts";
 
-/** Whether the books hold, read anew from the first entry. */
+/** Verifies the whole ledger from its first entry. */
 export function LedgerCheck() {
   const proof = useMutation({ mutationFn: verifyLedger });
   return (
@@ -13,10 +13,10 @@ export function LedgerCheck() {
       <Failure error={proof.error} />
       <Group>
         <Button variant="default" onClick={() => proof.mutate()} loading={proof.isPending}>
-          Re-read all the books
+          Verify the whole ledger
         </Button>
         <Text size="sm" c="dimmed">
-          The ledger and its chain, balances, the calls it charges, the sums of charts.
+          Checks the hash chain, balances, billed calls and roll-ups.
         </Text>
       </Group>
       {proof.data && <Proof proof={proof.data} />}
@@ -26,7 +26,7 @@ export function LedgerCheck() {
 
 function Proof({ proof: { ok, entries, accounts, usageRows, hash, firstBad } }: { proof: LedgerProof }) {
   return (
-    <Alert color={ok ? "teal" : "red"} variant="light" role="status" title={ok ? "The books hold" : "The books do not hold"}>
+    <Alert color={ok ? "teal" : "red"} variant="light" role="status" title={ok ? "The ledger is valid" : "The ledger is not valid"}>
       <Text size="sm">
         {count(entries, "entry", "entries")}, {count(accounts, "account")}, {count(usageRows, "call")}.
       </Text>
