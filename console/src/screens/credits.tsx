@@ -17,18 +17,18 @@ export function Screen() {
   const quota = useQuery({ ...quotaQuery, refetchInterval: 5_000 });
   const tab = address.tab === "ledger" ? "ledger" : "purchases";
   return (
-    <Page title="Credits" about="Paid in advance, spent to the billionth of a dollar. Hover over an amount for the exact figure.">
+    <Page title="Credits" about="Prepaid credits, billed per call in nano-USD. Hover over an amount for the exact value.">
       {quota.error && <Failure error={quota.error} onRetry={() => void quota.refetch()} />}
       {typeof address.purchase === "string" && <CheckoutNote purchaseId={address.purchase} />}
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
-        <Stat name="Balance" value={quota.data && <Usd amount={quota.data.balanceUsd} />} note="what is left" />
-        <Stat name="Set aside" value={quota.data && <Usd amount={quota.data.reservedUsd} />} note="for calls that run now" />
+        <Stat name="Balance" value={quota.data && <Usd amount={quota.data.balanceUsd} />} note="remaining credits" />
+        <Stat name="Reserved" value={quota.data && <Usd amount={quota.data.reservedUsd} />} note="for calls in flight" />
         <Stat
-          name="Bought"
+          name="Purchased"
           value={quota.data && <Usd amount={quota.data.totalPurchasedUsd} />}
-          note={quota.data && `and ${formatUsd(quota.data.totalGrantedUsd)} granted`}
+          note={quota.data && `plus ${formatUsd(quota.data.totalGrantedUsd)} granted`}
         />
-        <Stat name="Used" value={quota.data && <Usd amount={quota.data.totalUsedUsd} />} note="since the beginning" />
+        <Stat name="Used" value={quota.data && <Usd amount={quota.data.totalUsedUsd} />} note="all time" />
       </SimpleGrid>
       <Card title="Buy credits">
         <BuyCredits methods={quota.data?.paymentMethods} />
@@ -37,7 +37,7 @@ export function Screen() {
         <Tabs value={tab} onChange={(value) => setAddress({ tab: value ?? undefined, page: undefined })} keepMounted={false}>
           <Tabs.List mb="md" className="scrolling-tabs">
             <Tabs.Tab value="purchases">Purchases and receipts</Tabs.Tab>
-            <Tabs.Tab value="ledger">Every movement</Tabs.Tab>
+            <Tabs.Tab value="ledger">Ledger</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="purchases">
             <Purchases />
@@ -51,15 +51,15 @@ export function Screen() {
   );
 }
 
-/** After the payment page: the money may arrive a moment later than the browser. */
+/** Status after the payment page, because the payment may arrive later than the browser. */
 function CheckoutNote({ purchaseId }: { purchaseId: string }) {
   const { data } = useQuery({ ...purchasesQuery({ pageSize: 20 }), refetchInterval: 2_000 });
   const purchase = data?.data.find(({ id }) => id === purchaseId);
   if (!purchase) return null;
   const words: Record<string, string> = {
-    completed: `Thank you. ${formatUsd(purchase.amountUsd)} of credits are in your balance.`,
-    pending: "The payment is on its way; this note changes when it arrives.",
-    failed: "The payment did not go through. Nothing was charged; try again below.",
+    completed: `Thank you. ${formatUsd(purchase.amountUsd)} in credits was added to your balance.`,
+    pending: "The payment is being processed. This message updates automatically.",
+    failed: "The payment failed. You were not charged. Try again below.",
     refunded: "This purchase was refunded.",
   };
   return (

@@ -35,7 +35,7 @@ export function Screen() {
   return (
     <Page
       title="Logs"
-      about={`Every call, as it was decided and booked. Times in ${timeZone}.`}
+      about={`All calls with status, usage and cost. Times in ${timeZone}.`}
       action={
         <Switch label="Live" checked={isLive} onChange={(event) => setAddress({ live: event.currentTarget.checked ? undefined : "off" })} />
       }
@@ -50,13 +50,8 @@ export function Screen() {
           onOpen={(id) => setAddress({ call: id })}
           onEnd={onEnd}
           empty={
-            <Empty
-              icon={IconListDetails}
-              title={isSearching ? "Searching older calls" : isFiltered ? "No call is like that" : "No calls yet"}
-            >
-              {isFiltered
-                ? "Clear a filter to see more."
-                : "Each call appears here a moment after it ends. Getting started has the first one."}
+            <Empty icon={IconListDetails} title={isSearching ? "Searching older calls" : isFiltered ? "No matching calls" : "No calls yet"}>
+              {isFiltered ? "Clear a filter to see more calls." : "Calls appear here when they end. See Getting started for a first call."}
             </Empty>
           }
         />
@@ -66,7 +61,7 @@ export function Screen() {
               {count(totals.requests, "call")}, {count(totals.tokens, "token")}
             </Text>
             <Text size="sm">
-              <Usd amount={totals.costUsd} fw={600} /> {totalsExact ? "in all" : "in the calls searched first"}
+              <Usd amount={totals.costUsd} fw={600} /> {totalsExact ? "total" : "in the calls searched so far"}
             </Text>
           </Group>
         )}

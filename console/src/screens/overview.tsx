@@ -55,7 +55,7 @@ export function Screen() {
           }
         />
         <Stat name="Burn rate" value={quota.data && <Usd amount={quota.data.burnRatePerDayUsd} />} note="per day" />
-        <Stat name="Will last" value={quota.data && daysLeft(quota.data.estimatedDaysLeft)} note="at this rate" />
+        <Stat name="Days left" value={quota.data && daysLeft(quota.data.estimatedDaysLeft)} note="at the current rate" />
         <Stat name="Spent" value={usage.data && <Usd amount={usage.data.meta.totals.costUsd} />} note={span} />
         <Stat
           name="Requests"
@@ -63,7 +63,7 @@ export function Screen() {
           note={requests === 0 ? span : `${((100 * errors) / requests).toFixed(1)}% errors, ${span}`}
         />
         <Stat
-          name="Latency, median"
+          name="Median latency"
           value={whole.data && (median === null ? "no calls" : formatMs(median))}
           note={slow === null ? span : `95th percentile ${formatMs(slow)}, ${span}`}
         />
@@ -90,5 +90,5 @@ export function Screen() {
 
 function daysLeft(days: number | null): string {
   if (days === null) return "no spend yet";
-  return days > 999 ? "over 999 days" : days < 1 ? "under a day" : count(Math.floor(days), "day");
+  return days > 999 ? "more than 999 days" : days < 1 ? "less than a day" : count(Math.floor(days), "day");
 }

@@ -4,7 +4,7 @@ import { useBuy } from "../../components/use-buy.ts";
 import { formatUsd, readUsd } from "../../format/money.ts";
 
 const AMOUNTS = ["5.00", "10.00", "50.00", "100.00"];
-const METHOD_NAMES: Readonly<Record<string, string>> = { test: "Test credits, free", card: "Card" };
+const METHOD_NAMES: Readonly<Record<string, string>> = { test: "Test credits (free)", card: "Card" };
 
 export function BuyCredits({ methods }: { methods: readonly string[] | undefined }) {
   const [amount, setAmount] = useState("10.00");
@@ -15,7 +15,7 @@ export function BuyCredits({ methods }: { methods: readonly string[] | undefined
   if (method === undefined) {
     return (
       <Alert color="yellow" variant="light" styles={{ message: { color: "var(--mantine-color-text)" } }}>
-        This server takes no payments. Ask whoever runs it for credits.
+        This server does not accept payments. Ask your administrator for credits.
       </Alert>
     );
   }
@@ -43,24 +43,24 @@ export function BuyCredits({ methods }: { methods: readonly string[] | undefined
         </Group>
         <Group align="flex-end">
           <TextInput
-            label="Amount in USD"
+            label="Amount (USD)"
             leftSection="$"
             inputMode="decimal"
             value={amount}
             onChange={(event) => setAmount(event.currentTarget.value)}
-            error={usd === undefined ? "An amount such as 12.50." : undefined}
+            error={usd === undefined ? "Enter an amount, such as 12.50." : undefined}
             w={150}
           />
           {methods.length > 1 && (
             <SegmentedControl
-              aria-label="Pay by"
+              aria-label="Payment method"
               value={method}
               onChange={setChosen}
               data={methods.map((value) => ({ value, label: METHOD_NAMES[value] ?? value }))}
             />
           )}
           <Button type="submit" disabled={usd === undefined} loading={isBuying}>
-            {method === "card" ? "Go to the payment page" : "Get test credits"}
+            {method === "card" ? "Continue to payment" : "Get test credits"}
           </Button>
         </Group>
       </Stack>

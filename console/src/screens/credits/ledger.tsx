@@ -16,18 +16,18 @@ const TYPES = ["purchase", "grant", "usage", "reward", "adjustment", "refund"];
 const COLUMNS: Column<LedgerEntry>[] = [
   { title: "Entry", cell: ({ seq }) => <Text size="sm">#{seq}</Text>, wideOnly: true },
   {
-    title: "When",
+    title: "Time",
     cell: ({ createdAt }) => (
       <Text size="sm" style={{ whiteSpace: "nowrap" }}>
         {formatTime(createdAt)}
       </Text>
     ),
   },
-  { title: "What", cell: ({ type }) => <Text size="sm">{type}</Text> },
+  { title: "Type", cell: ({ type }) => <Text size="sm">{type}</Text> },
   { title: "Amount", cell: ({ amountUsd }) => <Usd amount={amountUsd} size="sm" fw={600} />, isNumber: true },
   { title: "Balance after", cell: ({ balanceAfterUsd }) => <Usd amount={balanceAfterUsd} size="sm" />, isNumber: true },
   {
-    title: "For",
+    title: "Reference",
     cell: ({ callId, purchaseId, reference }) => (
       <Text size="xs" c="dimmed" ff="monospace">
         {callId ?? purchaseId ?? reference ?? "–"}
@@ -48,28 +48,28 @@ export function Ledger() {
     <>
       <Failure error={error} />
       <Select
-        aria-label="Kind of movement"
-        placeholder="every kind"
+        aria-label="Type"
+        placeholder="All types"
         data={TYPES}
         value={type}
         clearable
-        clearButtonProps={{ "aria-label": "Every kind" }}
+        clearButtonProps={{ "aria-label": "All types" }}
         onChange={(value) => setAddress({ type: value ?? undefined, page: undefined })}
         maw={220}
         mb="sm"
       />
       <DataTable
-        label="Movements of credit"
+        label="Ledger entries"
         columns={COLUMNS}
         rows={data?.data}
         rowKey={({ seq }) => String(seq)}
         empty={
-          <Empty icon={IconListNumbers} title="No movement yet">
-            Every purchase, grant and call is one entry here; their sum is your balance.
+          <Empty icon={IconListNumbers} title="No ledger entries yet">
+            Every purchase, grant and call is one entry. Their sum is your balance.
           </Empty>
         }
       />
-      <Pages meta={data?.meta} unit="movement" onPage={(page) => setAddress({ page })} />
+      <Pages meta={data?.meta} unit="entry" units="entries" onPage={(page) => setAddress({ page })} />
     </>
   );
 }

@@ -21,7 +21,7 @@ export function Purchases() {
   const [shown, setShown] = useState<string>();
   const columns: Column<Purchase>[] = [
     {
-      title: "When",
+      title: "Time",
       cell: ({ createdAt }) => (
         <Text size="sm" style={{ whiteSpace: "nowrap" }}>
           {formatTime(createdAt)}
@@ -29,8 +29,8 @@ export function Purchases() {
       ),
     },
     { title: "Amount", cell: ({ amountUsd }) => <Usd amount={amountUsd} size="sm" fw={600} />, isNumber: true },
-    { title: "By", cell: ({ method }) => <Text size="sm">{method}</Text>, wideOnly: true },
-    { title: "State", cell: ({ status }) => <StateBadge state={status} /> },
+    { title: "Method", cell: ({ method }) => <Text size="sm">{method}</Text>, wideOnly: true },
+    { title: "Status", cell: ({ status }) => <StateBadge state={status} /> },
     {
       title: "Receipt",
       isNumber: true,
@@ -61,8 +61,8 @@ export function Purchases() {
         rows={data?.data}
         rowKey={({ id }) => id}
         empty={
-          <Empty icon={IconReceipt} title="Nothing bought yet">
-            Purchases and their receipts are listed here.
+          <Empty icon={IconReceipt} title="No purchases yet">
+            Your purchases and receipts appear here.
           </Empty>
         }
       />

@@ -34,13 +34,13 @@ export function Receipt({ purchaseId, onClose }: { purchaseId: string; onClose: 
         <Stack>
           <Table variant="vertical" layout="fixed">
             <Table.Tbody>
-              <Fact name="For">{data.organization.name}</Fact>
+              <Fact name="Organization">{data.organization.name}</Fact>
               <Fact name="Purchase">{data.purchaseId}</Fact>
               <Fact name="Paid">{`${formatTime(data.paidAt)} by ${data.method}`}</Fact>
               <Fact name="Amount">
                 <Usd amount={data.amountUsd} fw={600} />
               </Fact>
-              <Fact name="Returned">
+              <Fact name="Refunded">
                 <Usd amount={data.returnedUsd} />
               </Fact>
               <Fact name="Net">

@@ -4,12 +4,12 @@ import { callCurl } from "./call-curl.ts";
 const log = (change: Partial<UsageLog>): UsageLog =>
   ({ endpoint: "/v1/chat/completions", model: "echo", stream: false, type: "chat", ...change }) as UsageLog;
 
-test("a name that would end the shell's word and run on is kept inside it", () => {
+test("a model name cannot break out of the shell quotes", () => {
   const text = callCurl(log({ model: "x'; rm -rf / #" }), "http://host");
   expect(text).toContain(`'{"model":"x'\\''; rm -rf / #"`);
 });
 
-test("the command asks for what the call asked for", () => {
+test("the command has the endpoint and options of the call", () => {
   const text = callCurl(log({ endpoint: "/embeddings", type: "embedding" }), "http://host");
   expect(text).toContain("'http://host/v1/embeddings'");
   expect(text).toContain(`{"model":"echo","input":"…"}`);

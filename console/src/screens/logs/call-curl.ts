@@ -10,7 +10,7 @@ const BODIES: Readonly<Record<string, object>> = {
   rerank: { query: "…", documents: ["…"] },
 };
 
-/** The call as a command. What was said is not kept by the gateway, so the words are left to fill in. */
+/** The call as a curl command. The gateway does not store the content, so it is a placeholder. */
 export function callCurl({ endpoint, model, stream, type }: UsageLog, origin: string): string {
   const path = endpoint.startsWith("/v1/") || endpoint.startsWith("/api/") ? endpoint : `/v1${endpoint}`;
   const fields = BODIES[type] ?? CHAT;
@@ -23,7 +23,7 @@ export function callCurl({ endpoint, model, stream, type }: UsageLog, origin: st
   ].join(" \\\n  ");
 }
 
-/** One word of a shell, whatever is in it: models are named by people. */
+/** Quotes a text for the shell, because model names are user input. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -13,7 +13,7 @@ import { useHasScreen } from "../../components/use-has-screen.ts";
 import { callCurl } from "./call-curl.ts";
 import { CallStory } from "./call-story.tsx";
 
-/** One call beside the list: what was decided on its way, and how to make it again. */
+/** Details of one call: its steps and a curl command to repeat it. */
 export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) {
   const path = `/api/gw/logs/${encodeURIComponent(id)}`;
   const call = useQuery({
@@ -25,7 +25,7 @@ export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) 
     queryFn: ({ signal }) => get<SignedReceipt>(`${path}/receipt`, undefined, signal),
   });
   return (
-    <Drawer opened onClose={onClose} position="right" size="lg" title="One call">
+    <Drawer opened onClose={onClose} position="right" size="lg" title="Call details">
       <Stack>
         <Failure error={call.error ?? receipt.error} />
         {!call.data && !call.error && <Skeleton height={320} />}
@@ -51,7 +51,7 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
           <Text size="xs" ff="monospace" c="dimmed" style={{ overflowWrap: "anywhere" }}>
             {log.id}
           </Text>
-          <CopyText text={log.id} label="Copy the id of the call" />
+          <CopyText text={log.id} label="Copy call ID" />
         </Group>
         <Text size="sm" c="dimmed">
           {new Date(log.createdAt).toISOString()}
@@ -64,7 +64,7 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
       </div>
       <CallStory log={log} signed={signed} />
       <Title order={3} size="h6">
-        Make it again
+        Repeat this call
       </Title>
       <CodeBlock code={callCurl(log, window.location.origin)} label="Copy as curl" />
       {hasPlayground && (
@@ -75,7 +75,7 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
           variant="light"
           leftSection={<IconPlayerPlay size={16} aria-hidden />}
         >
-          Open in the playground
+          Open in playground
         </Button>
       )}
     </>

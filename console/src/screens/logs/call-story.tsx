@@ -7,20 +7,22 @@ import { count } from "../../format/words.ts";
 import { CallTiming } from "./call-timing.tsx";
 import { PriceTable } from "./price-table.tsx";
 
-/** The whole way of one call, in the order in which the gateway decided: who, where to, how much, for what price, and the books. */
+/** The steps of one call in order: key, limits, routing, usage, price and ledger entry. */
 export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
   const isRefused = log.attempts === 0 && log.status === "error";
   return (
     <Timeline active={6} bulletSize={26} lineWidth={2}>
       <Step icon={<IconKey size={14} />} title="Key accepted">
         {log.apiKeyName} <Code>{log.maskedKey}</Code> of team {log.teamName}
-        {log.endUser !== null && `, for the end user ${log.endUser}`}
+        {log.endUser !== null && `, end user ${log.endUser}`}
       </Step>
       <Step
         icon={isRefused ? <IconX size={14} /> : <IconCheck size={14} />}
-        title={isRefused ? "Refused before any provider was called" : "Admitted by limits and credits"}
+        title={isRefused ? "Rejected before any provider was called" : "Limits and credits checked"}
       >
-        {isRefused ? `HTTP ${log.httpStatus}, ${log.errorCode ?? "no code"}` : "Its worst case was set aside until the cost was known."}
+        {isRefused
+          ? `HTTP ${log.httpStatus}, ${log.errorCode ?? "no code"}`
+          : "The worst-case cost was reserved until the final cost was known."}
       </Step>
       <Step icon={<IconRoute size={14} />} title={routeTitle(log)}>
         <div>
@@ -31,20 +33,22 @@ export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceip
             </>
           )}
         </div>
-        {log.fallbackFrom !== null && <div>After {log.fallbackFrom} had failed.</div>}
+        {log.fallbackFrom !== null && <div>Fallback after {log.fallbackFrom} failed.</div>}
         <div>
-          Answered HTTP {log.httpStatus}
+          Responded with HTTP {log.httpStatus}
           {log.errorCode !== null && `, ${log.errorCode}`}
         </div>
         <CallTiming log={log} />
       </Step>
       <Step icon={<IconSum size={14} />} title={count(log.usage.total, "token")}>
-        Counted {log.usage.source === "provider" ? "by the provider" : "by the gateway, because the provider did not say"}.
+        {log.usage.source === "provider"
+          ? "Reported by the provider."
+          : "Estimated by the gateway, because the provider reported no usage."}
       </Step>
       <Step icon={<IconCoins size={14} />} title={<Usd amount={log.costUsd} />}>
         <PriceTable log={log} signed={signed} />
       </Step>
-      <Step icon={<IconListNumbers size={14} />} title={log.ledgerSeq === null ? "Nothing to book" : `Ledger entry #${log.ledgerSeq}`}>
+      <Step icon={<IconListNumbers size={14} />} title={log.ledgerSeq === null ? "No ledger entry" : `Ledger entry #${log.ledgerSeq}`}>
         {signed?.receipt.entryHash ? (
           <Stack gap={2}>
             <Text size="xs" ff="monospace" style={{ overflowWrap: "anywhere" }}>
@@ -55,7 +59,7 @@ export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceip
             </div>
           </Stack>
         ) : (
-          "A call that costs nothing has no entry in the ledger."
+          "A call without cost has no ledger entry."
         )}
       </Step>
     </Timeline>
@@ -73,6 +77,6 @@ function Step({ icon, title, children }: { icon: ReactNode; title: ReactNode; ch
 }
 
 function routeTitle({ cacheHit, attempts, model }: UsageLog): string {
-  if (cacheHit) return `${model}, answered from the cache`;
+  if (cacheHit) return `${model}, cache hit`;
   return attempts === 0 ? `${model}, no attempt` : `${model}, ${count(attempts, "attempt")}`;
 }

@@ -2,7 +2,7 @@ import { Progress, Text } from "@mantine/core";
 import type { UsageLog } from "../../api/types.ts";
 import { formatMs } from "../../format/words.ts";
 
-/** Where a call's time went: the gateway, the wait for the first token, and the writing of the rest. */
+/** Latency of a call, split into gateway overhead, time to first token and generation. */
 export function CallTiming({ log: { latencyMs, firstTokenMs, overheadUs, stream } }: { log: UsageLog }) {
   const gateway = Math.min(overheadUs / 1000, latencyMs);
   const first = stream && firstTokenMs !== null ? Math.max(0, Math.min(firstTokenMs, latencyMs) - gateway) : undefined;
@@ -11,8 +11,8 @@ export function CallTiming({ log: { latencyMs, firstTokenMs, overheadUs, stream 
     ...(first === undefined
       ? [{ name: "provider", ms: latencyMs - gateway, color: "orange.7" }]
       : [
-          { name: "until the first token", ms: first, color: "orange.7" },
-          { name: "writing", ms: Math.max(0, latencyMs - gateway - first), color: "green.8" },
+          { name: "time to first token", ms: first, color: "orange.7" },
+          { name: "generation", ms: Math.max(0, latencyMs - gateway - first), color: "green.8" },
         ]),
   ];
   return (
@@ -23,7 +23,7 @@ export function CallTiming({ log: { latencyMs, firstTokenMs, overheadUs, stream 
         ))}
       </Progress.Root>
       <Text size="sm" c="dimmed">
-        {formatMs(latencyMs)} in all: {parts.map(({ name, ms }) => `${name} ${ms < 10 ? `${ms.toFixed(2)} ms` : formatMs(ms)}`).join(", ")}.
+        {formatMs(latencyMs)} total: {parts.map(({ name, ms }) => `${name} ${ms < 10 ? `${ms.toFixed(2)} ms` : formatMs(ms)}`).join(", ")}.
       </Text>
     </div>
   );

@@ -1,7 +1,7 @@
 import type { Query } from "../../api/client.ts";
 import { RANGES, type RangeName, rangeStart } from "../../components/time-range.ts";
 
-/** The filters of the logs as the address holds them. `from` and `to` are moments; they win over a named range. */
+/** Filters of the logs, from the URL. `from` and `to` are times and override a named range. */
 export interface LogFilter {
   readonly range: RangeName | undefined;
   readonly from: string | undefined;
@@ -12,7 +12,7 @@ export interface LogFilter {
   readonly provider: string | undefined;
   readonly status: string | undefined;
   readonly search: string | undefined;
-  /** Which days a bare date means; the organisation's where absent. */
+  /** Time zone of dates; by default the organization's. */
   readonly timeZone: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export function readLogFilter(address: Readonly<Record<string, unknown>>): LogFi
   };
 }
 
-/** The same as the API asks it. */
+/** The filters as an API query. */
 export function logsAskedFor(filter: LogFilter, { now, timeZone }: { now: number; timeZone: string }): Query {
   const { range, from, to, apiKey, team, model, provider, status, search } = filter;
   return {

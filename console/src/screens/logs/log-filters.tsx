@@ -33,11 +33,11 @@ export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: 
       <Choice
         label="Time"
         value={range}
-        options={range === "exact" ? [...ranges, { value: "exact", label: "As chosen in the chart" }] : ranges}
+        options={range === "exact" ? [...ranges, { value: "exact", label: "Selected in the chart" }] : ranges}
         onChange={(value) => onChange({ range: value, from: undefined, to: undefined, tz: undefined })}
       />
       <Choice
-        label="State"
+        label="Status"
         value={filter.status ?? null}
         options={LOG_STATES.map((state) => ({ value: state, label: state }))}
         onChange={(status) => onChange({ status })}
@@ -106,7 +106,7 @@ function Choice({ label, value, options, onChange }: ChoiceProps) {
   );
 }
 
-/** What the address names stays a choice when it has left the lists: a removed key still has its calls. Equal names are one choice. */
+/** Keeps the selected value as an option even if the list no longer has it, such as a revoked key. Duplicate values are merged. */
 function named(value: string | undefined, options: readonly Option[]): Option[] {
   const unique = [...new Map(options.map((option) => [option.value, option])).values()];
   return value === undefined || unique.some((option) => option.value === value) ? unique : [...unique, { value, label: value }];

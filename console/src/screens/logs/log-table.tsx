@@ -16,14 +16,14 @@ interface LogTableProps {
   selected: string | undefined;
   empty: ReactNode;
   onOpen: (id: string) => void;
-  /** Asked for when the end comes near. */
+  /** Called when the user scrolls near the end. */
   onEnd: () => void;
 }
 
 const COLUMNS = [
   { title: "Time" },
   { title: "Model" },
-  { title: "State" },
+  { title: "Status" },
   { title: "Key", className: "log-wide" },
   { title: "Team", className: "log-wide" },
   { title: "Tokens", className: "log-number log-wide" },
@@ -31,7 +31,7 @@ const COLUMNS = [
   { title: "Cost", className: "log-number" },
 ] as const;
 
-/** Only the rows in view are drawn: a hundred thousand calls scroll like ten. */
+/** A virtual list that renders only visible rows, so that large logs scroll smoothly. */
 export function LogTable({ logs, timeZone, selected, empty, onOpen, onEnd }: LogTableProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const count = logs?.length ?? 0;
@@ -77,7 +77,7 @@ interface LogRowProps {
   onOpen: (id: string) => void;
 }
 
-/** A click anywhere opens the call; the button in the first cell is the keyboard's way. */
+/** A click on the row opens the call; the button in the first cell makes it reachable by keyboard. */
 function LogRow({ log, index, start, timeZone, isSelected, onOpen }: LogRowProps) {
   const { day, time } = rowTime(log.createdAt, timeZone);
   return (

@@ -18,17 +18,17 @@ const page = (seconds: readonly number[], nextCursor: string | null = "more"): L
 const known = (...pages: LogList[]) => ({ pages, pageParams: pages.map(() => undefined) });
 const ids = (pages: ReturnType<typeof mergeNewest>) => pages?.pages.map(({ data }) => data.map(({ id }) => id));
 
-test("new calls come on top, each once, and older pages keep their place", () => {
+test("new calls are added at the top, each once, and older pages stay in place", () => {
   const merged = mergeNewest(known(page([3, 2]), page([1])), page([5, 4, 3]));
   expect(ids(merged)).toEqual([["call_5", "call_4", "call_3", "call_2"], ["call_1"]]);
   expect(merged?.pages[0]?.meta.totals.requests).toBe(3);
 });
 
-test("a long call that ended late goes where its start belongs", () => {
+test("a long call is sorted by its start", () => {
   expect(ids(mergeNewest(known(page([5, 2])), page([5, 4, 2])))).toEqual([["call_5", "call_4", "call_2"]]);
 });
 
-test("when more came than one page holds nothing is merged, so that no call is missing in between", () => {
+test("if more calls arrived than one page holds, nothing is merged, so that no call is missing", () => {
   expect(mergeNewest(known(page([2, 1])), page([9, 8]))).toBeUndefined();
   expect(ids(mergeNewest(known(page([], null)), page([9, 8], null)))).toEqual([["call_9", "call_8"]]);
 });

@@ -26,7 +26,7 @@ test("every class is a line with its price, and the exact lines rounded up once 
   expect(costs).toEqual(["$0.00000045", "$0.000000075000001", "$0.0000012", "$0.0000006"]);
 });
 
-test("lines that are not what was charged have no costs: a tier, a kept answer, a receipt that is not there yet", () => {
+test("lines that do not add up to the charge have no costs: a price tier, a cached response, a missing receipt", () => {
   const used = usage({ input: 3 });
   expect(priceCall({ usage: used, costUsd: "0.0000009" }, PRICES).costs).toBeUndefined();
   expect(priceCall({ usage: used, costUsd: "0" }, PRICES).costs).toBeUndefined();

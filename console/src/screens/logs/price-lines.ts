@@ -5,13 +5,13 @@ export interface PriceLine {
   readonly title: string;
   readonly amount: number;
   readonly unit: string;
-  /** Nano-USD per million units; undefined where the receipt does not say. */
+  /** Nano-USD per million units; undefined if the receipt has no price. */
   readonly price: number | undefined;
 }
 
 export interface PricedCall {
   readonly lines: readonly PriceLine[];
-  /** Exact costs in USD, line by line; undefined where they are not what was charged, as with a tier for long prompts or a kept answer. */
+  /** Exact costs in USD per line; undefined if they do not add up to the charge, as with a price tier or a cached response. */
   readonly costs: readonly string[] | undefined;
 }
 
@@ -28,7 +28,7 @@ const CLASSES: readonly (readonly [TokenClass, string, (prices: Prices) => numbe
 
 const MILLION = 1_000_000n;
 
-/** What was used and what each of it cost, as the bill was made: exact lines, rounded up once at the end. */
+/** Usage and cost per line, computed like the bill: lines are exact, and the sum is rounded up once. */
 export function priceCall(
   { usage, costUsd }: Pick<UsageLog, "usage" | "costUsd">,
   prices: SignedReceipt["receipt"]["prices"] | undefined,

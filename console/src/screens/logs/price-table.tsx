@@ -5,10 +5,10 @@ import { usdOf } from "../../format/money.ts";
 import { count } from "../../format/words.ts";
 import { priceCall } from "./price-lines.ts";
 
-/** What was counted, its price, and what that makes. */
+/** Usage, price and cost per line. */
 export function PriceTable({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
   const { lines, costs } = priceCall(log, signed?.receipt.prices);
-  if (lines.length === 0) return "Nothing was counted, nothing is charged.";
+  if (lines.length === 0) return "No usage, no charge.";
   return (
     <Table withRowBorders={false} verticalSpacing={2} horizontalSpacing={6} aria-label="Price lines" fz="sm">
       <Table.Tbody>
@@ -41,6 +41,6 @@ export function PriceTable({ log, signed }: { log: UsageLog; signed: SignedRecei
 }
 
 function footnote({ cacheHit, priceVersion }: UsageLog, isExact: boolean): string {
-  if (cacheHit) return "Answered from the cache: nothing to pay.";
-  return `Price version ${priceVersion}${isExact ? ", lines are exact, rounded up once at the end" : ""}.`;
+  if (cacheHit) return "Cache hit, no charge.";
+  return `Price version ${priceVersion}${isExact ? ". Lines are exact; the sum is rounded up once" : ""}.`;
 }

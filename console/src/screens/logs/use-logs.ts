@@ -7,7 +7,7 @@ import { type LogPages, mergeNewest } from "./merge-newest.ts";
 const PAGE_SIZE = 100;
 const TAIL_MS = 1_500;
 
-/** Calls, newest first, read page by page as somebody scrolls. While `isLive`, new ones come in on top by themselves. */
+/** Calls, newest first, loaded page by page on scroll. While `isLive`, new calls are added at the top. */
 export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
   const queryClient = useQueryClient();
   const asked = JSON.stringify(query);
@@ -16,7 +16,7 @@ export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
     queryFn: ({ pageParam, signal }) => get<LogList>("/api/gw/logs", { ...query, pageSize: PAGE_SIZE, cursor: pageParam }, signal),
     initialPageParam: undefined,
     getNextPageParam: ({ meta }) => meta.nextCursor ?? undefined,
-    // Reading every page again would move what somebody is looking at; the tail brings what is new.
+    // Pages are not refetched, because rows would move while the user reads; the tail query adds new calls.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
@@ -39,7 +39,7 @@ export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
   const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = pages;
   const isSearching = hasNextPage && pages.data?.pages.at(-1)?.meta.partial === true;
   useEffect(() => {
-    // A search answers for a part of a large log at a time: it goes on by itself until a page is full or the log ends.
+    // A search covers a part of a large log per request, so it continues until a page is full or the log ends.
     if (isSearching && !isFetchingNextPage && !isError) void fetchNextPage();
   }, [isSearching, isFetchingNextPage, isError, fetchNextPage]);
   return { ...pages, isSearching };

@@ -20,7 +20,7 @@ export function SpendChart({ usage, range, timeZone }: UsageChart) {
   return (
     <LazyChart
       kind="area"
-      label={`Spend over time; ${formatUsd(usage.meta.totals.costUsd)} in all`}
+      label={`Spend over time, ${formatUsd(usage.meta.totals.costUsd)} total`}
       data={data}
       series={[{ name: "cost", label: "Spend", color: "river.6" }]}
       format={(value) => formatUsd(value.toFixed(9))}
@@ -39,7 +39,7 @@ export function RequestsChart({ usage, range, timeZone }: UsageChart) {
       kind="bar"
       isStacked
       isCount
-      label={`Requests over time; ${usage.meta.totals.requests} in all`}
+      label={`Requests over time, ${usage.meta.totals.requests} total`}
       data={data}
       series={[
         { name: "succeeded", label: "Succeeded", color: "river.6" },
@@ -54,12 +54,12 @@ export function LatencyChart({ usage, range, timeZone }: UsageChart) {
   if (!usage) return <Skeleton height={200} />;
   if (usage.data.length === 0) {
     return (
-      <Empty icon={IconChartBar} title="No calls in this time">
-        Every call appears here a moment after it ends.
+      <Empty icon={IconChartBar} title="No calls in this period">
+        Calls appear here when they end.
       </Empty>
     );
   }
-  // An hour without a call has no latency: no point, not zero.
+  // A bucket without calls has no point, because its latency is not zero.
   const data = inBuckets(
     usage.data,
     { range, timeZone },

@@ -21,7 +21,7 @@ export function TopModels(range: TopListProps) {
 export function TopKeys(range: TopListProps) {
   const { data } = useQuery(keysQuery());
   const names = new Map(data?.data.map(({ id, name }) => [id, name]));
-  return <TopList {...range} title="Top keys" groupBy="key" nameOf={(group) => names.get(group) ?? `removed (${group.slice(0, 12)})`} />;
+  return <TopList {...range} title="Top keys" groupBy="key" nameOf={(group) => names.get(group) ?? `revoked (${group.slice(0, 12)})`} />;
 }
 
 export function TopTeams(range: TopListProps) {
@@ -46,7 +46,7 @@ function TopList({ title, groupBy, nameOf, startDate, timeZone }: Grouped) {
         {rows === undefined && <Skeleton height={60} />}
         {rows?.length === 0 && (
           <Text c="dimmed" size="sm">
-            No calls in this time.
+            No calls in this period.
           </Text>
         )}
         {rows?.map((row) => {
