@@ -17,7 +17,7 @@ import { type HubRow, hubRows, rowPrice, rowProviders } from "./hub/hub-rows.ts"
 import { ModelPanel } from "./hub/model-panel.tsx";
 import { answersChat } from "./playground/choose-models.ts";
 
-/** Open to anybody: what can be called here, and for how much. */
+/** The public list of models and prices. */
 export function Screen() {
   const [address, setAddress] = useAddress();
   const { data: models, error, refetch } = useQuery(allModelsQuery);
@@ -27,7 +27,7 @@ export function Screen() {
   const opened = hubRows(models ?? []).find(({ model }) => model.name === String(address.model ?? ""));
   return (
     <PublicPage>
-      <Page title="Models" about="Every model of this gateway, one key for all. Prices in USD per million tokens unless stated otherwise.">
+      <Page title="Models" about="All models of this gateway, with one API key. Prices in USD per million tokens unless stated otherwise.">
         {error && <Failure error={error} onRetry={() => void refetch()} />}
         <Card>
           <HubFilters models={models ?? []} filter={filter} onChange={setAddress} />
@@ -37,8 +37,8 @@ export function Screen() {
             rows={shown}
             rowKey={({ model }) => model.name}
             empty={
-              <Empty icon={IconStack2} title={models?.length === 0 ? "No models yet" : "No model is like that"}>
-                {models?.length === 0 ? "An admin adds them under Platform." : "Take a filter away to see more."}
+              <Empty icon={IconStack2} title={models?.length === 0 ? "No models yet" : "No matching models"}>
+                {models?.length === 0 ? "An administrator adds models under Admin." : "Clear a filter to see more models."}
               </Empty>
             }
           />

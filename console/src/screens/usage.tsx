@@ -18,7 +18,7 @@ import { asQuery, usageWindow } from "./usage/usage-window.ts";
 import { useGroupNames } from "./usage/use-group-names.ts";
 import { WindowPicker } from "./usage/window-picker.tsx";
 
-/** Which filter of the logs shows a group's calls. */
+/** The log filter that selects the calls of a group. */
 const FILTERS = { model: "model", key: "apiKey", team: "team", user: undefined } as const;
 
 export function Screen() {
@@ -50,12 +50,12 @@ export function Screen() {
   const sumBefore = isCompared ? before.data?.data[0] : undefined;
   const failed = [usage, whole, before].find(({ error }) => error);
   return (
-    <Page title="Usage" about="What was called, by whom, and what it cost.">
+    <Page title="Usage" about="Calls, tokens and cost by model, key, team and user.">
       {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
       <Group justify="space-between" align="flex-end">
         <WindowPicker {...{ range, from, to, timeZone }} onChange={setAddress} />
         <Switch
-          label="Compare with the period before"
+          label="Compare with previous period"
           checked={isCompared}
           onChange={(event) => setAddress({ compare: event.currentTarget.checked ? "on" : undefined })}
         />
@@ -74,13 +74,13 @@ export function Screen() {
           note={sumBefore ? `was ${errorShare(sumBefore)}` : count(sum?.errors ?? 0, "call")}
         />
         <Stat
-          name="Latency, median"
+          name="Median latency"
           value={whole.data && latencyWords(sum?.latencyMsP50)}
           note={sumBefore ? `was ${latencyWords(sumBefore.latencyMsP50)}` : `95th percentile ${latencyWords(sum?.latencyMsP95)}`}
         />
       </SimpleGrid>
       <ChartCard {...{ group, metric, window, timeZone, totals, setAddress }} buckets={usage.data?.data} groups={named ?? []} span={span} />
-      <Card title={`By ${GROUPS[group].toLowerCase()}`} about={filter ? "a name leads to its calls" : "whose keys made the calls"}>
+      <Card title={`By ${GROUPS[group].toLowerCase()}`} about={filter ? "select a name to see its calls" : "by owner of the API key"}>
         <GroupTable label={GROUPS[group]} sums={named} />
       </Card>
     </Page>
@@ -99,7 +99,7 @@ function Change({ now, before, of }: { now: Totals | undefined; before: Totals |
   const percent = before[of] === 0 ? undefined : (100 * (now[of] - before[of])) / before[of];
   return (
     <>
-      {percent === undefined ? "new" : `${percent >= 0 ? "+" : "−"}${Math.abs(percent).toFixed(1)}%`}, was {was} in the period before
+      {percent === undefined ? "new" : `${percent >= 0 ? "+" : "−"}${Math.abs(percent).toFixed(1)}%`}, was {was} in the previous period
     </>
   );
 }

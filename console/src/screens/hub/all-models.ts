@@ -5,7 +5,7 @@ import type { List, Model } from "../../api/types.ts";
 const PAGE_SIZE = 100;
 const PAGES_MAX = 20;
 
-/** The whole catalogue: filters answer at once then, and the API cannot filter by price or context. */
+/** The whole catalog, because the API cannot filter by price or context and local filters respond immediately. */
 export const allModelsQuery = queryOptions({
   queryKey: ["models", "all"],
   staleTime: 30_000,

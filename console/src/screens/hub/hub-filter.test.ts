@@ -15,7 +15,7 @@ const model = (change: object) =>
   }) as unknown as Model;
 const shows = (address: object, change: object = {}) => matchesFilter(model(change), readHubFilter(address as Record<string, unknown>));
 
-test("every filter of the address narrows, and what it cannot read narrows nothing", () => {
+test("every filter of the URL applies, and an invalid one is ignored", () => {
   expect(shows({})).toBe(true);
   expect([shows({ search: "RIVER" }), shows({ search: "lake" })]).toEqual([true, false]);
   expect([shows({ type: "chat" }), shows({ type: "image" })]).toEqual([true, false]);
@@ -24,12 +24,12 @@ test("every filter of the address narrows, and what it cannot read narrows nothi
   expect(shows({ price: "cheap" })).toBe(true);
 });
 
-test("a price limit leaves out what is not sold by the token or has no price", () => {
+test("a price limit excludes models without a price per token", () => {
   expect([shows({ price: 0.15 }), shows({ price: 0.1 })]).toEqual([true, false]);
   expect(shows({ price: 5 }, { pricing: null })).toBe(false);
   expect(shows({ price: 5 }, { pricing: { unit: "image", input: 0 } })).toBe(false);
 });
 
-test("models that were trained here are found as such", () => {
+test("the trained filter finds trained models", () => {
   expect([shows({ capability: "trained" }), shows({ capability: "trained" }, { trained: { version: 1 } })]).toEqual([false, true]);
 });

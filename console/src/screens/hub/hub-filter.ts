@@ -1,12 +1,12 @@
 import type { Model } from "../../api/types.ts";
 
-/** What the hub is narrowed by, as the address holds it. */
+/** Filters of the model hub, from the URL. */
 export interface HubFilter {
   readonly search: string;
   readonly type: string | undefined;
   readonly provider: string | undefined;
   readonly capability: string | undefined;
-  /** Input below so many USD per million tokens. */
+  /** Maximum input price in USD per million tokens. */
   readonly priceMax: number | undefined;
   readonly contextMin: number | undefined;
 }
@@ -39,7 +39,7 @@ export function matchesFilter(model: Model, { search, type, provider, capability
   );
 }
 
-/** Only tokens compare with tokens. */
+/** Only prices per token are comparable. */
 function isAtMost({ pricing }: Model, usdPerMillion: number): boolean {
   return pricing !== null && pricing.unit === "token" && pricing.input <= usdPerMillion * 1_000_000_000;
 }

@@ -1,9 +1,9 @@
 import type { Model } from "../../api/types.ts";
 import { priceWords } from "./model-price.ts";
 
-/** One name that can be called. Several deployments may stand behind it, each with its own provider and price. */
+/** One model name. It may have several deployments, each with its own provider and price. */
 export interface HubRow {
-  /** The cheapest. */
+  /** The cheapest deployment. */
   readonly model: Model;
   readonly variants: readonly Model[];
 }
@@ -15,7 +15,7 @@ export function hubRows(models: readonly Model[]): HubRow[] {
   });
 }
 
-/** What has no price is not cheap; nobody knows. */
+/** A model without a price sorts last, because its price is unknown. */
 const inputPrice = ({ pricing }: Model): number => pricing?.input ?? Number.POSITIVE_INFINITY;
 
 export function rowPrice({ model, variants }: HubRow, which: "input" | "output"): string {

@@ -2,10 +2,10 @@ import { Stack, Table, Text, Title } from "@mantine/core";
 import type { Model } from "../../api/types.ts";
 import { AccuracyCurve } from "../../components/accuracy-curve.tsx";
 
-/** What a federation notes of itself, in words. */
-const NOTES: Readonly<Record<string, string>> = { federationId: "Federation", of: "Rounds in all", recordHash: "Record of the round" };
+/** Labels of the lineage fields of a federation. */
+const NOTES: Readonly<Record<string, string>> = { federationId: "Federation", of: "Total rounds", recordHash: "Round record hash" };
 
-/** Where a trained model comes from: its version, who trained it, how well it does, and whatever else its makers noted. */
+/** Lineage of a trained model: version, participants, accuracy and other recorded fields. */
 export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> }) {
   const { task, version, round, participants, accuracy, blob, lineage } = trained;
   const { curve, round: _round, participants: _participants, accuracy: _accuracy, ...notes } = lineage;
@@ -34,7 +34,7 @@ export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> })
               <Table.Th w={140}>{name}</Table.Th>
               <Table.Td>
                 <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-                  {value ?? "not stated"}
+                  {value ?? "unknown"}
                 </Text>
               </Table.Td>
             </Table.Tr>

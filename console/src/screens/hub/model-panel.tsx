@@ -29,13 +29,13 @@ export function ModelPanel({ row, canTry, onClose }: { row: HubRow; canTry: bool
         </Group>
         <Group gap={4}>
           <Code>{model.name}</Code>
-          <CopyText text={model.name} label="Copy the name" />
+          <CopyText text={model.name} label="Copy name" />
         </Group>
-        <Table variant="vertical" withTableBorder aria-label="Facts">
+        <Table variant="vertical" withTableBorder aria-label="Details">
           <Table.Tbody>
             <Fact name={variants.length > 1 ? "Providers" : "Provider"}>{rowProviders(row)}</Fact>
-            <Fact name="Context">{model.contextWindow === null ? "not stated" : count(model.contextWindow, "token")}</Fact>
-            <Fact name="Longest answer">{model.maxOutputTokens === null ? "not stated" : count(model.maxOutputTokens, "token")}</Fact>
+            <Fact name="Context window">{model.contextWindow === null ? "unknown" : count(model.contextWindow, "token")}</Fact>
+            <Fact name="Max output">{model.maxOutputTokens === null ? "unknown" : count(model.maxOutputTokens, "token")}</Fact>
             {lines.map(({ name, usd, per }) => (
               <Fact key={name} name={name}>
                 <Usd amount={usd} /> / {per}
@@ -47,15 +47,15 @@ export function ModelPanel({ row, canTry, onClose }: { row: HubRow; canTry: bool
         </Table>
         {variants.length > 1 && (
           <Text size="sm" c="dimmed">
-            {count(variants.length, "deployment")} behind this name; the price is that of the cheapest, a call costs what the one that
-            answers costs.
+            This name has {count(variants.length, "deployment")}. The price shown is the lowest; a call is billed at the price of the
+            deployment that responds.
           </Text>
         )}
         {model.trained && <Lineage trained={model.trained} />}
         {model.supportedParams.length > 0 && (
           <div>
             <Title order={3} size="h6" mb={4}>
-              Parameters it takes
+              Supported parameters
             </Title>
             <Text size="sm" c="dimmed">
               {model.supportedParams.join(", ")}
@@ -69,7 +69,7 @@ export function ModelPanel({ row, canTry, onClose }: { row: HubRow; canTry: bool
             search={searchOf({ models: model.name })}
             leftSection={<IconPlayerPlay size={16} aria-hidden />}
           >
-            Try it
+            Try in playground
           </Button>
         )}
       </Stack>

@@ -6,13 +6,13 @@ const model = (pricing: object | null) =>
     pricing: pricing && { cachedInput: null, cacheWrite: null, audioInput: null, audioOutput: null, ...pricing },
   }) as unknown as Model;
 
-test("tokens are priced per million in USD, classes without a price of their own are left out", () => {
+test("tokens are priced per million in USD, classes without a price are omitted", () => {
   const priced = model({ unit: "token", input: 150_000_000, output: 600_000_000, cachedInput: 75_000_000 });
   expect(priceLines(priced).map(({ name, usd }) => `${name} ${usd}`)).toEqual(["Input 0.15", "Cached input 0.075", "Output 0.6"]);
   expect(priceWords(priced, "input")).toBe("$0.15");
 });
 
-test("what is not bought in tokens is priced in the unit people buy", () => {
+test("prices that are not per token are shown in the usual unit", () => {
   const image = model({ unit: "image", input: 0, output: 40_000_000_000_000 });
   expect(priceWords(image, "output")).toBe("$0.0400 / image");
   expect(priceWords(model({ unit: "millisecond", input: 100_000_000, output: 0 }), "input")).toBe("$0.0060 / minute");

@@ -2,7 +2,7 @@ import type { Model } from "../../api/types.ts";
 import { formatUsd, usdOf } from "../../format/money.ts";
 
 const MILLION = 1_000_000;
-/** Prices are kept per million units. Sound and pictures are bought by the minute and the piece, so that is how they are shown. */
+/** Prices are stored per million units and shown in the usual unit: audio per minute, images per image. */
 const UNITS: Readonly<Record<string, { words: string; units: number }>> = {
   token: { words: "1M tokens", units: MILLION },
   character: { words: "1M characters", units: MILLION },
@@ -18,7 +18,7 @@ export interface PriceLine {
   readonly per: string;
 }
 
-/** What a model costs, as a person would ask for it; empty when it is free or has no price. */
+/** Price lines of a model; empty if it is free or has no price. */
 export function priceLines({ pricing }: Model): PriceLine[] {
   if (!pricing) return [];
   const { words, units } = UNITS[pricing.unit] ?? { words: `1M ${pricing.unit}s`, units: MILLION };

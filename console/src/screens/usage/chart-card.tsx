@@ -23,7 +23,7 @@ interface ChartCardProps extends Pick<UsageAddress, "group" | "metric"> {
 
 const CHOICES = [...Object.entries(METRICS).map(([value, { label }]) => ({ value, label })), { value: "latency", label: "Latency" }];
 
-/** The picture, what it adds up to, and the file of the same calls beside it. */
+/** The chart with its totals and the CSV export of the same calls. */
 export function ChartCard({ group, metric, window, timeZone, totals, buckets, groups, span, setAddress }: ChartCardProps) {
   return (
     <Card
@@ -35,7 +35,7 @@ export function ChartCard({ group, metric, window, timeZone, totals, buckets, gr
       }
       action={
         <SegmentedControl
-          aria-label="Stacked by"
+          aria-label="Group by"
           size="xs"
           value={group}
           onChange={(value) => setAddress({ by: value })}

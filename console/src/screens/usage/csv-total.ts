@@ -1,12 +1,12 @@
-/** Rows and exact nano-USD of an export, read from the file itself: what stands beside the chart is what was written. */
+/** Row count and exact nano-USD of an export, computed from the file itself. */
 export function csvTotal(csv: string): { rows: number; costNano: bigint } {
   const [header = [], ...rows] = parseCsv(csv);
   const column = header.indexOf("cost");
-  if (column < 0) throw new Error("the export has no column called cost");
+  if (column < 0) throw new Error("The export has no column cost.");
   return { rows: rows.length, costNano: rows.reduce((sum, row) => sum + BigInt(row[column] ?? "0"), 0n) };
 }
 
-/** RFC 4180: quoted cells may hold commas, quotes and line ends. */
+/** RFC 4180: quoted cells may contain commas, quotes and line breaks. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];

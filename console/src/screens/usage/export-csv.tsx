@@ -8,7 +8,7 @@ import { nanoOf, usdOfNano } from "../../format/money.ts";
 import { count } from "../../format/words.ts";
 import { csvTotal } from "./csv-total.ts";
 
-/** Every call of the chart as a file, and whether the file adds up to what the chart says. */
+/** Exports the calls of the chart as CSV and compares the totals of file and chart. */
 export function ExportCsv({ query, chartUsd, fileName }: { query: Query; chartUsd: string | undefined; fileName: string }) {
   const { mutate, data, error, isPending } = useMutation({
     mutationFn: async () => {
@@ -26,7 +26,7 @@ export function ExportCsv({ query, chartUsd, fileName }: { query: Query; chartUs
         <Text size="sm" role="status">
           The file has {count(data.rows, "call")} for <Usd amount={usdOfNano(data.costNano)} fw={600} />
           {chartUsd !== undefined &&
-            (nanoOf(chartUsd) === data.costNano ? ", as the chart." : "; calls came in since the chart was drawn.")}
+            (nanoOf(chartUsd) === data.costNano ? ", same as the chart." : "; new calls arrived after the chart was loaded.")}
         </Text>
       )}
       <Failure error={error} />

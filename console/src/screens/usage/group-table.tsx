@@ -11,7 +11,7 @@ import type { GroupSum } from "./metrics.ts";
 
 export interface NamedSum extends GroupSum {
   readonly name: string;
-  /** The filters of its calls in the logs; a group that the logs cannot be narrowed by has none. */
+  /** Log filters that select its calls; undefined if the logs have no such filter. */
   readonly calls: Readonly<Record<string, string>> | undefined;
 }
 
@@ -43,7 +43,7 @@ export function GroupTable({ label, sums }: { label: string; sums: readonly Name
       rows={sums}
       rowKey={({ group }) => group}
       empty={
-        <Empty icon={IconChartBar} title="No calls in this time">
+        <Empty icon={IconChartBar} title="No calls in this period">
           Choose a longer range, or make a call.
         </Empty>
       }
@@ -51,7 +51,7 @@ export function GroupTable({ label, sums }: { label: string; sums: readonly Name
   );
 }
 
-/** The average, for it adds up over bars where medians do not. */
+/** The average, because medians of buckets cannot be combined. */
 function averageLatency({ latencyMsSum, latencyCount }: GroupSum): string {
   return latencyCount === 0 ? "–" : `${formatMs(latencyMsSum / latencyCount)} on average`;
 }

@@ -18,7 +18,7 @@ interface LatencyChartProps {
 
 const GROUPS_MAX = COLORS.length - 1;
 
-/** The median of each group, and what one call in twenty of all of them took at least. Medians do not add up, so lines, no stack. */
+/** Median latency of each group and the 95th percentile of all calls, as lines, because medians do not add up. */
 export function LatencyChart({ buckets, groups, window, timeZone }: LatencyChartProps) {
   const { data: all, error } = useQuery(usageQuery({ ...asQuery(window.span, timeZone), interval: window.interval }));
   if (error) return <Failure error={error} />;

@@ -10,7 +10,7 @@ export interface Metric {
 
 const plain = (value: number): string => value.toLocaleString("en-US");
 
-/** What adds up, and can be stacked. Latency does not. */
+/** Metrics that add up and can be stacked; latency does not. */
 export const METRICS = {
   cost: { label: "Cost", unit: "USD", of: ({ costUsd }) => usdNumber(costUsd), format: (value) => formatUsd(value.toFixed(9)) },
   requests: { label: "Requests", unit: "calls", of: ({ requests }) => requests, format: plain },
@@ -32,11 +32,11 @@ export interface GroupSum {
   readonly requests: number;
   readonly errors: number;
   readonly total: number;
-  /** Exact, as nano-USD add up. */
+  /** Exact sum in nano-USD. */
   readonly costNano: bigint;
 }
 
-/** Every group added up over its bars, the most expensive first. */
+/** Totals of each group over all buckets, highest cost first. */
 export function sumByGroup(buckets: readonly UsageBucket[], nanoOf: (usd: string) => bigint): GroupSum[] {
   const sums = new Map<string, GroupSum>();
   for (const bucket of buckets) {

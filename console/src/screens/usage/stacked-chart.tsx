@@ -10,7 +10,7 @@ const OTHERS = "others";
 
 interface StackedChartProps {
   buckets: readonly UsageBucket[] | undefined;
-  /** Groups, the largest first; those beyond the colours are drawn as one. */
+  /** Groups, largest first; groups beyond the number of colors are merged. */
   groups: readonly { group: string; name: string }[];
   metric: Metric;
   window: UsageWindow;
@@ -20,7 +20,7 @@ interface StackedChartProps {
 export function StackedChart({ buckets, groups, metric, window: { buckets: bars, interval }, timeZone }: StackedChartProps) {
   if (!buckets) return <Skeleton height={300} />;
   const own = groups.slice(0, COLORS.length);
-  // Groups have names that people chose; a chart's key must not be one of them.
+  // Group names are user input, so chart keys are generated.
   const keyOf = new Map(own.map(({ group }, index) => [group, `g${index}`]));
   const data = new Map(bars.map(({ key, label }) => [key, { label } as Record<string, string | number>]));
   for (const bucket of buckets) {

@@ -11,7 +11,7 @@ export interface UsageAddress {
   readonly isCompared: boolean;
 }
 
-/** What the address asks for; what it does not say, or says wrongly, is the usual view. */
+/** Reads the view settings from the URL; missing or invalid values get defaults. */
 export function readUsageAddress(address: Readonly<Record<string, unknown>>): UsageAddress {
   const text = (name: string) => (address[name] === undefined ? undefined : String(address[name]));
   const [by = "", metric = ""] = [text("by"), text("metric")];

@@ -2,11 +2,11 @@ import { usageWindow } from "./usage-window.ts";
 
 const now = Date.parse("2026-03-31T22:30:00Z");
 
-test("named days end today in the chosen time zone, and the period before has the same length", () => {
+test("named days end today in the chosen time zone, and the previous period has the same length", () => {
   const { span, previous, buckets } = usageWindow({ range: "7d", from: undefined, to: undefined }, { now, timeZone: "Europe/Berlin" });
   expect(span).toEqual({ startDate: "2026-03-26", endDate: "2026-04-01" });
   expect(previous).toEqual({ startDate: "2026-03-19", endDate: "2026-03-25" });
-  // The clocks change on the 29th: seven bars all the same.
+  // Daylight saving time starts on the 29th; there are still seven buckets.
   expect(buckets.map(({ key }) => key.slice(8))).toEqual(["26", "27", "28", "29", "30", "31", "01"]);
 });
 
@@ -17,7 +17,7 @@ test("the last 24 hours begin at a whole hour, and the 24 before end where they 
   expect(buckets).toHaveLength(24);
 });
 
-test("chosen days win over a named range; what is no day is ignored", () => {
+test("chosen dates override a named range; an invalid date is ignored", () => {
   const at = { now, timeZone: "UTC" };
   expect(usageWindow({ range: "24h", from: "2026-01-01", to: "2026-01-02" }, at)).toMatchObject({
     span: { startDate: "2026-01-01", endDate: "2026-01-02" },

@@ -4,13 +4,13 @@ import { bucketKey, bucketsOf, type RangeName, rangeStart } from "../../componen
 const DAY_MS = 86_400_000;
 const DAYS_MAX = 366;
 
-/** A span of time as the API takes it: days of a time zone, both included, or moments. */
+/** A time span as the API takes it: two dates, both inclusive, or two times. */
 export interface Span {
   readonly startDate: string;
   readonly endDate?: string;
 }
 
-/** What a usage screen shows: the span asked for, the one of equal length before it, and every bar between. */
+/** The window of a usage screen: the requested span, the previous span of equal length, and all buckets. */
 export interface UsageWindow {
   readonly span: Span;
   readonly previous: Span;
@@ -20,7 +20,7 @@ export interface UsageWindow {
 
 interface Asked {
   readonly range: RangeName;
-  /** Days, which win over a named range when both are given. */
+  /** Dates, which override a named range. */
   readonly from: string | undefined;
   readonly to: string | undefined;
 }
@@ -61,7 +61,7 @@ function ofDays(first: string, last: string): UsageWindow {
   };
 }
 
-/** Days are counted as names, so that one of 23 or 25 hours is still one. */
+/** Shifts the calendar date, so that days of 23 or 25 hours count as one. */
 function shiftDay(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }

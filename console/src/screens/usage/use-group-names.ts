@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { keysQuery, meQuery, teamsQuery } from "../../api/queries.ts";
 import type { GroupName } from "./metrics.ts";
 
-/** Groups of usage are ids; people know names. What has been removed keeps the beginning of its id. */
+/** Maps group IDs to names. A revoked key is shown with the start of its ID. */
 export function useGroupNames(group: GroupName): (id: string) => string {
   const { data: me } = useQuery(meQuery);
   const { data: keys } = useQuery(keysQuery());
@@ -11,7 +11,7 @@ export function useGroupNames(group: GroupName): (id: string) => string {
     case "model":
       return (id) => id || "no model";
     case "key":
-      return (id) => keys?.data.find((key) => key.id === id)?.name ?? `removed (${id.slice(0, 12)})`;
+      return (id) => keys?.data.find((key) => key.id === id)?.name ?? `revoked (${id.slice(0, 12)})`;
     case "team":
       return (id) => teams?.data.find((team) => team.id === id)?.name ?? id;
     case "user":

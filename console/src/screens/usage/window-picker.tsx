@@ -12,7 +12,7 @@ interface WindowPickerProps {
   onChange: (change: Record<string, string | undefined>) => void;
 }
 
-/** A named range or two days, and the time zone whose days they are. */
+/** Selects a named range or two dates, and their time zone. */
 export function WindowPicker({ range, from, to, timeZone, onChange }: WindowPickerProps) {
   const isChosen = from !== undefined && to !== undefined;
   const day = (name: "from" | "to", value: string) => {
