@@ -43,7 +43,7 @@ export const strategiesQuery = queryOptions({
     (await get<{ data: Strategy[] }>(at("strategies"), undefined, signal)).data.filter((one) => one.federations),
 });
 
-/** What a federation was published as. */
+/** Published versions of the model of a federation. */
 export const versionsQuery = (id: string, model: string | undefined) =>
   queryOptions({
     queryKey: ["federation", id, "versions", model],

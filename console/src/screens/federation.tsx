@@ -41,7 +41,7 @@ export function Screen() {
       )}
       <Figures federation={federation} />
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
-        <Card title="Accuracy" about="share of held-out answers that are right, after each round">
+        <Card title="Accuracy" about="on held-out data, after each round">
           <Curve isLoading={rounds === undefined} isEmpty={judged.length === 0}>
             <AccuracyCurve rounds={judged} height={200} />
           </Curve>
@@ -72,7 +72,7 @@ function Curve({ isLoading, isEmpty, children }: { isLoading: boolean; isEmpty: 
   if (!isEmpty) return children;
   return (
     <Text size="sm" c="dimmed">
-      No round has been judged yet.
+      No evaluated rounds yet.
     </Text>
   );
 }
@@ -80,10 +80,10 @@ function Curve({ isLoading, isEmpty, children }: { isLoading: boolean; isEmpty: 
 function Figures({ federation }: { federation: Federation | undefined }) {
   return (
     <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
-      <Stat name="State" value={federation && <StateBadge state={federation.state} />} note={federation?.phase ?? ""} />
+      <Stat name="Status" value={federation && <StateBadge state={federation.state} />} note={federation?.phase ?? ""} />
       <Stat name="Rounds" value={federation && `${federation.head?.round ?? 0} of ${federation.rounds}`} note="committed" />
-      <Stat name="Accuracy" value={federation && percentOf(federation.head?.accuracy)} note="of the last committed round" />
-      <Stat name="Reward" value={federation && <Usd amount={federation.budgetNanoUsdUsd} />} note="per round, shared by the participants" />
+      <Stat name="Accuracy" value={federation && percentOf(federation.head?.accuracy)} note="last committed round" />
+      <Stat name="Reward" value={federation && <Usd amount={federation.budgetNanoUsdUsd} />} note="per round, shared by participants" />
     </SimpleGrid>
   );
 }

@@ -37,11 +37,15 @@ export function Screen() {
   const find = useDebouncedCallback((text: string) => setAddress({ search: text, page: undefined }), 250);
   const make = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setDeed({ kind: "new" })}>
-      Make a key
+      Create key
     </Button>
   );
   return (
-    <Page title="API keys" about="Programs call the gateway with these. A secret is shown once, when it is made." action={make}>
+    <Page
+      title="API keys"
+      about="API keys authenticate calls to the gateway. The secret is shown once, when a key is created."
+      action={make}
+    >
       {error && <Failure error={error} onRetry={() => void refetch()} />}
       <Card>
         <TextInput
@@ -60,8 +64,8 @@ export function Screen() {
           rows={data?.data}
           rowKey={(key) => key.id}
           empty={
-            <Empty icon={IconKey} title={search ? "No key has that name" : "No key yet"} action={search ? undefined : make}>
-              {search ? "Search for something else." : "Make one to let a program call the models of your team."}
+            <Empty icon={IconKey} title={search ? "No API keys found" : "No API keys yet"} action={search ? undefined : make}>
+              {search ? "Try another search." : "Create a key to call the models of your team."}
             </Empty>
           }
         />
@@ -92,9 +96,9 @@ function columns(onDeed: (deed: Deed) => void): Column<ApiKey>[] {
       ),
     },
     { title: "Team", cell: (key) => <Text size="sm">{key.teamName}</Text>, wideOnly: true },
-    { title: "State", cell: (key) => <StateBadge state={key.status} /> },
+    { title: "Status", cell: (key) => <StateBadge state={key.status} /> },
     { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
-    { title: "Spend, 30 days", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true, wideOnly: true },
+    { title: "Spend (30 days)", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true, wideOnly: true },
     { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
     { title: "Actions", cell: (apiKey) => <KeyMenu apiKey={apiKey} onDeed={onDeed} />, isNumber: true },
   ];
@@ -118,18 +122,18 @@ function KeyMenu({ apiKey, onDeed }: { apiKey: ApiKey; onDeed: (deed: Deed) => v
               search={searchOf({ apiKey: apiKey.id })}
               leftSection={<IconListDetails size={16} aria-hidden />}
             >
-              Its calls
+              View logs
             </Menu.Item>
           )}
           <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={() => onDeed({ kind: "edit", apiKey })}>
-            Name and limits
+            Edit
           </Menu.Item>
           <Menu.Item leftSection={<IconRefresh size={16} aria-hidden />} onClick={() => onDeed({ kind: "rotate", apiKey })}>
-            New secret
+            Rotate
           </Menu.Item>
           <Menu.Divider />
           <Menu.Item color="red" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => onDeed({ kind: "remove", apiKey })}>
-            Remove
+            Revoke
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>

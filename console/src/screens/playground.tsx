@@ -37,7 +37,7 @@ export function Screen() {
   const isBusy = shown.some((talk) => talk.isBusy);
   const costNano = shown.flatMap(({ spent }) => spent).reduce((sum, spent) => sum + spent.costNano, 0);
   const send = async (text: string, images: readonly string[]) => {
-    // One key for all columns: they ask at the same moment.
+    // All columns share one key, because they send at the same time.
     const paying = secret === "" ? keyOf(team ?? "") : Promise.resolve(secret);
     await ask(userMessage(text, images), { models, settings, secretOf: () => paying });
     await queryClient.invalidateQueries({ queryKey: ["quota"] });
@@ -45,7 +45,7 @@ export function Screen() {
   return (
     <Page
       title="Playground"
-      about="Real calls with real credits: ask several models the same thing."
+      about="Send a prompt to one or more models. Calls are billed to your credits."
       action={
         <Group gap="xs">
           <Button variant="default" leftSection={<IconCode size={16} aria-hidden />} onClick={() => setCodeOpen(true)}>
@@ -57,7 +57,7 @@ export function Screen() {
             onClick={clear}
             disabled={shown.length === 0 || isBusy}
           >
-            Start over
+            Clear
           </Button>
         </Group>
       }
@@ -83,7 +83,7 @@ export function Screen() {
         onStop={stop}
       />
       <Text size="sm" role="status">
-        Spent here so far: <Usd amount={usdOf(costNano)} fw={600} />
+        Total cost: <Usd amount={usdOf(costNano)} fw={600} />
       </Text>
       {isCodeOpen && (
         <ShowCode
@@ -95,7 +95,7 @@ export function Screen() {
   );
 }
 
-/** What has to be known of the chosen models: that one cannot be tried, is not in the catalog, or wants its input in a form of its own. */
+/** Hints about the selected models: no chat support, not in the catalog, or a special input format. */
 function Hints({ names, list }: { names: readonly string[]; list: readonly Model[] | undefined }) {
   if (!list) return null;
   return names.map((name) => {

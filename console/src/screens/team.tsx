@@ -47,8 +47,8 @@ export function Screen() {
           styles={{ title: { color: "var(--mantine-color-error)" } }}
         >
           {team.blockedReason === "quota"
-            ? "The organisation's credits are used up; buying credits unblocks it within a second."
-            : "An administrator of the platform blocked it; only an administrator can unblock it."}
+            ? "The organization is out of credits. Buying credits unblocks the team within a second."
+            : "A platform administrator blocked this team. Only an administrator can unblock it."}
         </Alert>
       )}
       <Card>

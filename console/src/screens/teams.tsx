@@ -26,11 +26,11 @@ export function Screen() {
   const [isOpen, dialog] = useDisclosure(false);
   const make = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={dialog.open}>
-      Make a team
+      Create team
     </Button>
   );
   return (
-    <Page title="Teams" about="A team owns keys, has members and limits, and is what gets blocked when credits run out." action={make}>
+    <Page title="Teams" about="A team has members, API keys and limits. Teams are blocked when credits run out." action={make}>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
       <Card>
         <DataTable
@@ -39,8 +39,8 @@ export function Screen() {
           rows={data?.data}
           rowKey={(team) => team.id}
           empty={
-            <Empty icon={IconUsersGroup} title="No team yet" action={make}>
-              Make one, then give it a key.
+            <Empty icon={IconUsersGroup} title="No teams yet" action={make}>
+              Create a team, then add an API key.
             </Empty>
           }
         />
@@ -60,11 +60,11 @@ const COLUMNS: Column<Team>[] = [
       </Anchor>
     ),
   },
-  { title: "State", cell: (team) => <StateBadge state={team.status} /> },
+  { title: "Status", cell: (team) => <StateBadge state={team.status} /> },
   { title: "Members", cell: (team) => <Text size="sm">{count(team.memberCount, "member")}</Text>, isNumber: true, wideOnly: true },
   { title: "Keys", cell: (team) => <Text size="sm">{count(team.keyCount, "key")}</Text>, isNumber: true, wideOnly: true },
   { title: "Limits", cell: (team) => <Text size="sm">{limitWords(team)}</Text>, wideOnly: true },
-  { title: "Spend, 30 days", cell: (team) => <Usd amount={team.spendUsd} size="sm" />, isNumber: true },
+  { title: "Spend (30 days)", cell: (team) => <Usd amount={team.spendUsd} size="sm" />, isNumber: true },
 ];
 
 function NewTeam({ onClose }: { onClose: () => void }) {
@@ -79,7 +79,7 @@ function NewTeam({ onClose }: { onClose: () => void }) {
     },
   });
   return (
-    <Modal opened onClose={onClose} title="Make a team" centered>
+    <Modal opened onClose={onClose} title="Create team" centered>
       <form onSubmit={form.onSubmit((values) => mutate(values))}>
         <Stack>
           <Failure error={error} />
@@ -97,7 +97,7 @@ function NewTeam({ onClose }: { onClose: () => void }) {
               Cancel
             </Button>
             <Button type="submit" loading={isPending}>
-              Make the team
+              Create team
             </Button>
           </Group>
         </Stack>

@@ -13,11 +13,15 @@ export function Screen() {
   const [isOpen, setOpen] = useState(false);
   const begin = (
     <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setOpen(true)}>
-      Train together
+      Create federation
     </Button>
   );
   return (
-    <Page title="Training" about="Models trained by several parties, round by round, on data that stays where it is." action={begin}>
+    <Page
+      title="Training"
+      about="Federated training: participants train a shared model in rounds, and their data stays local."
+      action={begin}
+    >
       <Card>
         <Tabs
           value={address.tab === "nodes" ? "nodes" : "federations"}

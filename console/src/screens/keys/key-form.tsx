@@ -15,7 +15,7 @@ interface KeyValues extends LimitValues, Record<string, unknown> {
   expiresOn: string;
 }
 
-/** Makes a key, or changes the name and limits of one. */
+/** Creates a key, or edits the name and limits of one. */
 export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefined; teamId?: string; onClose: () => void }) {
   const { data: teams } = useQuery(teamsQuery());
   const queryClient = useQueryClient();
@@ -26,7 +26,7 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
       expiresOn: apiKey?.expiresAt?.slice(0, 10) ?? "",
       ...limitValues(apiKey),
     },
-    validate: { budgetUsd: budgetProblem, name: (name) => (name.trim() === "" ? "A name is needed." : null) },
+    validate: { budgetUsd: budgetProblem, name: (name) => (name.trim() === "" ? "Enter a name." : null) },
   });
   const chosenTeam = form.values.teamId || teams?.data[0]?.id || "";
   const { mutate, isPending, error } = useMutation({
@@ -38,16 +38,16 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
     onSuccess: (made) => {
       void queryClient.invalidateQueries({ queryKey: ["keys"] });
       void queryClient.invalidateQueries({ queryKey: ["team"] });
-      if (made.key === undefined) notifyDone("Saved; every edge knows within a second.");
+      if (made.key === undefined) notifyDone("Saved. Changes take effect within a second.");
       else {
         keepSecret(made.apiKey.id, made.key);
-        showSecret({ title: `The secret of ${made.apiKey.name}`, secrets: [made.key] });
+        showSecret({ title: `Secret of ${made.apiKey.name}`, secrets: [made.key] });
       }
       onClose();
     },
   });
   return (
-    <Modal opened onClose={onClose} title={apiKey ? `Change ${apiKey.name}` : "Make a key"} size="lg">
+    <Modal opened onClose={onClose} title={apiKey ? `Edit ${apiKey.name}` : "Create key"} size="lg">
       <form onSubmit={form.onSubmit((values) => mutate(values))}>
         <Stack>
           <Failure error={error} />
@@ -55,7 +55,7 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
           {!apiKey && (
             <Select
               label="Team"
-              description="It owns the key and its spend."
+              description="The team that owns the key and its spend"
               data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
               {...form.getInputProps("teamId")}
               value={chosenTeam}
@@ -65,8 +65,8 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
           )}
           <LimitFields form={form as unknown as UseFormReturnType<LimitValues & Record<string, unknown>>} />
           <TextInput
-            label="Works until"
-            description="The end of that day, UTC. Empty means for ever."
+            label="Expires"
+            description="At the end of this day, UTC. Leave empty for no expiry."
             type="date"
             {...form.getInputProps("expiresOn")}
           />
@@ -75,7 +75,7 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
               Cancel
             </Button>
             <Button type="submit" loading={isPending} disabled={chosenTeam === ""}>
-              {apiKey ? "Save" : "Make the key"}
+              {apiKey ? "Save" : "Create key"}
             </Button>
           </Group>
         </Stack>

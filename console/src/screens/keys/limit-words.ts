@@ -8,10 +8,10 @@ type Limited = Pick<ApiKey & Team, "rpm" | "tpm" | "maxParallelRequests" | "maxB
 export function limitWords(limited: Limited): string {
   const { rpm, tpm, maxParallelRequests, maxBudgetUsd, budgetPeriod, models } = limited;
   const words = [
-    rpm === null ? "" : `${count(rpm, "call")}/min`,
-    tpm === null ? "" : `${count(tpm, "token")}/min`,
-    maxParallelRequests === null ? "" : `${maxParallelRequests} at once`,
-    maxBudgetUsd === null ? "" : `${formatUsd(maxBudgetUsd)} ${budgetPeriod === null || budgetPeriod === "none" ? "in all" : budgetPeriod}`,
+    rpm === null ? "" : `${rpm.toLocaleString("en-US")} RPM`,
+    tpm === null ? "" : `${tpm.toLocaleString("en-US")} TPM`,
+    maxParallelRequests === null ? "" : `${maxParallelRequests} parallel`,
+    maxBudgetUsd === null ? "" : `${formatUsd(maxBudgetUsd)} ${budgetPeriod === null || budgetPeriod === "none" ? "total" : budgetPeriod}`,
     models === null ? "" : count(models.length, "model"),
   ];
   return words.filter((word) => word !== "").join(", ") || "none";

@@ -10,21 +10,21 @@ export function RemoveKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => 
     mutationFn: () => post("/api/api-keys/remove", { apiKey: apiKey.id }),
     onSuccess: async () => {
       await queryClient.invalidateQueries({ queryKey: ["keys"] });
-      notifyDone(`${apiKey.name} is removed; every edge refuses it within a second.`);
+      notifyDone(`${apiKey.name} revoked. Calls with it are rejected within a second.`);
       onClose();
     },
   });
   return (
     <TypedConfirm
-      title={`Remove ${apiKey.name}`}
+      title={`Revoke ${apiKey.name}`}
       word={apiKey.name}
-      action="Remove the key"
+      action="Revoke key"
       error={error}
       isBusy={isPending}
       onConfirm={() => mutate()}
       onClose={onClose}
     >
-      Programs that use it are refused within a second, and it cannot be brought back. Its calls stay in the logs.
+      Calls with this key are rejected within a second. This cannot be undone. Its calls stay in the logs.
     </TypedConfirm>
   );
 }

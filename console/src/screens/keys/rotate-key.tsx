@@ -8,10 +8,10 @@ import { keepSecret } from "../../components/kept-secrets.ts";
 import { showSecret } from "../../components/shown-secret.ts";
 
 const GRACE = [
-  { value: "0", label: "stops at once" },
-  { value: "3600", label: "works for one hour more" },
-  { value: "86400", label: "works for one day more" },
-  { value: "604800", label: "works for one week more" },
+  { value: "0", label: "expires immediately" },
+  { value: "3600", label: "expires in 1 hour" },
+  { value: "86400", label: "expires in 1 day" },
+  { value: "604800", label: "expires in 1 week" },
 ];
 
 export function RotateKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
@@ -21,23 +21,23 @@ export function RotateKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => 
     mutationFn: () => post<{ key: string }>("/api/api-keys/rotate", { apiKey: apiKey.id, graceSeconds: Number(grace) }),
     onSuccess: ({ key }) => {
       keepSecret(apiKey.id, key);
-      showSecret({ title: `The new secret of ${apiKey.name}`, secrets: [key] });
+      showSecret({ title: `New secret of ${apiKey.name}`, secrets: [key] });
       void queryClient.invalidateQueries({ queryKey: ["keys"] });
       onClose();
     },
   });
   return (
-    <Modal opened onClose={onClose} title={`A new secret for ${apiKey.name}`} centered>
+    <Modal opened onClose={onClose} title={`Rotate ${apiKey.name}`} centered>
       <Stack>
-        <Text size="sm">Name, limits and spend stay. Programs need the new secret.</Text>
+        <Text size="sm">Creates a new secret. Name, limits and spend stay the same.</Text>
         <Failure error={error} />
-        <Select label="The old secret" data={GRACE} value={grace} onChange={(value) => setGrace(value ?? "0")} allowDeselect={false} />
+        <Select label="Old secret" data={GRACE} value={grace} onChange={(value) => setGrace(value ?? "0")} allowDeselect={false} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button onClick={() => mutate()} loading={isPending}>
-            Make a new secret
+            Rotate key
           </Button>
         </Group>
       </Stack>

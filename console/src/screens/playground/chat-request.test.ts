@@ -1,6 +1,6 @@
 import { chatRequest, lastSent, NO_SETTINGS, readMore, userMessage } from "./chat-request.ts";
 
-test("what is set is sent and nothing else; usage is always asked for, because it carries the cost", () => {
+test("only parameters that are set are sent; usage is always requested, because it contains the cost", () => {
   expect(chatRequest("echo", [userMessage("hi", [])], NO_SETTINGS)).toEqual({
     model: "echo",
     messages: [{ role: "user", content: "hi" }],
@@ -17,7 +17,7 @@ test("what is set is sent and nothing else; usage is always asked for, because i
   });
 });
 
-test("what a program would send is what the last call sent: the conversation without the answer to come", () => {
+test("the code shows what the last call sent: the conversation without the pending answer", () => {
   const talk = [
     userMessage("one", []),
     { role: "assistant", content: "uno" },
@@ -36,8 +36,8 @@ test("images go beside the text", () => {
   ]);
 });
 
-test("JSON that is none, or no object, is named as such", () => {
+test("invalid JSON and JSON that is not an object are reported", () => {
   expect(readMore("")).toEqual({});
-  expect(readMore("[1]").problem).toContain("must be an object");
+  expect(readMore("[1]").problem).toContain("Enter a JSON object");
   expect(readMore("{").problem).toBeTruthy();
 });

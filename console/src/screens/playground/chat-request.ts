@@ -9,13 +9,13 @@ export interface Settings {
   readonly system: string;
   readonly temperature: number | undefined;
   readonly maxTokens: number | undefined;
-  /** Further fields of the request as JSON: tools, response_format, seed and whatever else the API takes. */
+  /** Additional request parameters as JSON: tools, response_format, seed and so on. */
   readonly more: string;
 }
 
 export const NO_SETTINGS: Settings = { system: "", temperature: undefined, maxTokens: undefined, more: "" };
 
-/** The body of the call, exactly as "Show code" prints it. */
+/** The request body, exactly as "Show code" prints it. */
 export function chatRequest(model: string, messages: readonly Message[], settings: Settings): Record<string, unknown> {
   const { system, temperature, maxTokens } = settings;
   const begun: readonly Message[] = system.trim() === "" ? messages : [{ role: "system", content: system }, ...messages];
@@ -30,19 +30,19 @@ export function chatRequest(model: string, messages: readonly Message[], setting
   };
 }
 
-/** What the last call of a talk sent: everything up to the last question. Before the first call, an example of a question. */
+/** The messages of the last call: everything up to the last user message. Before the first call, an example message. */
 export function lastSent(messages: readonly Message[]): readonly Message[] {
   const asked = messages.findLastIndex(({ role }) => role === "user");
   return asked < 0 ? [userMessage("hello river", [])] : messages.slice(0, asked + 1);
 }
 
-/** Typed JSON is read before it is sent, so that a missing comma is said here and not by a server. */
+/** Parses the typed JSON before it is sent, so that a syntax error is reported in the form. */
 export function readMore(text: string): { fields?: Record<string, unknown>; problem?: string } {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { fields: value as Record<string, unknown> };
-    return { problem: 'must be an object, such as {"seed": 7}' };
+    return { problem: 'Enter a JSON object, such as {"seed": 7}' };
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }

@@ -18,20 +18,20 @@ test("chat models come first, then trained models that answer chat; each name on
   expect(CATALOG.filter(answersChat)).toHaveLength(4);
 });
 
-test("the address names models by either spelling", () => {
+test("the URL selects models with either parameter", () => {
   expect(namedModels({ models: "a,b" })).toEqual(["a", "b"]);
   expect(namedModels({ model: "a" })).toEqual(["a"]);
   expect(namedModels({})).toEqual([]);
 });
 
-test("a model that cannot be tried says why; one that the catalog does not list may be an alias", () => {
-  expect(whyNot("our-vectors", CATALOG)).toContain("is of type embedding and does not answer chat");
+test("a model without chat support has a reason; one that is not in the catalog may be an alias", () => {
+  expect(whyNot("our-vectors", CATALOG)).toContain("is of type embedding and does not support chat");
   expect(whyNot("omni-moderation", CATALOG)).toContain("is of type moderation");
   expect(whyNot("river-digits", CATALOG)).toBeUndefined();
   expect(whyNot("an-alias", CATALOG)).toBeUndefined();
 });
 
-test("a trained model says what to send", () => {
+test("a trained model has an input hint", () => {
   expect(howToAsk(model("river-digits", "moderation", "softmax"))).toContain("one row as JSON");
   expect(howToAsk(model("echo", "chat"))).toBeUndefined();
 });

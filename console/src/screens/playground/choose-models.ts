@@ -1,42 +1,42 @@
 import type { Model } from "../../api/types.ts";
 
-/** Trained classifiers and language models answer chat too, whatever their type: a row or a text in, a label or a text out. */
+/** Chat models, and trained models of any type but embedding: they take a row or a text and return a label or a text. */
 export const answersChat = ({ type, trained }: Pick<Model, "type" | "trained">): boolean =>
   type === "chat" || (trained !== null && type !== "embedding");
 
-/** The names that the playground lists, chat models first, so that one of them is chosen where the address names none. */
+/** Model names for the playground, chat models first, so that a chat model is the default. */
 export function playgroundModels(models: readonly Model[]): string[] {
   const chat = models.filter(({ type }) => type === "chat");
   const names = [...chat, ...models.filter(answersChat)].map(({ name }) => name);
   return [...new Set(names)];
 }
 
-/** The names in the address, `models=a,b` or `model=a`. */
+/** Model names in the URL, `models=a,b` or `model=a`. */
 export function namedModels({ models, model }: { models?: unknown; model?: unknown }): string[] {
   return String(models ?? model ?? "")
     .split(",")
     .filter(Boolean);
 }
 
-/** Why a model that the address names cannot be tried here; undefined: it can, or the catalogue does not know it. */
+/** Why a model cannot be used in the playground; undefined if it can, or if the catalog does not have it. */
 export function whyNot(name: string, models: readonly Model[]): string | undefined {
   const found = models.filter((model) => model.name === name);
   if (found.length === 0 || found.some(answersChat)) return undefined;
-  return `${name} is of type ${found[0]?.type.replaceAll("_", " ")} and does not answer chat. Choose a model of the list.`;
+  return `${name} is of type ${found[0]?.type.replaceAll("_", " ")} and does not support chat. Choose a model from the list.`;
 }
 
-/** How to ask a trained model, by the task that it was trained with. */
+/** The input format of a trained model, by its task. */
 export function howToAsk({ trained }: Pick<Model, "trained">): string | undefined {
   switch (trained?.task) {
     case undefined:
       return undefined;
     case "text_classifier":
-      return "Send a text; the answer is its label.";
+      return "Send a text. The response is its label.";
     case "byte_lm":
-      return "Send the beginning of a text; the model continues it.";
+      return "Send the start of a text. The model continues it.";
     case "linear":
-      return "Send one row as JSON, such as [0.5, 1, 0]; the answer is the predicted number.";
+      return "Send one row as JSON, such as [0.5, 1, 0]. The response is the predicted number.";
     default:
-      return "Send one row as JSON, such as [0.5, 1, 0]; the answer is its label.";
+      return "Send one row as JSON, such as [0.5, 1, 0]. The response is its label.";
   }
 }

@@ -35,7 +35,7 @@ export function QuestionBox({ isBusy, canAsk, onAsk, onStop }: QuestionBoxProps)
     <Card>
       <Textarea
         aria-label="Your message"
-        placeholder="Say something to every model at once. Ctrl+Enter sends."
+        placeholder="Message to all selected models. Press Ctrl+Enter to send."
         autosize
         minRows={2}
         maxRows={10}
@@ -71,11 +71,11 @@ export function QuestionBox({ isBusy, canAsk, onAsk, onStop }: QuestionBoxProps)
 }
 
 function dataUrl(file: File): Promise<string> {
-  if (file.size > IMAGE_BYTES_MAX) return Promise.reject(new Error(`${file.name} is larger than 4 MiB`));
+  if (file.size > IMAGE_BYTES_MAX) return Promise.reject(new Error(`${file.name} is larger than 4 MiB.`));
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));
-    reader.onerror = () => reject(reader.error ?? new Error(`${file.name} cannot be read`));
+    reader.onerror = () => reject(reader.error ?? new Error(`${file.name} cannot be read.`));
     reader.readAsDataURL(file);
   });
 }

@@ -1,4 +1,4 @@
-/** The data of each event of a stream, whatever way the network cuts it. */
+/** Yields the data of each server-sent event, however the network splits the stream. */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let rest = "";
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();

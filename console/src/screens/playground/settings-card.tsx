@@ -29,18 +29,18 @@ export function SettingsCard({ models, team, secret, settings, known, onModels, 
     <Card>
       <Stack gap="sm">
         <MultiSelect
-          label="Models, side by side"
+          label="Models"
           data={[...new Set([...known, ...models])]}
           value={[...models]}
           onChange={onModels}
           maxValues={MODELS_MAX}
           searchable
-          placeholder={models.length === 0 ? "Choose up to four" : ""}
+          placeholder={models.length === 0 ? "Select up to 4 models" : ""}
         />
         <Group grow align="flex-start" preventGrowOverflow={false}>
           <Select
-            label="Paid by team"
-            description="with a key that lives an hour"
+            label="Billed to team"
+            description="Uses a key that expires in 1 hour"
             data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
             value={team ?? null}
             onChange={(value) => value && onTeam(value)}
@@ -49,18 +49,18 @@ export function SettingsCard({ models, team, secret, settings, known, onModels, 
             miw={180}
           />
           <PasswordInput
-            label="Or by a key of yours"
-            description="stays in this page"
+            label="Or use your own API key"
+            description="Stays in this browser tab"
             placeholder="sk-…"
             value={secret}
             onChange={(event) => onSecret(event.currentTarget.value.trim())}
             autoComplete="off"
-            visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+            visibilityToggleButtonProps={{ "aria-label": "Show API key" }}
             miw={180}
           />
           <NumberInput
             label="Temperature"
-            description="empty: the model's own"
+            description="Default: set by the model"
             min={0}
             max={2}
             step={0.1}
@@ -69,8 +69,8 @@ export function SettingsCard({ models, team, secret, settings, known, onModels, 
             miw={130}
           />
           <NumberInput
-            label="Longest answer"
-            description="in tokens"
+            label="max_tokens"
+            description="Maximum output tokens"
             min={1}
             value={settings.maxTokens ?? ""}
             onChange={(value) => set({ maxTokens: asNumber(value) })}
@@ -87,7 +87,7 @@ export function SettingsCard({ models, team, secret, settings, known, onModels, 
             miw={220}
           />
           <Textarea
-            label="Further fields, as JSON"
+            label="Additional parameters (JSON)"
             placeholder={'{"tools": […], "response_format": {…}}'}
             autosize
             maxRows={10}

@@ -7,12 +7,12 @@ interface ModelBody {
   readonly body: Record<string, unknown>;
 }
 
-/** The last call of each chosen model as a program would make it, conversation and settings included. The key is the reader's own. */
+/** Code for the last call of each selected model, with conversation and settings. The API key is a placeholder. */
 export function ShowCode({ bodies, onClose }: { bodies: readonly ModelBody[]; onClose: () => void }) {
   const [chosen, setChosen] = useState(bodies[0]?.model ?? "");
   const body = bodies.find(({ model }) => model === chosen)?.body ?? {};
   return (
-    <Modal opened onClose={onClose} title="The same from a program" size="xl">
+    <Modal opened onClose={onClose} title="Code examples" size="xl">
       {bodies.length > 1 && (
         <Select
           label="Model"
@@ -53,7 +53,7 @@ console.log(answer.choices[0].message.content);`,
   };
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
-      <Tabs.List mb="xs" aria-label="Language of the example">
+      <Tabs.List mb="xs" aria-label="Language">
         {Object.keys(examples).map((language) => (
           <Tabs.Tab key={language} value={language}>
             {language}

@@ -29,7 +29,7 @@ interface Chunk {
   error?: { message?: string; code?: string | null; type?: string };
 }
 
-/** One answer, piece by piece. Calls of tools are text here too: nobody runs them. */
+/** Streams one answer. Tool calls are shown as text, because the playground does not run tools. */
 export async function streamChat(
   { secret, body, signal }: { secret: string; body: unknown; signal: AbortSignal },
   { onText, onSpent }: StreamHandlers,
@@ -55,5 +55,5 @@ function spentOf({ prompt_tokens: inputTokens = 0, completion_tokens: outputToke
 }
 
 function brokenStream({ code, type, message }: NonNullable<Chunk["error"]>): ApiError {
-  return new ApiError({ status: 200, code: code ?? type ?? "STREAM_ERROR", message: message ?? "The stream broke." });
+  return new ApiError({ status: 200, code: code ?? type ?? "STREAM_ERROR", message: message ?? "The stream was interrupted." });
 }

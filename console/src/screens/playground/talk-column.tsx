@@ -7,7 +7,7 @@ import { count, formatMs } from "../../format/words.ts";
 import type { Message } from "./chat-request.ts";
 import type { Talk } from "./use-talks.ts";
 
-/** One model's side of the playground. What it says is text, whatever it looks like. */
+/** One model's column in the playground. Model output is rendered as text, never as HTML. */
 export function TalkColumn({ model, talk }: { model: string; talk: Talk | undefined }) {
   const cost = talk?.spent.reduce((sum, { costNano }) => sum + costNano, 0) ?? 0;
   const tokens = talk?.spent.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0) ?? 0;
@@ -17,16 +17,16 @@ export function TalkColumn({ model, talk }: { model: string; talk: Talk | undefi
         <Text fw={650} style={{ overflowWrap: "anywhere" }}>
           {model}
         </Text>
-        {talk?.isBusy && <Loader size="xs" aria-label={`${model} is answering`} />}
+        {talk?.isBusy && <Loader size="xs" aria-label={`${model} is responding`} />}
       </Group>
       <Stack gap="xs" mih={120} aria-live="polite">
         {!talk && (
           <Text size="sm" c="dimmed">
-            Ask something below; the answer appears here as it comes.
+            Send a message below. The response streams here.
           </Text>
         )}
         {talk?.messages.map((message, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a talk only ever grows at its end
+          // biome-ignore lint/suspicious/noArrayIndexKey: a conversation only grows at its end
           <Said key={index} message={message} />
         ))}
         <Failure error={talk?.error} />
@@ -34,8 +34,8 @@ export function TalkColumn({ model, talk }: { model: string; talk: Talk | undefi
       {talk && (
         <Text size="xs" c="dimmed" mt="sm" data-testid="meter">
           <Usd amount={usdOf(cost)} fw={600} /> · {count(tokens, "token")}
-          {talk.firstMs !== undefined && ` · first token ${formatMs(talk.firstMs)}`}
-          {talk.wholeMs !== undefined && ` · whole answer ${formatMs(talk.wholeMs)}`}
+          {talk.firstMs !== undefined && ` · time to first token ${formatMs(talk.firstMs)}`}
+          {talk.wholeMs !== undefined && ` · total ${formatMs(talk.wholeMs)}`}
         </Text>
       )}
     </Box>
@@ -51,7 +51,7 @@ function Said({ message: { role, content } }: { message: Message }) {
         <Badge size="xs" variant="default" tt="none">
           {role === "user" ? "you" : role}
         </Badge>
-        {role === "assistant" && <CopyText text={text} label="Copy the answer" />}
+        {role === "assistant" && <CopyText text={text} label="Copy response" />}
       </Group>
       <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-role={role}>
         {text}

@@ -13,8 +13,8 @@ interface ShortKey {
 }
 
 /**
- * A key of one team that lives an hour and only in this page. It is made with the first question, so that looking costs nothing, and
- * removed when the screen is left; a closed tab leaves it to its hour.
+ * A key of one team that expires in one hour and is held in this page only. It is created with the first message and revoked when the user
+ * leaves the screen; if the tab is closed, the key expires.
  */
 export function usePlaygroundKey(): (teamId: string) => Promise<string> {
   const kept = useRef<Promise<ShortKey>>(undefined);

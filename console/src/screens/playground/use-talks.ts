@@ -2,7 +2,7 @@ import { useCallback, useRef, useState } from "react";
 import { chatRequest, type Message, type Settings } from "./chat-request.ts";
 import { type Spent, streamChat } from "./stream-chat.ts";
 
-/** What was said with one model, and what it cost. */
+/** A conversation with one model, and its cost. */
 export interface Talk {
   readonly messages: readonly Message[];
   readonly isBusy: boolean;
@@ -14,7 +14,7 @@ export interface Talk {
 
 const SILENCE: Talk = { messages: [], isBusy: false, error: undefined, spent: [], firstMs: undefined, wholeMs: undefined };
 
-/** Talks with several models at once; each answers at its own pace and fails alone. */
+/** Conversations with several models in parallel; each streams and fails independently. */
 export function useTalks() {
   const [talks, setTalks] = useState<Readonly<Record<string, Talk>>>({});
   const stop = useRef<AbortController>(undefined);

@@ -24,26 +24,26 @@ const COLUMNS: Column<ApiKey>[] = [
       </div>
     ),
   },
-  { title: "State", cell: (key) => <StateBadge state={key.status} /> },
+  { title: "Status", cell: (key) => <StateBadge state={key.status} /> },
   { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
-  { title: "Spend, 30 days", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true },
+  { title: "Spend (30 days)", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true },
   { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
 ];
 
 export function TeamKeys({ team }: { team: TeamDetail }) {
   const [isOpen, dialog] = useDisclosure(false);
-  const make = <Button onClick={dialog.open}>Make a key</Button>;
+  const make = <Button onClick={dialog.open}>Create key</Button>;
   return (
     <Stack>
       {team.apiKeys.length > 0 && <Group justify="flex-end">{make}</Group>}
       <DataTable
-        label="Keys of the team"
+        label="Team API keys"
         columns={COLUMNS}
         rows={team.apiKeys}
         rowKey={(key) => key.id}
         empty={
-          <Empty icon={IconKey} title="The team has no key yet" action={make}>
-            Make one to let a program call its models.
+          <Empty icon={IconKey} title="No API keys yet" action={make}>
+            Create a key to call the models of this team.
           </Empty>
         }
       />

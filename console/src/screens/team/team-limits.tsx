@@ -10,19 +10,19 @@ interface TeamValues extends LimitValues, Record<string, unknown> {
   name: string;
 }
 
-/** Limits of all keys of the team together. */
+/** Limits shared by all keys of the team. */
 export function TeamLimits({ team }: { team: TeamDetail }) {
   const queryClient = useQueryClient();
   const form = useForm<TeamValues>({
     initialValues: { name: team.name, ...limitValues(team) },
-    validate: { budgetUsd: budgetProblem, name: (name) => (name.trim() === "" ? "A name is needed." : null) },
+    validate: { budgetUsd: budgetProblem, name: (name) => (name.trim() === "" ? "Enter a name." : null) },
   });
   const { mutate, isPending, error } = useMutation({
     mutationFn: (values: TeamValues) =>
       call<{ team: Team }>("PATCH", `/api/gw/teams/${team.id}`, { body: { name: values.name.trim(), ...limitBody(values) } }),
     onSuccess: async () => {
       await Promise.all([queryClient.invalidateQueries({ queryKey: ["team"] }), queryClient.invalidateQueries({ queryKey: ["teams"] })]);
-      notifyDone("Saved; every edge knows within a second.");
+      notifyDone("Saved. Changes take effect within a second.");
     },
   });
   return (

@@ -22,7 +22,7 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
   const [leaving, setLeaving] = useState<TeamMember>();
   const columns: Column<TeamMember>[] = [
     {
-      title: "Who",
+      title: "Member",
       cell: (member) => (
         <div style={{ minWidth: 110 }}>
           <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
@@ -36,7 +36,7 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
       ),
     },
     { title: "Role", cell: (member) => <RoleSelect team={team} member={member} /> },
-    { title: "State", cell: (member) => <StateBadge state={member.status} />, wideOnly: true },
+    { title: "Status", cell: (member) => <StateBadge state={member.status} />, wideOnly: true },
     { title: "Since", cell: (member) => <Text size="sm">{ago(member.joinedAt ?? member.invitedAt)}</Text>, wideOnly: true },
     {
       title: "Actions",
@@ -56,7 +56,7 @@ export function TeamMembers({ team }: { team: TeamDetail }) {
         columns={columns}
         rows={team.members}
         rowKey={(member) => String(member.memberId)}
-        empty={<Text>Nobody.</Text>}
+        empty={<Text>No members.</Text>}
       />
       {leaving && <Remove team={team} member={leaving} onClose={() => setLeaving(undefined)} />}
     </Stack>
@@ -67,7 +67,7 @@ function RoleSelect({ team, member }: { team: TeamDetail; member: TeamMember }) 
   const queryClient = useQueryClient();
   const { mutate, isPending } = useMutation({
     mutationFn: (role: string) => post("/api/gw/teams/update-member", { teamId: team.id, memberId: member.memberId, role }),
-    onSuccess: () => notifyDone(`The role of ${member.email} is changed.`),
+    onSuccess: () => notifyDone(`Role of ${member.email} changed.`),
     onError: notifyFailure,
     onSettled: () => queryClient.invalidateQueries({ queryKey: ["team"] }),
   });
@@ -109,7 +109,7 @@ function Invite({ team }: { team: TeamDetail }) {
       <Stack gap="sm">
         <Group align="flex-end">
           <TextInput
-            label="Invite by e-mail"
+            label="Invite by email"
             type="email"
             required
             placeholder="ada@example.org"
@@ -126,10 +126,10 @@ function Invite({ team }: { team: TeamDetail }) {
         {data?.inviteUrl && (
           <div>
             <Text size="sm" mb={4}>
-              Send {data.member.email} this link. It works once, with an account of that address, until{" "}
+              Send this link to {data.member.email}. It works once, for an account with that email, until{" "}
               {data.expiresAt && formatTime(data.expiresAt)}:
             </Text>
-            <CodeBlock code={data.inviteUrl} label="Copy the link" />
+            <CodeBlock code={data.inviteUrl} label="Copy link" />
           </div>
         )}
       </Stack>
@@ -138,8 +138,8 @@ function Invite({ team }: { team: TeamDetail }) {
 }
 
 function outcomeOf({ member, created }: Invited): string {
-  if (member.status === "active") return `${member.email} ${created ? "has joined" : "is a member already"}.`;
-  return created ? `${member.email} is invited.` : `${member.email} has a new link; the one before it has ended.`;
+  if (member.status === "active") return `${member.email} ${created ? "joined the team" : "is already a member"}.`;
+  return created ? `${member.email} invited.` : `New link for ${member.email}. The previous link no longer works.`;
 }
 
 function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMember; onClose: () => void }) {
@@ -148,8 +148,8 @@ function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMembe
     mutationFn: () => post<{ disabledKeys: string[] }>("/api/gw/teams/remove-member", { teamId: team.id, memberId: member.memberId }),
     onSuccess: async ({ disabledKeys }) => {
       await Promise.all([queryClient.invalidateQueries({ queryKey: ["team"] }), queryClient.invalidateQueries({ queryKey: ["teams"] })]);
-      const stopped = disabledKeys.length === 0 ? "" : ` ${count(disabledKeys.length, "key")} of theirs stopped working.`;
-      notifyDone(`${member.email} is removed.${stopped}`);
+      const stopped = disabledKeys.length === 0 ? "" : ` ${count(disabledKeys.length, "key")} disabled.`;
+      notifyDone(`${member.email} removed.${stopped}`);
       onClose();
     },
   });
@@ -157,14 +157,13 @@ function Remove({ team, member, onClose }: { team: TeamDetail; member: TeamMembe
     <TypedConfirm
       title={`Remove ${member.email}`}
       word={member.email}
-      action="Remove the member"
+      action="Remove member"
       error={error}
       isBusy={isPending}
       onConfirm={() => mutate()}
       onClose={onClose}
     >
-      They can no longer see the team or manage its keys. Keys they made in this team stop working within a second; rotate one to give it a
-      new secret and use it again.
+      They lose access to the team and its keys. Keys they created in this team are disabled within a second; rotate a key to use it again.
     </TypedConfirm>
   );
 }

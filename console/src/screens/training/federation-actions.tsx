@@ -28,15 +28,15 @@ export function FederationActions({ federation }: { federation: Federation }) {
   const checking = useMutation({
     mutationFn: () => verify(id),
     onSuccess: ({ ok, rounds, remade, firstBad }) => {
-      if (ok) notifyDone(`The history holds: ${count(rounds, "round")}, ${count(remade, "aggregation")} made again.`);
-      else notifyFailure(new Error(`round ${firstBad?.round ?? "?"}: ${firstBad?.reason ?? "does not hold"}`));
+      if (ok) notifyDone(`History verified: ${count(rounds, "round")}, ${count(remade, "aggregation")} recomputed.`);
+      else notifyFailure(new Error(`Round ${firstBad?.round ?? "?"} is not valid: ${firstBad?.reason ?? "unknown reason"}`));
     },
     onError: notifyFailure,
   });
   return (
     <Group gap="xs">
       <Button variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
-        Check its history
+        Verify history
       </Button>
       {!isOver(federation) && (
         <>
@@ -50,7 +50,7 @@ export function FederationActions({ federation }: { federation: Federation }) {
       )}
       {isStopping && (
         <TypedConfirm
-          title="Stop for good"
+          title="Stop federation"
           word={name}
           action="Stop"
           error={stopping.error}
@@ -58,7 +58,7 @@ export function FederationActions({ federation }: { federation: Federation }) {
           onConfirm={() => stopping.mutate()}
           onClose={() => setStopping(false)}
         >
-          Committed rounds stay; the open one is given up, and what was set aside for it comes back.
+          This cannot be undone. Committed rounds stay; the open round is discarded and its reserved reward is released.
         </TypedConfirm>
       )}
     </Group>

@@ -24,7 +24,7 @@ const COLUMNS: Column<Federation>[] = [
       </Anchor>
     ),
   },
-  { title: "State", cell: ({ state }) => <StateBadge state={state} /> },
+  { title: "Status", cell: ({ state }) => <StateBadge state={state} /> },
   {
     title: "Rounds",
     cell: (federation) => (
@@ -32,7 +32,7 @@ const COLUMNS: Column<Federation>[] = [
         <Progress
           value={(100 * (federation.head?.round ?? 0)) / federation.rounds}
           size="xs"
-          aria-label={`Rounds of ${federation.name} that are committed`}
+          aria-label={`Committed rounds of ${federation.name}`}
         />
         <Text size="xs" c="dimmed" mt={2}>
           {standing(federation)}
@@ -42,7 +42,7 @@ const COLUMNS: Column<Federation>[] = [
   },
   { title: "Accuracy", cell: ({ head }) => <Text size="sm">{percentOf(head?.accuracy)}</Text>, isNumber: true, wideOnly: true },
   { title: "Participants", cell: ({ participants }) => <Text size="sm">{participants.length}</Text>, isNumber: true, wideOnly: true },
-  { title: "Begun", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
+  { title: "Created", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
 ];
 
 export function FederationList({ action }: { action: ReactNode }) {
@@ -57,8 +57,8 @@ export function FederationList({ action }: { action: ReactNode }) {
         rows={data?.data}
         rowKey={({ id }) => id}
         empty={
-          <Empty icon={IconTopologyStar3} title="No federation yet" action={action}>
-            Trainer nodes of several teams or organisations train one model together; their data stays where it is.
+          <Empty icon={IconTopologyStar3} title="No federations yet" action={action}>
+            Trainer nodes of several teams or organizations train one model together. Their data stays local.
           </Empty>
         }
       />

@@ -9,7 +9,7 @@ import { nanoNumber, readUsd } from "../../format/money.ts";
 
 const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"];
 
-/** The usual settings; the API and the command line have all of them. */
+/** The common settings of a federation; the API and the CLI have all of them. */
 export function NewFederation({ onClose }: { onClose: () => void }) {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
@@ -27,13 +27,13 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
   const { mutate, error, isPending } = useMutation({
     mutationFn: () => createFederation(bodyOf(form)),
     onSuccess: ({ federation, joinTokens }) => {
-      if (joinTokens.length > 0) showSecret({ title: "Join tokens: one for each participant that joins", secrets: joinTokens });
+      if (joinTokens.length > 0) showSecret({ title: "Join tokens, one per participant", secrets: joinTokens });
       void queryClient.invalidateQueries({ queryKey: ["federations"] });
       void navigate({ to: `/training/${federation.id}` });
     },
   });
   return (
-    <Modal opened onClose={onClose} title="Train together" size="lg">
+    <Modal opened onClose={onClose} title="Create federation" size="lg">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -48,7 +48,7 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
               Cancel
             </Button>
             <Button type="submit" loading={isPending}>
-              Begin
+              Create
             </Button>
           </Group>
         </Stack>
@@ -75,14 +75,14 @@ function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => voi
         <NumberInput label="Rounds" min={1} value={form.rounds} onChange={(value) => set({ rounds: Number(value) || 1 })} />
       </Group>
       <TextInput
-        label="Data, as JSON"
-        description="what each participant loads; empty: its own"
+        label="Dataset (JSON)"
+        description="What each participant loads. Leave empty to use the participant's own data."
         value={form.dataset}
         onChange={(event) => set({ dataset: event.currentTarget.value })}
       />
       <Textarea
         label="Trainer nodes"
-        description="one address a line"
+        description="One URL per line"
         placeholder="http://10.0.0.5:4100"
         autosize
         minRows={2}
@@ -91,16 +91,16 @@ function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => voi
       />
       <Group grow>
         <NumberInput
-          label="Places to join"
-          description="for nodes that cannot be called"
+          label="Join tokens"
+          description="For participants that cannot be reached by URL"
           min={0}
           max={100}
           value={form.places}
           onChange={(value) => set({ places: Number(value) || 0 })}
         />
         <TextInput
-          label="Reward per round, USD"
-          description="shared by the participants"
+          label="Reward per round (USD)"
+          description="Shared by the participants"
           placeholder="0"
           value={form.budget}
           onChange={(event) => set({ budget: event.currentTarget.value })}
@@ -124,8 +124,7 @@ interface Form {
 function bodyOf({ name, task, dataset, strategy, rounds, nodes, places, budget }: Form): object {
   const urls = nodes.split(/\s+/).filter(Boolean);
   const usd = readUsd(budget);
-  if (budget.trim() !== "" && Number(budget) !== 0 && usd === undefined)
-    throw new Error("the reward must be an amount in USD such as 0.50");
+  if (budget.trim() !== "" && Number(budget) !== 0 && usd === undefined) throw new Error("Enter the reward in USD, such as 0.50.");
   return {
     name,
     task: { name: task, ...(dataset.trim() === "" ? {} : { dataset: JSON.parse(dataset) as unknown }) },

@@ -24,7 +24,7 @@ const COLUMNS: Column<TrainerNode>[] = [
       </div>
     ),
   },
-  { title: "State", cell: ({ status }) => <StateBadge state={status} /> },
+  { title: "Status", cell: ({ status }) => <StateBadge state={status} /> },
   { title: "Updates", cell: ({ updates }) => <Text size="sm">{updates.toLocaleString("en-US")}</Text>, isNumber: true },
   {
     title: "Failures",
@@ -52,8 +52,8 @@ export function NodeList() {
         rows={data?.data}
         rowKey={({ id }) => id}
         empty={
-          <Empty icon={IconServer2} title="No trainer node yet">
-            A node is known here once a federation has it as a participant.
+          <Empty icon={IconServer2} title="No trainer nodes yet">
+            Nodes appear here once they participate in a federation.
           </Empty>
         }
       />
@@ -80,7 +80,7 @@ function HealthCheck({ node }: { node: TrainerNode }) {
       </Button>
       {data && (
         <Text size="xs" role="status">
-          {data.reachable ? `answers in ${formatMs(data.latencyMs)}` : data.error}
+          {data.reachable ? `responds in ${formatMs(data.latencyMs)}` : data.error}
         </Text>
       )}
     </>

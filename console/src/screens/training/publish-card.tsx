@@ -10,19 +10,19 @@ import { searchOf, useAddress } from "../../components/use-address.ts";
 import { formatTime } from "../../format/words.ts";
 import { PublishForm } from "./publish-form.tsx";
 
-/** The federation's result as a model of the gateway: publish a round, see its versions, go back to one. */
+/** Publishes a round as a model, lists its versions and rolls back to one. */
 export function PublishCard({ federation }: { federation: Federation }) {
   const queryClient = useQueryClient();
   const [address, setAddress] = useAddress();
   const model = address.model === undefined ? undefined : String(address.model);
-  // A federation that was never published has no model, and that is no failure.
+  // A federation that was never published has no model; the error is expected.
   const versions = useQuery({ ...versionsQuery(federation.id, model), retry: false });
   const refresh = () => queryClient.invalidateQueries({ queryKey: ["federation", federation.id] });
   const goingBack = useMutation({
     mutationFn: ({ version }: TrainedVersion) =>
       rollBack(federation.id, { model: versions.data?.model.name ?? federation.modelName, version }),
     onSuccess: async (_model, { version }) => {
-      notifyDone(`Version ${version} answers every call.`);
+      notifyDone(`All traffic goes to version ${version}.`);
       await refresh();
     },
     onError: notifyFailure,
@@ -30,10 +30,10 @@ export function PublishCard({ federation }: { federation: Federation }) {
   const columns: Column<TrainedVersion>[] = [
     { title: "Version", cell: ({ version }) => <Text size="sm">v{version}</Text> },
     { title: "Round", cell: ({ lineage }) => <Text size="sm">{String(lineage["round"] ?? "–")}</Text>, wideOnly: true },
-    { title: "Share of calls", cell: ({ percent }) => <Text size="sm">{percent}%</Text>, isNumber: true },
+    { title: "Traffic", cell: ({ percent }) => <Text size="sm">{percent}%</Text>, isNumber: true },
     { title: "Published", cell: ({ createdAt }) => <Text size="sm">{formatTime(createdAt)}</Text>, wideOnly: true },
     {
-      title: "Action",
+      title: "Actions",
       cell: (version) => (
         <Button size="compact-xs" variant="default" disabled={version.percent === 100} onClick={() => goingBack.mutate(version)}>
           Serve v{version.version}
@@ -43,7 +43,7 @@ export function PublishCard({ federation }: { federation: Federation }) {
     },
   ];
   return (
-    <Card title="Published" about="A round served as a model, behind the same keys and prices as any other.">
+    <Card title="Published versions" about="Serve the parameters of a round as a model.">
       <Stack gap="sm">
         <PublishForm
           federation={federation}
@@ -57,11 +57,11 @@ export function PublishCard({ federation }: { federation: Federation }) {
           <Group gap="md">
             {versions.data.model.type !== "embedding" && (
               <Anchor component={Link} to="/playground" search={searchOf({ models: versions.data.model.name })} size="sm">
-                Try it
+                Try in playground
               </Anchor>
             )}
             <Anchor component={Link} to="/model_hub_table" search={searchOf({ model: versions.data.model.name })} size="sm">
-              See it in the hub
+              View in model hub
             </Anchor>
           </Group>
         )}
@@ -71,7 +71,7 @@ export function PublishCard({ federation }: { federation: Federation }) {
             columns={columns}
             rows={versions.data.data}
             rowKey={({ version }) => String(version)}
-            empty={<Text size="sm">No version yet.</Text>}
+            empty={<Text size="sm">No versions yet.</Text>}
           />
         )}
         {versions.isError && (

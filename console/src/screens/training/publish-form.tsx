@@ -9,12 +9,12 @@ import { priceOf, priceProblem } from "../../format/price.ts";
 
 interface PublishFormProps {
   federation: Federation;
-  /** The model that the federation was published as before. */
+  /** The model that the federation is already published as. */
   known: TrainedModel | undefined;
   onPublished: (model: string) => Promise<void>;
 }
 
-/** A round as a model's next version: its name is valid from the start, and what calls will cost is said before they are made. */
+/** Publishes a round as the next version of a model; the form suggests a valid name and shows the price of calls. */
 export function PublishForm({ federation, known, onPublished }: PublishFormProps) {
   const [typed, setTyped] = useState<string>();
   const [round, setRound] = useState<number | undefined>();
@@ -27,7 +27,7 @@ export function PublishForm({ federation, known, onPublished }: PublishFormProps
     mutationFn: () =>
       publish(federation.id, { model: name.trim(), ...(round === undefined ? {} : { round }), ...(pricing ? { pricing } : {}) }),
     onSuccess: async ({ model, version }) => {
-      notifyDone(`${model.name} is served, version ${version.version}, ${priceWords(model.pricing)}.`);
+      notifyDone(`${model.name} version ${version.version} is published, ${priceWords(model.pricing)}.`);
       await onPublished(model.name);
     },
   });
@@ -44,7 +44,7 @@ export function PublishForm({ federation, known, onPublished }: PublishFormProps
           <TextInput label="Model name" value={name} onChange={(event) => setTyped(event.currentTarget.value)} />
           <NumberInput
             label="Round"
-            placeholder="the last"
+            placeholder="Last"
             min={1}
             max={federation.head?.round ?? 1}
             value={round ?? ""}
@@ -78,9 +78,9 @@ export function PublishForm({ federation, known, onPublished }: PublishFormProps
 type Price = { unit: string; input: number; output: number };
 
 function priceNote({ pricing, known }: { pricing: Price | undefined; known: TrainedModel | undefined }): string {
-  if (pricing) return `Calls will be ${priceWords(pricing)}.`;
-  if (known) return `Without a price the next version keeps that of ${known.name}: ${priceWords(known.pricing)}.`;
-  return "Without a price the model is free: its calls cost nothing.";
+  if (pricing) return `Price: ${priceWords(pricing)}.`;
+  if (known) return `Without a price, the next version keeps the price of ${known.name}: ${priceWords(known.pricing)}.`;
+  return "Without a price, the model is free.";
 }
 
 /** A token of a trained model is a byte of text. */

@@ -6,7 +6,7 @@ import { Usd } from "../../components/usd.tsx";
 import { usdOfNano } from "../../format/money.ts";
 import { type Reward, totalRewards } from "./total-rewards.ts";
 
-/** Who earned what, over all rounds. */
+/** Rewards of each participant over all rounds. */
 export function RewardTable({ federation, rounds }: { federation: Federation; rounds: readonly FederationRound[] }) {
   const places = new Map(federation.participants.map(({ id, url }, index) => [id, { place: index + 1, url }]));
   const columns: Column<Reward>[] = [
@@ -41,17 +41,17 @@ export function RewardTable({ federation, rounds }: { federation: Federation; ro
   const rewards = totalRewards(rounds);
   const all = rewards.reduce((sum, { rewardNano }) => sum + rewardNano, 0n);
   return (
-    <Card title="Rewards" about="shares of every committed round's reward, by what each update was worth">
+    <Card title="Rewards" about="share of the rewards of all committed rounds, by contribution">
       <DataTable
         label="Rewards"
         columns={columns}
         rows={rewards}
         rowKey={({ participantId }) => participantId}
-        empty={<Text size="sm">Nobody has been asked yet.</Text>}
+        empty={<Text size="sm">No participants yet.</Text>}
       />
       {rewards.length > 0 && (
         <Text size="sm" mt="sm">
-          <Usd amount={usdOfNano(all)} fw={600} /> paid in all.
+          <Usd amount={usdOfNano(all)} fw={600} /> paid in total.
         </Text>
       )}
     </Card>

@@ -8,7 +8,7 @@ import { formatMs } from "../../format/words.ts";
 
 type Participant = FederationRound["participants"][number];
 
-/** Who gave what to one round, how it was judged, and what it was paid. */
+/** Updates of one round with their scores and rewards. */
 export function RoundDetail({ round, federation }: { round: FederationRound; federation: Federation }) {
   const places = new Map(federation.participants.map(({ id, url }, index) => [id, { place: index + 1, url }]));
   const columns: Column<Participant>[] = [
@@ -28,7 +28,7 @@ export function RoundDetail({ round, federation }: { round: FederationRound; fed
         </div>
       ),
     },
-    { title: "State", cell: ({ state, kept }) => <StateBadge state={kept === false ? "left out" : state} /> },
+    { title: "Status", cell: ({ state, kept }) => <StateBadge state={kept === false ? "excluded" : state} /> },
     {
       title: "Samples",
       cell: ({ samples }) => <Text size="sm">{samples?.toLocaleString("en-US") ?? "–"}</Text>,
@@ -43,20 +43,20 @@ export function RoundDetail({ round, federation }: { round: FederationRound; fed
       isNumber: true,
       wideOnly: true,
     },
-    { title: "Took", cell: ({ durationMs }) => <Text size="sm">{formatMs(durationMs)}</Text>, isNumber: true, wideOnly: true },
+    { title: "Duration", cell: ({ durationMs }) => <Text size="sm">{formatMs(durationMs)}</Text>, isNumber: true, wideOnly: true },
     { title: "Reward", cell: ({ rewardUsd }) => <Usd amount={rewardUsd} size="sm" />, isNumber: true },
   ];
   return (
     <Card
       title={`Round ${round.round}`}
-      about={round.recordHash === null ? "open" : `record ${round.recordHash.slice(0, 16)}…, chained to the round before`}
+      about={round.recordHash === null ? "open" : `record hash ${round.recordHash.slice(0, 16)}…, chained to the previous round`}
     >
       <DataTable
         label={`Participants of round ${round.round}`}
         columns={columns}
         rows={round.participants}
         rowKey={({ participantId }) => participantId}
-        empty={<Text size="sm">Nobody has been asked yet.</Text>}
+        empty={<Text size="sm">No participants yet.</Text>}
       />
     </Card>
   );

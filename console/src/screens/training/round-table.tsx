@@ -24,7 +24,7 @@ export function RoundTable({ rounds, selected, onOpen }: RoundTableProps) {
         </Anchor>
       ),
     },
-    { title: "State", cell: ({ state }) => <StateBadge state={state} /> },
+    { title: "Status", cell: ({ state }) => <StateBadge state={state} /> },
     { title: "Accuracy", cell: ({ accuracy }) => <Text size="sm">{percentOf(accuracy)}</Text>, isNumber: true },
     { title: "Loss", cell: ({ loss }) => <Text size="sm">{loss === null ? "–" : loss.toFixed(4)}</Text>, isNumber: true, wideOnly: true },
     {
@@ -37,7 +37,7 @@ export function RoundTable({ rounds, selected, onOpen }: RoundTableProps) {
       isNumber: true,
       wideOnly: true,
     },
-    { title: "Took", cell: (round) => <Text size="sm">{took(round)}</Text>, isNumber: true, wideOnly: true },
+    { title: "Duration", cell: (round) => <Text size="sm">{took(round)}</Text>, isNumber: true, wideOnly: true },
     { title: "Reward", cell: ({ budgetUsd }) => <Usd amount={budgetUsd} size="sm" />, isNumber: true, wideOnly: true },
   ];
   return (
@@ -47,8 +47,8 @@ export function RoundTable({ rounds, selected, onOpen }: RoundTableProps) {
       rows={rounds?.toReversed()}
       rowKey={({ round }) => String(round)}
       empty={
-        <Empty icon={IconRefresh} title="No round yet">
-          Rounds appear here by themselves as soon as enough participants are there.
+        <Empty icon={IconRefresh} title="No rounds yet">
+          Rounds start as soon as enough participants are available.
         </Empty>
       }
     />

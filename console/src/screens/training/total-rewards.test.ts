@@ -5,7 +5,7 @@ type Participant = FederationRound["participants"][number];
 const gave = (participantId: string, rewardUsd: string, state = "accepted") =>
   ({ participantId, rewardUsd, state, samples: 10 }) as Participant;
 
-test("rewards add up to the nano-USD over all rounds, the most rewarded first; a refused update counts as asked only", () => {
+test("rewards add up to the nano-USD over all rounds, the most rewarded first; a rejected update counts as requested only", () => {
   const rounds = [
     { participants: [gave("a", "0.000000001"), gave("b", "0.3")] },
     { participants: [gave("a", "0.000000002", "rejected"), gave("b", "0.1")] },

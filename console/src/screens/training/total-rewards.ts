@@ -4,13 +4,13 @@ import { nanoOf } from "../../format/money.ts";
 export interface Reward {
   readonly participantId: string;
   readonly rewardNano: bigint;
-  /** Rounds whose result has its update in it. */
+  /** Number of rounds that accepted its update. */
   readonly accepted: number;
   readonly asked: number;
   readonly samples: number;
 }
 
-/** What each participant gave and got over all rounds, the most rewarded first; exact, as nano-USD add up. */
+/** Totals of each participant over all rounds, highest reward first, exact in nano-USD. */
 export function totalRewards(rounds: readonly Pick<FederationRound, "participants">[]): Reward[] {
   const totals = new Map<string, Reward>();
   for (const { participants } of rounds) {

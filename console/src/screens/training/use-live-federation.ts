@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import { eventsAddress, federationQuery, roundsQuery } from "../../api/training.ts";
 import { isOver } from "./federation-words.ts";
 
-/** What may happen to a federation; each changes what its screen shows. */
+/** Events that change what the screen shows. */
 const EVENTS = [
   ...["created", "waiting", "running", "paused", "resumed", "completed", "failed", "stopped"].map((state) => `federation.${state}`),
   ...["selecting", "training", "aggregating", "evaluating", "committed"].map((phase) => `round.${phase}`),
@@ -11,10 +11,10 @@ const EVENTS = [
   "end",
 ];
 const GATHER_MS = 150;
-/** Events this list does not know, and streams that proxies cut, are made up for. */
+/** Fallback poll for unknown events and for streams that a proxy has closed. */
 const ANYWAY_MS = 5_000;
 
-/** A federation and its rounds, read again whenever something happened to it. */
+/** A federation and its rounds, refetched on every event. */
 export function useLiveFederation(id: string) {
   const queryClient = useQueryClient();
   const federation = useQuery({
@@ -27,7 +27,7 @@ export function useLiveFederation(id: string) {
     if (isDone) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const refresh = () => {
-      // A round brings a burst of events; one look shows them all.
+      // A round sends a burst of events, so one refetch covers all of them.
       timer ??= setTimeout(() => {
         timer = undefined;
         void queryClient.invalidateQueries({ queryKey: ["federation", id] });
