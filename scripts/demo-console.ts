@@ -1,4 +1,4 @@
-/** `make demo-console`: a stranger in a real browser, from nothing to a paid call and its chart. A picture per step, and how long it took. */
+/** `make demo-console`: a new user in a real browser, from sign-up to a billed call and its chart, with a screenshot per step and the duration. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -14,8 +14,8 @@ try {
   const { page, complaints } = await stage.visit();
   const tookMs = await walk(page);
   const isGood = complaints.length === 0 && tookMs < TIME_MAX_MS;
-  for (const complaint of complaints) console.log(`the page complained: ${complaint}`);
-  console.log(`from nothing to a paid call and its chart: ${(tookMs / 1000).toFixed(1)} s; pictures in test/browser/__screens__/demo`);
+  for (const complaint of complaints) console.log(`browser error: ${complaint}`);
+  console.log(`from sign-up to a billed call and its chart: ${(tookMs / 1000).toFixed(1)} s; screenshots in test/browser/__screens__/demo`);
   process.exitCode = isGood ? 0 : 1;
 } finally {
   await stage.stop();
@@ -32,27 +32,27 @@ async function walk(page: Page): Promise<number> {
   };
   await page.goto("/");
   await page.getByRole("link", { name: "Sign up" }).waitFor();
-  await picture("the address opened");
+  await picture("first page");
   await page.getByRole("link", { name: "Sign up" }).click();
   await page.getByRole("button", { name: "Sign up" }).waitFor();
   await picture("sign up");
   await signUp(page, { email: "stranger@example.org", password: "a good password", name: "Ada Lovelace" });
-  await page.getByRole("button", { name: "Make a key" }).waitFor();
-  await picture("the check-list");
-  await makeFirstKey(page, () => picture("the key is shown once"));
+  await page.getByRole("button", { name: "Create key" }).waitFor();
+  await picture("getting started");
+  await makeFirstKey(page, () => picture("secret of the key"));
   await page.getByRole("button", { name: /test credits/ }).click();
   await stepDone(page, 2);
   await picture("credits bought");
-  await page.getByRole("button", { name: "Run it here" }).click();
+  await page.getByRole("button", { name: "Run this call" }).click();
   await stepDone(page, 3);
-  await picture("the first call seen");
+  await picture("first call");
   await page.getByRole("link", { name: "Overview", exact: true }).click();
-  await page.getByRole("img", { name: "Requests over time; 1 in all" }).waitFor();
+  await page.getByRole("img", { name: "Requests over time, 1 total" }).waitFor();
   await page.locator(".recharts-surface").nth(2).waitFor();
-  await picture("its chart");
+  await picture("chart");
   await page.getByRole("link", { name: "Credits", exact: true }).click();
-  await page.getByRole("tab", { name: "Every movement" }).click();
+  await page.getByRole("tab", { name: "Ledger" }).click();
   await page.getByRole("cell", { name: "usage" }).waitFor();
-  await picture("and its entry in the ledger");
+  await picture("ledger entry");
   return performance.now() - beganAt;
 }

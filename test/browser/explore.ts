@@ -28,7 +28,7 @@ export function exploreTests(stage: () => Stage): void {
       await page.getByText("The chart has 3 calls").waitFor();
       await page.getByRole("button", { name: "Export CSV" }).click();
       await page.getByText("The file has 3 calls").waitFor();
-      await page.getByText(", as the chart.").waitFor();
+      await page.getByText(", same as the chart.").waitFor();
       await page.getByRole("link", { name: "echo" }).click();
       await page.getByRole("heading", { level: 1, name: "Logs" }).waitFor();
       await page.getByText("3 calls,").waitFor();
@@ -39,7 +39,7 @@ export function exploreTests(stage: () => Stage): void {
       const { page } = await stage().visitAs(tenant);
       await page.goto("/ui/playground?models=echo,assistant");
       await page.getByRole("button", { name: "Show code" }).click();
-      const dialog = page.getByRole("dialog", { name: "The same from a program" });
+      const dialog = page.getByRole("dialog", { name: "Code examples" });
       await dialog.locator("pre").getByText('"model": "echo"').waitFor();
       await dialog.getByRole("combobox", { name: "Model" }).click();
       await page.getByRole("option", { name: "assistant" }).click();
@@ -60,7 +60,7 @@ export function exploreTests(stage: () => Stage): void {
         .getByText(/^\$0\.0000\d+$/)
         .waitFor();
       await page.getByRole("button", { name: "Show code" }).click();
-      const code = page.getByRole("dialog", { name: "The same from a program" }).locator("pre");
+      const code = page.getByRole("dialog", { name: "Code examples" }).locator("pre");
       await expect(code.textContent()).resolves.toContain(JSON.stringify(hostile));
       await page.keyboard.press("Escape");
       const removed = page.waitForResponse((response) => response.url().endsWith("/api/api-keys/remove"));

@@ -2,31 +2,31 @@ import { newTenant } from "../helpers/api.ts";
 import type { Stage } from "./stage.ts";
 
 export function failingTests(stage: () => Stage): void {
-  test("a session that is over leads to the log-in, and from there back to the same screen", async () => {
+  test("an expired session leads to the login, and from there back to the same screen", async () => {
     const tenant = await newTenant(stage().system, { name: "expired" });
     const { page, context } = await stage().visitAs(tenant);
     await page.goto("/ui/teams");
     await page.getByRole("link", { name: "Default" }).waitFor();
     await context.clearCookies();
     await page.getByRole("link", { name: "Credits", exact: true }).click();
-    await page.getByText("Your session is over").waitFor();
-    await page.getByLabel("E-mail").fill(tenant.email);
+    await page.getByText("Your session has expired").waitFor();
+    await page.getByLabel("Email").fill(tenant.email);
     await page.getByRole("textbox", { name: "Password" }).fill(tenant.password);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("heading", { level: 1, name: "Credits" }).waitFor();
   });
 
-  test("a wrong password is told with its code and request id, and the form stays as it was", async () => {
+  test("a wrong password shows an error with code and request ID, and the form stays as it was", async () => {
     const tenant = await newTenant(stage().system, { name: "mistyped" });
     const { page } = await stage().visit();
     await page.goto("/ui/login");
-    await page.getByLabel("E-mail").fill(tenant.email);
+    await page.getByLabel("Email").fill(tenant.email);
     await page.getByRole("textbox", { name: "Password" }).fill("not the password");
     await page.getByRole("button", { name: "Log in" }).click();
     const alert = page.getByRole("alert");
     await alert.getByText("UNAUTHORIZED").waitFor();
-    expect(await alert.textContent()).toMatch(/request req_/);
-    expect(await page.getByRole("textbox", { name: "E-mail" }).inputValue()).toBe(tenant.email);
+    expect(await alert.textContent()).toMatch(/request ID req_/);
+    expect(await page.getByRole("textbox", { name: "Email" }).inputValue()).toBe(tenant.email);
   });
 
   test("a failing server shows its error with code and request id, and trying again works once it is back", async () => {

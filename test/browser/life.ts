@@ -16,15 +16,15 @@ export function lifeTests(stage: () => Stage): void {
     expect((await chat(system, secret, "too early")).status).toBe(429);
     await page.getByRole("button", { name: /test credits/ }).click();
     await stepDone(page, 2);
-    await page.getByRole("button", { name: "Run it here" }).click();
-    await page.getByText("The model said “hello river”").waitFor();
+    await page.getByRole("button", { name: "Run this call" }).click();
+    await page.getByText("Response: “hello river”").waitFor();
     await stepDone(page, 3);
 
     await page.getByRole("link", { name: "Overview", exact: true }).click();
-    await page.getByRole("img", { name: "Requests over time; 1 in all" }).waitFor();
+    await page.getByRole("img", { name: "Requests over time, 1 total" }).waitFor();
     expect((await chat(system, secret, "hello again")).status).toBe(200);
     // Without a reload.
-    await page.getByRole("img", { name: "Requests over time; 2 in all" }).waitFor();
+    await page.getByRole("img", { name: "Requests over time, 2 total" }).waitFor();
     const balance = page.locator("[data-nano]").first();
     const spentTwice = 5_000_000_000 - 2 * TWO_WORDS_NANO;
     await expect(balance.getAttribute("data-nano")).resolves.toBe(`${spentTwice.toLocaleString("en-US")} nano-USD`);
@@ -56,7 +56,7 @@ export function lifeTests(stage: () => Stage): void {
     await context.clearCookies();
 
     await page.goto("/ui/credits?tab=ledger");
-    await page.getByLabel("E-mail").fill(tenant.email);
+    await page.getByLabel("Email").fill(tenant.email);
     await page.getByRole("textbox", { name: "Password" }).fill(tenant.password);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForURL("**/ui/credits?tab=ledger");
@@ -68,14 +68,14 @@ export function lifeTests(stage: () => Stage): void {
     const tenant = await newTenant(system, { name: "inviter" });
     const { page } = await stage().visitAs(tenant);
     await page.goto(`/ui/teams/${tenant.teamId}`);
-    await page.getByLabel("Invite by e-mail").fill("guest@example.org");
+    await page.getByLabel("Invite by email").fill("guest@example.org");
     await page.getByRole("button", { name: "Invite", exact: true }).click();
     const link = await linkOn(page);
     const guest = await stage().visit();
     await guest.page.goto(link);
     await guest.page.getByRole("heading", { name: "Join your team" }).waitFor();
     await guest.page.getByRole("link", { name: "Sign up" }).click();
-    await expect(guest.page.getByLabel("E-mail").inputValue()).resolves.toBe("guest@example.org");
+    await expect(guest.page.getByLabel("Email").inputValue()).resolves.toBe("guest@example.org");
     await guest.page.getByLabel("Password", { exact: false }).first().fill("a good password");
     await guest.page.getByRole("button", { name: "Sign up" }).click();
     await guest.page.waitForURL("**/ui/teams");
@@ -95,7 +95,7 @@ export function lifeTests(stage: () => Stage): void {
     ];
     const { page } = await stage().visitAs(tenant);
     await page.goto(`/ui/teams/${tenant.teamId}`);
-    await page.getByLabel("Invite by e-mail").fill(invited.email);
+    await page.getByLabel("Invite by email").fill(invited.email);
     await page.getByRole("button", { name: "Invite", exact: true }).click();
     const link = await linkOn(page);
     const guest = await stage().visitAs(other);
@@ -103,27 +103,27 @@ export function lifeTests(stage: () => Stage): void {
     await guest.page.getByText("The invitation is not for this account").waitFor();
     await guest.page.getByRole("button", { name: "Log in with another account" }).click();
     await guest.page.getByRole("textbox", { name: "Password" }).fill(invited.password);
-    await expect(guest.page.getByLabel("E-mail").inputValue()).resolves.toBe(invited.email);
+    await expect(guest.page.getByLabel("Email").inputValue()).resolves.toBe(invited.email);
     await guest.page.getByRole("button", { name: "Log in" }).click();
     await guest.page.getByRole("heading", { name: "Join Default" }).waitFor();
-    await guest.page.getByRole("button", { name: "Accept the invitation" }).click();
+    await guest.page.getByRole("button", { name: "Accept invitation" }).click();
     await guest.page.waitForURL(`**/ui/teams/${tenant.teamId}`);
     await page.reload();
     await page.getByRole("row", { name: new RegExp(`${invited.email}.*active`) }).waitFor();
   });
 
-  test("a key is removed only after its name is typed; the removed secret is refused", async () => {
+  test("a key is revoked only after its name is typed; the revoked secret is rejected", async () => {
     const { system } = stage();
     const tenant = await newTenant(system, { creditNano: 1_000_000, name: "remover" });
     const { page } = await stage().visitAs(tenant);
     await page.goto("/ui/keys");
     await page.getByRole("button", { name: "Actions for first" }).click();
-    await page.getByRole("menuitem", { name: "Remove" }).click();
-    const remove = page.getByRole("button", { name: "Remove the key" });
+    await page.getByRole("menuitem", { name: "Revoke" }).click();
+    const remove = page.getByRole("button", { name: "Revoke key" });
     await expect(remove.isDisabled()).resolves.toBe(true);
     await page.getByLabel(/Type “first” to confirm/).fill("first");
     await remove.click();
-    await page.getByText("No key yet").waitFor();
+    await page.getByText("No API keys yet").waitFor();
     expect(await untilRefused(system.url, tenant.key)).toBe(401);
   });
 }

@@ -8,12 +8,12 @@ export function operateTests(stage: () => Stage): void {
   const asAdmin = (): Promise<Visitor> => stage().visitAs({ email: ADMIN_EMAIL, password: ADMIN_PASSWORD });
 
   describe("what an admin does in the console is done", () => {
-    test("an organisation is found, blocked with a reason that is shown, refused, and unblocked again", async () => {
+    test("an organization is found, blocked with a reason that is shown, refused, and unblocked again", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: CREDIT_NANO, name: "suspect" });
       const { page, complaints } = await asAdmin();
       await page.goto("/ui/admin?tab=organizations");
-      await page.getByLabel("Search organisations").fill(tenant.organizationId);
+      await page.getByLabel("Search organizations").fill(tenant.organizationId);
       await page.getByRole("button", { name: /^Block suspect/ }).click();
       await page
         .getByLabel(/^Reason/)
@@ -35,7 +35,7 @@ export function operateTests(stage: () => Stage): void {
       await page.getByRole("button", { name: "Test unreachable" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
       const alert = page.getByRole("dialog").getByRole("alert");
-      await alert.getByText(/Code \w+ · request req_\w+/).waitFor();
+      await alert.getByText(/Code \w+ · request ID req_\w+/).waitFor();
     });
 
     test("only what can be changed here has buttons for it, the rest says where it comes from; Disable asks first", async () => {
@@ -51,14 +51,14 @@ export function operateTests(stage: () => Stage): void {
       await rowOf("unreachable").getByText("openai, chat, nobody").waitFor();
       await page.goto("/ui/admin?tab=models&search=digits");
       await rowOf("digits").first().getByText("trained here").waitFor();
-      await expect(page.getByRole("button", { name: /^(Price of|Disable) / }).count()).resolves.toBe(0);
+      await expect(page.getByRole("button", { name: /^(Edit price of|Disable) / }).count()).resolves.toBe(0);
       await page.goto("/ui/admin?tab=providers");
       await rowOf("openai").getByText("from the configuration file").waitFor();
-      await expect(page.getByLabel("Remove openai").count()).resolves.toBe(0);
+      await expect(page.getByLabel("Delete openai").count()).resolves.toBe(0);
 
       await page.goto("/ui/admin?tab=models&search=switchable");
       await page.getByRole("button", { name: "Disable switchable" }).click();
-      const dialog = page.getByRole("dialog", { name: "Disable a model" });
+      const dialog = page.getByRole("dialog", { name: "Disable model" });
       await dialog.getByRole("button", { name: "Cancel" }).click();
       await dialog.waitFor({ state: "detached" });
       await rowOf("switchable").getByText("active", { exact: true }).waitFor();
@@ -68,23 +68,23 @@ export function operateTests(stage: () => Stage): void {
       expect(complaints).toEqual([]);
     });
 
-    test("a cleared cache forgets: the same question is asked anew", async () => {
+    test("after the cache is cleared, the same request goes to the provider again", async () => {
       const { system } = stage();
-      const tenant = await newTenant(system, { creditNano: CREDIT_NANO, name: "asker" });
-      const isKept = async () => (await chat(system, tenant.key, "kept?", { caching: true })).headers.has("x-gw-cache-key");
-      expect([await isKept(), await isKept()]).toEqual([false, true]);
+      const tenant = await newTenant(system, { creditNano: CREDIT_NANO, name: "caller" });
+      const isCached = async () => (await chat(system, tenant.key, "cached?", { caching: true })).headers.has("x-gw-cache-key");
+      expect([await isCached(), await isCached()]).toEqual([false, true]);
       const { page } = await asAdmin();
       await page.goto("/ui/admin?tab=cache");
-      await page.getByRole("button", { name: "Clear the cache" }).click();
-      await page.getByText("Every edge forgets the answers it kept.").waitFor();
-      expect(await isKept()).toBe(false);
+      await page.getByRole("button", { name: "Clear cache" }).click();
+      await page.getByText("The cache is cleared on every edge.").waitFor();
+      expect(await isCached()).toBe(false);
     });
   });
 }
 
 type Answer = Awaited<ReturnType<typeof chat>>;
 
-/** Edges hear of a block within a moment; the code of the first answer that has the status. */
+/** Repeats the call until it has the status, because a block reaches the edges after a moment; returns the error code. */
 async function codeWhen(ask: () => Promise<Answer>, status: number): Promise<string | undefined> {
   for (let attempt = 0; ; attempt++) {
     const answer = await ask();

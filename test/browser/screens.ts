@@ -7,7 +7,7 @@ import type { Stage } from "./stage.ts";
 interface ScreenCase {
   readonly name: string;
   readonly path: string | ((made: Furnished) => string);
-  /** What must be there before anybody looks: data, not skeletons. */
+  /** Waits until the screen shows data instead of skeletons. */
   readonly ready: (page: Page) => Promise<unknown>;
   readonly who?: "nobody" | "admin";
 }
@@ -18,18 +18,18 @@ const text = (content: string | RegExp) => (page: Page) => page.getByText(conten
 /** Every screen with data in it. A new screen is one line here. */
 const SCREENS: readonly ScreenCase[] = [
   { name: "login", path: "/ui/login", ready: heading("Log in"), who: "nobody" },
-  { name: "signup", path: "/ui/signup", ready: heading("Make an account"), who: "nobody" },
+  { name: "signup", path: "/ui/signup", ready: heading("Create an account"), who: "nobody" },
   { name: "invitation", path: "/ui/invite?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "nobody" },
   { name: "invited-sign-up", path: "/ui/signup?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "nobody" },
   { name: "invitation-of-another", path: "/ui/invite?token=inv_none.t", ready: text("is not for this account") },
-  { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgotten password"), who: "nobody" },
-  { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Set a new password"), who: "nobody" },
+  { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgot password"), who: "nobody" },
+  { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Reset password"), who: "nobody" },
   { name: "model-hub", path: "/ui/model_hub_table", ready: (page) => page.getByRole("button", { name: "echo" }).waitFor(), who: "nobody" },
   { name: "model", path: "/ui/model_hub_table?model=echo", ready: (page) => page.getByRole("dialog").waitFor(), who: "nobody" },
   { name: "start", path: "/ui/start", ready: text("The balance is") },
   { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
   { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },
-  { name: "key-form", path: "/ui/keys?new=key", ready: (page) => page.getByRole("dialog").getByLabel("Budget in USD").waitFor() },
+  { name: "key-form", path: "/ui/keys?new=key", ready: (page) => page.getByRole("dialog").getByLabel("Budget (USD)").waitFor() },
   { name: "playground", path: "/ui/playground?models=echo", ready: (page) => page.getByLabel("Your message").waitFor() },
   { name: "usage", path: "/ui/usage?compare=on", ready: (page) => page.locator(".recharts-surface").first().waitFor() },
   {
@@ -42,7 +42,7 @@ const SCREENS: readonly ScreenCase[] = [
         .waitFor(),
   },
   { name: "teams", path: "/ui/teams", ready: (page) => page.getByRole("link", { name: "Default" }).waitFor() },
-  { name: "organization", path: "/ui/organization", ready: text("No webhook yet") },
+  { name: "organization", path: "/ui/organization", ready: text("No webhooks yet") },
   {
     name: "credits",
     path: "/ui/credits",
@@ -71,16 +71,16 @@ const SCREENS: readonly ScreenCase[] = [
     path: "/ui/admin?tab=organizations",
     ready: (page) =>
       page
-        .getByRole("button", { name: /^Grant to/ })
+        .getByRole("button", { name: /^Grant credits to/ })
         .first()
         .waitFor(),
     who: "admin",
   },
-  { name: "admin-models", path: "/ui/admin?tab=models", ready: (page) => page.getByLabel("Price of echo").waitFor(), who: "admin" },
+  { name: "admin-models", path: "/ui/admin?tab=models", ready: (page) => page.getByLabel("Edit price of echo").waitFor(), who: "admin" },
   {
     name: "admin-providers",
     path: "/ui/admin?tab=providers",
-    ready: (page) => page.getByLabel("Remove echo").first().waitFor(),
+    ready: (page) => page.getByLabel("Delete echo").first().waitFor(),
     who: "admin",
   },
   {
@@ -89,7 +89,7 @@ const SCREENS: readonly ScreenCase[] = [
     ready: async (page) => {
       await page.getByRole("button", { name: "Test echo", exact: true }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
-      await page.getByText("seen from this page").waitFor();
+      await page.getByText("measured in this browser").waitFor();
     },
     who: "admin",
   },
@@ -99,15 +99,20 @@ const SCREENS: readonly ScreenCase[] = [
     ready: (page) => page.getByRole("img", { name: /^Routes of/ }).waitFor(),
     who: "admin",
   },
-  { name: "admin-guardrails", path: "/ui/admin?tab=guardrails", ready: text("Last decisions"), who: "admin" },
+  { name: "admin-guardrails", path: "/ui/admin?tab=guardrails", ready: text("Recent decisions"), who: "admin" },
   {
     name: "admin-cache",
     path: "/ui/admin?tab=cache",
     ready: (page) => page.getByText("%", { exact: false }).first().waitFor(),
     who: "admin",
   },
-  { name: "admin-audit", path: "/ui/admin?tab=audit", ready: (page) => page.getByRole("table", { name: "Audit" }).waitFor(), who: "admin" },
-  { name: "admin-system", path: "/ui/admin?tab=system", ready: text("all in the ledger"), who: "admin" },
+  {
+    name: "admin-audit",
+    path: "/ui/admin?tab=audit",
+    ready: (page) => page.getByRole("table", { name: "Audit log" }).waitFor(),
+    who: "admin",
+  },
+  { name: "admin-system", path: "/ui/admin?tab=system", ready: text("all settled"), who: "admin" },
   { name: "account", path: "/ui/account", ready: text("Member since") },
 ];
 
@@ -147,7 +152,7 @@ export function screenTests(stage: () => Stage): void {
     test("every menu entry leads to a screen", async () => {
       const { page, complaints } = visitors.admin;
       await page.goto("/ui/");
-      const menu = page.getByRole("navigation", { name: "Screens" });
+      const menu = page.getByRole("navigation", { name: "Main" });
       await menu.getByRole("link").first().waitFor();
       const labels = await menu.getByRole("link").allTextContents();
       expect(labels.length).toBeGreaterThanOrEqual(7);
@@ -163,7 +168,7 @@ export function screenTests(stage: () => Stage): void {
       await page.goto("/ui/account");
       await page.getByText("Member since").waitFor();
       await page.keyboard.press("Control+k");
-      await page.getByPlaceholder(/Find a screen/).fill("credits");
+      await page.getByPlaceholder(/Search screens/).fill("credits");
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { level: 1, name: "Credits" }).waitFor();
     });

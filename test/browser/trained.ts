@@ -20,7 +20,7 @@ export function trainedTests(stage: () => Stage): void {
       expect(published.status).toBe(201);
       const { page, complaints } = await stage().visitAs(tenant);
       await page.goto("/ui/model_hub_table?model=river-classifier");
-      await page.getByRole("dialog").getByRole("link", { name: "Try it" }).click();
+      await page.getByRole("dialog").getByRole("link", { name: "Try in playground" }).click();
       await page.getByText("Send one row as JSON").waitFor();
       await sendRow(page, "river-classifier");
 
@@ -39,14 +39,14 @@ export function trainedTests(stage: () => Stage): void {
       const { page, complaints } = await stage().visitAs(tenant);
       await page.goto(`/ui/training/${id}`);
       await expect(page.getByLabel("Model name").inputValue()).resolves.toBe("harbor-digits-first-try");
-      await page.getByText("Without a price the model is free").waitFor();
+      await page.getByText("Without a price, the model is free").waitFor();
       await page.getByLabel("Input, USD per 1M tokens").fill("2.5");
-      await page.getByText("Calls will be $2.50 in and $0.00 out per 1M tokens.").waitFor();
+      await page.getByText("Price: $2.50 in and $0.00 out per 1M tokens.").waitFor();
       await page.getByRole("button", { name: "Publish", exact: true }).click();
-      await page.getByText("is served, version 1, $2.50 in").waitFor();
+      await page.getByText("version 1 is published, $2.50 in").waitFor();
       const { body } = await call(system.url, "GET", "/training/models", { token: tenant.token });
       expect(body.data).toMatchObject([{ name: "harbor-digits-first-try", pricing: { unit: "token", input: 2_500_000_000, output: 0 } }]);
-      await page.getByRole("link", { name: "Try it" }).click();
+      await page.getByRole("link", { name: "Try in playground" }).click();
       await sendRow(page, "harbor-digits-first-try");
       expect(complaints).toEqual([]);
     });

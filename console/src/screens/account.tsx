@@ -13,19 +13,19 @@ import { formatTime } from "../format/words.ts";
 export function Screen() {
   const { data: me } = useQuery(meQuery);
   return (
-    <Page title="Your account">
+    <Page title="Account">
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        <Card title="Who you are">
+        <Card title="Profile">
           {me && (
             <Stack gap="xs">
               <Fact name="Name" value={me.user.name} />
-              <Fact name="E-mail" value={me.user.email} />
-              <Fact name="Role on the platform" value={me.user.role} />
+              <Fact name="Email" value={me.user.email} />
+              <Fact name="Platform role" value={me.user.role} />
               <Fact name="Member since" value={formatTime(me.user.createdAt)} />
             </Stack>
           )}
         </Card>
-        <Card title="Change the password" about="Every other session of yours ends.">
+        <Card title="Change password" about="This logs you out of all other sessions.">
           <PasswordForm />
         </Card>
       </SimpleGrid>
@@ -57,7 +57,7 @@ function PasswordForm() {
     },
     onSuccess: () => {
       form.reset();
-      notifyDone("The password is changed.");
+      notifyDone("Password changed.");
     },
   });
   return (
@@ -79,7 +79,7 @@ function PasswordForm() {
           key={form.key("newPassword")}
         />
         <Button type="submit" loading={isPending} style={{ alignSelf: "flex-start" }}>
-          Change it
+          Change password
         </Button>
       </Stack>
     </form>

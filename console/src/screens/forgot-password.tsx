@@ -12,15 +12,15 @@ export function Screen() {
     mutationFn: (body: { email: string }) => post("/api/auth/password/reset-request", body),
   });
   return (
-    <AuthPage title="Forgotten password" about="We send a link that sets a new one.">
+    <AuthPage title="Forgot password" about="We will send you a link to reset it.">
       {isSuccess ? (
         <Stack role="status">
           <Text>
-            If there is an account with this address, a mail is on its way. The link in it works once. A server without mail writes the link
-            to its log: ask whoever runs it.
+            If an account exists for this email, we sent a link that works once. A server without email writes the link to its log: ask your
+            administrator.
           </Text>
           <Anchor component={Link} to="/login">
-            Back to the log-in
+            Back to login
           </Anchor>
         </Stack>
       ) : (
@@ -28,7 +28,7 @@ export function Screen() {
           <Stack>
             <Failure error={error} />
             <TextInput
-              label="E-mail"
+              label="Email"
               type="email"
               autoComplete="username"
               required
@@ -37,10 +37,10 @@ export function Screen() {
               key={form.key("email")}
             />
             <Button type="submit" loading={isPending}>
-              Send the link
+              Send reset link
             </Button>
             <Anchor component={Link} to="/login" size="sm" ta="center">
-              Back to the log-in
+              Back to login
             </Anchor>
           </Stack>
         </form>

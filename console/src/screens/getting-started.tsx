@@ -18,7 +18,7 @@ import { Step } from "./start/step.tsx";
 
 const LIVE_MS = 1_500;
 
-/** A check-list that ticks itself: it looks at what is really there, so it is right however a step was done. */
+/** A checklist that reads the real state, so that it is correct however a step was done. */
 export function Screen() {
   const live = { refetchInterval: LIVE_MS };
   const keys = useQuery({ ...keysQuery(), ...live });
@@ -41,10 +41,10 @@ export function Screen() {
   ];
   const done = steps.filter(Boolean).length;
   return (
-    <Page title="Getting started" about={`${done} of ${count(steps.length, "step")} done. The list ticks itself; nothing needs a reload.`}>
+    <Page title="Getting started" about={`${done} of ${count(steps.length, "step")} done. The list updates automatically.`}>
       {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
       <Stack gap="sm">
-        <Step number={1} title="Make an API key" isDone={steps[0]} summary={firstKey && `${firstKey.name}, ${firstKey.maskedKey}`}>
+        <Step number={1} title="Create an API key" isDone={steps[0]} summary={firstKey && `${firstKey.name}, ${firstKey.maskedKey}`}>
           <FirstKey />
         </Step>
         <Step number={2} title="Buy credits" isDone={steps[1]} summary={quota.data && <BalanceLine usd={quota.data.balanceUsd} />}>
@@ -52,25 +52,25 @@ export function Screen() {
         </Step>
         <Step
           number={3}
-          title="Make the first call"
+          title="Make your first call"
           isDone={steps[2]}
           isOpen
-          summary={lastCall && `${lastCall.model} answered ${ago(lastCall.createdAt)} in ${formatMs(lastCall.latencyMs)}`}
+          summary={lastCall && `${lastCall.model} responded ${ago(lastCall.createdAt)} in ${formatMs(lastCall.latencyMs)}`}
         >
           <CallExamples maskedKey={firstKey?.maskedKey} isWaiting={!steps[2]} />
         </Step>
-        <Step number={4} title="Invite a member" isDone={steps[3]} summary="You are not alone here.">
+        <Step number={4} title="Invite a member" isDone={steps[3]} summary="Your team has several members.">
           <Text size="sm" mb="sm">
-            Members use the team's models and credits with keys of their own.
+            Members use the team's models and credits with their own API keys.
           </Text>
           <Button component={Link} to={`/teams/${teams.data?.data[0]?.id ?? ""}`} variant="default" disabled={!teams.data?.data[0]}>
             Open {teams.data?.data[0]?.name ?? "the team"}
           </Button>
         </Step>
         {models !== undefined && (
-          <Step number={5} title="Train a model together" isDone={steps[4]} summary={`${count(models, "federation")} trained to the end.`}>
+          <Step number={5} title="Train a model" isDone={steps[4]} summary={`${count(models, "federation")} completed.`}>
             <Text size="sm">
-              Participants train on their own data and share only what they learned.{" "}
+              Participants train on their own data and share only model updates.{" "}
               {hasTraining ? (
                 <Anchor component={Link} to="/training" inherit underline="always">
                   Open training
@@ -88,7 +88,7 @@ export function Screen() {
   );
 }
 
-/** How many federations have come to their end; "none" where this server offers no training. */
+/** Number of completed federations; "none" if this server offers no training. */
 async function countTrained(): Promise<number | "none"> {
   try {
     return (await get<{ meta: { total: number } }>("/training/federations", { state: "completed", pageSize: 1 })).meta.total;
@@ -111,13 +111,12 @@ function FirstCredits({ methods }: { methods: readonly string[] }) {
   return (
     <>
       <Text size="sm" mb="sm">
-        Calls are paid from credits, to the billionth of a dollar.{" "}
-        {methods.includes("test") && "Here they can be had for nothing, to try things out."}
+        Calls are billed to your credits. {methods.includes("test") && "On this server you can get free test credits."}
       </Text>
       <Group>
         {methods.includes("test") && (
           <Button loading={isBuying} onClick={() => buy({ amountUsd: "5.00", method: "test" })}>
-            Get $5.00 of test credits
+            Get $5.00 in test credits
           </Button>
         )}
         <Button component={Link} to="/credits" variant="default">
@@ -135,15 +134,15 @@ function CallExamples({ maskedKey, isWaiting }: { maskedKey: string | undefined;
       {!kept && (
         <Text size="sm" c="dimmed">
           {maskedKey
-            ? `Put the secret of ${maskedKey} in place of YOUR_KEY: it was shown once, when the key was made.`
-            : "Make a key first; the examples then hold it."}
+            ? `Replace YOUR_KEY with the secret of ${maskedKey}, which was shown once when the key was created.`
+            : "Create a key first. The examples then include it."}
         </Text>
       )}
       <Snippets secret={kept?.secret ?? "YOUR_KEY"} />
       {kept && <FirstCall secret={kept.secret} />}
       {isWaiting && (
         <Text size="sm" role="status">
-          Waiting for the first call… it shows here by itself.
+          Waiting for the first call…
         </Text>
       )}
     </Stack>

@@ -19,16 +19,16 @@ import type { MenuEntry } from "../layout/menu.ts";
 /**
  * Every screen of the console. To add one:
  *   1. write `console/src/screens/<name>.tsx` that exports a component called `Screen` and begins with `<Page title="…">`;
- *   2. add one entry here: with `menu` it is in the menu and the command palette, without it it is only an address;
- *   3. read data with `useQuery` and an entry of api/queries.ts, show failures with `<Failure error={…} />`, waits with skeletons,
- *      amounts with `<Usd amount={…Usd} />`, and put filters into the address (`useAddress`);
- *   4. add its path to the table of test/browser/screens.test.ts, which looks at it in both themes and two widths with axe.
- * What a screen needs that others do not (charts, virtual lists) it imports itself: each screen is its own chunk.
+ *   2. add one entry here: with `menu` it is in the menu and the command palette, without it it has only a URL;
+ *   3. read data with `useQuery` and an entry of api/queries.ts, show errors with `<Failure error={…} />`, loading with skeletons,
+ *      amounts with `<Usd amount={…Usd} />`, and put filters into the URL (`useAddress`);
+ *   4. add its path to the table of test/browser/screens.ts, which checks it in both themes and two widths with axe.
+ * A screen imports what only it needs (charts, virtual lists) itself, because each screen is its own chunk.
  */
 export interface ScreenEntry {
   readonly path: string;
   readonly load: () => Promise<{ Screen: ComponentType }>;
-  /** Reachable without a session, and drawn without the shell. */
+  /** Reachable without a session and rendered without the shell. */
   readonly isPublic?: true;
   readonly menu?: MenuEntry;
 }
@@ -57,14 +57,14 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/logs", load: () => import("./logs.tsx"), menu: { label: "Logs", icon: IconListDetails, group: "Build" } },
   { path: "/teams", load: () => import("./teams.tsx"), menu: { label: "Teams", icon: IconUsersGroup, group: "Manage" } },
   { path: "/teams/$teamId", load: () => import("./team.tsx") },
-  { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organisation", icon: IconBuilding, group: "Manage" } },
+  { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organization", icon: IconBuilding, group: "Manage" } },
   { path: "/credits", load: () => import("./credits.tsx"), menu: { label: "Credits", icon: IconCreditCard, group: "Manage" } },
   { path: "/training", load: () => import("./training.tsx"), menu: { label: "Training", icon: IconTopologyStar3, group: "Training" } },
   { path: "/training/$federationId", load: () => import("./federation.tsx") },
   {
     path: "/account",
     load: () => import("./account.tsx"),
-    menu: { label: "Your account", icon: IconLogin, group: "Manage" },
+    menu: { label: "Account", icon: IconLogin, group: "Manage" },
   },
   { path: "/admin", load: () => import("./admin.tsx"), menu: { label: "Admin", icon: IconShieldCog, group: "Platform", adminOnly: true } },
 ];

@@ -17,14 +17,14 @@ interface LinkParts {
   email?: string;
 }
 
-/** Where the link of an invitation leads: `?token=` is the invitation's, `?email=` the invited address. */
+/** The target of an invitation link: `?token=` is the invitation's token, `?email=` the invited email. */
 export function Screen() {
   const { token, email } = useSearch({ strict: false }) as { token?: unknown; email?: unknown };
   const { data: me, error, isPending } = useQuery({ ...meQuery, retry: false });
   if (token === undefined) {
     return (
       <AuthPage title="This link is incomplete">
-        <Text>Open the whole link of the invitation again, or ask for a new one.</Text>
+        <Text>Open the complete invitation link again, or ask for a new one.</Text>
       </AuthPage>
     );
   }
@@ -40,9 +40,9 @@ export function Screen() {
 }
 
 function ForVisitor({ link }: { link: LinkParts }) {
-  const address = link.email === undefined ? "Your e-mail address" : link.email;
+  const address = link.email === undefined ? "Your email" : link.email;
   return (
-    <AuthPage title="Join your team" about={`${address} is invited to a team. The invitation works with an account of that address only.`}>
+    <AuthPage title="Join your team" about={`${address} is invited to a team. Only an account with that email can accept the invitation.`}>
       <Stack>
         <Button component={Link} to="/signup" search={searchOf({ ...link })}>
           Sign up
@@ -57,7 +57,7 @@ function ForVisitor({ link }: { link: LinkParts }) {
 
 function ForAccount({ link, me }: { link: LinkParts; me: Me }) {
   const { data, error } = useQuery(invitationsQuery);
-  // A token begins with the id of its invitation.
+  // A token starts with the ID of its invitation.
   const invitation = data?.data.find(({ id }) => id === link.token.split(".")[0]);
   if (invitation) return <Accept link={link} invitation={invitation} />;
   return (
@@ -76,7 +76,7 @@ function Accept({ link, invitation }: { link: LinkParts; invitation: Invitation 
   const { mutate, isPending, error } = useMutation({
     mutationFn: () => acceptInvitation(link.token),
     onSuccess: async () => {
-      // Everything on the screens belonged to the organization that was active before.
+      // All cached data belongs to the previously active organization.
       queryClient.clear();
       await navigate({ to: `/teams/${teamId}` });
     },
@@ -86,11 +86,11 @@ function Accept({ link, invitation }: { link: LinkParts; invitation: Invitation 
       <Stack>
         <Failure error={error} />
         <Text size="sm">
-          Role: {role}. The invitation expires {formatTime(expiresAt)}. {organizationName} becomes the active organization; your own stays
-          in the account menu.
+          Role: {role}. The invitation expires {formatTime(expiresAt)}. {organizationName} becomes the active organization; you can switch
+          back in the account menu.
         </Text>
         <Button onClick={() => mutate()} loading={isPending}>
-          Accept the invitation
+          Accept invitation
         </Button>
         <Text size="sm" ta="center">
           <Anchor component={Link} to="/" inherit>
@@ -117,7 +117,7 @@ function NotForAccount({ link, me }: { link: LinkParts; me: Me }) {
     <Stack>
       <Failure error={error} />
       <Text size="sm">
-        You are logged in as {me.user.email}. The invitation is not for this account, or it has been used, replaced by a newer link, or has
+        You are logged in as {me.user.email}. The invitation is not for this account, was already used, was replaced by a newer link, or has
         expired.
       </Text>
       <Button onClick={() => mutate()} loading={isPending} variant="default">

@@ -27,12 +27,12 @@ export function Screen() {
         <Stack>
           {expired && !error && (
             <Alert color="yellow" variant="light" role="status" styles={{ message: { color: "var(--mantine-color-text)" } }}>
-              Your session is over. Log in again and you are back where you were.
+              Your session has expired. Log in again to continue.
             </Alert>
           )}
           <Failure error={error} />
           <TextInput
-            label="E-mail"
+            label="Email"
             type="email"
             autoComplete="username"
             required
@@ -52,7 +52,7 @@ export function Screen() {
           </Button>
           <Text size="sm" ta="center">
             <Anchor component={Link} to="/forgot-password" inherit>
-              Forgot the password?
+              Forgot password?
             </Anchor>{" "}
             · New here?{" "}
             <Anchor component={Link} to="/signup" inherit>
@@ -65,7 +65,7 @@ export function Screen() {
   );
 }
 
-/** Only a path of the console: an address from outside could lead anywhere. */
+/** Accepts only a path of the console, to avoid an open redirect. */
 function safeNext(next: unknown): string | undefined {
   return typeof next === "string" && /^\/(?![/\\])/.test(next) ? next : undefined;
 }

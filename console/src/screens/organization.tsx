@@ -18,14 +18,14 @@ export function Screen() {
   const organization = me?.organization;
   return (
     <Page
-      title="Organisation"
+      title="Organization"
       about={organization && `${organization.name}: ${count(organization.memberCount, "member")}, ${count(organization.teamCount, "team")}`}
     >
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <Card title="Settings">
           {organization ? <Settings organization={organization} key={organization.id} /> : <Skeleton height={220} />}
         </Card>
-        <Card title="Your organisations" about="The active one is what every screen shows.">
+        <Card title="Your organizations" about="All screens show data of the active organization.">
           <OrganizationList />
         </Card>
       </SimpleGrid>
@@ -67,18 +67,18 @@ function Settings({ organization }: { organization: Organization }) {
         <Failure error={error} />
         <TextInput label="Name" required maxLength={100} {...form.getInputProps("name")} />
         <Autocomplete
-          label="Time zone of reports"
-          description="Where a day begins and ends in charts and exports."
+          label="Time zone"
+          description="Defines the days in charts and exports."
           data={Intl.supportedValuesOf("timeZone")}
           limit={20}
           {...form.getInputProps("timezone")}
         />
         <TextInput
-          label="Tell us when the balance falls below"
-          description="By mail and by webhook, once for each time it falls. Empty: never."
+          label="Low balance alert"
+          description="Email and webhook when the balance falls below this amount. Leave empty for no alert."
           leftSection="$"
           inputMode="decimal"
-          placeholder="no threshold"
+          placeholder="No alert"
           {...form.getInputProps("thresholdUsd")}
         />
         <Button type="submit" loading={isPending} style={{ alignSelf: "flex-start" }}>

@@ -17,9 +17,9 @@ export function Screen() {
     return (
       <AuthPage title="This link is incomplete">
         <Text>
-          Open the link of the mail again, or{" "}
+          Open the link in the email again, or{" "}
           <Anchor component={Link} to="/forgot-password">
-            ask for a new one
+            request a new one
           </Anchor>
           .
         </Text>
@@ -27,10 +27,10 @@ export function Screen() {
     );
   }
   return (
-    <AuthPage title="Set a new password">
+    <AuthPage title="Reset password">
       {isSuccess ? (
         <Stack role="status">
-          <Text>The new password is set, and every session of the account has ended.</Text>
+          <Text>Your password is reset, and all sessions of the account are logged out.</Text>
           <Button component={Link} to="/login">
             Log in
           </Button>
@@ -49,7 +49,7 @@ export function Screen() {
               key={form.key("newPassword")}
             />
             <Button type="submit" loading={isPending}>
-              Set the password
+              Reset password
             </Button>
           </Stack>
         </form>

@@ -8,7 +8,7 @@ import { passwordProblem } from "../components/password-rule.ts";
 import { searchOf } from "../components/use-address.ts";
 import { AuthPage } from "../layout/auth-page.tsx";
 
-/** Also for those who were invited: `?email=` is the invited address, and with the `?token=` of the link the account joins the team. */
+/** Sign-up, also for invitations: `?email=` is the invited email, and with `?token=` of the link the account joins the team. */
 export function Screen() {
   const { email, token } = useSearch({ strict: false }) as { email?: string; token?: string };
   const navigate = useNavigate();
@@ -27,18 +27,18 @@ export function Screen() {
   });
   return (
     <AuthPage
-      title={token ? "Join your team" : "Make an account"}
+      title={token ? "Join your team" : "Create an account"}
       about={
         token
-          ? "You were invited. Sign up with this address and the team's models are yours to use."
-          : "An organisation and a first team are made with it. No card is needed."
+          ? "You were invited. Sign up with this email to join the team."
+          : "Includes an organization and a first team. No credit card required."
       }
     >
       <form onSubmit={form.onSubmit(({ name, ...values }) => mutate({ ...values, ...(name.trim() === "" ? {} : { name: name.trim() }) }))}>
         <Stack>
           <Failure error={error} />
           <TextInput
-            label="E-mail"
+            label="Email"
             type="email"
             autoComplete="username"
             required
@@ -56,7 +56,7 @@ export function Screen() {
           />
           <PasswordInput
             label="Password"
-            description="At least 8 characters; a few words in a row are good."
+            description="At least 8 characters"
             autoComplete="new-password"
             required
             {...form.getInputProps("password")}
@@ -66,7 +66,7 @@ export function Screen() {
             Sign up
           </Button>
           <Text size="sm" ta="center">
-            Have an account?{" "}
+            Already have an account?{" "}
             <Anchor component={Link} to="/login" search={logInSearch({ email, token })} inherit>
               Log in
             </Anchor>
@@ -77,7 +77,7 @@ export function Screen() {
   );
 }
 
-/** With an account already, the invitation is accepted after the log-in. */
+/** With an existing account, the invitation is accepted after login. */
 function logInSearch({ email, token }: { email: string | undefined; token: string | undefined }) {
   const address = email ? { email } : {};
   return searchOf(token ? { ...address, next: `/invite?${new URLSearchParams({ ...address, token: String(token) })}` } : address);

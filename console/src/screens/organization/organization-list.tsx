@@ -13,7 +13,7 @@ export function OrganizationList() {
     mutationFn: (id: string) => call("PUT", "/api/gw/organizations", { body: { id, active: true } }),
     onSuccess: async () => {
       await queryClient.invalidateQueries();
-      notifyDone("Every screen now shows the other organisation.");
+      notifyDone("Switched organization.");
     },
     onError: notifyFailure,
   });

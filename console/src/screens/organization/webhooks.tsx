@@ -13,19 +13,19 @@ import { ago, count } from "../../format/words.ts";
 
 const EVENTS = ["balance.low", "balance.blocked", "balance.unblocked", "purchase.completed", "key.created", "key.removed"];
 
-/** Addresses of the organisation that are told of events. */
+/** Webhooks of the organization. */
 export function Webhooks() {
   const { data, error } = useQuery({
     queryKey: ["webhooks"],
     queryFn: ({ signal }) => get<List<Webhook>>("/api/gw/webhooks", { pageSize: 100 }, signal),
   });
   return (
-    <Card title="Webhooks" about="Signed as Standard Webhooks; tried again for a day when your server does not answer.">
+    <Card title="Webhooks" about="Signed as Standard Webhooks. Failed deliveries are retried for one day.">
       <Stack gap="lg">
         <Failure error={error} />
         {data?.data.length === 0 && (
-          <Empty icon={IconWebhook} title="No webhook yet">
-            Add an address below to be told when the balance falls low, teams are blocked or a key is made.
+          <Empty icon={IconWebhook} title="No webhooks yet">
+            Add a URL below to receive events, such as a low balance, blocked teams or a new API key.
           </Empty>
         )}
         {data?.data.map((webhook) => (
@@ -64,7 +64,7 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
         </div>
         <Group gap="xs">
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-            Send a test
+            Send test
           </Button>
           <Button
             size="xs"
@@ -100,7 +100,7 @@ function NewWebhook() {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (body: { url: string; events: string[] }) => post<{ webhook: Webhook; secret: string }>("/api/gw/webhooks", body),
     onSuccess: async (made) => {
-      showSecret({ title: "The webhook's signing secret", secrets: [made.secret] });
+      showSecret({ title: "Webhook signing secret", secrets: [made.secret] });
       form.reset();
       await queryClient.invalidateQueries({ queryKey: ["webhooks"] });
     },
@@ -109,7 +109,7 @@ function NewWebhook() {
     <form onSubmit={form.onSubmit((values) => mutate(values))}>
       <Stack gap="sm">
         <Failure error={error} />
-        <TextInput label="Address" type="url" required placeholder="https://example.org/hooks/tributary" {...form.getInputProps("url")} />
+        <TextInput label="URL" type="url" required placeholder="https://example.org/hooks/tributary" {...form.getInputProps("url")} />
         <Checkbox.Group label="Events" {...form.getInputProps("events")}>
           <Group mt={6}>
             {EVENTS.map((event) => (
@@ -118,7 +118,7 @@ function NewWebhook() {
           </Group>
         </Checkbox.Group>
         <Button type="submit" variant="default" loading={isPending} style={{ alignSelf: "flex-start" }}>
-          Add the webhook
+          Add webhook
         </Button>
       </Stack>
     </form>

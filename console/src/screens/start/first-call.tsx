@@ -8,7 +8,7 @@ interface Answer {
   usage: { total_tokens: number };
 }
 
-/** The example, run from this page with the real key: the same call that a program would make. */
+/** Runs the example call from this page with the real key. */
 export function FirstCall({ secret }: { secret: string }) {
   const queryClient = useQueryClient();
   const { mutate, data, error, isPending } = useMutation({
@@ -23,11 +23,11 @@ export function FirstCall({ secret }: { secret: string }) {
     <Stack gap="xs">
       <Group>
         <Button variant="light" loading={isPending} onClick={() => mutate()}>
-          Run it here
+          Run this call
         </Button>
         {data && (
           <Text size="sm" role="status">
-            The model said “{data.choices[0]?.message.content}” ({data.usage.total_tokens} tokens).
+            Response: “{data.choices[0]?.message.content}” ({data.usage.total_tokens} tokens)
           </Text>
         )}
       </Group>

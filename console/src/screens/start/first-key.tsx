@@ -7,7 +7,7 @@ import { notifyFailure } from "../../components/failure.tsx";
 import { keepSecret } from "../../components/kept-secrets.ts";
 import { showSecret } from "../../components/shown-secret.ts";
 
-/** One click makes a key of the first team; its limits can be set later. */
+/** Creates a key of the first team with one click; limits can be set later. */
 export function FirstKey() {
   const { data: teams } = useQuery(teamsQuery());
   const queryClient = useQueryClient();
@@ -24,11 +24,11 @@ export function FirstKey() {
   return (
     <>
       <Text size="sm" mb="sm">
-        Programs call the gateway with a key. It belongs to a team, which owns its spend.
+        An API key authenticates calls to the gateway. It belongs to a team, which is billed for its calls.
       </Text>
       <Group>
         <Button loading={isPending} disabled={!team} onClick={() => team && mutate(team.id)}>
-          Make a key
+          Create key
         </Button>
       </Group>
     </>

@@ -6,9 +6,9 @@ interface StepProps {
   number: number;
   title: string;
   isDone: boolean | undefined;
-  /** What stands here once it is done. */
+  /** Text shown once the step is done. */
   summary: ReactNode;
-  /** Shown even when done: the examples stay useful. */
+  /** True keeps the content open when the step is done. */
   isOpen?: boolean;
   children: ReactNode;
 }
