@@ -2,13 +2,13 @@ import { LazyChart } from "./lazy-chart.tsx";
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
 
-export interface Judged {
+export interface EvaluatedRound {
   readonly round: number;
   readonly accuracy: number;
 }
 
 /** Accuracy by round, for rounds with an evaluation. */
-export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly Judged[]; height?: number }) {
+export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly EvaluatedRound[]; height?: number }) {
   return (
     <LazyChart
       kind="line"

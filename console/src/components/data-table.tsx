@@ -1,7 +1,7 @@
 import { Group, Pagination, ScrollArea, Skeleton, Table, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { PageMeta } from "../api/types.ts";
-import { count } from "../format/words.ts";
+import { count } from "../format/text.ts";
 
 export interface Column<Row> {
   readonly title: string;

@@ -18,7 +18,7 @@ export function showSecret(secret: ShownSecret): void {
 }
 
 /** Closes the dialog, also on logout, so that the next user does not see the secret. */
-export function dropShownSecret(): void {
+export function hideSecret(): void {
   set(undefined);
 }
 

@@ -6,8 +6,8 @@ import { call } from "../api/client.ts";
 import { organizationsQuery } from "../api/queries.ts";
 import { logOut, type Me } from "../api/session.ts";
 import { notifyFailure } from "../components/failure.tsx";
-import { forgetSecrets } from "../components/kept-secrets.ts";
-import { dropShownSecret } from "../components/shown-secret.ts";
+import { clearLastSecret } from "../components/last-secret.ts";
+import { hideSecret } from "../components/shown-secret.ts";
 
 /** The logged-in user, the active organization, and logout. */
 export function AccountMenu({ me }: { me: Me }) {
@@ -19,8 +19,8 @@ export function AccountMenu({ me }: { me: Me }) {
     // The cookie is removed in any case; a session that has already expired is not an error.
     await logOut().catch(() => undefined);
     queryClient.clear();
-    forgetSecrets();
-    dropShownSecret();
+    clearLastSecret();
+    hideSecret();
     await navigate({ to: "/login" });
   };
   const choose = async (id: string) => {

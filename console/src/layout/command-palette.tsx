@@ -23,7 +23,7 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
     leftSection: <Icon size={18} />,
     onClick: goTo(path),
   }));
-  const deeds: SpotlightActionData[] = [
+  const actions: SpotlightActionData[] = [
     { id: "new-key", label: "Create API key", leftSection: <IconKey size={18} />, onClick: goTo("/keys", { new: "key" }) },
     { id: "invite", label: "Invite member", leftSection: <IconUserPlus size={18} />, onClick: goTo("/teams") },
     { id: "dark", label: "Use dark theme", leftSection: <IconMoon size={18} />, onClick: () => setColorScheme("dark") },
@@ -43,7 +43,7 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
     <Spotlight
       actions={[
         { group: "Go to", actions: pages },
-        { group: "Actions", actions: deeds },
+        { group: "Actions", actions: actions },
         { group: "Teams and keys", actions: names },
       ]}
       shortcut={["mod + K", "/"]}

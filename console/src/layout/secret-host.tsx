@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Modal, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { CodeBlock } from "../components/code-block.tsx";
-import { dropShownSecret, type ShownSecret, useShownSecret } from "../components/shown-secret.ts";
+import { hideSecret, type ShownSecret, useShownSecret } from "../components/shown-secret.ts";
 
 /** The dialog for secrets, above every screen, so that a secret stays visible until the user confirms that it is saved. */
 export function SecretHost() {
@@ -13,15 +13,7 @@ export function SecretHost() {
 function SecretDialog({ shown: { title, secrets } }: { shown: ShownSecret }) {
   const [stored, setStored] = useState(false);
   return (
-    <Modal
-      opened
-      onClose={dropShownSecret}
-      title={title}
-      centered
-      closeOnClickOutside={false}
-      closeOnEscape={false}
-      withCloseButton={false}
-    >
+    <Modal opened onClose={hideSecret} title={title} centered closeOnClickOutside={false} closeOnEscape={false} withCloseButton={false}>
       <Stack>
         <Text size="sm">
           Copy {secrets.length === 1 ? "it" : "them"} now and save {secrets.length === 1 ? "it" : "them"} securely. The server cannot show{" "}
@@ -38,7 +30,7 @@ function SecretDialog({ shown: { title, secrets } }: { shown: ShownSecret }) {
           onChange={(event) => setStored(event.currentTarget.checked)}
         />
         <Group justify="flex-end">
-          <Button onClick={dropShownSecret} disabled={!stored}>
+          <Button onClick={hideSecret} disabled={!stored}>
             Done
           </Button>
         </Group>

@@ -21,7 +21,7 @@ export function Shell({ children }: { children?: ReactNode }) {
   const [menuOpen, menu] = useDisclosure(false);
   const { data: me } = useQuery(meQuery);
   const { pathname } = useLocation();
-  useSessionKeptAlive();
+  useSessionRefresh();
   useEffect(() => {
     if (pathname) menu.close();
   }, [pathname, menu.close]);
@@ -78,7 +78,7 @@ export function Shell({ children }: { children?: ReactNode }) {
 }
 
 /** Renews the one-hour token while a tab is open, even in the background. If a renewal fails, the next API call reports it. */
-function useSessionKeptAlive(): void {
+function useSessionRefresh(): void {
   useEffect(() => {
     let last = Date.now();
     const renew = () => {

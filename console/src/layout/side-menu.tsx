@@ -15,7 +15,7 @@ export function SideMenu({ isAdmin }: { isAdmin: boolean }) {
           {shown
             .filter((entry) => entry.group === group)
             .map(({ path, label, icon: Icon }) => {
-              const isHere = path === "/" ? pathname === "/" : pathname.startsWith(path);
+              const isActive = path === "/" ? pathname === "/" : pathname.startsWith(path);
               return (
                 <NavLink
                   key={path}
@@ -23,8 +23,8 @@ export function SideMenu({ isAdmin }: { isAdmin: boolean }) {
                   to={path}
                   label={label}
                   leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
-                  active={isHere}
-                  aria-current={isHere ? "page" : undefined}
+                  active={isActive}
+                  aria-current={isActive ? "page" : undefined}
                   variant="light"
                   styles={{ root: { borderRadius: "var(--mantine-radius-md)" } }}
                   py={6}

@@ -8,7 +8,7 @@ import { Card } from "../components/card.tsx";
 import { Failure, notifyDone } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { passwordProblem } from "../components/password-rule.ts";
-import { formatTime } from "../format/words.ts";
+import { formatTime } from "../format/text.ts";
 
 export function Screen() {
   const { data: me } = useQuery(meQuery);

@@ -11,7 +11,7 @@ import { StateBadge } from "../components/state-badge.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { FederationActions } from "./training/federation-actions.tsx";
-import { percentOf, standing } from "./training/federation-words.ts";
+import { percentOf, statusLine } from "./training/federation-status.ts";
 import { PublishCard } from "./training/publish-card.tsx";
 import { RewardTable } from "./training/reward-table.tsx";
 import { RoundDetail } from "./training/round-detail.tsx";
@@ -25,12 +25,12 @@ export function Screen() {
   const { data: federation, error } = asked;
   const rounds = listed.data;
   const chosen = rounds?.find(({ round }) => round === Number(address.round)) ?? rounds?.at(-1);
-  const judged = (rounds ?? []).flatMap(({ round, accuracy }) => (accuracy === null ? [] : [{ round, accuracy }]));
+  const evaluated = (rounds ?? []).flatMap(({ round, accuracy }) => (accuracy === null ? [] : [{ round, accuracy }]));
   const losses = (rounds ?? []).flatMap(({ round, loss }) => (loss === null ? [] : [{ round, loss }]));
   return (
     <Page
       title={federation?.name ?? "Federation"}
-      about={federation && standing(federation)}
+      about={federation && statusLine(federation)}
       action={federation && <FederationActions federation={federation} />}
     >
       {error && <Failure error={error} onRetry={() => void asked.refetch()} />}
@@ -42,8 +42,8 @@ export function Screen() {
       <Figures federation={federation} />
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <Card title="Accuracy" about="on held-out data, after each round">
-          <Curve isLoading={rounds === undefined} isEmpty={judged.length === 0}>
-            <AccuracyCurve rounds={judged} height={200} />
+          <Curve isLoading={rounds === undefined} isEmpty={evaluated.length === 0}>
+            <AccuracyCurve rounds={evaluated} height={200} />
           </Curve>
         </Card>
         <Card title="Loss" about="on held-out data, after each round; lower is better">

@@ -4,14 +4,14 @@ import { Link } from "@tanstack/react-router";
 import { ApiError, get } from "../api/client.ts";
 import { keysQuery, logsQuery, quotaQuery, teamsQuery } from "../api/queries.ts";
 import { Failure } from "../components/failure.tsx";
-import { useKeptSecret } from "../components/kept-secrets.ts";
+import { useLastSecret } from "../components/last-secret.ts";
 import { Page } from "../components/page.tsx";
 import { Snippets } from "../components/snippets.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useBuy } from "../components/use-buy.ts";
 import { useHasScreen } from "../components/use-has-screen.ts";
 import { nanoOf } from "../format/money.ts";
-import { ago, count, formatMs } from "../format/words.ts";
+import { ago, count, formatMs } from "../format/text.ts";
 import { FirstCall } from "./start/first-call.tsx";
 import { FirstKey } from "./start/first-key.tsx";
 import { Step } from "./start/step.tsx";
@@ -128,18 +128,18 @@ function FirstCredits({ methods }: { methods: readonly string[] }) {
 }
 
 function CallExamples({ maskedKey, isWaiting }: { maskedKey: string | undefined; isWaiting: boolean }) {
-  const kept = useKeptSecret();
+  const last = useLastSecret();
   return (
     <Stack gap="sm">
-      {!kept && (
+      {!last && (
         <Text size="sm" c="dimmed">
           {maskedKey
             ? `Replace YOUR_KEY with the secret of ${maskedKey}, which was shown once when the key was created.`
             : "Create a key first. The examples then include it."}
         </Text>
       )}
-      <Snippets secret={kept?.secret ?? "YOUR_KEY"} />
-      {kept && <FirstCall secret={kept.secret} />}
+      <Snippets secret={last?.secret ?? "YOUR_KEY"} />
+      {last && <FirstCall secret={last.secret} />}
       {isWaiting && (
         <Text size="sm" role="status">
           Waiting for the first call…

@@ -6,9 +6,9 @@ import { invitationsQuery, meQuery } from "../api/queries.ts";
 import { acceptInvitation, logOut, type Me } from "../api/session.ts";
 import type { Invitation } from "../api/types.ts";
 import { Failure } from "../components/failure.tsx";
-import { forgetSecrets } from "../components/kept-secrets.ts";
+import { clearLastSecret } from "../components/last-secret.ts";
 import { searchOf } from "../components/use-address.ts";
-import { formatTime } from "../format/words.ts";
+import { formatTime } from "../format/text.ts";
 import { AuthPage } from "../layout/auth-page.tsx";
 import { ScreenWaiting } from "../layout/screen-states.tsx";
 
@@ -109,7 +109,7 @@ function NotForAccount({ link, me }: { link: LinkParts; me: Me }) {
     mutationFn: logOut,
     onSuccess: async () => {
       queryClient.clear();
-      forgetSecrets();
+      clearLastSecret();
       await navigate({ to: "/login", search: logInSearch(link) });
     },
   });

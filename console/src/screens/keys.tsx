@@ -15,28 +15,28 @@ import { StateBadge } from "../components/state-badge.tsx";
 import { Usd } from "../components/usd.tsx";
 import { searchOf, useAddress } from "../components/use-address.ts";
 import { useHasScreen } from "../components/use-has-screen.ts";
-import { ago } from "../format/words.ts";
+import { ago } from "../format/text.ts";
+import { formatLimits } from "./keys/format-limits.ts";
 import { KeyForm } from "./keys/key-form.tsx";
-import { limitWords } from "./keys/limit-words.ts";
 import { RemoveKey } from "./keys/remove-key.tsx";
 import { RotateKey } from "./keys/rotate-key.tsx";
 
 const PAGE_SIZE = 20;
-type Deed = { kind: "edit" | "rotate" | "remove"; apiKey: ApiKey } | { kind: "new" };
+type KeyAction = { kind: "edit" | "rotate" | "remove"; apiKey: ApiKey } | { kind: "new" };
 
 export function Screen() {
   const [address, setAddress] = useAddress();
   const search = address.search === undefined ? "" : String(address.search);
   const page = Number(address.page ?? 1);
   const { data, error, refetch } = useQuery(keysQuery({ search, page, pageSize: PAGE_SIZE, team_id: address.team as string }));
-  const [deed, setDeed] = useState<Deed | undefined>(address.new === "key" ? { kind: "new" } : undefined);
+  const [action, setAction] = useState<KeyAction | undefined>(address.new === "key" ? { kind: "new" } : undefined);
   const close = () => {
-    setDeed(undefined);
+    setAction(undefined);
     if (address.new !== undefined) setAddress({ new: undefined });
   };
   const find = useDebouncedCallback((text: string) => setAddress({ search: text, page: undefined }), 250);
   const make = (
-    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setDeed({ kind: "new" })}>
+    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAction({ kind: "new" })}>
       Create key
     </Button>
   );
@@ -60,7 +60,7 @@ export function Screen() {
         />
         <DataTable
           label="API keys"
-          columns={columns(setDeed)}
+          columns={columns(setAction)}
           rows={data?.data}
           rowKey={(key) => key.id}
           empty={
@@ -71,16 +71,16 @@ export function Screen() {
         />
         <Pages meta={data?.meta} unit="key" onPage={(next) => setAddress({ page: next })} />
       </Card>
-      {(deed?.kind === "new" || deed?.kind === "edit") && (
-        <KeyForm apiKey={deed.kind === "edit" ? deed.apiKey : undefined} onClose={close} />
+      {(action?.kind === "new" || action?.kind === "edit") && (
+        <KeyForm apiKey={action.kind === "edit" ? action.apiKey : undefined} onClose={close} />
       )}
-      {deed?.kind === "rotate" && <RotateKey apiKey={deed.apiKey} onClose={close} />}
-      {deed?.kind === "remove" && <RemoveKey apiKey={deed.apiKey} onClose={close} />}
+      {action?.kind === "rotate" && <RotateKey apiKey={action.apiKey} onClose={close} />}
+      {action?.kind === "remove" && <RemoveKey apiKey={action.apiKey} onClose={close} />}
     </Page>
   );
 }
 
-function columns(onDeed: (deed: Deed) => void): Column<ApiKey>[] {
+function columns(onAction: (action: KeyAction) => void): Column<ApiKey>[] {
   return [
     {
       title: "Name",
@@ -97,14 +97,14 @@ function columns(onDeed: (deed: Deed) => void): Column<ApiKey>[] {
     },
     { title: "Team", cell: (key) => <Text size="sm">{key.teamName}</Text>, wideOnly: true },
     { title: "Status", cell: (key) => <StateBadge state={key.status} /> },
-    { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
+    { title: "Limits", cell: (key) => <Text size="sm">{formatLimits(key)}</Text>, wideOnly: true },
     { title: "Spend (30 days)", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true, wideOnly: true },
     { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
-    { title: "Actions", cell: (apiKey) => <KeyMenu apiKey={apiKey} onDeed={onDeed} />, isNumber: true },
+    { title: "Actions", cell: (apiKey) => <KeyMenu apiKey={apiKey} onAction={onAction} />, isNumber: true },
   ];
 }
 
-function KeyMenu({ apiKey, onDeed }: { apiKey: ApiKey; onDeed: (deed: Deed) => void }) {
+function KeyMenu({ apiKey, onAction }: { apiKey: ApiKey; onAction: (action: KeyAction) => void }) {
   const hasLogs = useHasScreen("/logs");
   return (
     <Group justify="flex-end">
@@ -125,14 +125,14 @@ function KeyMenu({ apiKey, onDeed }: { apiKey: ApiKey; onDeed: (deed: Deed) => v
               View logs
             </Menu.Item>
           )}
-          <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={() => onDeed({ kind: "edit", apiKey })}>
+          <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={() => onAction({ kind: "edit", apiKey })}>
             Edit
           </Menu.Item>
-          <Menu.Item leftSection={<IconRefresh size={16} aria-hidden />} onClick={() => onDeed({ kind: "rotate", apiKey })}>
+          <Menu.Item leftSection={<IconRefresh size={16} aria-hidden />} onClick={() => onAction({ kind: "rotate", apiKey })}>
             Rotate
           </Menu.Item>
           <Menu.Divider />
-          <Menu.Item color="red" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => onDeed({ kind: "remove", apiKey })}>
+          <Menu.Item color="red" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => onAction({ kind: "remove", apiKey })}>
             Revoke
           </Menu.Item>
         </Menu.Dropdown>

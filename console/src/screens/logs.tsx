@@ -9,7 +9,7 @@ import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
-import { count } from "../format/words.ts";
+import { count } from "../format/text.ts";
 import { CallPanel } from "./logs/call-panel.tsx";
 import { logsAskedFor, readLogFilter } from "./logs/log-filter.ts";
 import { LogFilters } from "./logs/log-filters.tsx";

@@ -8,7 +8,7 @@ import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { useHasScreen } from "../components/use-has-screen.ts";
-import { count } from "../format/words.ts";
+import { count } from "../format/text.ts";
 import { PublicPage } from "../layout/public-page.tsx";
 import { allModelsQuery } from "./hub/all-models.ts";
 import { matchesFilter, readHubFilter } from "./hub/hub-filter.ts";

@@ -9,7 +9,7 @@ import { Failure, notifyDone } from "../components/failure.tsx";
 import { budgetProblem } from "../components/limit-fields.tsx";
 import { Page } from "../components/page.tsx";
 import { nanoNumber, readUsd, usdOf } from "../format/money.ts";
-import { count } from "../format/words.ts";
+import { count } from "../format/text.ts";
 import { OrganizationList } from "./organization/organization-list.tsx";
 import { Webhooks } from "./organization/webhooks.tsx";
 

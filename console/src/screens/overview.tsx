@@ -9,7 +9,7 @@ import { Stat } from "../components/stat.tsx";
 import { RANGES, rangeStart, readRange } from "../components/time-range.ts";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
-import { count, formatMs } from "../format/words.ts";
+import { count, formatMs } from "../format/text.ts";
 import { LatencyChart, RequestsChart, SpendChart } from "./overview/overview-charts.tsx";
 import { TopKeys, TopModels, TopTeams } from "./overview/top-lists.tsx";
 

@@ -11,13 +11,13 @@ import { useAddress } from "../components/use-address.ts";
 import { usdOf } from "../format/money.ts";
 import { allModelsQuery } from "./hub/all-models.ts";
 import { chatRequest, lastSent, NO_SETTINGS, readMore, userMessage } from "./playground/chat-request.ts";
-import { howToAsk, namedModels, playgroundModels, whyNot } from "./playground/choose-models.ts";
-import { QuestionBox } from "./playground/question-box.tsx";
+import { chatProblem, inputHint, namedModels, playgroundModels } from "./playground/choose-models.ts";
+import { ConversationColumn } from "./playground/conversation-column.tsx";
+import { MessageInput } from "./playground/message-input.tsx";
 import { SettingsCard } from "./playground/settings-card.tsx";
 import { ShowCode } from "./playground/show-code.tsx";
-import { TalkColumn } from "./playground/talk-column.tsx";
+import { useConversations } from "./playground/use-conversations.ts";
 import { usePlaygroundKey } from "./playground/use-playground-key.ts";
-import { useTalks } from "./playground/use-talks.ts";
 
 export function Screen() {
   const [address, setAddress] = useAddress();
@@ -27,14 +27,14 @@ export function Screen() {
   const [settings, setSettings] = useState(NO_SETTINGS);
   const [secret, setSecret] = useState("");
   const [isCodeOpen, setCodeOpen] = useState(false);
-  const { talks, ask, stop, clear } = useTalks();
+  const { conversations, ask, stop, clear } = useConversations();
   const keyOf = usePlaygroundKey();
   const known = playgroundModels(list ?? []);
   const named = namedModels(address);
-  const models = named.length > 0 ? named.filter((name) => whyNot(name, list ?? []) === undefined) : known.slice(0, 1);
+  const models = named.length > 0 ? named.filter((name) => chatProblem(name, list ?? []) === undefined) : known.slice(0, 1);
   const team = address.team === undefined ? teams?.data[0]?.id : String(address.team);
-  const shown = Object.values(talks);
-  const isBusy = shown.some((talk) => talk.isBusy);
+  const shown = Object.values(conversations);
+  const isBusy = shown.some((conversation) => conversation.isBusy);
   const costNano = shown.flatMap(({ spent }) => spent).reduce((sum, spent) => sum + spent.costNano, 0);
   const send = async (text: string, images: readonly string[]) => {
     // All columns share one key, because they send at the same time.
@@ -73,13 +73,13 @@ export function Screen() {
       <Hints names={named.length > 0 ? named : models} list={list} />
       <SimpleGrid cols={{ base: 1, md: Math.min(2, Math.max(1, models.length)) }}>
         {models.map((model) => (
-          <TalkColumn key={model} model={model} talk={talks[model]} />
+          <ConversationColumn key={model} model={model} conversation={conversations[model]} />
         ))}
       </SimpleGrid>
-      <QuestionBox
+      <MessageInput
         isBusy={isBusy}
-        canAsk={models.length > 0 && (secret !== "" || team !== undefined) && readMore(settings.more).problem === undefined}
-        onAsk={(text, images) => void send(text, images)}
+        canSend={models.length > 0 && (secret !== "" || team !== undefined) && readMore(settings.more).problem === undefined}
+        onSend={(text, images) => void send(text, images)}
         onStop={stop}
       />
       <Text size="sm" role="status">
@@ -87,7 +87,7 @@ export function Screen() {
       </Text>
       {isCodeOpen && (
         <ShowCode
-          bodies={models.map((model) => ({ model, body: chatRequest(model, lastSent(talks[model]?.messages ?? []), settings) }))}
+          bodies={models.map((model) => ({ model, body: chatRequest(model, lastSent(conversations[model]?.messages ?? []), settings) }))}
           onClose={() => setCodeOpen(false)}
         />
       )}
@@ -101,11 +101,11 @@ function Hints({ names, list }: { names: readonly string[]; list: readonly Model
   return names.map((name) => {
     const found = list.find((model) => model.name === name);
     const problem =
-      whyNot(name, list) ??
+      chatProblem(name, list) ??
       (found
         ? undefined
         : `${name} is not in the list of models: calls work only if it is an alias or matches a wildcard of this gateway.`);
-    const hint = problem ?? (found && howToAsk(found));
+    const hint = problem ?? (found && inputHint(found));
     if (hint === undefined) return null;
     return (
       <Alert key={name} color={problem ? "yellow" : "blue"} variant="light" title={problem ? undefined : name}>

@@ -6,7 +6,7 @@ import { Card } from "../components/card.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { useAddress } from "../components/use-address.ts";
-import { count } from "../format/words.ts";
+import { count } from "../format/text.ts";
 import { TeamKeys } from "./team/team-keys.tsx";
 import { TeamLimits } from "./team/team-limits.tsx";
 import { TeamMembers } from "./team/team-members.tsx";

@@ -15,8 +15,8 @@ import { Page } from "../components/page.tsx";
 import { StateBadge } from "../components/state-badge.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
-import { count } from "../format/words.ts";
-import { limitWords } from "./keys/limit-words.ts";
+import { count } from "../format/text.ts";
+import { formatLimits } from "./keys/format-limits.ts";
 
 const PAGE_SIZE = 20;
 
@@ -63,7 +63,7 @@ const COLUMNS: Column<Team>[] = [
   { title: "Status", cell: (team) => <StateBadge state={team.status} /> },
   { title: "Members", cell: (team) => <Text size="sm">{count(team.memberCount, "member")}</Text>, isNumber: true, wideOnly: true },
   { title: "Keys", cell: (team) => <Text size="sm">{count(team.keyCount, "key")}</Text>, isNumber: true, wideOnly: true },
-  { title: "Limits", cell: (team) => <Text size="sm">{limitWords(team)}</Text>, wideOnly: true },
+  { title: "Limits", cell: (team) => <Text size="sm">{formatLimits(team)}</Text>, wideOnly: true },
   { title: "Spend (30 days)", cell: (team) => <Usd amount={team.spendUsd} size="sm" />, isNumber: true },
 ];
 

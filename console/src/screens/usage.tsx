@@ -9,7 +9,7 @@ import { Stat } from "../components/stat.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { nanoOf } from "../format/money.ts";
-import { count, formatMs } from "../format/words.ts";
+import { count, formatMs } from "../format/text.ts";
 import { ChartCard } from "./usage/chart-card.tsx";
 import { GroupTable } from "./usage/group-table.tsx";
 import { GROUPS, sumByGroup } from "./usage/metrics.ts";
@@ -75,8 +75,8 @@ export function Screen() {
         />
         <Stat
           name="Median latency"
-          value={whole.data && latencyWords(sum?.latencyMsP50)}
-          note={sumBefore ? `was ${latencyWords(sumBefore.latencyMsP50)}` : `95th percentile ${latencyWords(sum?.latencyMsP95)}`}
+          value={whole.data && latencyText(sum?.latencyMsP50)}
+          note={sumBefore ? `was ${latencyText(sumBefore.latencyMsP50)}` : `95th percentile ${latencyText(sum?.latencyMsP95)}`}
         />
       </SimpleGrid>
       <ChartCard {...{ group, metric, window, timeZone, totals, setAddress }} buckets={usage.data?.data} groups={named ?? []} span={span} />
@@ -91,7 +91,7 @@ function errorShare(sum: UsageBucket | undefined): string {
   return !sum || sum.requests === 0 ? "no calls" : `${((100 * sum.errors) / sum.requests).toFixed(1)}%`;
 }
 
-const latencyWords = (ms: number | null | undefined): string => (ms === null || ms === undefined ? "no calls" : formatMs(ms));
+const latencyText = (ms: number | null | undefined): string => (ms === null || ms === undefined ? "no calls" : formatMs(ms));
 
 function Change({ now, before, of }: { now: Totals | undefined; before: Totals | undefined; of: "cost" | "requests" | "tokens" }) {
   if (!now || !before) return null;

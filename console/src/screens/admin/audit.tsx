@@ -7,7 +7,7 @@ import { type Column, DataTable, Pages } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { formatTime } from "../../format/words.ts";
+import { formatTime } from "../../format/text.ts";
 
 const COLUMNS: Column<AuditEntry>[] = [
   {

@@ -5,7 +5,7 @@ import { type CacheState, cacheQuery } from "../../api/gateway.ts";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Stat } from "../../components/stat.tsx";
-import { count, formatBytes, formatMs } from "../../format/words.ts";
+import { count, formatBytes, formatMs } from "../../format/text.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 /** Settings and hit counts of the response cache, and a button to clear it. */
@@ -37,7 +37,7 @@ export function Cache() {
         <Stat name="TTL" value={data?.settings && formatMs(data.settings.ttlSeconds * 1000)} note="until an entry expires" />
         <Stat name="Failures" value={data && count(data.failures, "command")} note="counted as misses" />
       </SimpleGrid>
-      {data?.held && <Held held={data.held} />}
+      {data?.held && <CacheMemory held={data.held} />}
       {data?.settings && (
         <Text size="sm">
           Cached operations: {data.settings.operations.join(", ")},{" "}
@@ -63,7 +63,7 @@ export function Cache() {
   );
 }
 
-function Held({ held: { entries, bytes, bytesMax } }: { held: NonNullable<CacheState["held"]> }) {
+function CacheMemory({ held: { entries, bytes, bytesMax } }: { held: NonNullable<CacheState["held"]> }) {
   return (
     <div>
       <Text size="sm" mb={4}>

@@ -6,7 +6,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
-import { count, formatTime } from "../../format/words.ts";
+import { count, formatTime } from "../../format/text.ts";
 
 type Guardrail = GuardrailsAnswer["data"][number];
 type Decision = GuardrailsAnswer["decisions"][number];

@@ -27,7 +27,7 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
   const problems = { input: priceProblem(form.input), output: priceProblem(form.output) };
   const save = () => {
     const pricing = {
-      ...keptPrices(model),
+      ...unchangedPrices(model),
       input: priceOf(form.input),
       output: priceOf(form.output),
       ...(form.effectiveAt === "" ? {} : { effectiveAt: new Date(form.effectiveAt).toISOString() }),
@@ -110,15 +110,15 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
 }
 
 /** Prices that this form does not show are copied, because a price version replaces all prices. */
-function keptPrices(model: Model | undefined): object {
+function unchangedPrices(model: Model | undefined): object {
   if (!model?.pricing) return { unit: "token" };
   const { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers } = model.pricing;
-  const kept = tiers.map((tier) => ({
+  const unchangedTiers = tiers.map((tier) => ({
     aboveInputTokens: tier.aboveInputTokens,
     input: tier.input,
     output: tier.output,
     cachedInput: tier.cachedInput,
     cacheWrite: tier.cacheWrite,
   }));
-  return { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers: kept };
+  return { unit, cachedInput, cacheWrite, audioInput, audioOutput, tiers: unchangedTiers };
 }

@@ -11,10 +11,10 @@ import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { priceWords } from "../hub/model-price.ts";
+import { priceText } from "../hub/model-price.ts";
 import { ModelForm } from "./model-form.tsx";
 import { ModelTest } from "./model-test/model-test.tsx";
-import { SOURCE_WORDS } from "./source-words.ts";
+import { SOURCE_LABELS } from "./source-labels.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Models() {
@@ -101,8 +101,8 @@ function columnsOf({ onTest, onPrice, onStatus }: Actions): Column<AdminModel>[]
       ),
     },
     { title: "Status", cell: ({ status }) => <StateBadge state={status} />, wideOnly: true },
-    { title: "Input / 1M", cell: (model) => <Text size="sm">{priceWords(model, "input")}</Text>, isNumber: true },
-    { title: "Output / 1M", cell: (model) => <Text size="sm">{priceWords(model, "output")}</Text>, isNumber: true, wideOnly: true },
+    { title: "Input / 1M", cell: (model) => <Text size="sm">{priceText(model, "input")}</Text>, isNumber: true },
+    { title: "Output / 1M", cell: (model) => <Text size="sm">{priceText(model, "output")}</Text>, isNumber: true, wideOnly: true },
     { title: "Price version", cell: ({ pricing }) => <Text size="sm">{pricing?.version ?? "–"}</Text>, isNumber: true, wideOnly: true },
     {
       title: "Actions",
@@ -129,7 +129,7 @@ function columnsOf({ onTest, onPrice, onStatus }: Actions): Column<AdminModel>[]
             </>
           ) : (
             <Badge variant="default" tt="none" miw="max-content">
-              {SOURCE_WORDS[model.source]}
+              {SOURCE_LABELS[model.source]}
             </Badge>
           )}
         </Group>

@@ -11,7 +11,7 @@ import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { ago, count } from "../../format/words.ts";
+import { ago, count } from "../../format/text.ts";
 import { Block, isBlockedByAdmin } from "./organizations/block.tsx";
 import { BlockTeam } from "./organizations/block-team.tsx";
 import { Grant } from "./organizations/grant.tsx";
@@ -99,7 +99,7 @@ const COLUMNS: Column<Organization>[] = [
 const actions = (open: (dialog: Dialog) => void): Column<Organization> => ({
   title: "Actions",
   cell: (organization) => {
-    const deed = isBlockedByAdmin(organization) ? "Unblock" : "Block";
+    const action = isBlockedByAdmin(organization) ? "Unblock" : "Block";
     return (
       <Group gap={4} justify="flex-end">
         <Button
@@ -114,9 +114,9 @@ const actions = (open: (dialog: Dialog) => void): Column<Organization> => ({
           size="compact-xs"
           variant="default"
           onClick={() => open({ kind: "block", organization })}
-          aria-label={`${deed} ${organization.name}`}
+          aria-label={`${action} ${organization.name}`}
         >
-          {deed}
+          {action}
         </Button>
       </Group>
     );

@@ -11,7 +11,7 @@ import { Failure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { NewProvider } from "./providers/new-provider.tsx";
 import { ProviderHealth } from "./providers/provider-health.tsx";
-import { SOURCE_WORDS } from "./source-words.ts";
+import { SOURCE_LABELS } from "./source-labels.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Providers() {
@@ -29,7 +29,7 @@ export function Providers() {
             {name}
           </Text>
           <Text size="xs" c="dimmed">
-            {kind}, {SOURCE_WORDS[source]}
+            {kind}, {SOURCE_LABELS[source]}
           </Text>
         </div>
       ),

@@ -6,9 +6,9 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { count, formatMs } from "../../format/words.ts";
+import { count, formatMs } from "../../format/text.ts";
 import { RoutingPicture } from "./routing/routing-picture.tsx";
-import { healthWords, picturedGroups, sharesOf } from "./routing/shares.ts";
+import { healthText, picturedGroups, sharesOf } from "./routing/shares.ts";
 
 /** Model groups with their deployments, traffic shares and fallbacks. */
 export function Routing() {
@@ -84,11 +84,11 @@ const COLUMNS: Column<RoutingGroup>[] = [
       </div>
     ),
   },
-  { title: "Deployments", cell: (group) => <GoesTo group={group} /> },
+  { title: "Deployments", cell: (group) => <Targets group={group} /> },
   { title: "Fallbacks", cell: ({ fallbacks }) => <Fallbacks fallbacks={fallbacks} />, wideOnly: true },
 ];
 
-function GoesTo({ group }: { group: RoutingGroup }) {
+function Targets({ group }: { group: RoutingGroup }) {
   return (
     <List size="sm" spacing={2} listStyleType="none">
       {sharesOf(group).map(({ deployment, share, turn }) => (
@@ -98,7 +98,7 @@ function GoesTo({ group }: { group: RoutingGroup }) {
           {share !== undefined && group.deployments.length > 1 && `, ${Math.round(share * 100)}%`}
           <Text span size="sm" c={deployment.health.state === "up" ? "dimmed" : "var(--mantine-color-error)"}>
             {" "}
-            – {healthWords(deployment)}
+            – {healthText(deployment)}
           </Text>
         </List.Item>
       ))}

@@ -5,7 +5,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Stat } from "../../components/stat.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
-import { ago, count } from "../../format/words.ts";
+import { ago, count } from "../../format/text.ts";
 import { EdgeList } from "./system/edge-list.tsx";
 import { LeaseList } from "./system/lease-list.tsx";
 import { LedgerCheck } from "./system/ledger-check.tsx";

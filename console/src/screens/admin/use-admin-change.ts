@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { adminCall } from "../../api/admin.ts";
 import { notifyDone } from "../../components/failure.tsx";
 
-interface Change {
+interface AdminChange {
   readonly method: "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: object;
@@ -14,7 +14,7 @@ interface Change {
 export function useAdminChange(onDone?: () => void) {
   const queryClient = useQueryClient();
   return useMutation({
-    mutationFn: ({ method, path, body }: Change) => adminCall(method, path, body),
+    mutationFn: ({ method, path, body }: AdminChange) => adminCall(method, path, body),
     onSuccess: async (_answer, { done }) => {
       notifyDone(done);
       onDone?.();

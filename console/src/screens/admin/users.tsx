@@ -11,7 +11,7 @@ import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { ago } from "../../format/words.ts";
+import { ago } from "../../format/text.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Users() {

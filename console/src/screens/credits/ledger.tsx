@@ -8,7 +8,7 @@ import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { formatTime } from "../../format/words.ts";
+import { formatTime } from "../../format/text.ts";
 
 const PAGE_SIZE = 20;
 const TYPES = ["purchase", "grant", "usage", "reward", "adjustment", "refund"];

@@ -10,7 +10,7 @@ import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { formatTime } from "../../format/words.ts";
+import { formatTime } from "../../format/text.ts";
 import { Receipt } from "./receipt.tsx";
 
 const PAGE_SIZE = 20;

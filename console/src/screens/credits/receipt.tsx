@@ -5,7 +5,7 @@ import { get } from "../../api/client.ts";
 import type { LedgerEntry } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { formatTime } from "../../format/words.ts";
+import { formatTime } from "../../format/text.ts";
 
 interface ReceiptRecord {
   purchaseId: string;

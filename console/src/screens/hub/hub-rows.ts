@@ -1,5 +1,5 @@
 import type { Model } from "../../api/types.ts";
-import { priceWords } from "./model-price.ts";
+import { priceText } from "./model-price.ts";
 
 /** One model name. It may have several deployments, each with its own provider and price. */
 export interface HubRow {
@@ -20,8 +20,8 @@ const inputPrice = ({ pricing }: Model): number => pricing?.input ?? Number.POSI
 
 export function rowPrice({ model, variants }: HubRow, which: "input" | "output"): string {
   const priced = variants.filter(({ pricing }) => pricing !== null);
-  const isOne = new Set(priced.map((variant) => priceWords(variant, which))).size <= 1;
-  return isOne ? priceWords(model, which) : `from ${priceWords(model, which)}`;
+  const isOne = new Set(priced.map((variant) => priceText(variant, which))).size <= 1;
+  return isOne ? priceText(model, which) : `from ${priceText(model, which)}`;
 }
 
 export const rowProviders = ({ variants }: HubRow): string => [...new Set(variants.map(({ provider }) => provider.name))].join(", ");

@@ -9,7 +9,7 @@ const NOTES: Readonly<Record<string, string>> = { federationId: "Federation", of
 export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> }) {
   const { task, version, round, participants, accuracy, blob, lineage } = trained;
   const { curve, round: _round, participants: _participants, accuracy: _accuracy, ...notes } = lineage;
-  const judged = Array.isArray(curve) ? curve.filter((value) => typeof value === "number") : [];
+  const evaluated = Array.isArray(curve) ? curve.filter((value) => typeof value === "number") : [];
   const facts: [string, string | null][] = [
     ["Task", task],
     ["Version", String(version)],
@@ -41,7 +41,7 @@ export function Lineage({ trained }: { trained: NonNullable<Model["trained"]> })
           ))}
         </Table.Tbody>
       </Table>
-      {judged.length > 1 && <AccuracyCurve rounds={judged.map((value, index) => ({ round: index + 1, accuracy: value }))} />}
+      {evaluated.length > 1 && <AccuracyCurve rounds={evaluated.map((value, index) => ({ round: index + 1, accuracy: value }))} />}
     </Stack>
   );
 }

@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { CopyText } from "../../components/copy-text.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { searchOf } from "../../components/use-address.ts";
-import { count, formatTime } from "../../format/words.ts";
+import { count, formatTime } from "../../format/text.ts";
 import { type HubRow, rowProviders } from "./hub-rows.ts";
 import { Lineage } from "./lineage.tsx";
 import { priceLines } from "./model-price.ts";

@@ -1,5 +1,5 @@
 import type { Model } from "../../api/types.ts";
-import { priceLines, priceWords } from "./model-price.ts";
+import { priceLines, priceText } from "./model-price.ts";
 
 const model = (pricing: object | null) =>
   ({
@@ -9,16 +9,16 @@ const model = (pricing: object | null) =>
 test("tokens are priced per million in USD, classes without a price are omitted", () => {
   const priced = model({ unit: "token", input: 150_000_000, output: 600_000_000, cachedInput: 75_000_000 });
   expect(priceLines(priced).map(({ name, usd }) => `${name} ${usd}`)).toEqual(["Input 0.15", "Cached input 0.075", "Output 0.6"]);
-  expect(priceWords(priced, "input")).toBe("$0.15");
+  expect(priceText(priced, "input")).toBe("$0.15");
 });
 
 test("prices that are not per token are shown in the usual unit", () => {
   const image = model({ unit: "image", input: 0, output: 40_000_000_000_000 });
-  expect(priceWords(image, "output")).toBe("$0.0400 / image");
-  expect(priceWords(model({ unit: "millisecond", input: 100_000_000, output: 0 }), "input")).toBe("$0.0060 / minute");
+  expect(priceText(image, "output")).toBe("$0.0400 / image");
+  expect(priceText(model({ unit: "millisecond", input: 100_000_000, output: 0 }), "input")).toBe("$0.0060 / minute");
 });
 
 test("a free model and one without a price are not the same", () => {
-  expect(priceWords(model({ unit: "token", input: 0, output: 0 }), "input")).toBe("free");
-  expect(priceWords(model(null), "input")).toBe("no price");
+  expect(priceText(model({ unit: "token", input: 0, output: 0 }), "input")).toBe("free");
+  expect(priceText(model(null), "input")).toBe("no price");
 });

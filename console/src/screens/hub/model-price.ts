@@ -12,14 +12,14 @@ const UNITS: Readonly<Record<string, { words: string; units: number }>> = {
   call: { words: "1,000 calls", units: 1_000 },
 };
 
-export interface PriceLine {
+export interface ModelPriceLine {
   readonly name: string;
   readonly usd: string;
   readonly per: string;
 }
 
 /** Price lines of a model; empty if it is free or has no price. */
-export function priceLines({ pricing }: Model): PriceLine[] {
+export function priceLines({ pricing }: Model): ModelPriceLine[] {
   if (!pricing) return [];
   const { words, units } = UNITS[pricing.unit] ?? { words: `1M ${pricing.unit}s`, units: MILLION };
   const line = (name: string, nanoPerMillion: number | null) =>
@@ -34,7 +34,7 @@ export function priceLines({ pricing }: Model): PriceLine[] {
   ];
 }
 
-export function priceWords(model: Model, which: "input" | "output"): string {
+export function priceText(model: Model, which: "input" | "output"): string {
   const { pricing } = model;
   if (!pricing) return "no price";
   const own = priceLines(model).find(({ name }) => name.toLowerCase() === which);

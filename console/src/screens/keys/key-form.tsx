@@ -5,7 +5,7 @@ import { post } from "../../api/client.ts";
 import { teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
-import { keepSecret } from "../../components/kept-secrets.ts";
+import { rememberSecret } from "../../components/last-secret.ts";
 import { budgetProblem, LimitFields, type LimitValues, limitBody, limitValues } from "../../components/limit-fields.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 
@@ -40,7 +40,7 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
       void queryClient.invalidateQueries({ queryKey: ["team"] });
       if (made.key === undefined) notifyDone("Saved. Changes take effect within a second.");
       else {
-        keepSecret(made.apiKey.id, made.key);
+        rememberSecret(made.apiKey.id, made.key);
         showSecret({ title: `Secret of ${made.apiKey.name}`, secrets: [made.key] });
       }
       onClose();

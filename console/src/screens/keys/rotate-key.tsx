@@ -4,7 +4,7 @@ import { useState } from "react";
 import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
-import { keepSecret } from "../../components/kept-secrets.ts";
+import { rememberSecret } from "../../components/last-secret.ts";
 import { showSecret } from "../../components/shown-secret.ts";
 
 const GRACE = [
@@ -20,7 +20,7 @@ export function RotateKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => 
   const { mutate, isPending, error } = useMutation({
     mutationFn: () => post<{ key: string }>("/api/api-keys/rotate", { apiKey: apiKey.id, graceSeconds: Number(grace) }),
     onSuccess: ({ key }) => {
-      keepSecret(apiKey.id, key);
+      rememberSecret(apiKey.id, key);
       showSecret({ title: `New secret of ${apiKey.name}`, secrets: [key] });
       void queryClient.invalidateQueries({ queryKey: ["keys"] });
       onClose();

@@ -11,7 +11,7 @@ import { StateBadge } from "../../components/state-badge.tsx";
 import { searchOf } from "../../components/use-address.ts";
 import { useHasScreen } from "../../components/use-has-screen.ts";
 import { callCurl } from "./call-curl.ts";
-import { CallStory } from "./call-story.tsx";
+import { CallSteps } from "./call-steps.tsx";
 
 /** Details of one call: its steps and a curl command to repeat it. */
 export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) {
@@ -62,7 +62,7 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
           </Badge>
         ))}
       </div>
-      <CallStory log={log} signed={signed} />
+      <CallSteps log={log} signed={signed} />
       <Title order={3} size="h6">
         Repeat this call
       </Title>

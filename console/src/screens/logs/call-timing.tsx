@@ -1,6 +1,6 @@
 import { Progress, Text } from "@mantine/core";
 import type { UsageLog } from "../../api/types.ts";
-import { formatMs } from "../../format/words.ts";
+import { formatMs } from "../../format/text.ts";
 
 /** Latency of a call, split into gateway overhead, time to first token and generation. */
 export function CallTiming({ log: { latencyMs, firstTokenMs, overheadUs, stream } }: { log: UsageLog }) {

@@ -6,12 +6,12 @@ import { keysQuery, modelsQuery, teamsQuery } from "../../api/queries.ts";
 import { RANGES } from "../../components/time-range.ts";
 import { LOG_STATES, type LogFilter } from "./log-filter.ts";
 
-type Change = Record<string, string | undefined>;
-const NOTHING: Change = Object.fromEntries(
+type FilterChange = Record<string, string | undefined>;
+const NOTHING: FilterChange = Object.fromEntries(
   ["range", "from", "to", "tz", "apiKey", "team", "model", "provider", "status", "search"].map((name) => [name, undefined]),
 );
 
-export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: (change: Change) => void }) {
+export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: (change: FilterChange) => void }) {
   const { data: models } = useQuery(modelsQuery());
   const { data: keys } = useQuery(keysQuery());
   const { data: teams } = useQuery(teamsQuery());

@@ -5,7 +5,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import type { UsageLog } from "../../api/types.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { formatMs } from "../../format/words.ts";
+import { formatMs } from "../../format/text.ts";
 
 const ROW_PX = 44;
 const AHEAD = 12;

@@ -2,7 +2,7 @@ import { Table } from "@mantine/core";
 import type { SignedReceipt, UsageLog } from "../../api/types.ts";
 import { Usd } from "../../components/usd.tsx";
 import { usdOf } from "../../format/money.ts";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 import { priceCall } from "./price-lines.ts";
 
 /** Usage, price and cost per line. */

@@ -9,7 +9,7 @@ import { Empty } from "../../components/empty.tsx";
 import { Failure, notifyFailure } from "../../components/failure.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
-import { ago, count } from "../../format/words.ts";
+import { ago, count } from "../../format/text.ts";
 
 const EVENTS = ["balance.low", "balance.blocked", "balance.unblocked", "purchase.completed", "key.created", "key.removed"];
 

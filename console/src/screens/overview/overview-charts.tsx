@@ -6,7 +6,7 @@ import { Empty } from "../../components/empty.tsx";
 import { LazyChart } from "../../components/lazy-chart.tsx";
 import { bucketKey, bucketsOf, RANGES, type RangeName } from "../../components/time-range.ts";
 import { formatUsd, usdNumber } from "../../format/money.ts";
-import { formatMs } from "../../format/words.ts";
+import { formatMs } from "../../format/text.ts";
 
 interface UsageChart {
   usage: Usage | undefined;

@@ -4,7 +4,7 @@ import { keysQuery, teamsQuery, usageQuery } from "../../api/queries.ts";
 import { Card } from "../../components/card.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { usdNumber } from "../../format/money.ts";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 
 interface TopListProps {
   startDate: string;

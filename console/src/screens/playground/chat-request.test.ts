@@ -18,14 +18,14 @@ test("only parameters that are set are sent; usage is always requested, because 
 });
 
 test("the code shows what the last call sent: the conversation without the pending answer", () => {
-  const talk = [
+  const conversation = [
     userMessage("one", []),
     { role: "assistant", content: "uno" },
     userMessage("two", []),
     { role: "assistant", content: "dos" },
   ] as const;
-  expect(lastSent(talk)).toEqual(talk.slice(0, 3));
-  expect(lastSent(talk.slice(0, 3))).toEqual(talk.slice(0, 3));
+  expect(lastSent(conversation)).toEqual(conversation.slice(0, 3));
+  expect(lastSent(conversation.slice(0, 3))).toEqual(conversation.slice(0, 3));
   expect(lastSent([])).toEqual([userMessage("hello river", [])]);
 });
 

@@ -5,7 +5,7 @@ export interface Message {
   readonly content: Content;
 }
 
-export interface Settings {
+export interface ChatSettings {
   readonly system: string;
   readonly temperature: number | undefined;
   readonly maxTokens: number | undefined;
@@ -13,10 +13,10 @@ export interface Settings {
   readonly more: string;
 }
 
-export const NO_SETTINGS: Settings = { system: "", temperature: undefined, maxTokens: undefined, more: "" };
+export const NO_SETTINGS: ChatSettings = { system: "", temperature: undefined, maxTokens: undefined, more: "" };
 
 /** The request body, exactly as "Show code" prints it. */
-export function chatRequest(model: string, messages: readonly Message[], settings: Settings): Record<string, unknown> {
+export function chatRequest(model: string, messages: readonly Message[], settings: ChatSettings): Record<string, unknown> {
   const { system, temperature, maxTokens } = settings;
   const begun: readonly Message[] = system.trim() === "" ? messages : [{ role: "system", content: system }, ...messages];
   return {

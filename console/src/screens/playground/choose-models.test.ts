@@ -1,5 +1,5 @@
 import type { Model } from "../../api/types.ts";
-import { answersChat, howToAsk, namedModels, playgroundModels, whyNot } from "./choose-models.ts";
+import { answersChat, chatProblem, inputHint, namedModels, playgroundModels } from "./choose-models.ts";
 
 const model = (name: string, type: string, task?: string): Model =>
   ({ name, type, trained: task === undefined ? null : { task } }) as unknown as Model;
@@ -25,13 +25,13 @@ test("the URL selects models with either parameter", () => {
 });
 
 test("a model without chat support has a reason; one that is not in the catalog may be an alias", () => {
-  expect(whyNot("our-vectors", CATALOG)).toContain("is of type embedding and does not support chat");
-  expect(whyNot("omni-moderation", CATALOG)).toContain("is of type moderation");
-  expect(whyNot("river-digits", CATALOG)).toBeUndefined();
-  expect(whyNot("an-alias", CATALOG)).toBeUndefined();
+  expect(chatProblem("our-vectors", CATALOG)).toContain("is of type embedding and does not support chat");
+  expect(chatProblem("omni-moderation", CATALOG)).toContain("is of type moderation");
+  expect(chatProblem("river-digits", CATALOG)).toBeUndefined();
+  expect(chatProblem("an-alias", CATALOG)).toBeUndefined();
 });
 
 test("a trained model has an input hint", () => {
-  expect(howToAsk(model("river-digits", "moderation", "softmax"))).toContain("one row as JSON");
-  expect(howToAsk(model("echo", "chat"))).toBeUndefined();
+  expect(inputHint(model("river-digits", "moderation", "softmax"))).toContain("one row as JSON");
+  expect(inputHint(model("echo", "chat"))).toBeUndefined();
 });

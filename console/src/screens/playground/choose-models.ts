@@ -19,14 +19,14 @@ export function namedModels({ models, model }: { models?: unknown; model?: unkno
 }
 
 /** Why a model cannot be used in the playground; undefined if it can, or if the catalog does not have it. */
-export function whyNot(name: string, models: readonly Model[]): string | undefined {
+export function chatProblem(name: string, models: readonly Model[]): string | undefined {
   const found = models.filter((model) => model.name === name);
   if (found.length === 0 || found.some(answersChat)) return undefined;
   return `${name} is of type ${found[0]?.type.replaceAll("_", " ")} and does not support chat. Choose a model from the list.`;
 }
 
 /** The input format of a trained model, by its task. */
-export function howToAsk({ trained }: Pick<Model, "trained">): string | undefined {
+export function inputHint({ trained }: Pick<Model, "trained">): string | undefined {
   switch (trained?.task) {
     case undefined:
       return undefined;

@@ -2,13 +2,13 @@ import { Group, MultiSelect, NumberInput, PasswordInput, Select, Stack, Textarea
 import { useQuery } from "@tanstack/react-query";
 import { teamsQuery } from "../../api/queries.ts";
 import { Card } from "../../components/card.tsx";
-import { readMore, type Settings } from "./chat-request.ts";
+import { type ChatSettings, readMore } from "./chat-request.ts";
 
 export interface Choices {
   readonly models: readonly string[];
   readonly team: string | undefined;
   readonly secret: string;
-  readonly settings: Settings;
+  readonly settings: ChatSettings;
 }
 
 interface SettingsCardProps extends Choices {
@@ -16,7 +16,7 @@ interface SettingsCardProps extends Choices {
   onModels: (models: string[]) => void;
   onTeam: (team: string) => void;
   onSecret: (secret: string) => void;
-  onSettings: (settings: Settings) => void;
+  onSettings: (settings: ChatSettings) => void;
 }
 
 const MODELS_MAX = 4;
@@ -24,7 +24,7 @@ const asNumber = (value: string | number) => (value === "" ? undefined : Number(
 
 export function SettingsCard({ models, team, secret, settings, known, onModels, onTeam, onSecret, onSettings }: SettingsCardProps) {
   const { data: teams } = useQuery(teamsQuery());
-  const set = (change: Partial<Settings>) => onSettings({ ...settings, ...change });
+  const set = (change: Partial<ChatSettings>) => onSettings({ ...settings, ...change });
   return (
     <Card>
       <Stack gap="sm">

@@ -17,7 +17,7 @@ interface Delta {
   tool_calls?: { function?: { name?: string; arguments?: string } }[];
 }
 
-interface Usage {
+interface ChunkUsage {
   prompt_tokens?: number;
   completion_tokens?: number;
   cost_nano?: number;
@@ -25,7 +25,7 @@ interface Usage {
 
 interface Chunk {
   choices?: { delta?: Delta }[];
-  usage?: Usage | null;
+  usage?: ChunkUsage | null;
   error?: { message?: string; code?: string | null; type?: string };
 }
 
@@ -50,7 +50,7 @@ function textOf({ content, tool_calls: tools = [] }: Delta = {}): string {
   return (content ?? "") + calls.join("");
 }
 
-function spentOf({ prompt_tokens: inputTokens = 0, completion_tokens: outputTokens = 0, cost_nano: costNano = 0 }: Usage): Spent {
+function spentOf({ prompt_tokens: inputTokens = 0, completion_tokens: outputTokens = 0, cost_nano: costNano = 0 }: ChunkUsage): Spent {
   return { inputTokens, outputTokens, costNano };
 }
 

@@ -17,20 +17,20 @@ interface ShortKey {
  * leaves the screen; if the tab is closed, the key expires.
  */
 export function usePlaygroundKey(): (teamId: string) => Promise<string> {
-  const kept = useRef<Promise<ShortKey>>(undefined);
+  const shortKey = useRef<Promise<ShortKey>>(undefined);
   useEffect(
     () => () => {
-      void kept.current?.then(remove).catch(() => undefined);
-      kept.current = undefined;
+      void shortKey.current?.then(remove).catch(() => undefined);
+      shortKey.current = undefined;
     },
     [],
   );
   return useCallback(async (teamId) => {
-    const known = await kept.current?.catch(() => undefined);
+    const known = await shortKey.current?.catch(() => undefined);
     if (known && known.teamId === teamId && known.endsAt - Date.now() > SPARE_MS) return known.secret;
     if (known) void remove(known).catch(() => undefined);
-    kept.current = make(teamId);
-    return (await kept.current).secret;
+    shortKey.current = make(teamId);
+    return (await shortKey.current).secret;
   }, []);
 }
 

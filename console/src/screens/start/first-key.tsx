@@ -4,7 +4,7 @@ import { post } from "../../api/client.ts";
 import { teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { notifyFailure } from "../../components/failure.tsx";
-import { keepSecret } from "../../components/kept-secrets.ts";
+import { rememberSecret } from "../../components/last-secret.ts";
 import { showSecret } from "../../components/shown-secret.ts";
 
 /** Creates a key of the first team with one click; limits can be set later. */
@@ -15,7 +15,7 @@ export function FirstKey() {
   const { mutate, isPending } = useMutation({
     mutationFn: (teamId: string) => post<{ apiKey: ApiKey; key: string }>("/api/gw/api-keys", { name: "first key", team_id: teamId }),
     onSuccess: ({ apiKey, key }) => {
-      keepSecret(apiKey.id, key);
+      rememberSecret(apiKey.id, key);
       showSecret({ title: "Your first key", secrets: [key] });
       void queryClient.invalidateQueries({ queryKey: ["keys"] });
     },

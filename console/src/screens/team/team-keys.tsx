@@ -6,9 +6,9 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { ago } from "../../format/words.ts";
+import { ago } from "../../format/text.ts";
+import { formatLimits } from "../keys/format-limits.ts";
 import { KeyForm } from "../keys/key-form.tsx";
-import { limitWords } from "../keys/limit-words.ts";
 
 const COLUMNS: Column<ApiKey>[] = [
   {
@@ -25,7 +25,7 @@ const COLUMNS: Column<ApiKey>[] = [
     ),
   },
   { title: "Status", cell: (key) => <StateBadge state={key.status} /> },
-  { title: "Limits", cell: (key) => <Text size="sm">{limitWords(key)}</Text>, wideOnly: true },
+  { title: "Limits", cell: (key) => <Text size="sm">{formatLimits(key)}</Text>, wideOnly: true },
   { title: "Spend (30 days)", cell: (key) => <Usd amount={key.spendUsd} size="sm" />, isNumber: true },
   { title: "Last used", cell: (key) => <Text size="sm">{key.lastUsedAt ? ago(key.lastUsedAt) : "never"}</Text>, wideOnly: true },
 ];

@@ -10,7 +10,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure, notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
-import { ago, count, formatTime } from "../../format/words.ts";
+import { ago, count, formatTime } from "../../format/text.ts";
 
 const ROLES = [
   { value: "member", label: "Member: uses the team's keys and models" },

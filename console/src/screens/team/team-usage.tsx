@@ -5,7 +5,7 @@ import { Failure } from "../../components/failure.tsx";
 import { Stat } from "../../components/stat.tsx";
 import { rangeStart } from "../../components/time-range.ts";
 import { Usd } from "../../components/usd.tsx";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 import { SpendChart } from "../overview/overview-charts.tsx";
 
 export function TeamUsage({ teamId }: { teamId: string }) {

@@ -5,8 +5,8 @@ import { change, verify } from "../../api/training.ts";
 import type { Federation } from "../../api/types.ts";
 import { notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
-import { count } from "../../format/words.ts";
-import { isOver } from "./federation-words.ts";
+import { count } from "../../format/text.ts";
+import { hasEnded } from "./federation-status.ts";
 
 export function FederationActions({ federation }: { federation: Federation }) {
   const { id, name, state } = federation;
@@ -38,7 +38,7 @@ export function FederationActions({ federation }: { federation: Federation }) {
       <Button variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
         Verify history
       </Button>
-      {!isOver(federation) && (
+      {!hasEnded(federation) && (
         <>
           <Button variant="default" loading={changing.isPending} onClick={() => changing.mutate(state === "paused" ? "resume" : "pause")}>
             {state === "paused" ? "Resume" : "Pause"}

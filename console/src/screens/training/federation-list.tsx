@@ -10,8 +10,8 @@ import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { ago } from "../../format/words.ts";
-import { percentOf, standing } from "./federation-words.ts";
+import { ago } from "../../format/text.ts";
+import { percentOf, statusLine } from "./federation-status.ts";
 
 const LIVE_MS = 3_000;
 
@@ -35,7 +35,7 @@ const COLUMNS: Column<Federation>[] = [
           aria-label={`Committed rounds of ${federation.name}`}
         />
         <Text size="xs" c="dimmed" mt={2}>
-          {standing(federation)}
+          {statusLine(federation)}
         </Text>
       </div>
     ),

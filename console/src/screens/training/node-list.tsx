@@ -8,7 +8,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure, notifyFailure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
-import { ago, formatMs } from "../../format/words.ts";
+import { ago, formatMs } from "../../format/text.ts";
 
 const COLUMNS: Column<TrainerNode>[] = [
   {

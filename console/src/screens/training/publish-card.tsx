@@ -7,7 +7,7 @@ import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { searchOf, useAddress } from "../../components/use-address.ts";
-import { formatTime } from "../../format/words.ts";
+import { formatTime } from "../../format/text.ts";
 import { PublishForm } from "./publish-form.tsx";
 
 /** Publishes a round as a model, lists its versions and rolls back to one. */

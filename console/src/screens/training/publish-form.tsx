@@ -27,7 +27,7 @@ export function PublishForm({ federation, known, onPublished }: PublishFormProps
     mutationFn: () =>
       publish(federation.id, { model: name.trim(), ...(round === undefined ? {} : { round }), ...(pricing ? { pricing } : {}) }),
     onSuccess: async ({ model, version }) => {
-      notifyDone(`${model.name} version ${version.version} is published, ${priceWords(model.pricing)}.`);
+      notifyDone(`${model.name} version ${version.version} is published, ${trainedPriceText(model.pricing)}.`);
       await onPublished(model.name);
     },
   });
@@ -78,13 +78,13 @@ export function PublishForm({ federation, known, onPublished }: PublishFormProps
 type Price = { unit: string; input: number; output: number };
 
 function priceNote({ pricing, known }: { pricing: Price | undefined; known: TrainedModel | undefined }): string {
-  if (pricing) return `Price: ${priceWords(pricing)}.`;
-  if (known) return `Without a price, the next version keeps the price of ${known.name}: ${priceWords(known.pricing)}.`;
+  if (pricing) return `Price: ${trainedPriceText(pricing)}.`;
+  if (known) return `Without a price, the next version keeps the price of ${known.name}: ${trainedPriceText(known.pricing)}.`;
   return "Without a price, the model is free.";
 }
 
 /** A token of a trained model is a byte of text. */
-function priceWords(price: Price | null): string {
+function trainedPriceText(price: Price | null): string {
   if (!price || (price.input === 0 && price.output === 0)) return "free";
   const per = price.unit === "call" ? "1M calls" : "1M tokens";
   return `${formatUsd(usdOf(price.input))} in and ${formatUsd(usdOf(price.output))} out per ${per}`;

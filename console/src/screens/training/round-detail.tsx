@@ -4,7 +4,7 @@ import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { formatMs } from "../../format/words.ts";
+import { formatMs } from "../../format/text.ts";
 
 type Participant = FederationRound["participants"][number];
 

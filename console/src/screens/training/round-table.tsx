@@ -5,8 +5,8 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { formatMs } from "../../format/words.ts";
-import { percentOf } from "./federation-words.ts";
+import { formatMs } from "../../format/text.ts";
+import { percentOf } from "./federation-status.ts";
 
 interface RoundTableProps {
   rounds: readonly FederationRound[] | undefined;

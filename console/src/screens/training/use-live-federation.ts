@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { eventsAddress, federationQuery, roundsQuery } from "../../api/training.ts";
-import { isOver } from "./federation-words.ts";
+import { hasEnded } from "./federation-status.ts";
 
 /** Events that change what the screen shows. */
 const EVENTS = [
@@ -10,19 +10,19 @@ const EVENTS = [
   ...["accepted", "rejected", "failed", "late"].map((state) => `update.${state}`),
   "end",
 ];
-const GATHER_MS = 150;
+const DEBOUNCE_MS = 150;
 /** Fallback poll for unknown events and for streams that a proxy has closed. */
-const ANYWAY_MS = 5_000;
+const POLL_MS = 5_000;
 
 /** A federation and its rounds, refetched on every event. */
 export function useLiveFederation(id: string) {
   const queryClient = useQueryClient();
   const federation = useQuery({
     ...federationQuery(id),
-    refetchInterval: ({ state }) => (state.data && isOver(state.data) ? false : ANYWAY_MS),
+    refetchInterval: ({ state }) => (state.data && hasEnded(state.data) ? false : POLL_MS),
   });
   const rounds = useQuery(roundsQuery(id));
-  const isDone = federation.data !== undefined && isOver(federation.data);
+  const isDone = federation.data !== undefined && hasEnded(federation.data);
   useEffect(() => {
     if (isDone) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -31,7 +31,7 @@ export function useLiveFederation(id: string) {
       timer ??= setTimeout(() => {
         timer = undefined;
         void queryClient.invalidateQueries({ queryKey: ["federation", id] });
-      }, GATHER_MS);
+      }, DEBOUNCE_MS);
     };
     const source = new EventSource(eventsAddress(id));
     for (const name of EVENTS) source.addEventListener(name, refresh);

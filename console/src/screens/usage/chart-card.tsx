@@ -3,7 +3,7 @@ import type { Query } from "../../api/client.ts";
 import type { Totals, UsageBucket } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 import { ExportCsv } from "./export-csv.tsx";
 import { LatencyChart } from "./latency-chart.tsx";
 import { GROUPS, METRICS } from "./metrics.ts";

@@ -5,7 +5,7 @@ import { getText, type Query } from "../../api/client.ts";
 import { Failure } from "../../components/failure.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { nanoOf, usdOfNano } from "../../format/money.ts";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 import { csvTotal } from "./csv-total.ts";
 
 /** Exports the calls of the chart as CSV and compares the totals of file and chart. */

@@ -6,7 +6,7 @@ import { Empty } from "../../components/empty.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { searchOf } from "../../components/use-address.ts";
 import { usdOfNano } from "../../format/money.ts";
-import { formatMs } from "../../format/words.ts";
+import { formatMs } from "../../format/text.ts";
 import type { GroupSum } from "./metrics.ts";
 
 export interface NamedSum extends GroupSum {

@@ -5,7 +5,7 @@ import type { UsageBucket } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
 import { LazyChart } from "../../components/lazy-chart.tsx";
 import { bucketKey } from "../../components/time-range.ts";
-import { formatMs } from "../../format/words.ts";
+import { formatMs } from "../../format/text.ts";
 import { COLORS } from "./stacked-chart.tsx";
 import { asQuery, type UsageWindow } from "./usage-window.ts";
 

@@ -7,9 +7,9 @@ import type { Model } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { Usd } from "../../../components/usd.tsx";
 import { usdOf } from "../../../format/money.ts";
-import { formatMs } from "../../../format/words.ts";
+import { formatMs } from "../../../format/text.ts";
 import { usePlaygroundKey } from "../../playground/use-playground-key.ts";
-import { answerWords, type TestCall, testCall } from "./test-call.ts";
+import { answerText, type TestCall, testCall } from "./test-call.ts";
 
 /** Sends one small call to a model with a short-lived key, billed like any other call. */
 export function ModelTest({ model, onClose }: { model: Model; onClose: () => void }) {
@@ -63,7 +63,7 @@ export function ModelTest({ model, onClose }: { model: Model; onClose: () => voi
 function Outcome({ type, body, headers, tookMs }: { type: string; body: unknown; headers: Headers; tookMs: number }) {
   const cost = headers.get("x-gw-cost-nano");
   const rows = [
-    ["Response", answerWords(type, body)],
+    ["Response", answerText(type, body)],
     ["Latency", `${formatMs(tookMs)}, measured in this browser`],
     ["Cost", cost === null ? "see logs" : <Usd key="cost" amount={usdOf(Number(cost))} />],
     ["Deployment", <Code key="deployment">{headers.get("x-gw-model-id") ?? "unknown"}</Code>],

@@ -1,4 +1,4 @@
-import { answerWords, testCall } from "./test-call.ts";
+import { answerText, testCall } from "./test-call.ts";
 
 test("each type has a small call at its own path; a type that needs an audio file has none", () => {
   expect(testCall("chat", "echo")).toMatchObject({ path: "/v1/chat/completions", body: { model: "echo", max_tokens: 16 } });
@@ -7,10 +7,10 @@ test("each type has a small call at its own path; a type that needs an audio fil
 });
 
 test("responses of every type are summarized in one line", () => {
-  expect(answerWords("chat", { choices: [{ message: { content: "<b>hi</b>" } }] })).toBe("“<b>hi</b>”");
-  expect(answerWords("completion", { choices: [{ text: "" }] })).toBe("empty response");
-  expect(answerWords("embedding", { data: [{ embedding: [1, 2, 3] }] })).toBe("vector with 3 dimensions");
-  expect(answerWords("moderation", { results: [{ flagged: true }] })).toBe("flagged");
-  expect(answerWords("rerank", { results: [{ index: 1 }] })).toBe("best match: document 2");
-  expect(answerWords("audio_speech", undefined)).toBe("audio");
+  expect(answerText("chat", { choices: [{ message: { content: "<b>hi</b>" } }] })).toBe("“<b>hi</b>”");
+  expect(answerText("completion", { choices: [{ text: "" }] })).toBe("empty response");
+  expect(answerText("embedding", { data: [{ embedding: [1, 2, 3] }] })).toBe("vector with 3 dimensions");
+  expect(answerText("moderation", { results: [{ flagged: true }] })).toBe("flagged");
+  expect(answerText("rerank", { results: [{ index: 1 }] })).toBe("best match: document 2");
+  expect(answerText("audio_speech", undefined)).toBe("audio");
 });

@@ -20,7 +20,7 @@ const CALLS: Readonly<Record<string, (model: string) => TestCall>> = {
 export const testCall = (type: string, model: string): TestCall | undefined => CALLS[type]?.(model);
 
 /** A one-line summary of the response. Model output is rendered as text, never as HTML. */
-export function answerWords(type: string, answer: unknown): string {
+export function answerText(type: string, answer: unknown): string {
   const { choices, data, results } = (answer ?? {}) as {
     choices?: { message?: { content?: unknown }; text?: unknown }[];
     data?: { embedding?: unknown }[];

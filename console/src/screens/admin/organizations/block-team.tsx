@@ -8,12 +8,12 @@ export function BlockTeam() {
   const [team, setTeam] = useState("");
   const [reason, setReason] = useState("");
   const { mutate, error, isPending } = useAdminChange();
-  const set = (deed: "block" | "unblock") =>
+  const set = (action: "block" | "unblock") =>
     mutate({
       method: "POST",
-      path: `teams/${encodeURIComponent(team.trim())}/${deed}`,
+      path: `teams/${encodeURIComponent(team.trim())}/${action}`,
       body: reason.trim() === "" ? {} : { reason: reason.trim() },
-      done: deed === "block" ? "Team blocked." : "Team unblocked.",
+      done: action === "block" ? "Team blocked." : "Team unblocked.",
     });
   return (
     <Stack gap="xs" mt="lg">

@@ -1,8 +1,8 @@
 import { Skeleton, Text } from "@mantine/core";
 import type { RoutingDeployment } from "../../../api/gateway.ts";
 import { StateBadge } from "../../../components/state-badge.tsx";
-import { ago, count } from "../../../format/words.ts";
-import { healthWords } from "../routing/shares.ts";
+import { ago, count } from "../../../format/text.ts";
+import { healthText } from "../routing/shares.ts";
 
 /** Health of a provider's deployments at the edge that responded, from the results of real calls; nothing is probed. */
 export function ProviderHealth({ deployments }: { deployments: readonly RoutingDeployment[] | undefined }) {
@@ -17,7 +17,7 @@ export function ProviderHealth({ deployments }: { deployments: readonly RoutingD
       <StateBadge state={state} />
       {ill.map((deployment) => (
         <Text key={deployment.id} size="xs">
-          {deployment.inferenceModelId} is {healthWords(deployment)}
+          {deployment.inferenceModelId} is {healthText(deployment)}
         </Text>
       ))}
       <Text size="xs" c="dimmed">

@@ -2,7 +2,7 @@ import { useId } from "react";
 import type { RoutingGroup } from "../../../api/gateway.ts";
 import { type Arrow, DEPLOYMENT, GROUP, layOut, type PlacedGroup, WIDTH } from "./picture-layout.ts";
 import "./routing-picture.css";
-import { healthWords } from "./shares.ts";
+import { healthText } from "./shares.ts";
 
 const NAME_MAX = 28;
 const MODEL_MAX = 36;
@@ -51,7 +51,7 @@ function GroupBox({ placed: { group, y, deployments } }: { placed: PlacedGroup }
               strokeWidth={1.5 + 4 * (share ?? 0.25)}
             />
             <text className="routing-share" x={DEPLOYMENT.x - 8} y={otherY + 4} textAnchor="end">
-              {shareWords(share, turn)}
+              {shareText(share, turn)}
             </text>
             <rect
               className={`routing-box${isUp ? "" : " ill"}`}
@@ -66,7 +66,7 @@ function GroupBox({ placed: { group, y, deployments } }: { placed: PlacedGroup }
               {short(`${deployment.provider} · ${deployment.inferenceModelId}`, MODEL_MAX)}
             </text>
             <text className="routing-note" x={DEPLOYMENT.x + 28} y={otherY + 14}>
-              {short(healthWords(deployment), MODEL_MAX + 8)}
+              {short(healthText(deployment), MODEL_MAX + 8)}
             </text>
           </g>
         );
@@ -99,7 +99,7 @@ const LABELS = {
   contentPolicy: () => "policy",
 } as const;
 
-const shareWords = (share: number | undefined, turn: number): string =>
+const shareText = (share: number | undefined, turn: number): string =>
   [turn > 1 ? `order ${turn}` : "", share === undefined ? "" : `${Math.round(share * 100)}%`].filter(Boolean).join(", ");
 
 const short = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);

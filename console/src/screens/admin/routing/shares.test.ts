@@ -1,5 +1,5 @@
 import type { RoutingDeployment, RoutingGroup } from "../../../api/gateway.ts";
-import { healthWords, picturedGroups, sharesOf } from "./shares.ts";
+import { healthText, picturedGroups, sharesOf } from "./shares.ts";
 
 const deployment = (id: string, fields: Partial<RoutingDeployment> = {}): RoutingDeployment =>
   ({ id, weight: null, order: null, requestsPerMinute: null, tokensPerMinute: null, ...fields }) as RoutingDeployment;
@@ -45,5 +45,5 @@ test("the diagram has groups with several deployments and their fallbacks, inclu
 
 test("a cool-down shows its duration and cause", () => {
   const health = { state: "cooling", coolingMs: 4_200, coolingCause: "rate-limit" } as RoutingDeployment["health"];
-  expect(healthWords({ health })).toBe("in cool-down for 5 s after a rate limit");
+  expect(healthText({ health })).toBe("in cool-down for 5 s after a rate limit");
 });

@@ -1,5 +1,5 @@
 import type { RoutingDeployment, RoutingGroup } from "../../../api/gateway.ts";
-import { formatMs } from "../../../format/words.ts";
+import { formatMs } from "../../../format/text.ts";
 
 /** The configured traffic share of a deployment. */
 export interface Share {
@@ -35,7 +35,7 @@ function byWeight(peers: readonly RoutingDeployment[]): number[] {
 }
 
 /** The health of a deployment as text. */
-export function healthWords({ health }: Pick<RoutingDeployment, "health">): string {
+export function healthText({ health }: Pick<RoutingDeployment, "health">): string {
   const { state, coolingMs, coolingCause } = health;
   if (state === "up") return "up";
   if (state === "probing") return "probing with the next call";

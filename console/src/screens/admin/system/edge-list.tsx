@@ -4,7 +4,7 @@ import type { SystemState } from "../../../api/admin.ts";
 import { type Column, DataTable } from "../../../components/data-table.tsx";
 import { Empty } from "../../../components/empty.tsx";
 import { StateBadge } from "../../../components/state-badge.tsx";
-import { ago, count, formatBytes } from "../../../format/words.ts";
+import { ago, count, formatBytes } from "../../../format/text.ts";
 
 type Edge = SystemState["edges"][number];
 

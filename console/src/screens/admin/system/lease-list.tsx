@@ -3,7 +3,7 @@ import type { SystemState } from "../../../api/admin.ts";
 import { type Column, DataTable } from "../../../components/data-table.tsx";
 import { Usd } from "../../../components/usd.tsx";
 import { nanoOf, usdOfNano } from "../../../format/money.ts";
-import { count } from "../../../format/words.ts";
+import { count } from "../../../format/text.ts";
 
 type Edge = SystemState["edges"][number];
 type Lease = Edge["leases"][number] & { readonly edge: string };

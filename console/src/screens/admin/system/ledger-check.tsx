@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { verifyLedger } from "../../../api/admin.ts";
 import type { LedgerProof } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
-import { count } from "../../../format/words.ts";
+import { count } from "../../../format/text.ts";
 
 /** Verifies the whole ledger from its first entry. */
 export function LedgerCheck() {

@@ -1,11 +1,11 @@
 import type { ApiKey, Team } from "../../api/types.ts";
 import { formatUsd } from "../../format/money.ts";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 
 type Limited = Pick<ApiKey & Team, "rpm" | "tpm" | "maxParallelRequests" | "maxBudgetUsd" | "budgetPeriod" | "models">;
 
 /** Limits in one line, each with its unit. */
-export function limitWords(limited: Limited): string {
+export function formatLimits(limited: Limited): string {
   const { rpm, tpm, maxParallelRequests, maxBudgetUsd, budgetPeriod, models } = limited;
   const words = [
     rpm === null ? "" : `${rpm.toLocaleString("en-US")} RPM`,

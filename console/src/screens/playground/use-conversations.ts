@@ -1,9 +1,9 @@
 import { useCallback, useRef, useState } from "react";
-import { chatRequest, type Message, type Settings } from "./chat-request.ts";
+import { type ChatSettings, chatRequest, type Message } from "./chat-request.ts";
 import { type Spent, streamChat } from "./stream-chat.ts";
 
 /** A conversation with one model, and its cost. */
-export interface Talk {
+export interface Conversation {
   readonly messages: readonly Message[];
   readonly isBusy: boolean;
   readonly error: unknown;
@@ -12,22 +12,29 @@ export interface Talk {
   readonly wholeMs: number | undefined;
 }
 
-const SILENCE: Talk = { messages: [], isBusy: false, error: undefined, spent: [], firstMs: undefined, wholeMs: undefined };
+const EMPTY_CONVERSATION: Conversation = {
+  messages: [],
+  isBusy: false,
+  error: undefined,
+  spent: [],
+  firstMs: undefined,
+  wholeMs: undefined,
+};
 
 /** Conversations with several models in parallel; each streams and fails independently. */
-export function useTalks() {
-  const [talks, setTalks] = useState<Readonly<Record<string, Talk>>>({});
+export function useConversations() {
+  const [conversations, setConversations] = useState<Readonly<Record<string, Conversation>>>({});
   const stop = useRef<AbortController>(undefined);
-  const change = useCallback((model: string, update: (talk: Talk) => Partial<Talk>) => {
-    setTalks((all) => {
-      const talk = all[model] ?? SILENCE;
-      return { ...all, [model]: { ...talk, ...update(talk) } };
+  const change = useCallback((model: string, update: (conversation: Conversation) => Partial<Conversation>) => {
+    setConversations((all) => {
+      const conversation = all[model] ?? EMPTY_CONVERSATION;
+      return { ...all, [model]: { ...conversation, ...update(conversation) } };
     });
   }, []);
   const ask = async (question: Message, { models, settings, secretOf }: AskOptions) => {
     stop.current = new AbortController();
     const { signal } = stop.current;
-    const histories = new Map(models.map((model) => [model, [...(talks[model]?.messages ?? []), question]]));
+    const histories = new Map(models.map((model) => [model, [...(conversations[model]?.messages ?? []), question]]));
     for (const [model, messages] of histories) {
       change(model, () => ({ messages, isBusy: true, error: undefined, firstMs: undefined, wholeMs: undefined }));
     }
@@ -45,7 +52,7 @@ export function useTalks() {
                 const said: Message = { role: "assistant", content: answer };
                 change(model, ({ firstMs }) => ({ messages: [...messages, said], firstMs: firstMs ?? performance.now() - startedAt }));
               },
-              onSpent: (spent) => change(model, (talk) => ({ spent: [...talk.spent, spent] })),
+              onSpent: (spent) => change(model, (conversation) => ({ spent: [...conversation.spent, spent] })),
             },
           );
         } catch (error) {
@@ -55,11 +62,11 @@ export function useTalks() {
       }),
     );
   };
-  return { talks, ask, stop: () => stop.current?.abort(), clear: () => setTalks({}) };
+  return { conversations, ask, stop: () => stop.current?.abort(), clear: () => setConversations({}) };
 }
 
 interface AskOptions {
   readonly models: readonly string[];
-  readonly settings: Settings;
+  readonly settings: ChatSettings;
   readonly secretOf: () => Promise<string>;
 }

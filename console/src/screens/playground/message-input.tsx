@@ -3,24 +3,24 @@ import { IconPhoto, IconPlayerStop, IconSend } from "@tabler/icons-react";
 import { useState } from "react";
 import { Card } from "../../components/card.tsx";
 import { notifyFailure } from "../../components/failure.tsx";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 
-interface QuestionBoxProps {
+interface MessageInputProps {
   isBusy: boolean;
-  canAsk: boolean;
-  onAsk: (text: string, images: readonly string[]) => void;
+  canSend: boolean;
+  onSend: (text: string, images: readonly string[]) => void;
   onStop: () => void;
 }
 
 const IMAGE_BYTES_MAX = 4 * 1024 * 1024;
 
-export function QuestionBox({ isBusy, canAsk, onAsk, onStop }: QuestionBoxProps) {
+export function MessageInput({ isBusy, canSend, onSend, onStop }: MessageInputProps) {
   const [text, setText] = useState("");
   const [images, setImages] = useState<readonly string[]>([]);
-  const mayAsk = canAsk && !isBusy && text.trim() !== "";
+  const isSendable = canSend && !isBusy && text.trim() !== "";
   const ask = () => {
-    if (!mayAsk) return;
-    onAsk(text, images);
+    if (!isSendable) return;
+    onSend(text, images);
     setText("");
     setImages([]);
   };
@@ -61,7 +61,7 @@ export function QuestionBox({ isBusy, canAsk, onAsk, onStop }: QuestionBoxProps)
             Stop
           </Button>
         ) : (
-          <Button leftSection={<IconSend size={16} aria-hidden />} onClick={ask} disabled={!mayAsk}>
+          <Button leftSection={<IconSend size={16} aria-hidden />} onClick={ask} disabled={!isSendable}>
             Send
           </Button>
         )}

@@ -6,17 +6,17 @@ import { useSyncExternalStore } from "react";
 let latest: { readonly keyId: string; readonly secret: string } | undefined;
 const listeners = new Set<() => void>();
 
-export function keepSecret(keyId: string, secret: string): void {
+export function rememberSecret(keyId: string, secret: string): void {
   latest = { keyId, secret };
   for (const listener of listeners) listener();
 }
 
-export function forgetSecrets(): void {
+export function clearLastSecret(): void {
   latest = undefined;
   for (const listener of listeners) listener();
 }
 
-export function useKeptSecret(): typeof latest {
+export function useLastSecret(): typeof latest {
   return useSyncExternalStore(
     (listener) => {
       listeners.add(listener);

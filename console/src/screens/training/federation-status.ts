@@ -4,11 +4,11 @@ export const percentOf = (share: number | null | undefined): string =>
   share === null || share === undefined ? "–" : `${(100 * share).toFixed(1)}%`;
 
 /** The status of a federation in one line. */
-export function standing({ state, phase, round, rounds, waitingFor, failure }: Federation): string {
+export function statusLine({ state, phase, round, rounds, waitingFor, failure }: Federation): string {
   if (failure) return failure.message;
   if (waitingFor !== null) return `waiting for ${waitingFor}`;
   if (state === "running" || state === "paused") return `round ${round} of ${rounds}${phase ? `, ${phase}` : ""}`;
   return `${round} of ${rounds} rounds`;
 }
 
-export const isOver = ({ state }: Federation): boolean => ["completed", "failed", "stopped"].includes(state);
+export const hasEnded = ({ state }: Federation): boolean => ["completed", "failed", "stopped"].includes(state);

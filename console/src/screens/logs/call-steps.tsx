@@ -3,12 +3,12 @@ import { IconCheck, IconCoins, IconKey, IconListNumbers, IconRoute, IconSum, Ico
 import type { ReactNode } from "react";
 import type { SignedReceipt, UsageLog } from "../../api/types.ts";
 import { Usd } from "../../components/usd.tsx";
-import { count } from "../../format/words.ts";
+import { count } from "../../format/text.ts";
 import { CallTiming } from "./call-timing.tsx";
 import { PriceTable } from "./price-table.tsx";
 
 /** The steps of one call in order: key, limits, routing, usage, price and ledger entry. */
-export function CallStory({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
+export function CallSteps({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
   const isRefused = log.attempts === 0 && log.status === "error";
   return (
     <Timeline active={6} bulletSize={26} lineWidth={2}>
