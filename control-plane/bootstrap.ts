@@ -10,7 +10,7 @@ import { writeAudit } from "./writes/audit.ts";
 import { addPrice } from "./writes/catalog.ts";
 import { appendChange } from "./writes/feed.ts";
 
-/** What the first start made up and shows once; null where the operator chose it. */
+/** The credentials of the first start, shown once. A field is null where the operator chose the value. */
 export interface FirstRun {
   adminEmail: string;
   adminPassword: string | null;
@@ -19,17 +19,17 @@ export interface FirstRun {
 
 const DONE = "bootstrapped";
 const MASTER_KEY_HASH = "master-key-hash";
-// So that the first priced call works: 5 USD.
+// 5 USD, so that the first priced call works.
 const FIRST_GRANT = 5_000_000_000n;
 
 type Deps = Pick<ControlDeps, "config" | "store" | "clock" | "random" | "secrets" | "passwords">;
 
-/** Models that `bootstrap` is about to make; none on a later start. */
-export async function modelsToCome({ store }: Pick<Deps, "store">): Promise<readonly string[]> {
+/** Names of the models that `bootstrap` is about to create; empty on every later start. */
+export async function modelsToCreate({ store }: Pick<Deps, "store">): Promise<readonly string[]> {
   return (await store.get("settings", DONE)) ? [] : ["echo"];
 }
 
-/** Makes the first admin, the master key and the echo model, once in the life of a store. Undefined on every later start. */
+/** Creates the first admin, the master key and the echo model, once per store. Returns undefined on every later start. */
 export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
   if (await deps.store.get("settings", DONE)) return undefined;
   const { config } = deps;
@@ -37,7 +37,7 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
   const masterKey = config.masterKey ?? mintSecret(deps.random);
   const passwordHash = await deps.passwords.hash(password);
   const isFirst = await deps.store.transaction(async (tx) => {
-    // Two control planes may start on one new database: the second finds the work done.
+    // Two control planes may start on one new database; the second one finds this done.
     if (await tx.get("settings", DONE)) return false;
     const now = deps.clock.now();
     const { user } = await createAccount(tx, deps, {
@@ -62,7 +62,7 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
   };
 }
 
-/** What the master key of this start is known by. The operator's own wins over the one of the first run. */
+/** The hash that identifies the master key. MASTER_KEY, if set, wins over the key of the first start. */
 export async function masterKeyOf(deps: Deps): Promise<{ hash: string | undefined; sha256: Buffer | undefined }> {
   if (deps.config.masterKey === undefined) return { hash: (await deps.store.get("settings", MASTER_KEY_HASH))?.value, sha256: undefined };
   const sha256 = secretSha256(deps.config.masterKey);

@@ -8,13 +8,13 @@ const DONE = "built-in-models";
 type Deps = Pick<ControlDeps, "config" | "store" | "clock" | "random">;
 
 /**
- * The models that trainer nodes make by themselves, for everybody, once in the life of a store: so that the first call of a trained model
- * works without training one. What somebody has named so already stays what it is.
+ * Publishes the models that trainer nodes train at start, visible to every organization, once per store, so that a trained model can be
+ * called without training one. A name that is taken stays with its model.
  */
 export async function publishBuiltInModels(deps: Deps): Promise<void> {
   if (!deps.config.builtInModels || (await deps.store.get("settings", DONE))) return;
   await deps.store.transaction(async (tx) => {
-    // Two control planes may start on one database: the second finds the work done.
+    // Two control planes may start on one database; the second one finds this done.
     if (await tx.get("settings", DONE)) return;
     const now = deps.clock.now();
     await tx.put("settings", { id: DONE, value: String(now) });
@@ -38,7 +38,7 @@ async function publishDigits(tx: Transaction, deps: Deps, now: number): Promise<
       builtin: "digits",
       lineage: JSON.stringify({ dataset: "digits", rows: 1437, accuracy: DIGITS_ACCURACY }),
     },
-    // 0.10 USD per million tokens, a token being a byte.
+    // 0.10 USD per million tokens; a token is a byte.
     pricing: { input: 100_000_000n, output: 100_000_000n },
   } as const;
   await publishVersion(tx, deps, { known: undefined, version }, now);

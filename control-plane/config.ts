@@ -51,9 +51,9 @@ const shape = {
   CONFIG: z.string().optional(),
   ALLOW_UNPRICED_MODELS: flagSetting(false),
   TRAINER_PORT: portSetting(5000),
-  /** Models that trainer nodes make by themselves are published at the first start. */
+  /** Publishes, at the first start, the models that trainer nodes train by themselves. */
   BUILT_IN_MODELS: flagSetting(true),
-  /** Addresses of the trainer nodes that answer for trained models, separated by commas; absent: the one of this machine. */
+  /** Addresses of the trainer nodes that serve trained models, separated by commas; absent: the node of this machine. */
   SERVING_URLS: z
     .string()
     .transform((text) => text.split(",").map((url) => url.trim().replace(/\/+$/, "")))
@@ -62,7 +62,7 @@ const shape = {
       "must be http or https addresses, separated by commas",
     )
     .optional(),
-  /** What those nodes want to see with every call. */
+  /** The bearer token that those nodes require. */
   TRAINER_TOKEN: z.string().optional(),
   STRIPE_WEBHOOK_SECRET: z.string().optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
@@ -71,6 +71,7 @@ const shape = {
   ...privateUpstreamSettings,
 };
 
+/** The settings of a control plane, parsed and checked. */
 export interface ControlConfig {
   port: number;
   host: string;
@@ -84,28 +85,29 @@ export interface ControlConfig {
   creditPolicy: "document" | "strict";
   publicUrl: string;
   mail: { smtpUrl: string | undefined; from: string };
-  feedRowsKept: number;
-  /** A LiteLLM config.yaml. */
+  /** Newest rows of the feed that are retained. */
+  feedRowsRetained: number;
+  /** Path of a LiteLLM config.yaml. */
   gatewayConfigPath: string | undefined;
   /** Admins may set upstream addresses on the operator's own network. */
   allowPrivateUpstreams: boolean;
-  /** A model without a price is served, and costs nothing. */
+  /** Serves models without a price, at no cost. */
   allowUnpricedModels: boolean;
   /** Tenants may have trainer nodes and participants on the operator's own network. */
   allowPrivateNodes: boolean;
   /** Organizations may have webhooks on the operator's own network, and without TLS. */
   allowPrivateWebhooks: boolean;
-  /** The models that nodes make by themselves are published. */
+  /** Publishes the models that trainer nodes train by themselves. */
   builtInModels: boolean;
-  /** Where models that were trained here are answered for: addresses of nodes, and the secret they share with the gateway. */
+  /** Trainer nodes that serve trained models: their addresses, and the token they share with the gateway. */
   serving: { urls: readonly string[]; token: string | undefined };
-  /** Those nodes are for every team to train on. */
+  /** Every team may train on those nodes. */
   sharedTrainers: boolean;
-  /** Purchases with `method: "test"`, which nothing is paid for. */
+  /** Allows purchases with `method: "test"`, which cost nothing. */
   testCredits: boolean;
-  /** Absent: there are no card payments. */
+  /** Absent: card payments are off. */
   stripe: StripeSettings | undefined;
-  /** Shadow: a budget that is used up is logged, and nobody is refused. */
+  /** `shadow` logs a call over budget and lets it through. */
   budgetMode: "enforce" | "shadow";
   logLevel: string;
   production: boolean;
@@ -115,7 +117,7 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
   const settings = readConfig(shape, environment);
   const production = settings.NODE_ENV === "production";
   const openings = openingsOf(settings);
-  if (production) refuseMadeUpSecrets(settings);
+  if (production) requireProductionSecrets(settings);
   return {
     port: settings.CONTROL_PORT,
     host: settings.CONTROL_HOST,
@@ -129,7 +131,7 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     creditPolicy: settings.CREDIT_POLICY,
     publicUrl: (settings.PUBLIC_URL ?? `http://127.0.0.1:${settings.PORT}`).replace(/\/$/, ""),
     mail: { smtpUrl: settings.SMTP_URL, from: settings.MAIL_FROM },
-    feedRowsKept: settings.FEED_ROWS_KEPT,
+    feedRowsRetained: settings.FEED_ROWS_KEPT,
     gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
     allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
@@ -137,7 +139,7 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
     allowPrivateWebhooks: openings.privateWebhooks,
     builtInModels: settings.BUILT_IN_MODELS,
     serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
-    // Computing time that nobody pays for: a platform with tenants must say that it wants this.
+    // Shared trainers give unpaid compute to every tenant, so an exposed platform has to opt in.
     sharedTrainers: openings.sharedTrainers,
     testCredits: openings.testCredits,
     stripe: stripeSettings(settings),
@@ -147,11 +149,11 @@ export function readControlConfig(environment: Readonly<Record<string, string | 
   };
 }
 
-/** The file's master key counts where the environment has none. In production one of them has to be there. */
+/** The master key of the configuration file applies if MASTER_KEY is not set. Production requires one of them. */
 export function withFileMasterKey(config: ControlConfig, masterKey: string | undefined): ControlConfig {
   const found = config.masterKey ?? masterKey;
   if (config.production && found === undefined) {
-    throw new ConfigError(["MASTER_KEY: must be set in production, here or as general_settings.master_key; nothing is made up there"]);
+    throw new ConfigError(["MASTER_KEY: must be set in production, here or as general_settings.master_key; none is generated there"]);
   }
   return { ...config, masterKey: found };
 }
@@ -163,15 +165,15 @@ function stripeSettings(settings: {
 }): StripeSettings | undefined {
   const { STRIPE_SECRET_KEY: secretKey, STRIPE_WEBHOOK_SECRET: webhookSecret, STRIPE_API_BASE: apiBase } = settings;
   if (secretKey === undefined && webhookSecret === undefined) return undefined;
-  // With one of them alone people could pay and never get their credits.
+  // With only one of the two set, customers could pay and never receive credits.
   if (secretKey === undefined || webhookSecret === undefined) {
-    throw new ConfigError(["STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET: set both for card payments, or none"]);
+    throw new ConfigError(["STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET: set both for card payments, or neither"]);
   }
   return { secretKey, webhookSecret, apiBase };
 }
 
-function refuseMadeUpSecrets(settings: { [name: string]: unknown }): void {
+function requireProductionSecrets(settings: { [name: string]: unknown }): void {
   const needed = ["SECRET_KEY", "ADMIN_PASSWORD", ...(settings["CONFIG"] === undefined ? ["MASTER_KEY"] : [])];
   const missing = needed.filter((name) => settings[name] === undefined);
-  if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name}: must be set in production; nothing is made up there`));
+  if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name}: must be set in production; none is generated there`));
 }

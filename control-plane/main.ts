@@ -3,7 +3,7 @@ import { systemClock as clock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
-import { bootstrap, masterKeyOf, modelsToCome } from "./bootstrap.ts";
+import { bootstrap, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
 import { Leases } from "./credit/leases.ts";
@@ -32,7 +32,7 @@ import { migrate } from "./stores/migrations/migrate.ts";
 import type { Store } from "./stores/store.ts";
 import { createWebhookSender } from "./webhooks/send-webhook.ts";
 
-// The one place where the ports of the control plane meet their adapters.
+// The composition root: the only place where ports of the control plane get their adapters.
 await runMain("tributary control-plane", async () => {
   const fromEnvironment = readControlConfig(process.env);
   const logger = createLogger("control-plane", fromEnvironment.logLevel);
@@ -44,7 +44,7 @@ await runMain("tributary control-plane", async () => {
     store,
     clock,
     logger,
-    namesToCome: await modelsToCome({ store }),
+    namesToCreate: await modelsToCreate({ store }),
   });
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
   const secrets = deriveSecrets(loadRootSecret({ given: config.rootSecret, folder: resolve(config.dataFolder), random }), random);
@@ -89,7 +89,11 @@ await runMain("tributary control-plane", async () => {
   const server = await startServer(deps, await masterKeyOf(deps));
   const stopJobs = startJobs(deps);
   process.on("SIGHUP", () => {
-    gateway.reload().catch((error: unknown) => logger.error({ error: String(error) }, "the gateway configuration could not be read again"));
+    gateway
+      .reload()
+      .catch((error: unknown) =>
+        logger.error({ error: String(error) }, "SIGHUP: the gateway configuration could not be read; the previous one stays in force"),
+      );
   });
   onShutdown(logger, async () => {
     deps.feed.stop();
@@ -109,7 +113,7 @@ async function openPayments({ stripe, publicUrl }: ControlConfig): Promise<Payme
   return createStripePayments(stripe, { clock, publicUrl });
 }
 
-// The other adapter's driver is not even loaded.
+// Loads only the driver of the chosen adapter.
 async function openStore(config: ControlConfig): Promise<Store> {
   if (config.mongo) {
     const { openMongoStore } = await import("./stores/mongo/store.ts");

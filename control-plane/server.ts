@@ -55,12 +55,13 @@ const SERVICES = [
 ];
 const STOP_GRACE_MS = 10_000;
 
+/** A gRPC server that listens. */
 export interface RunningServer {
   port: number;
   stop(): Promise<void>;
 }
 
-/** Every service of the control plane behind one port, with gRPC's own health and reflection. */
+/** Serves every service of the control plane on one port, with gRPC health checking and reflection. */
 export async function startServer(deps: ControlDeps, master: MasterKey): Promise<RunningServer> {
   const server = createGrpcServer();
   const { logger } = deps;

@@ -4,7 +4,7 @@ import type { Logger } from "../../common/logger.ts";
 import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, periodEnd } from "../domain/budgets.ts";
 
-/** Whose budget a call is under, and what is spent of it. */
+/** One budget that applies to a call, and how much of it is spent. */
 export interface BudgetState {
   readonly kind: BudgetKind;
   readonly id: string;
@@ -12,24 +12,25 @@ export interface BudgetState {
   readonly spend: bigint;
 }
 
+/** What the limiter works with. */
 export interface BudgetOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Shadow: what would be refused is logged, and let through. */
+  /** `shadow` logs what `enforce` refuses. */
   readonly mode: "enforce" | "shadow";
 }
 
-/** What running calls have set aside of the budgets of their subjects, in memory. Nothing here waits: what is checked is what is taken. */
+/** Budget held by running calls, in memory. No method awaits, so a check and its hold see the same state. */
 export class BudgetLimiter {
   readonly #options: BudgetOptions;
-  /** Of everybody: a budget that is set later holds at once. */
+  /** Held for every subject, with or without a budget, so that a budget set later applies at once. */
   readonly #held = new Map<string, bigint>();
 
   constructor(options: BudgetOptions) {
     this.#options = options;
   }
 
-  /** What of an amount fits into every budget; throws QUOTA_EXCEEDED for the first that is used up. */
+  /** The part of an amount that fits into every budget. Throws QUOTA_EXCEEDED for the first budget that is used up. */
   affordable(amount: bigint, states: readonly BudgetState[]): bigint {
     let affordable = amount;
     for (const { kind, id, budget, spend } of states) {
@@ -39,7 +40,7 @@ export class BudgetLimiter {
       if (left >= affordable) continue;
       if (this.#options.mode === "shadow") {
         const facts = { kind, id, maxBudget: String(budget.maxBudget), spend: String(spend), held: String(held), wanted: String(amount) };
-        this.#options.logger.warn(facts, "a budget would hold this call back; budgets are in shadow mode");
+        this.#options.logger.warn(facts, "the call exceeds a budget; it was let through because BUDGET_MODE is shadow");
         continue;
       }
       if (left <= 0n) throw this.#refusal(kind, budget);

@@ -21,7 +21,7 @@ async function open(balance: bigint, onCatchUp: () => Promise<void> = async () =
     store,
     clock: { now: () => 1000 } as ConstructorParameters<typeof Leases>[0]["clock"],
     policy: "document",
-    reservations: { reservedOf: () => 0n, keepFree: () => () => {} },
+    reservations: { reservedOf: () => 0n, withhold: () => () => {} },
     caughtUp: async () => {
       state.asked++;
       await new Promise((resolve) => setImmediate(resolve));

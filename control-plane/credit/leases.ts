@@ -3,6 +3,7 @@ import type { Store } from "../stores/store.ts";
 import { grantLease, LEASE_USE_MS, type LeaseGrant, type LeaseInput } from "../writes/leases.ts";
 import type { Reservations } from "./reservations.ts";
 
+/** The state of an edge's lease after a request. */
 export interface LeaseAnswer {
   generation: number;
   granted: bigint;
@@ -11,21 +12,22 @@ export interface LeaseAnswer {
   isBlocked: boolean;
 }
 
+/** What leases are granted with. */
 export interface LeasesOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly policy: "document" | "strict";
-  readonly reservations: Pick<Reservations, "reservedOf" | "keepFree">;
-  /** Resolves when the edges have brought what had ended, or were waited for long enough. */
+  readonly reservations: Pick<Reservations, "reservedOf" | "withhold">;
+  /** Resolves when the edges have reported their finished calls, or after a timeout. */
   readonly caughtUp: () => Promise<void>;
 }
 
 const NO_LEASE = { generation: 0, granted: 0n };
 
-/** Hands out slices of credit. They are in the store: a control plane that starts again knows what its edges may spend. */
+/** Grants slices of credit. Leases are in the store, so a restarted control plane knows what its edges may spend. */
 export class Leases {
   readonly #options: LeasesOptions;
-  /** Whoever is refused while the edges are asked waits for the same answer. */
+  /** Requests that fail while edges are being flushed share that flush. */
   #catchingUp: Promise<void> | undefined;
 
   constructor(options: LeasesOptions) {
@@ -35,15 +37,15 @@ export class Leases {
   async lease(input: LeaseInput): Promise<LeaseAnswer> {
     const grant = await this.#grant(input);
     if (!isWaitWorthwhile(input, grant)) return this.#answer(grant);
-    // What ended at other edges and is not settled yet may leave enough, or block the team: nobody is refused before that is known.
+    // Calls that ended at other edges and are not settled yet may free credit, or block the team. Refuse only after they are known.
     await this.#catchUp();
     return this.#answer(await this.#grant(input));
   }
 
   async #grant(input: LeaseInput): Promise<LeaseGrant> {
     const { store, clock, reservations } = this.#options;
-    // Until the grant is in the store, calls that are reserved one by one must not find the same credit.
-    const done = reservations.keepFree(input.organizationId, input.want > input.need ? input.want : input.need);
+    // Until the grant is stored, calls that are reserved one by one must not get the same credit.
+    const done = reservations.withhold(input.organizationId, input.want > input.need ? input.want : input.need);
     try {
       return await store.transaction((tx) =>
         grantLease(tx, input, { held: reservations.reservedOf(input.organizationId), now: clock.now() }),
@@ -66,7 +68,7 @@ export class Leases {
   }
 }
 
-/** A call finds nothing, the team is not blocked, and somebody else has credit that calls may have used or left. */
+/** The call got no credit, the organization is not blocked, and credit held elsewhere may have been returned. */
 function isWaitWorthwhile({ need }: LeaseInput, { amount, balance, elsewhere }: LeaseGrant): boolean {
   return need > 0n && amount === 0n && balance >= 0n && elsewhere > 0n;
 }

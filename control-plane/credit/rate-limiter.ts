@@ -3,7 +3,7 @@ import { AppError, type RateState } from "../../common/errors.ts";
 import { RateWindow } from "../domain/rate-window.ts";
 import type { RateLimits } from "../domain/records.ts";
 
-/** Whose limit it is: each holds for all calls of the subject together, over all edges. */
+/** The subject of a limit. A limit applies to all calls of the subject together, over all edges. */
 export interface RateSubject {
   readonly kind: "key" | "team" | "organization" | "user" | "model";
   readonly id: string;
@@ -15,39 +15,40 @@ interface Minute {
   readonly tokens: RateWindow;
 }
 
-/** A limit that a call is under: whether it fits now, and what is left of the limit when it is made. */
+/** One limit as a call meets it: whether the call fits now, and what remains after it. */
 interface Reading {
   readonly unit: "requests" | "tokens" | "parallel";
   readonly subject: RateSubject["kind"];
   readonly most: number;
-  /** Zero: it fits. */
+  /** Zero: the call fits. */
   readonly waitSeconds: number;
   readonly remaining: number;
 }
 
-// A guess: when one of the running calls ends cannot be known.
+// A guess: when a running call ends cannot be known.
 const BUSY_SECONDS = 1;
 const WINDOW_SECONDS = 60;
-/** An edge gets no more in advance than this part of what is left: another has to find something too, and one that dies takes it along. */
+/** A permit is at most this fraction of what remains: other edges need some too, and an edge that dies loses its permit. */
 const PERMIT_SHARES = 16;
-/** Less is not worth it: the call is asked for by itself. */
+/** Below this a permit is not worth it, and each call is reserved by itself. */
 const PERMIT_REQUESTS_MIN = 4;
 const PERMIT_LIFE_MS = 1000;
 
+/** A slice of all limits of a call's subjects that an edge may spend by itself. */
 export interface RatePermit {
   readonly requests: number;
-  /** Undefined: no limit of tokens holds. */
+  /** Undefined: no token limit applies. */
   readonly tokens: number | undefined;
-  /** How long it may be used, from when it was asked for. */
+  /** How long it may be used, counted from the request for it. */
   readonly lifeMs: number;
 }
 
-/** Requests, tokens and parallel calls of every subject, in memory. Nothing here waits: what is checked is what is taken. */
+/** Requests, tokens and parallel calls of every subject, in memory. No method awaits, so a check and its count see the same state. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #minutes = new Map<string, Minute>();
   readonly #running = new Map<string, number>();
-  /** By the call that each came with, until nothing of it counts any more. */
+  /** By the call that each was granted with, until it no longer counts in any window. */
   readonly #permits = new Map<string, { requests: number; tokens: number; minutes: readonly Minute[]; second: number }>();
 
   constructor(clock: Clock) {
@@ -55,8 +56,8 @@ export class RateLimiter {
   }
 
   /**
-   * Whether a call fits under the limits of all its subjects; takes nothing. Throws RATE_LIMIT_EXCEEDED for the one that must be waited
-   * for the longest: who comes back then is not refused by the next one.
+   * Checks a call against the limits of all its subjects; takes nothing. Throws RATE_LIMIT_EXCEEDED for the limit with the longest wait,
+   * so that a client that retries after it is not refused by another limit.
    */
   check(subjects: readonly RateSubject[], tokens: number): RateState {
     const readings = subjects.flatMap((subject) => this.#read(subject, tokens));
@@ -70,9 +71,9 @@ export class RateLimiter {
   }
 
   /**
-   * A slice of all limits of the subjects for an edge to spend by itself within a second. It counts at once, under the last second in
-   * which it may be spent: however edges spend theirs, no minute has more than its limit. Undefined where so little is left, or where
-   * parallel calls are limited, that each call has to be asked for.
+   * Grants a slice of all limits of the subjects for an edge to spend by itself within a second. The slice counts at once, under the last
+   * second in which it may be spent, so that no minute exceeds its limit whenever edges spend it. Returns undefined if too little remains
+   * or parallel calls are limited; each call is then reserved by itself.
    */
   permit(callId: string, subjects: readonly RateSubject[], asked: { requests: number; tokens: number }): RatePermit | undefined {
     if (subjects.some(({ limits }) => limits.maxParallelRequests !== undefined)) return undefined;
@@ -90,7 +91,7 @@ export class RateLimiter {
     return { requests, tokens: Number.isFinite(tokens) ? counted.tokens : undefined, lifeMs: PERMIT_LIFE_MS };
   }
 
-  /** What an edge did not use of a permit is free again; told once. */
+  /** Returns the unused part of a permit. Only the first call has an effect. */
   takeBack(callId: string, unused: { requests: number; tokens: number }): void {
     const permit = this.#permits.get(callId);
     if (!permit) return;
@@ -102,12 +103,12 @@ export class RateLimiter {
     }
   }
 
-  /** Counts a call that was admitted; ended by `end` with the same subjects. */
+  /** Counts an admitted call. `end` with the same subjects ends it. */
   begin(subjects: readonly RateSubject[], tokens: number): void {
     const now = this.#clock.monotonicMs();
     for (const subject of subjects) {
       const name = nameOf(subject);
-      // Running calls of everybody: a limit that is set later holds at once. A minute only of those who are limited by it.
+      // Running calls are counted for every subject, so that a limit set later applies at once. Windows exist only for limited subjects.
       this.#running.set(name, (this.#running.get(name) ?? 0) + 1);
       if (!isCounted(subject)) continue;
       const minute = this.#minuteOf(name);
@@ -125,7 +126,7 @@ export class RateLimiter {
     }
   }
 
-  /** Forgets subjects that did nothing for a minute. */
+  /** Drops subjects without calls in the last minute, and permits that no longer count. */
   prune(): void {
     const now = this.#clock.monotonicMs();
     for (const [name, { requests }] of this.#minutes) if (requests.sum(now) === 0) this.#minutes.delete(name);
@@ -150,7 +151,7 @@ export class RateLimiter {
     const { unit, most } = asked;
     const now = this.#clock.monotonicMs();
     const window = this.#minutes.get(nameOf(subject))?.[unit];
-    // A single call above the whole limit is let through when the minute is empty: it could never be made otherwise.
+    // A single call above the whole limit is admitted when the minute is empty; otherwise it could never be made.
     const amount = Math.min(asked.amount, most);
     const waitSeconds = window?.secondsUntilFits(amount, most, now) ?? 0;
     const left = Math.max(0, most - (window?.sum(now) ?? 0));
@@ -178,7 +179,7 @@ function nameOf({ kind, id }: RateSubject): string {
   return `${kind}:${id}`;
 }
 
-/** Of each unit the limit with the least left, whoever's it is. */
+/** For each unit the limit with the least remaining, over all subjects. */
 function tightest(readings: readonly Reading[]): RateState {
   const least = (unit: Reading["unit"]) =>
     readings
@@ -197,8 +198,8 @@ function tightest(readings: readonly Reading[]): RateState {
 function refusal({ unit, subject, most, waitSeconds, remaining }: Reading, rate: RateState): AppError {
   const what = unit === "parallel" ? `${most} call(s) at once` : `${most} ${unit} per minute`;
   const message = `The ${subject}'s limit of ${what} is reached. Try again in ${waitSeconds} s.`;
-  // The limit that refuses is the one that is told, even where another has less left.
-  const told: Partial<RateState> =
+  // The headers show the limit that refuses, even if another limit has less remaining.
+  const refusing: Partial<RateState> =
     unit === "requests"
       ? { limitRequests: most, remainingRequests: remaining }
       : unit === "tokens"
@@ -206,6 +207,6 @@ function refusal({ unit, subject, most, waitSeconds, remaining }: Reading, rate:
         : {};
   return new AppError("RATE_LIMIT_EXCEEDED", message, {
     retryAfterSeconds: waitSeconds,
-    rate: { ...rate, ...told, resetSeconds: waitSeconds },
+    rate: { ...rate, ...refusing, resetSeconds: waitSeconds },
   });
 }

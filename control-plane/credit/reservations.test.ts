@@ -157,7 +157,7 @@ test("a reservation that nobody settles is given back after its time, once", asy
 test("a call that is asked for again and refused keeps what it was given the first time", async () => {
   const world = open({ balance: 10n });
   const { callId } = await world.reserve(4n);
-  const leased = world.reservations.keepFree("org_1", 10n);
+  const leased = world.reservations.withhold("org_1", 10n);
   await expect(world.reserve(4n, 1, callId)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
   leased();
   expect(world.reservations.reservedOf("org_1")).toBe(4n);
@@ -258,7 +258,7 @@ test("credit that edges hold is not given twice; a lease that ran out, and what 
 
 test("while a lease is on its way into the store, calls do not find its credit", async () => {
   const world = open({ balance: 100n });
-  const done = world.reservations.keepFree("org_1", 90n);
+  const done = world.reservations.withhold("org_1", 90n);
   expect((await world.reserve(50n)).reserved).toBe(10n);
   done();
   expect((await world.reserve(50n)).reserved).toBe(50n);

@@ -13,23 +13,25 @@ import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { RateLimiter, type RatePermit, type RateSubject } from "./rate-limiter.ts";
 
+/** A call that asks for credit. */
 export interface ReserveInput {
   callId: string;
   keyId: string;
   teamId: string;
   organizationId: string;
-  /** Who made the key; undefined where nobody did. */
+  /** The creator of the key; undefined for keys without one. */
   userId?: number | undefined;
-  /** The group asked for. */
+  /** The requested model group. */
   model: string;
   worstCase: bigint;
   tokens: number;
-  /** The call runs already: the worst case is what it needs beside what it holds, and no rate limit counts it again. */
+  /** The call is running already: the worst case is added to what it holds, and no rate limit counts it again. */
   isGrowth?: boolean | undefined;
-  /** What an edge would like to have of the rate limits beside this call. */
+  /** The permit that the edge asks for beside this call. */
   ahead?: { requests: number; tokens: number } | undefined;
 }
 
+/** What was granted to a call. */
 export interface Reserved {
   readonly reserved: bigint;
   readonly rate: RateState;
@@ -43,10 +45,10 @@ interface Reservation extends ReserveInput {
   expiresAt: number;
 }
 
-// Longer than any call may take. A reservation whose edge died is given back after it.
+// Longer than any call may take. The reservation of an edge that died is released after it.
 const LIFE_MS = 15 * 60 * 1000;
 
-/** A growth counts against no limit. */
+/** The growth of a running call counts against no rate limit. */
 const UNCOUNTED: RateState = {
   limitRequests: undefined,
   remainingRequests: undefined,
@@ -56,8 +58,8 @@ const UNCOUNTED: RateState = {
 };
 
 /**
- * What running calls have set aside, in memory: the store holds only what is settled. Here are the
- * calls that are asked for by themselves; the others are made under leases, which count as taken here.
+ * Credit held by running calls, in memory; the store has only what is settled. This class covers calls that are reserved one by one.
+ * All other calls run under leases, whose outstanding credit counts as taken here.
  */
 export class Reservations {
   readonly #reader: Reader;
@@ -67,9 +69,9 @@ export class Reservations {
   readonly #byOrganization = new Map<string, bigint>();
   readonly #budgets: BudgetLimiter;
   readonly #rates: RateLimiter;
-  /** Leases on their way into the store. They do not stand in each other's way: the store takes them one after the other. */
+  /** Leases that are being written. They need no check against each other: the store serializes their transactions. */
   readonly #leasing = new Map<string, bigint>();
-  /** Grows whenever a reservation is given back: a balance read before that is stale. */
+  /** Incremented whenever a reservation is released: a balance that was read before is stale. */
   #releases = 0;
 
   constructor(options: { reader: Reader; clock: Clock; policy: "document" | "strict"; budgets?: Pick<BudgetOptions, "mode" | "logger"> }) {
@@ -80,13 +82,13 @@ export class Reservations {
     this.#budgets = new BudgetLimiter({ clock: options.clock, mode: "enforce", logger: silentLogger, ...options.budgets });
   }
 
-  /** Sets a call's worst case aside, or all that is left where the policy allows; refuses with the document's codes. */
+  /** Reserves a call's worst case, or all that is left if the policy allows it. */
   async reserve(input: ReserveInput): Promise<Reserved> {
     const { team, subjects, budgets, balance } = await this.#read(input);
-    // From here on nothing waits: what is checked is what is set aside, and a refusal of one takes nothing from another.
+    // Nothing below awaits: the checked state is the state that is reserved from, and a refusal takes nothing.
     refuseBlocked(team);
     if (input.isGrowth) return this.#grow(input, { budgets, balance });
-    // The same call again (a lost answer): what it held before is replaced, not doubled.
+    // The same call again, after a lost answer: its reservation is replaced, not doubled.
     const before = this.#byCall.get(input.callId);
     this.release(input.callId);
     try {
@@ -96,13 +98,13 @@ export class Reservations {
       this.#hold({ ...input, amount, subjects, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
       return { reserved: amount, rate, permit: this.#permit(input, { subjects, budgets }) };
     } catch (refused) {
-      // The call may be running: what it was given stays its own.
+      // The call may be running: its earlier reservation stays.
       if (before) this.#hold(before);
       throw refused;
     }
   }
 
-  /** What an edge did not use of the permit that came with a call. */
+  /** Returns the unused part of the permit that came with a call. */
   takeBack(callId: string, unused: { requests: number; tokens: number }): void {
     this.#rates.takeBack(callId, unused);
   }
@@ -118,7 +120,7 @@ export class Reservations {
     this.#rates.end(subjects);
   }
 
-  /** How many calls hold one. */
+  /** How many calls hold a reservation. */
   get size(): number {
     return this.#byCall.size;
   }
@@ -127,17 +129,17 @@ export class Reservations {
     return this.#byOrganization.get(organizationId) ?? 0n;
   }
 
-  /** Keeps credit from calls until the returned function is called: a lease on it is on its way into the store. */
-  keepFree(organizationId: string, amount: bigint): () => void {
+  /** Withholds credit from calls until the returned function is called, while a lease on it is being written. */
+  withhold(organizationId: string, amount: bigint): () => void {
     add(this.#leasing, organizationId, amount);
     return () => {
       add(this.#leasing, organizationId, -amount);
-      // What was read before does not show the lease.
+      // A balance that was read before does not include the lease.
       this.#releases++;
     };
   }
 
-  /** Gives back what nobody settled or released in time. Called by the clean-up job. */
+  /** Releases reservations that were neither settled nor released in time. Called by the clean-up job. */
   expire(): number {
     const now = this.#clock.monotonicMs();
     const dead = [...this.#byCall.values()].filter((reservation) => reservation.expiresAt <= now);
@@ -146,7 +148,7 @@ export class Reservations {
     return dead.length;
   }
 
-  /** Held beside what the call holds; as a call of its own where the one that it had was lost with a control plane. */
+  /** Adds to what the call holds, or starts a reservation if the first one was lost with a control plane. */
   #grow(input: ReserveInput, state: { budgets: readonly BudgetState[]; balance: bigint }): Reserved {
     const amount = this.#affordable(input, state);
     const known = this.#byCall.get(input.callId);
@@ -158,7 +160,7 @@ export class Reservations {
     return { reserved: amount, rate: UNCOUNTED };
   }
 
-  /** Of who has a budget every call is asked for: what it may spend depends on what the others spend. */
+  /** Grants no permit under a budget: what a call may spend then depends on every other call. */
   #permit(
     { callId, ahead }: ReserveInput,
     { subjects, budgets }: { subjects: readonly RateSubject[]; budgets: readonly BudgetState[] },
@@ -172,7 +174,7 @@ export class Reservations {
     let releases = this.#releases;
     const [subjects, first] = await Promise.all([this.#readSubjects(input, model), this.#readCredit(input, model)]);
     let credit = first;
-    // A call settled and released meanwhile: its cost may be missing in the balance we read and in what is reserved.
+    // A call was settled and released in between: its cost may be missing in both the balance and the reservations.
     while (releases !== this.#releases) {
       releases = this.#releases;
       credit = await this.#readCredit(input, model);
@@ -191,7 +193,7 @@ export class Reservations {
     const known = new Map(uses.flatMap((each) => (each ? [[each.id, each] as const] : [])));
     const budgetsOf = (budgets: readonly Omit<BudgetState, "spend">[]): BudgetState[] =>
       budgets.map((each) => {
-        // A key's budget without a period is held against all that the key ever spent.
+        // A key's budget without a period applies to everything the key ever spent.
         const isTotal = each.kind === "key" && each.budget.budgetPeriod === undefined;
         const spent = spentOf(known.get(budgetName(each.kind, each.id)), this.#clock.now());
         return { ...each, spend: isTotal ? (use?.spend ?? 0n) : spent };
@@ -274,7 +276,7 @@ function budgetNames({ keyId, teamId, organizationId, userId }: ReserveInput, mo
 }
 
 function refuseBlocked(team: Team | undefined): void {
-  if (!team) throw new AppError("INVALID_API_KEY", "The key's team is gone.");
+  if (!team) throw new AppError("INVALID_API_KEY", "The team of this API key was deleted. Use another key.");
   const state = teamState(team);
   if (state.status === "blocked") throw teamBlocked({ reason: state.reason });
 }

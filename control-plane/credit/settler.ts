@@ -8,13 +8,13 @@ import { endLeases, settleLease } from "../writes/leases.ts";
 import { type SettleOutcome, settleCalls } from "../writes/settle.ts";
 import type { Reservations } from "./reservations.ts";
 
-/** Under which leases an edge made the calls it reports, and what it gives back of them. */
+/** The leases under which an edge made the calls it reports, and the credit it returns. */
 export interface LeaseReport {
   edgeId: string;
-  /** By call; calls that are not in it were reserved by themselves. */
+  /** By call id. Calls that are missing here were reserved one by one. */
   generations: ReadonlyMap<string, number>;
   returns: readonly { organizationId: string; generation: number; released: bigint }[];
-  /** Dead edges of whose calls none is left to be reported. */
+  /** Edges that are dead and whose calls have all been reported. */
   endedEdges: readonly string[];
 }
 
@@ -27,7 +27,7 @@ interface Waiting {
 
 const QUEUE_ROWS_MAX = 20_000;
 
-/** Gathers what edges report while a transaction runs into the next one: one commit settles many calls. */
+/** Collects what edges report while a transaction runs into the next transaction, so that one commit settles many calls. */
 export class Settler {
   readonly #store: Store;
   readonly #reservations: Reservations;
@@ -44,7 +44,7 @@ export class Settler {
     this.#logger = options.logger;
   }
 
-  /** Resolves when the rows are settled for good. */
+  /** Resolves when the rows are committed. */
   settle(rows: readonly UsageRow[], lease?: LeaseReport): Promise<SettleOutcome> {
     if (this.#queuedRows + rows.length > QUEUE_ROWS_MAX) {
       throw new AppError("UNAVAILABLE", "Too many settlements are waiting. Try again shortly.", { retryAfterSeconds: 1 });
@@ -65,17 +65,17 @@ export class Settler {
   }
 
   async #drain(): Promise<void> {
-    // What arrives in the same turn, from other edges, goes into the first transaction too.
+    // Reports of other edges that arrive in the same turn join the first transaction.
     await nextTurn();
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
       try {
         await this.#commit(batch);
       } catch (error) {
-        // Nothing was written: each edge repeats its own rows.
+        // Nothing was written; each edge retries its own rows.
         for (const { reject } of batch) reject(error);
       }
-      // The embedded store commits without a turn of the event loop: key look-ups and log-ins get theirs here.
+      // The embedded store commits without yielding to the event loop; key look-ups and log-ins run here.
       await nextTurn();
     }
     this.#running = undefined;
@@ -99,11 +99,11 @@ export class Settler {
       const all = batch.flatMap(({ rows }) => rows);
       const outcome = await settleCalls(tx, all, this.#clock.now());
       await settleLeases(tx, batch, outcome.fresh, this.#clock.now());
-      // In the transaction that settles the last of their calls, or after it: never before.
+      // Leases of dead edges end in the transaction that settles the last of their calls, or later, never earlier.
       const endedEdges = batch.flatMap(({ lease }) => lease?.endedEdges ?? []);
       for (const edgeId of endedEdges) await endLeases(tx, edgeId, this.#clock.now());
       const refused = new Set(outcome.refused);
-      // The counts of a shared batch are the batch's; who was refused is told to the one who reported it.
+      // Counts are those of the whole batch; each edge gets only its own refused calls.
       for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });
       return results;
     });
@@ -111,13 +111,13 @@ export class Settler {
       for (const row of rows) this.#reservations.release(row.id);
       const outcome = outcomes[index];
       if (outcome && outcome.refused.length > 0)
-        this.#logger.error({ callIds: outcome.refused }, "a call was reported twice with different content");
+        this.#logger.error({ callIds: outcome.refused }, "calls were reported twice with different content; the second report was refused");
       if (outcome) resolve(outcome);
     });
   }
 }
 
-/** What was settled now is not outstanding any more in the lease it was made under: once, like the settlement itself. */
+/** Moves settled costs from outstanding to settled in the leases they were made under, once per call like the settlement itself. */
 async function settleLeases(tx: Transaction, batch: readonly Waiting[], fresh: readonly UsageRow[], now: number): Promise<void> {
   const unsettled = new Set(fresh.map(({ id }) => id));
   for (const { rows, lease } of batch) {
@@ -139,13 +139,13 @@ interface LeaseSum {
   settled: bigint;
 }
 
-/** What a report says of each lease. */
+/** Sums of one report by lease. */
 class LeaseSums {
   readonly #byName = new Map<string, LeaseSum>();
   #last: LeaseSum | undefined;
 
   of(organizationId: string, generation: number): LeaseSum {
-    // Most of a batch are of one lease.
+    // Most rows of a batch belong to one lease.
     if (this.#last?.organizationId === organizationId && this.#last.generation === generation) return this.#last;
     const name = `${organizationId} ${generation}`;
     const sum = this.#byName.get(name) ?? { organizationId, generation, released: 0n, settled: 0n };

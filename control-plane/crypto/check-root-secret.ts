@@ -7,14 +7,14 @@ import type { Secrets } from "./secrets.ts";
 const SETTING = "secret-key-fingerprint";
 
 /**
- * Binds the store to its root secret at the first start and refuses every other one later: with it API keys would be unknown, sessions
- * invalid and credentials of providers unreadable, and new keys would be stored under hashes that no other control plane finds.
+ * Binds the store to its root secret at the first start and refuses any other secret later. With another secret API keys are unknown,
+ * sessions invalid and provider credentials unreadable, and new keys get hashes that no other control plane finds.
  */
 export async function checkRootSecret(store: Store, { secrets, receipts }: { secrets: Secrets; receipts: ReceiptSigner }): Promise<void> {
   const known = await store.transaction(async (tx) => {
     const setting = await tx.get("settings", SETTING);
     if (setting) return setting.value;
-    // A store from before the fingerprint: what it holds must be this secret's.
+    // A store from before the fingerprint: its sealed values must open with this secret.
     if (!(await isSecretOf(tx, { secrets, receipts }))) return undefined;
     await tx.insert("settings", { id: SETTING, value: secrets.fingerprint });
     return secrets.fingerprint;

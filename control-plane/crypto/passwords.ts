@@ -6,7 +6,7 @@ import type { Random } from "../../common/random.ts";
 /** Hashes and checks passwords: argon2id on libuv's worker threads, a bounded number at once. */
 export interface Passwords {
   hash(password: string): Promise<string>;
-  /** With no stored hash it does the same work and says no, so that an unknown user cannot be told by the clock. */
+  /** Without a stored hash it does the same work and returns false, so that timing does not reveal whether a user exists. */
   verify(password: string, stored: string | undefined): Promise<boolean>;
 }
 
@@ -48,7 +48,7 @@ function fromPhc(text: string): { salt: Buffer; hash: Buffer } {
   return { salt: Buffer.from(salt, "base64"), hash: Buffer.from(hash, "base64") };
 }
 
-/** Lets `atOnce` run, keeps `waitingMax` waiting and refuses the rest: a flood of log-ins must not take the machine. */
+/** Runs `atOnce` jobs, queues `waitingMax` and refuses the rest, so that a flood of log-ins cannot take the machine. */
 function createGate(atOnce: number, waitingMax: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { type ReceiptKey, receiptKey, signedBytes } from "../../common/receipt.ts";
 
-/** Signs receipts of calls; the private key leaves this file in no form. */
+/** Signs receipts of calls. The private key never leaves this file. */
 export interface ReceiptSigner {
   readonly key: ReceiptKey;
   /** Ed25519, base64url. */
@@ -11,7 +11,7 @@ export interface ReceiptSigner {
 /** PKCS #8 around the 32 bytes of an Ed25519 key (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key is the seed's: every control plane that knows the root secret signs alike, and nothing of it is stored. */
+/** The key is derived from the seed, so every control plane with the same root secret has the same key and stores none. */
 export function createReceiptSigner(seed: Uint8Array): ReceiptSigner {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: "der", type: "pkcs8" });
   const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });

@@ -2,13 +2,13 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } fr
 import { join } from "node:path";
 import type { Random } from "../../common/random.ts";
 
-/** The operator's secret, or one made at the first start and kept in the data folder beside, not in, the store. */
+/** The operator's secret, or one generated at the first start and stored in the data folder, outside the store. */
 export function loadRootSecret(options: { given: string | undefined; folder: string; random: Random }): Buffer {
   if (options.given !== undefined) return Buffer.from(options.given, "utf8");
   const path = join(options.folder, "secret.key");
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   try {
-    // "wx": whoever comes second reads what the first one made.
+    // "wx": a second process finds the file and reads it.
     const file = openSync(path, "wx", 0o600);
     writeSync(file, `${options.random.bytes(32).toString("hex")}\n`);
     fsyncSync(file);

@@ -1,19 +1,21 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
 import type { Random } from "../../common/random.ts";
 
-/** Everything derived from the one root secret, which lives outside the store. */
+/** Keys and hashes derived from the root secret, which is outside the store. */
 export interface Secrets {
-  /** What is kept of an API key: HMAC over the SHA-256 of its secret. */
+  /** The stored form of an API key: HMAC over the SHA-256 of its secret. */
   keyHash(secretSha256: Uint8Array): string;
-  /** What is kept of any other token that is handed out once (password resets, idempotency keys). */
+  /** The stored form of any other token that is issued once (password resets, join tokens, idempotency keys). */
   tokenHash(token: string): string;
+  /** Encrypts with AES-256-GCM. */
   seal(plain: Uint8Array): string;
-  /** Throws when the text was not sealed with this secret, or was changed. */
+  /** Decrypts. Throws if the text was not sealed with this secret, or was changed. */
   open(sealed: string): Buffer;
+  /** Signs session tokens. */
   readonly jwtKey: Uint8Array;
-  /** Tells root secrets apart and says nothing about them. */
+  /** Identifies the root secret without revealing it. */
   readonly fingerprint: string;
-  /** Of the key that signs receipts. */
+  /** Seed of the key that signs receipts. */
   readonly receiptSeed: Uint8Array;
 }
 

@@ -8,14 +8,14 @@ test("the last word of an edge counts, and one that is silent for a minute is fo
   reports.take(report("edge-1", 1n), 1000);
   reports.take(report("edge-1", 2n), 4000);
   reports.take(report("edge-2"), 50_000);
-  expect(reports.heard(60_000).get("edge-1")).toMatchObject({ seenAt: 4000, report: { inFlight: 2n } });
-  expect([...reports.heard(64_001).keys()]).toEqual(["edge-2"]);
+  expect(reports.recent(60_000).get("edge-1")).toMatchObject({ seenAt: 4000, report: { inFlight: 2n } });
+  expect([...reports.recent(64_001).keys()]).toEqual(["edge-2"]);
 });
 
 test("made-up ids are not kept without end", () => {
   const reports = new EdgeReports();
   for (let index = 0; index < 5000; index++) reports.take(report(`edge-${index}`), 1000);
-  expect(reports.heard(1000).size).toBe(4096);
+  expect(reports.recent(1000).size).toBe(4096);
   reports.take(report("edge-7", 9n), 2000);
-  expect(reports.heard(2000).get("edge-7")?.report.inFlight).toBe(9n);
+  expect(reports.recent(2000).get("edge-7")?.report.inFlight).toBe(9n);
 });

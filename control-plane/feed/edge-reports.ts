@@ -1,32 +1,33 @@
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 
-export interface HeardEdge {
+/** The last report of an edge, and when it arrived. */
+export interface ReceivedReport {
   readonly report: ReportEdgeRequest;
   readonly seenAt: number;
 }
 
-/** Twenty reports missed: such an edge is gone, and what it holds still shows in its leases. */
+/** An edge that missed twenty reports is gone; the credit it still holds is in its leases. */
 const FORGET_MS = 60_000;
-/** More processes than anybody runs: ids that somebody makes up must not fill the memory. */
+/** More edges than any installation has: invented ids must not fill the memory. */
 const EDGES_MAX = 4096;
 
-/** What edges last told of themselves. In memory: after a start it is whole again within seconds. */
+/** The latest report of each edge, in memory. After a restart it is complete again within seconds. */
 export class EdgeReports {
-  readonly #heard = new Map<string, HeardEdge>();
+  readonly #reports = new Map<string, ReceivedReport>();
 
   take(report: ReportEdgeRequest, now: number): void {
     this.#forget(now);
-    if (this.#heard.size >= EDGES_MAX && !this.#heard.has(report.id)) return;
-    this.#heard.set(report.id, { report, seenAt: now });
+    if (this.#reports.size >= EDGES_MAX && !this.#reports.has(report.id)) return;
+    this.#reports.set(report.id, { report, seenAt: now });
   }
 
-  /** By id, those that were heard lately. */
-  heard(now: number): ReadonlyMap<string, HeardEdge> {
+  /** Recent reports by edge id. */
+  recent(now: number): ReadonlyMap<string, ReceivedReport> {
     this.#forget(now);
-    return this.#heard;
+    return this.#reports;
   }
 
   #forget(now: number): void {
-    for (const [id, { seenAt }] of this.#heard) if (now - seenAt > FORGET_MS) this.#heard.delete(id);
+    for (const [id, { seenAt }] of this.#reports) if (now - seenAt > FORGET_MS) this.#reports.delete(id);
   }
 }

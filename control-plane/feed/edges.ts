@@ -2,17 +2,17 @@ import type { Clock } from "../../common/clock.ts";
 
 interface Edge {
   ask(flush: number, recall: string | undefined): void;
-  /** The last question it answered, and the last it was asked. */
+  /** The last flush it answered, and the last it was asked for. */
   answered: number;
   asked: number;
 }
 
-/** Longer than an edge and its batch take; a reader does not wait for an edge that hangs. */
-const PATIENCE_MS = 1000;
+/** Longer than an edge needs to send a batch; a reader does not wait for an edge that hangs. */
+const FLUSH_TIMEOUT_MS = 1000;
 
 /**
- * The edges that listen to this control plane. Finished calls come from them in batches, a little after the client saw the end: whoever
- * reads money first has them bring what they have, so that a customer who has just called finds the call in his balance.
+ * The edges that watch this control plane. Edges report finished calls in batches, a little after the client saw the end. A request that
+ * reads money flushes the edges first, so that a balance includes the call that has just ended.
  */
 export class Edges {
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class Edges {
     this.#clock = clock;
   }
 
-  /** Returns the way to forget it. */
+  /** Returns the function that removes the edge. */
   add(edgeId: string, ask: Edge["ask"]): () => void {
     const edge: Edge = { ask, answered: this.#flush, asked: this.#flush };
     this.#edges.set(edgeId, edge);
@@ -34,19 +34,19 @@ export class Edges {
     };
   }
 
-  /** The edge has brought everything it had when it was asked. */
+  /** The edge has reported everything that it had when flush number `flush` was requested. */
   flushed(edgeId: string, flush: number): void {
     const edge = this.#edges.get(edgeId);
     if (edge && flush > edge.answered) edge.answered = flush;
     this.#wake();
   }
 
-  /** Resolves when every edge has brought what it had, or has been waited for long enough. */
+  /** Resolves when every edge has reported its finished calls, or after a timeout. */
   caughtUp(): Promise<void> {
     return this.#askAll(undefined);
   }
 
-  /** As before, and what edges hold of the organisation's credit and no call has set aside comes back. */
+  /** Like `caughtUp`, and edges also return the organization's leased credit that no call has reserved. */
   recall(organizationId: string): Promise<void> {
     return this.#askAll(organizationId);
   }
@@ -55,13 +55,13 @@ export class Edges {
     if (this.#edges.size === 0) return;
     const flush = ++this.#flush;
     for (const edge of this.#edges.values()) {
-      // One that did not answer the last time is asked, and not waited for until it does.
+      // An edge that has not answered the last flush is asked, but not waited for until it answers.
       const isSilent = edge.answered < edge.asked;
       if (!isSilent) edge.asked = flush;
       edge.ask(flush, recall);
     }
     await new Promise<void>((resolve) => {
-      const cancel = this.#clock.after(PATIENCE_MS, () => done());
+      const cancel = this.#clock.after(FLUSH_TIMEOUT_MS, () => done());
       const done = () => {
         cancel();
         this.#waiting = this.#waiting.filter((waiting) => waiting.done !== done);

@@ -4,12 +4,13 @@ import type { FeedRow } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 
+/** One message on a watch; without changes it is a heartbeat. */
 export interface FeedMessage {
   changes: readonly FeedRow[];
   revision: number;
-  /** Changes were missed and are no longer kept: whoever hears this must drop what it knows. */
+  /** Missed changes are no longer stored: the receiver must drop everything it has cached. */
   resync: boolean;
-  /** The store answers and cannot be written: nothing but what is told here has changed. */
+  /** The store can be read but not written: nothing beyond the changes in this message can have changed. */
   noPrimary?: boolean;
 }
 
@@ -51,9 +52,9 @@ export class FeedHub {
     this.#watchers.clear();
   }
 
-  /** Everything after `revision`, then whatever comes; a heartbeat each second. Returns the way to stop. */
+  /** Sends all changes after `revision`, then new ones as they come, and a heartbeat each second. Returns the function that stops it. */
   async watch(revision: number, send: (message: FeedMessage) => void): Promise<() => void> {
-    // Subscribed first and caught up second: a change in between may be sent twice, never missed.
+    // Subscribe first, catch up second: a change in between may be sent twice but is never missed.
     const early: FeedMessage[] = [];
     let ready = false;
     const watcher = (message: FeedMessage) => (ready ? send(message) : void early.push(message));
@@ -68,7 +69,7 @@ export class FeedHub {
     const changes = await collect(this.#store.scan("feed", { after: [after], limit: READ_MAX + 1 }));
     const newest = (await this.#store.get("counters", "feed"))?.value ?? 0;
     const first = changes[0]?.id ?? newest + 1;
-    // A gap before the first kept row, a revision from another life of the store, or too much to send one by one.
+    // A gap before the first stored row, a revision from another store, or too many rows to send one by one.
     const resync = first > after + 1 || after > newest || changes.length > READ_MAX;
     return { changes: resync ? [] : changes, revision: newest, resync };
   }
@@ -97,9 +98,9 @@ export class FeedHub {
       this.#send({ changes, revision: last.id, resync: false });
       if (changes.length === READ_MAX) this.#again = true;
     } catch (error) {
-      // No heartbeat while the store cannot be read: an edge must not go on believing what may have changed.
+      // No heartbeat while the store cannot be read: an edge must not keep using a mirror that may be stale.
       this.#healthy = false;
-      this.#logger.warn({ error: String(error) }, "the feed could not be read");
+      this.#logger.warn({ error: String(error) }, "the feed could not be read; heartbeats to edges are paused");
     }
   }
 
@@ -113,7 +114,7 @@ export class FeedHub {
     }
   }
 
-  /** A store that lost its primary lets a reader wait for much longer than edges wait for a heartbeat. */
+  /** Without a primary, a read waits much longer than edges wait for a heartbeat. */
   async #isReadSoon(): Promise<boolean> {
     const reading = this.#reading?.then(() => true) ?? Promise.resolve(true);
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
@@ -125,12 +126,12 @@ export class FeedHub {
     }
   }
 
-  /** What cannot be written cannot be revoked: edges may go on believing what they know, for a while. */
+  /** Without a primary nothing can be revoked, so edges may keep using their mirror for a while. */
   async #beatWithoutPrimary(): Promise<void> {
     try {
       const changes = await this.#store.feedWithoutPrimary(this.#revision);
       if (!changes) return;
-      // Rows of a secondary may be undone: the feed is read again from before them when there is a primary.
+      // Rows of a secondary may be rolled back: #revision stays, and the feed is read again from it when there is a primary.
       this.#send({ changes, revision: changes.at(-1)?.id ?? this.#revision, resync: false, noPrimary: true });
     } catch (error) {
       this.#logger.warn({ error: String(error) }, "the feed could not be read without a primary");

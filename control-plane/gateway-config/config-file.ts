@@ -10,23 +10,23 @@ import { type GatewayConfig, NO_GATEWAY_CONFIG } from "./gateway-config.ts";
 import { GatewayConfigError, loadGatewayConfig } from "./load.ts";
 
 interface Options {
-  /** Absent: there is no file, and never will be. */
+  /** Absent: no file is configured. */
   path: string | undefined;
   environment: Environment;
   store: Store;
   clock: Clock;
   logger: Logger;
-  /** Models that the first start is about to put into the store. */
-  namesToCome?: readonly string[];
+  /** Models that the first start is about to create in the store. */
+  namesToCreate?: readonly string[];
 }
 
-/** The configuration in force. It changes without a restart, and only for one that is valid. */
+/** The gateway configuration in force. A changed file replaces it without a restart, if it is valid. */
 export class GatewayConfigFile {
   readonly #options: Options;
   #current: GatewayConfig = NO_GATEWAY_CONFIG;
   #watched: readonly string[] = [];
   #stamp = "";
-  /** Edges have been told of what is in force. */
+  /** The feed has a row for the configuration in force. */
   #announced = true;
   #running: Promise<void> | undefined;
 
@@ -34,7 +34,7 @@ export class GatewayConfigFile {
     this.#options = options;
   }
 
-  /** Reads it for the first time: here a problem is the end of the start. */
+  /** Reads the file for the first time. Throws on a problem, which ends the start. */
   static async open(options: Options): Promise<GatewayConfigFile> {
     const file = new GatewayConfigFile(options);
     if (options.path !== undefined) {
@@ -49,14 +49,14 @@ export class GatewayConfigFile {
     return this.#current;
   }
 
-  /** The job: looks at the times of the files, and reads them when one has changed. */
+  /** Run by a job: reads the files if the modification time of one has changed. */
   async check(): Promise<void> {
     if (this.#options.path === undefined) return;
     if (this.#stampNow() !== this.#stamp) await this.reload();
     else if (!this.#announced) await this.#announce();
   }
 
-  /** Reads it again, changed or not. Whoever asks while it is being read gets that reading's end. */
+  /** Reads the file again, changed or not. Calls during a reload share it. */
   reload(): Promise<void> {
     this.#running ??= this.#reload().finally(() => {
       this.#running = undefined;
@@ -66,34 +66,34 @@ export class GatewayConfigFile {
 
   async #reload(): Promise<void> {
     if (this.#options.path === undefined) return;
-    // Before reading: what is written in between is seen by the next look.
+    // Stamped before reading, so that a write in between is found by the next check.
     this.#stamp = this.#stampNow();
     try {
       this.#take(await this.#load());
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       this.#watch(error instanceof GatewayConfigError ? error.files : this.#watched);
-      this.#options.logger.error({ problems: error.problems }, "the gateway configuration was refused; the one before stays in force");
+      this.#options.logger.error({ problems: error.problems }, "the gateway configuration is not valid; the previous one stays in force");
       return;
     }
     this.#announced = false;
     await this.#announce();
-    this.#options.logger.info({ deployments: this.#current.deployments.length }, "the gateway configuration was read again");
+    this.#options.logger.info({ deployments: this.#current.deployments.length }, "the gateway configuration was reloaded");
   }
 
   async #load(): Promise<GatewayConfig> {
-    const { path = "", environment, store, clock, namesToCome = [] } = this.#options;
+    const { path = "", environment, store, clock, namesToCreate = [] } = this.#options;
     const models = await collect(store.scan("models", { index: "byName" }));
-    return loadGatewayConfig({ path, environment, catalogNames: [...models.map(({ name }) => name), ...namesToCome], now: clock.now() });
+    return loadGatewayConfig({ path, environment, catalogNames: [...models.map(({ name }) => name), ...namesToCreate], now: clock.now() });
   }
 
   #take(config: GatewayConfig): void {
-    const said = new Set(this.#current.warnings);
+    const logged = new Set(this.#current.warnings);
     for (const warning of config.warnings) {
-      if (!said.has(warning)) this.#options.logger.warn({ warning }, "the gateway configuration has something without effect");
+      if (!logged.has(warning)) this.#options.logger.warn({ warning }, "a setting of the gateway configuration has no effect");
     }
     if (this.#current.files.length > 0 && config.masterKey !== this.#current.masterKey) {
-      this.#options.logger.warn({}, "another general_settings.master_key takes effect at the next start");
+      this.#options.logger.warn({}, "general_settings.master_key was changed; the new key takes effect at the next start");
     }
     const born = new Map(this.#current.deployments.map(({ id, createdAt }) => [id, createdAt]));
     const deployments = config.deployments.map((deployment) => ({
@@ -110,7 +110,7 @@ export class GatewayConfigFile {
     this.#announced = true;
   }
 
-  /** Another set of files has another stamp, though none of them changed. */
+  /** Another set of files has another stamp, even if no file changed. */
   #watch(files: readonly string[]): void {
     const before = this.#watched;
     this.#watched = files;
@@ -122,7 +122,7 @@ export class GatewayConfigFile {
   }
 }
 
-// The inode too: whoever replaces a file by renaming may keep its time and size.
+// Includes the inode, because a file replaced by renaming may have the same time and size.
 function stampOf(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? `${path} ${found.mtimeMs} ${found.size} ${found.ino}` : `${path} missing`;

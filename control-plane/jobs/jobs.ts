@@ -12,12 +12,12 @@ type Deps = Pick<
   "store" | "clock" | "random" | "logger" | "reservations" | "config" | "gateway" | "secrets" | "mailer" | "sendWebhook"
 >;
 
-/** A piece of housekeeping: called again and again, safe to miss, safe to run on several control planes at once. */
+/** A recurring job. Missing a run is safe, and so is running on several control planes at once. */
 type Job = (now: number, deps: Deps) => Promise<void>;
 
 const BATCH = 500;
 
-/** The only timers of the control plane. Returns the way to stop them. */
+/** Starts the recurring jobs of the control plane. Returns the function that stops them. */
 export function startJobs(deps: Deps): () => Promise<void> {
   const stop = new AbortController();
   const deliverer = new Deliverer(deps);
@@ -59,24 +59,24 @@ async function every(intervalMs: number, job: Job, deps: Deps, signal: AbortSign
     try {
       await job(deps.clock.now(), deps);
     } catch (error) {
-      deps.logger.warn({ job: job.name, error: String(error) }, "a job failed; it runs again");
+      deps.logger.warn({ job: job.name, error: String(error) }, "a job failed; it runs again at the next interval");
     }
     await deps.clock.sleep(intervalMs, signal).catch(() => undefined);
   }
 }
 
-/** A price set for later becomes the price at its time: edges are told then. */
+/** Appends a feed row when the time of a scheduled price has come, so that edges load it. */
 function announcePrices(startedAt: number): Job {
-  let told = startedAt;
+  let announcedUntil = startedAt;
   return async function announcePrices(now, { store }) {
-    const due = await collect(store.scan("prices", { index: "byEffectiveAt", from: told, before: now }));
+    const due = await collect(store.scan("prices", { index: "byEffectiveAt", from: announcedUntil, before: now }));
     const later = due.filter((price) => price.effectiveAt > price.createdAt);
     if (later.length > 0) {
       await store.transaction(async (tx) => {
         for (const { modelId } of later) await appendChange(tx, { kind: "catalog", subject: modelId }, now);
       });
     }
-    told = now;
+    announcedUntil = now;
   };
 }
 
@@ -91,16 +91,16 @@ const removeExpired: Job = async (now, { store }) => {
   }
 };
 
-/** Keeps the newest rows: an edge that was away for longer is told to resync. */
+/** Retains the newest rows. An edge that was away for longer has to resync. */
 const pruneFeed: Job = async (_now, { store, config }) => {
   const newest = (await store.get("counters", "feed"))?.value ?? 0;
   await removeWhile(store, "feed", async () => {
-    const old = await collect(store.scan("feed", { before: newest - config.feedRowsKept + 1, limit: BATCH }));
+    const old = await collect(store.scan("feed", { before: newest - config.feedRowsRetained + 1, limit: BATCH }));
     return old.map(({ id }) => id);
   });
 };
 
-// In small transactions, so that housekeeping never holds up a settlement for long.
+// Small transactions, so that removals never delay a settlement for long.
 async function removeWhile(
   store: Store,
   collection: (typeof EXPIRING)[number] | "feed",

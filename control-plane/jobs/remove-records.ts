@@ -3,13 +3,13 @@ import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { removeExpiredRecords } from "../writes/records.ts";
 
-/** Records are larger than other rows, and have others below them. */
+/** Small, because records are larger than other rows and removing one removes its children. */
 const EXPIRED_BATCH = 50;
 const UNOWNED_BATCH = 500;
-/** Longer than any upload lasts: bytes come before the record that owns them. */
+/** Longer than any upload takes: content is uploaded before the record that owns it is created. */
 export const UNOWNED_MS = 2 * 3_600_000;
 
-/** What teams kept for a time that is over, and bytes that no record owns. */
+/** Removes records that have expired, and content that no record owns. */
 export async function removeOldRecords(now: number, { store }: { store: Store }): Promise<void> {
   for (;;) {
     const expired = await collect(store.scan("records", { index: "byExpiry", before: now, limit: EXPIRED_BATCH }));

@@ -1,15 +1,16 @@
 import { createTransport } from "nodemailer";
 import type { Logger } from "../../common/logger.ts";
 
+/** A plain-text mail. */
 export interface Mail {
   to: string;
   subject: string;
   text: string;
 }
 
-/** Sends mail, or says that it cannot: then the caller shows the link another way. */
+/** Sends mail, or reports that it cannot, so that the caller shows the link another way. */
 export interface Mailer {
-  /** True when a mail server took it. */
+  /** True if a mail server accepted it. */
   send(mail: Mail): Promise<boolean>;
 }
 
@@ -18,8 +19,8 @@ export function createMailer(options: { smtpUrl: string | undefined; from: strin
   if (smtpUrl === undefined) {
     return {
       async send({ to, subject, text }) {
-        // With no mail server the link must be found somewhere: the operator's log, as the documentation says.
-        logger.info({ to, subject, text }, "no SMTP_URL is set; the mail is here");
+        // Without a mail server the operator finds the link in the log, as documented.
+        logger.info({ to, subject, text }, "SMTP_URL is not set; the mail is logged instead of sent");
         return false;
       },
     };
@@ -31,7 +32,7 @@ export function createMailer(options: { smtpUrl: string | undefined; from: strin
         await transport.sendMail({ from, ...mail });
         return true;
       } catch (error) {
-        logger.error({ to: mail.to, subject: mail.subject, error: String(error) }, "the mail was not sent");
+        logger.error({ to: mail.to, subject: mail.subject, error: String(error) }, "the mail server did not accept a mail");
         return false;
       }
     },

@@ -1,5 +1,6 @@
 import type { PaymentEvent } from "../domain/payments.ts";
 
+/** A purchase to be paid by card. */
 export interface CheckoutOrder {
   purchaseId: string;
   organizationName: string;
@@ -8,10 +9,10 @@ export interface CheckoutOrder {
   amount: bigint;
 }
 
-/** Takes money by card. The provider's page does it; what came of it is told by events, later. */
+/** Card payments. The customer pays on the provider's page; the provider reports the outcome later, in events. */
 export interface Payments {
-  /** A page where the order can be paid. The same order again is the same page. */
+  /** Creates the page where the order is paid. The same order returns the same page. */
   createCheckout(order: CheckoutOrder): Promise<{ id: string; url: string }>;
-  /** What the provider tells, once its signature is checked; throws VALIDATION_ERROR when it is not the provider who tells it. */
+  /** Reads an event after checking its signature. Throws VALIDATION_ERROR if the provider did not sign it. */
   readEvent(payload: Uint8Array, signature: string): PaymentEvent;
 }

@@ -2,7 +2,7 @@ import type Stripe from "stripe";
 import type { DisputeState } from "../domain/payment-records.ts";
 import { NANO_PER_CENT, type PaymentFact } from "../domain/payments.ts";
 
-/** What an event of Stripe says about credits; undefined for everything else, and for payments that this platform did not ask for. */
+/** The part of a Stripe event that concerns credits; undefined for other events and for payments that this platform did not start. */
 export function factOf(event: Stripe.Event): PaymentFact | undefined {
   switch (event.type) {
     case "checkout.session.completed":
@@ -26,7 +26,7 @@ export function factOf(event: Stripe.Event): PaymentFact | undefined {
 
 function paidFact(session: Stripe.Checkout.Session): PaymentFact | undefined {
   const purchaseId = purchaseOf(session);
-  // A slow method of payment: the session is complete, the money is on its way, another event will tell.
+  // With a slow payment method the session completes before the money arrives; another event reports the payment.
   if (purchaseId === undefined || session.payment_status !== "paid") return undefined;
   return {
     kind: "paid",
@@ -55,7 +55,7 @@ function disputeFact(dispute: Stripe.Dispute): PaymentFact | undefined {
   return { kind: "disputed", paymentId, disputeId: dispute.id, amount: nanoOf(dispute.amount), currency: dispute.currency, state };
 }
 
-/** A warning is a question of the bank: no money has moved. */
+/** Dispute warnings are left out: they are questions of the bank and move no money. */
 const DISPUTE_STATES: Readonly<Record<string, DisputeState>> = {
   needs_response: "open",
   under_review: "open",

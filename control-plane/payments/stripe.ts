@@ -5,16 +5,17 @@ import { CURRENCY, NANO_PER_CENT } from "../domain/payments.ts";
 import type { CheckoutOrder, Payments } from "./payments.ts";
 import { factOf } from "./stripe-events.ts";
 
+/** Credentials and address of the Stripe API. */
 export interface StripeSettings {
   secretKey: string;
   webhookSecret: string;
-  /** Of a test double; absent: Stripe's own. */
+  /** Address of a test double; absent: Stripe's API. */
   apiBase: string | undefined;
 }
 
 const TIMEOUT_MS = 8000;
 const RETRIES_MAX = 1;
-/** An event that was signed longer ago is a replay. */
+/** An event with an older signature is treated as a replay. */
 const TOLERANCE_SECONDS = 300;
 
 /** Stripe Checkout and its webhook. */
@@ -28,7 +29,7 @@ export function createStripePayments(settings: StripeSettings, options: { clock:
   });
   return {
     async createCheckout(order) {
-      // The purchase's id makes a repeated request the same session.
+      // With the purchase id as idempotency key, a repeated request returns the same session.
       const session = await stripe.checkout.sessions
         .create(sessionOf(order, publicUrl), { idempotencyKey: order.purchaseId })
         .catch((cause: unknown) => {
@@ -44,7 +45,7 @@ export function createStripePayments(settings: StripeSettings, options: { clock:
         const now = clock.now();
         event = stripe.webhooks.constructEvent(Buffer.from(payload), signature, settings.webhookSecret, TOLERANCE_SECONDS, undefined, now);
       } catch (cause) {
-        throw new AppError("VALIDATION_ERROR", "The event is not signed by the payment provider, or too long ago.", { cause });
+        throw new AppError("VALIDATION_ERROR", "The event's signature is not the payment provider's, or is too old.", { cause });
       }
       return { id: `stripe/${event.id}`, type: event.type, fact: factOf(event) };
     },
@@ -82,7 +83,7 @@ function address(apiBase: string | undefined): Pick<Stripe.StripeConfig, "host" 
   return { host: url.hostname, port: url.port || (protocol === "http" ? 80 : 443), protocol };
 }
 
-// Our own faults (a wrong key, a bad parameter) too: the caller can do nothing about them, and the log has the reason.
+// Covers configuration errors such as a wrong key too: the caller cannot fix them, and the log has the reason.
 function unavailable(internal: string, cause?: unknown): AppError {
-  return new AppError("UPSTREAM_UNAVAILABLE", "The payment provider cannot be used right now. Try again later.", { internal, cause });
+  return new AppError("UPSTREAM_UNAVAILABLE", "The payment provider is not available. Try again later.", { internal, cause });
 }

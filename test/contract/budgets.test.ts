@@ -116,7 +116,7 @@ test("in shadow mode nobody is refused, and the log says who would have been", a
   const set = await call(shadow.url, "PATCH", `/api/gw/teams/${tenant.teamId}`, { token: tenant.token, body: { maxBudget: 0 } });
   expect(set.body.team.maxBudget).toBe(0);
   expect((await chat(shadow, tenant.key, "over it")).status).toBe(200);
-  expect(shadow.logs()).toContain("budgets are in shadow mode");
+  expect(shadow.logs()).toContain("BUDGET_MODE is shadow");
 });
 
 test("a period needs a budget, an amount is whole and above, and a team's budget is not its own admin's to change", async () => {

@@ -10,7 +10,7 @@ import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, optionalDate } from "../messages.ts";
 
-/** What one answer holds at most of each: there are as many leases as there are organisations that call. */
+/** What one answer holds at most of each: there are as many leases as there are organizations that call. */
 const LEASES_SHOWN_MAX = 50;
 const TRAINERS_SHOWN_MAX = 200;
 
@@ -51,10 +51,10 @@ async function queuesOf({ store, settler, reservations }: ControlDeps): Promise<
 /** Those that report, and those that no longer do and hold credit still. */
 async function edgesOf({ store, clock, edgeReports }: ControlDeps): Promise<Edge[]> {
   const now = clock.now();
-  const heard = edgeReports.heard(now);
+  const reports = edgeReports.recent(now);
   const leases = Map.groupBy(await collect(store.scan("leases", { index: "byExpiry", from: now + 1 })), ({ edgeId }) => edgeId);
-  return [...new Set([...heard.keys(), ...leases.keys()])].sort().map((id) => {
-    const edge = heard.get(id);
+  return [...new Set([...reports.keys(), ...leases.keys()])].sort().map((id) => {
+    const edge = reports.get(id);
     const own = (leases.get(id) ?? []).sort((left, right) => (outstandingOf(left) < outstandingOf(right) ? 1 : -1));
     return {
       id,
