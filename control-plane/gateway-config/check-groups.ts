@@ -1,5 +1,5 @@
 import type { ConfiguredDeployment } from "./gateway-config.ts";
-import type { Findings, Located, LocatedMap } from "./located.ts";
+import type { ConfigIssues, Located, LocatedMap } from "./located.ts";
 import { aliasTarget, fallbackGroups, type NamedGroup, namesIn } from "./value-types.ts";
 
 const FALLBACKS = ["fallbacks", "context_window_fallbacks", "content_policy_fallbacks"];
@@ -8,11 +8,11 @@ const ALIASES = [
   ["litellm_settings", "model_alias_map"],
 ] as const;
 
-/** Every group that a fallback or an alias leads to has to be there: in the file, or under that name in the catalog of the store. */
+/** Every target of a fallback or alias must exist: in the file, or by name in the catalog of the store. */
 export function checkGroups(
   root: LocatedMap,
   known: { deployments: readonly ConfiguredDeployment[]; catalogNames: readonly string[] },
-  findings: Findings,
+  issues: ConfigIssues,
 ): void {
   const aliases = ALIASES.flatMap(([section, name]) => aliasesIn(setting(root, section, name)));
   const groups = new Set([
@@ -23,27 +23,27 @@ export function checkGroups(
   const patterns = [...groups].filter((name) => name.includes("*")).map(toPattern);
   const exists = ({ name }: NamedGroup) => groups.has(name) || patterns.some((pattern) => pattern.test(name));
   for (const { alias, target } of aliases) {
-    if (!exists(target)) findings.problem(target.at, `the alias "${alias}" leads to the model "${target.name}", which does not exist`);
+    if (!exists(target)) issues.problem(target.at, `the alias "${alias}" leads to the model "${target.name}", which does not exist`);
   }
-  for (const section of ["router_settings", "litellm_settings"]) checkFallbacks(root, section, exists, findings);
+  for (const section of ["router_settings", "litellm_settings"]) checkFallbacks(root, section, exists, issues);
 }
 
-function checkFallbacks(root: LocatedMap, section: string, exists: (group: NamedGroup) => boolean, findings: Findings): void {
+function checkFallbacks(root: LocatedMap, section: string, exists: (group: NamedGroup) => boolean, issues: ConfigIssues): void {
   for (const name of FALLBACKS) {
     const { from, to } = fallbackGroups(setting(root, section, name) ?? NOTHING);
-    for (const group of to.filter((group) => !exists(group))) missing(`${section}.${name}`, group, findings);
+    for (const group of to.filter((group) => !exists(group))) missing(`${section}.${name}`, group, issues);
     for (const group of from.filter((group) => group.name !== "*" && !exists(group))) {
-      findings.warn(group.at, `${section}.${name}: there is no model "${group.name}" that could fall back`);
+      issues.warn(group.at, `${section}.${name}: there is no model "${group.name}" that could fall back`);
     }
   }
   const defaults = namesIn(setting(root, section, "default_fallbacks") ?? NOTHING);
-  for (const group of defaults.filter((group) => !exists(group))) missing(`${section}.default_fallbacks`, group, findings);
+  for (const group of defaults.filter((group) => !exists(group))) missing(`${section}.default_fallbacks`, group, issues);
 }
 
 const NOTHING: Located = { kind: "list", at: { file: "", line: 0 }, items: [] };
 
-function missing(where: string, group: NamedGroup, findings: Findings): void {
-  findings.problem(group.at, `${where} leads to the model "${group.name}", which does not exist`);
+function missing(where: string, group: NamedGroup, issues: ConfigIssues): void {
+  issues.problem(group.at, `${where} leads to the model "${group.name}", which does not exist`);
 }
 
 function setting(root: LocatedMap, section: string, name: string): Located | undefined {

@@ -6,7 +6,7 @@ import { scaled } from "./scaled-price.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How LiteLLM names prices of other units, and the places from USD per unit to nano-USD per million of ours. */
+/** LiteLLM's names of prices by unit, and the decimal places from USD per unit to nano-USD per million of our unit. */
 const TOKEN_PLACES = 15;
 const UNITS = [
   { unit: "token", input: "input_cost_per_token", output: "output_cost_per_token", places: TOKEN_PLACES },
@@ -17,9 +17,9 @@ const UNITS = [
 ] as const;
 
 /**
- * The operator's price for a deployment, else the public one, else none. litellm_params win over model_info, as in LiteLLM. Prices come
- * whole from one side: the list price of cached tokens beside an operator's own input price would be nobody's price. Where several units
- * are priced, the first that costs anything counts: LiteLLM's list has tokens for nothing beside the price of a search.
+ * The operator's price for a deployment, else the public list price, else none. litellm_params win over model_info, as in LiteLLM. All
+ * prices come from one source: a list price of cached tokens must not be mixed with an operator's input price. If several units have a
+ * price, the first above zero counts, because LiteLLM's list has a token price of zero beside the price of a search.
  */
 export function configuredPrice(params: Fields, info: Fields, data: ModelData | undefined): ConfiguredPrice | undefined {
   const given = { ...info, ...params };
@@ -27,7 +27,7 @@ export function configuredPrice(params: Fields, info: Fields, data: ModelData | 
     const [inputPrice, outputPrice] = [scaled(given[input], places), scaled(given[output], places)];
     if (inputPrice === undefined && outputPrice === undefined) return [];
     if (unit === "token") return [{ unit, ...tokenPrices(given, { input: inputPrice ?? 0n, output: outputPrice ?? 0n }) }];
-    // The price of an image that is made stands on either side there; here what is made is output.
+    // LiteLLM has the price of a generated image as input or output; here it is output.
     if (unit === "image" && outputPrice === undefined) return [{ unit, input: 0n, output: inputPrice ?? 0n }];
     return [{ unit, input: inputPrice ?? 0n, output: outputPrice ?? 0n }];
   });
@@ -48,7 +48,7 @@ function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {
   return { ...prices, ...classes, ...(tiers.length > 0 && { tiers }) };
 }
 
-/** Whether a key of litellm_params or model_info holds USD. */
+/** Whether a key of litellm_params or model_info is a price in USD. */
 export function isPriceName(name: string): boolean {
   return /(^|_)cost(_|$)/.test(name);
 }

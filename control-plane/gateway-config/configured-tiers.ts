@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const PLACES = 15;
 const TIER = /^(?:input|output)_cost_per_token_above_(\d{1,6})k_tokens$/;
 
-/** LiteLLM's prices above a number of input tokens, ascending; what a tier does not name is as it is below it. */
+/** LiteLLM's prices above a number of input tokens, ascending. A price that a tier lacks is that of the tier below. */
 export function configuredTiers(given: Fields, base: TokenPrices): PriceTier[] {
   const thousands = new Set(
     Object.keys(given)

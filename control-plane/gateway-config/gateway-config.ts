@@ -2,22 +2,23 @@ import type { Capability, Mode } from "../../common/model-data/model-families.ts
 import type { ProviderKindName } from "../../common/model-data/provider-kinds.ts";
 import type { Price, PriceUnit } from "../../common/pricing.ts";
 
+/** The price of a deployment, and where it comes from. */
 export interface ConfiguredPrice extends Price {
   unit: PriceUnit;
-  /** Whether the operator wrote it or the public price list has it. */
+  /** `config`: from the file; `data`: from the public price list. */
   source: "config" | "data";
 }
 
-/** One way to serve a model, as the configuration file says it. */
+/** A deployment of the configuration file. */
 export interface ConfiguredDeployment {
   id: string;
   modelName: string;
   providerKind: ProviderKindName;
-  /** The provider's own name of the model; `*` stands for whatever the caller asks for. */
+  /** The provider's name of the model; `*` stands for the requested name. */
   inferenceModelId: string;
   baseUrl?: string;
   apiKey?: string;
-  /** litellm_params, but for model, api_key and api_base; `custom_llm_provider` is always in it, as LiteLLM's name. May hold secrets. */
+  /** litellm_params without model, api_key and api_base, and always with `custom_llm_provider`, LiteLLM's name. May contain secrets. */
   params: Readonly<Record<string, unknown>>;
   info: Readonly<Record<string, unknown>>;
   type: Mode;
@@ -26,7 +27,7 @@ export interface ConfiguredDeployment {
   maxOutputTokens?: number;
   price?: ConfiguredPrice;
   capabilities: readonly Capability[];
-  /** When it was first seen with this id. */
+  /** When a deployment with this id was first read. */
   createdAt: number;
 }
 
@@ -35,10 +36,11 @@ export interface GatewaySettings {
   router_settings: Readonly<Record<string, unknown>>;
   litellm_settings: Readonly<Record<string, unknown>>;
   general_settings: Readonly<Record<string, unknown>>;
-  /** Entries that can be used, as they are written. */
+  /** Supported entries, unchanged. */
   guardrails?: readonly Readonly<Record<string, unknown>>[];
 }
 
+/** A parsed and checked configuration. */
 export interface GatewayConfig {
   /** The file and what it includes. */
   files: readonly string[];

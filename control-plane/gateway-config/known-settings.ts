@@ -9,7 +9,7 @@ const FALLBACKS = {
   default_fallbacks: "texts",
 } as const;
 
-/** Settings that have an effect here, with what they may hold. They reach the edges as they are, secrets excepted. */
+/** Supported settings with their types. Edges receive them unchanged, except secrets. */
 export const SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string, ValueType>>>> = {
   router_settings: {
     ...FALLBACKS,
@@ -34,7 +34,7 @@ export const SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string, Val
     routing_groups: "list",
     optional_pre_call_checks: "texts",
     deployment_affinity_ttl_seconds: "number",
-    // Ours, because LiteLLM has none of these.
+    // Extensions; LiteLLM has none of these.
     retry_budget: "flag or map",
     connect_timeout: "number",
     stream_idle_timeout: "number",
@@ -53,7 +53,7 @@ export const SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string, Val
   general_settings: {
     master_key: "secret",
     store_model_in_db: "flag",
-    // Ours: keys without a list of models may call providers directly.
+    // An extension: keys without a list of models may call providers directly.
     pass_through: "flag",
   },
 };
@@ -67,7 +67,7 @@ export const ROUTING_STRATEGIES: readonly string[] = [
   "cost-based-routing",
 ];
 
-/** LiteLLM's settings that have no effect here, so that they can be told from spelling mistakes; with what to do instead, where there is something. */
+/** LiteLLM's settings that have no effect here, to distinguish them from spelling mistakes, with a hint what to do instead. */
 export const NOT_SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string, string>>>> = {
   router_settings: {
     ...plainNames(`cache_responses caching_groups provider_budget_config
@@ -102,9 +102,9 @@ export const NOT_SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string,
     ),
     ...sharedHint(
       "proxy_batch_write_at proxy_budget_rescheduler_min_time proxy_budget_rescheduler_max_time use_redis_transaction_buffer",
-      "usage is settled at once",
+      "usage is settled when a call ends",
     ),
-    ...sharedHint("allow_requests_on_db_unavailable disable_adding_master_key_hash_to_db", "it has no counterpart"),
+    ...sharedHint("allow_requests_on_db_unavailable disable_adding_master_key_hash_to_db", "there is no equivalent"),
   },
 };
 
@@ -123,7 +123,7 @@ export const SECTIONS_NOT_SUPPORTED: readonly string[] =
   `policies mcp_servers mcp_tools assistant_settings files_settings finetune_settings vector_store_registry search_tools prompts
    callback_settings agent_list mcp_aliases worker_registry litellm_jwtauth`.split(/\s+/);
 
-/** Types of the parameters that we read ourselves. Any other is passed on to the provider, as LiteLLM does. */
+/** Types of the parameters that the gateway reads. Any other parameter is passed to the provider, as in LiteLLM. */
 export const LITELLM_PARAMS: Readonly<Record<string, ValueType>> = {
   model: "text",
   api_key: "text",

@@ -138,7 +138,7 @@ describe("every problem is told at once, with its line", () => {
       "15: litellm_params.input_cost_per_token must be a number, zero or more",
       expect.stringMatching(/^19: model_info.id "one" is taken by the entry at .*config.yaml:16$/),
       "23: the model g of azure needs an api_base",
-      expect.stringMatching(/^25: .*no http or https address/),
+      expect.stringMatching(/^25: .*not an http or https address/),
       expect.stringMatching(/^27: there is no provider "nobody"/),
       expect.stringMatching(/^28: an entry of model_list must be a map/),
       expect.stringMatching(/^29: .*needs a model_name that is text/),
@@ -334,14 +334,14 @@ describe("identity and price of a deployment", () => {
     expect(id("model: openai/gpt-4o, api_key: os.environ/L")).not.toBe(first);
   });
 
-  test("a list of organisations is a deployment each; equal entries are told apart", () => {
+  test("a list of organizations is a deployment each; equal entries are told apart", () => {
     const config = load(model("model: openai/gpt-4o, api_key: k, organization: [org-1, org-2]"));
     expect(config.deployments.map(({ params }) => params["organization"])).toEqual(["org-1", "org-2"]);
     expect(new Set(config.deployments.map(({ id }) => id)).size).toBe(2);
     const entry = "  - {model_name: m, litellm_params: {model: echo/echo}}\n";
     const twice = load(`model_list:\n${entry}${entry}`);
     expect(twice.deployments[1]?.id).toBe(`${twice.deployments[0]?.id}-2`);
-    expect(twice.warnings).toEqual([expect.stringContaining("it counts twice")]);
+    expect(twice.warnings).toEqual([expect.stringContaining("counts as a second deployment")]);
   });
 
   test("prices of params win over model_info, and other units are told as such", () => {
@@ -407,14 +407,14 @@ describe("the cache", () => {
     expect(warningsOf(text)).toEqual([
       "5: litellm_settings.cache_params.host is not supported; it has no effect (REDIS_URL names the Redis)",
       "6: litellm_settings.cache_params.password is not supported; it has no effect (REDIS_URL names the Redis)",
-      "8: answers of the type transcription are not cached",
+      "8: responses of the type transcription are not cached",
     ]);
   });
 
   test("of a kind that LiteLLM has and we do not is in memory; a word that nobody knows is a problem", () => {
     const params = (text: string) => `litellm_settings: {cache: true, cache_params: {${text}}}`;
     expect(load(params("type: s3")).settings.litellm_settings["cache_params"]).toEqual({ type: "local" });
-    expect(warningsOf(params("type: s3"))).toEqual(["1: a cache of the type s3 is not supported; answers are kept in memory"]);
+    expect(warningsOf(params("type: s3"))).toEqual(["1: a cache of the type s3 is not supported; responses are cached in memory"]);
     expect(problemsOf(params("type: reddis, mode: sometimes, ttl: soon"))).toEqual([
       "1: litellm_settings.cache_params.ttl must be a number, zero or more",
       "1: litellm_settings.cache_params.type must be one of local, redis",
@@ -451,7 +451,7 @@ describe("guardrails", () => {
     expect(problemsOf(text)).toEqual([
       '2: guardrail a: "(" is not a regular expression',
       "2: guardrail a: an entry of patterns must be text or a map with a pattern",
-      expect.stringMatching(/^3: the guardrail "a" is there twice/),
+      expect.stringMatching(/^3: the guardrail "a" is defined twice/),
       '3: the guardrail "a" needs patterns',
       "3: guardrail a: mode must be one of pre_call, post_call, during_call",
       "4: guardrail b: action must be one of block, mask, BLOCK, MASK",

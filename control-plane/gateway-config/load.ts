@@ -3,22 +3,23 @@ import { checkGroups } from "./check-groups.ts";
 import { createResolver, type Environment, withFileVariables } from "./environment.ts";
 import type { ConfiguredDeployment, GatewayConfig } from "./gateway-config.ts";
 import { SECTIONS, SECTIONS_NOT_SUPPORTED } from "./known-settings.ts";
-import { Findings, type Located, type LocatedMap, type Position } from "./located.ts";
+import { ConfigIssues, type Located, type LocatedMap, type SourcePosition } from "./located.ts";
 import { readConfigFiles } from "./read-files.ts";
 import { type ModelContext, readModel } from "./read-model.ts";
 import { isNull, readSettings } from "./read-settings.ts";
 
+/** What a configuration is read from. */
 export interface LoadOptions {
   path: string;
   environment: Environment;
-  /** Models of the store: a fallback may lead to them. */
+  /** Names of models in the store, which fallbacks may name. */
   catalogNames: readonly string[];
   now: number;
 }
 
 const MODELS_MAX = 10_000;
 
-/** A problem of the file leaves these files to watch: the answer to a refused configuration is another look at them. */
+/** An invalid configuration. `files` are watched, so that a correction is found. */
 export class GatewayConfigError extends ConfigError {
   readonly files: readonly string[];
 
@@ -30,47 +31,47 @@ export class GatewayConfigError extends ConfigError {
 
 /** Reads a LiteLLM `config.yaml`. Throws with every problem at once, each with its file and line. */
 export function loadGatewayConfig(options: LoadOptions): GatewayConfig {
-  const findings = new Findings();
-  const { root, files } = readConfigFiles(options.path, findings);
-  warnSections(root, findings);
-  const environment = withFileVariables(options.environment, root.entries.get("environment_variables")?.node, findings);
-  const resolve = createResolver(environment, findings);
-  const credentials = readCredentials(root.entries.get("credential_list")?.node, resolve, findings);
-  const context: ModelContext = { resolve, environment, credentials, findings, now: options.now };
+  const issues = new ConfigIssues();
+  const { root, files } = readConfigFiles(options.path, issues);
+  warnSections(root, issues);
+  const environment = withFileVariables(options.environment, root.entries.get("environment_variables")?.node, issues);
+  const resolve = createResolver(environment, issues);
+  const credentials = readCredentials(root.entries.get("credential_list")?.node, resolve, issues);
+  const context: ModelContext = { resolve, environment, credentials, issues, now: options.now };
   const deployments = readModels(root.entries.get("model_list")?.node, context);
-  const { settings, masterKey } = readSettings(root, resolve, findings);
-  checkGroups(root, { deployments, catalogNames: [...options.catalogNames, ...namesWritten(root)] }, findings);
-  if (findings.problemCount > 0) throw new GatewayConfigError(findings.problems, files);
-  return { files, deployments, settings, ...(masterKey !== undefined && { masterKey }), warnings: findings.warnings };
+  const { settings, masterKey } = readSettings(root, resolve, issues);
+  checkGroups(root, { deployments, catalogNames: [...options.catalogNames, ...namesWritten(root)] }, issues);
+  if (issues.problemCount > 0) throw new GatewayConfigError(issues.problems, files);
+  return { files, deployments, settings, ...(masterKey !== undefined && { masterKey }), warnings: issues.warnings };
 }
 
-function warnSections(root: LocatedMap, findings: Findings): void {
+function warnSections(root: LocatedMap, issues: ConfigIssues): void {
   for (const [name, { keyAt }] of root.entries) {
     if (SECTIONS.includes(name)) continue;
-    findings.warn(keyAt, `${name} is not ${SECTIONS_NOT_SUPPORTED.includes(name) ? "supported" : "known"}; it has no effect`);
+    issues.warn(keyAt, `${name} is not ${SECTIONS_NOT_SUPPORTED.includes(name) ? "supported" : "known"}; it has no effect`);
   }
 }
 
-function listOf(node: Located | undefined, name: string, findings: Findings): readonly Located[] {
+function listOf(node: Located | undefined, name: string, issues: ConfigIssues): readonly Located[] {
   if (!node || isNull(node)) return [];
   if (node.kind === "list" && node.items.length <= MODELS_MAX) return node.items;
-  findings.problem(node.at, `${name} must be a list of at most ${MODELS_MAX} entries`);
+  issues.problem(node.at, `${name} must be a list of at most ${MODELS_MAX} entries`);
   return [];
 }
 
 function readCredentials(
   node: Located | undefined,
   resolve: ModelContext["resolve"],
-  findings: Findings,
+  issues: ConfigIssues,
 ): Map<string, Record<string, unknown>> {
   const credentials = new Map<string, Record<string, unknown>>();
-  for (const item of listOf(node, "credential_list", findings)) {
+  for (const item of listOf(node, "credential_list", issues)) {
     const name = item.kind === "map" ? item.entries.get("credential_name")?.node : undefined;
     const values = item.kind === "map" ? item.entries.get("credential_values")?.node : undefined;
     if (name?.kind !== "scalar" || typeof name.value !== "string" || values?.kind !== "map") {
-      findings.problem(item.at, "an entry of credential_list needs a credential_name and a map of credential_values");
+      issues.problem(item.at, "an entry of credential_list needs a credential_name and a map of credential_values");
     } else if (credentials.has(name.value)) {
-      findings.problem(name.at, `the credential "${name.value}" is there twice`);
+      issues.problem(name.at, `the credential "${name.value}" is defined twice`);
     } else {
       credentials.set(name.value, resolve(values, `credential ${name.value}`) as Record<string, unknown>);
     }
@@ -79,27 +80,35 @@ function readCredentials(
 }
 
 function readModels(node: Located | undefined, context: ModelContext): ConfiguredDeployment[] {
-  const taken = new Map<string, Position>();
-  return listOf(node, "model_list", context.findings).flatMap((item) =>
-    readModel(item, context).map((deployment) => withOwnId(deployment, item.at, taken, context.findings)),
+  const taken = new Map<string, SourcePosition>();
+  return listOf(node, "model_list", context.issues).flatMap((item) =>
+    readModel(item, context).map((deployment) => withOwnId(deployment, item.at, taken, context.issues)),
   );
 }
 
-/** An id that the operator gave twice is his mistake. Two entries that are equal are two deployments, as in LiteLLM, and told apart by their order. */
-function withOwnId(deployment: ConfiguredDeployment, at: Position, taken: Map<string, Position>, findings: Findings): ConfiguredDeployment {
+/** A repeated model_info.id is an error. Two equal entries are two deployments, as in LiteLLM; their order makes their ids distinct. */
+function withOwnId(
+  deployment: ConfiguredDeployment,
+  at: SourcePosition,
+  taken: Map<string, SourcePosition>,
+  issues: ConfigIssues,
+): ConfiguredDeployment {
   let { id } = deployment;
   const before = taken.get(id);
   if (before && deployment.info["id"] !== undefined) {
-    findings.problem(at, `model_info.id "${id}" is taken by the entry at ${before.file}:${before.line}`);
+    issues.problem(at, `model_info.id "${id}" is taken by the entry at ${before.file}:${before.line}`);
   } else if (before) {
-    findings.warn(at, `the model ${deployment.modelName} is the same as the one at ${before.file}:${before.line}; it counts twice`);
+    issues.warn(
+      at,
+      `the model ${deployment.modelName} repeats the entry at ${before.file}:${before.line}; it counts as a second deployment`,
+    );
     for (let copy = 2; taken.has(id); copy++) id = `${deployment.id}-${copy}`;
   }
   taken.set(id, at);
   return { ...deployment, id };
 }
 
-/** Names of entries that were refused for another reason: a fallback to one of them is not a second mistake. */
+/** Names of all entries, so that a fallback to an invalid entry is not reported as a second problem. */
 function namesWritten(root: LocatedMap): string[] {
   const list = root.entries.get("model_list")?.node;
   if (list?.kind !== "list") return [];

@@ -1,15 +1,16 @@
 import { guessKind, kindOfPrefix, type ProviderKindName } from "../../common/model-data/provider-kinds.ts";
 
+/** The provider and model that `litellm_params.model` names. */
 export interface NamedProvider {
   kind: ProviderKindName;
-  /** LiteLLM's own name of the provider: `cohere_chat` and `cohere` are one kind and two interfaces. */
+  /** LiteLLM's name of the provider: `cohere_chat` and `cohere` are one kind with two interfaces. */
   litellmName: string;
   inferenceModelId: string;
-  /** A region that was written into the model's name. */
+  /** A region that was part of the model's name. */
   region?: string;
 }
 
-/** Who serves `litellm_params.model`, and under which name. A text says what is wrong. */
+/** Resolves `litellm_params.model` to a provider and its model name. A returned string is a problem. */
 export function providerOf(model: string, customProvider?: string): NamedProvider | string {
   const slash = model.indexOf("/");
   const prefix = slash > 0 ? model.slice(0, slash) : undefined;

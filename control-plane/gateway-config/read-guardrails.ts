@@ -1,9 +1,9 @@
-import type { Findings, Located, LocatedMap, Position } from "./located.ts";
+import type { ConfigIssues, Located, LocatedMap, SourcePosition } from "./located.ts";
 import { checkType, type ValueType } from "./value-types.ts";
 
 type Params = Readonly<Record<string, ValueType>>;
 
-/** The built-in kinds with the parameters they have beside `guardrail`, `mode` and `default_on`. */
+/** The built-in kinds with their parameters beside `guardrail`, `mode` and `default_on`. */
 const KINDS: Readonly<Record<string, { readonly needs: Params; readonly may: Params }>> = {
   regex: { needs: { patterns: "list" }, may: { action: "text" } },
   "word-list": { needs: { words: "texts" }, may: { action: "text" } },
@@ -18,93 +18,94 @@ const ACTIONS: readonly string[] = ["block", "mask", "BLOCK", "MASK"];
 const ENTITIES: readonly string[] = ["EMAIL", "PHONE", "CREDIT_CARD", "IBAN", "IP", "SSN"];
 const GUARDRAILS_MAX = 200;
 
-/** The `guardrails` section: every entry that can be used. One of a kind that is not built in is a warning, a wrong one is a problem. */
+/** Reads the supported entries of the `guardrails` section. An unsupported kind is a warning, an invalid entry a problem. */
 export function readGuardrails(
   node: Located | undefined,
   resolve: (node: Located, where: string) => unknown,
-  findings: Findings,
+  issues: ConfigIssues,
 ): Record<string, unknown>[] {
   if (!node || (node.kind === "scalar" && node.value === null)) return [];
   if (node.kind !== "list" || node.items.length > GUARDRAILS_MAX) {
-    findings.problem(node.at, `guardrails must be a list of at most ${GUARDRAILS_MAX} entries`);
+    issues.problem(node.at, `guardrails must be a list of at most ${GUARDRAILS_MAX} entries`);
     return [];
   }
-  const taken = new Map<string, Position>();
+  const taken = new Map<string, SourcePosition>();
   return node.items.flatMap((item) => {
-    const entry = entryOf(item, taken, findings);
-    if (!entry || !isUsable(entry, findings)) return [];
+    const entry = entryOf(item, taken, issues);
+    if (!entry || !isUsable(entry, issues)) return [];
     const params = resolve(entry.params, `guardrail ${entry.name}`) as Record<string, unknown>;
-    checkPatterns(entry, params, findings);
+    checkPatterns(entry, params, issues);
     return [{ guardrail_name: entry.name, litellm_params: params }];
   });
 }
 
-interface Entry {
+interface GuardrailEntry {
   readonly name: string;
   readonly kind: string;
   readonly params: LocatedMap;
 }
 
-function entryOf(item: Located, taken: Map<string, Position>, findings: Findings): Entry | undefined {
+function entryOf(item: Located, taken: Map<string, SourcePosition>, issues: ConfigIssues): GuardrailEntry | undefined {
   const name = item.kind === "map" ? textOf(item.entries.get("guardrail_name")?.node) : undefined;
   const params = item.kind === "map" ? item.entries.get("litellm_params")?.node : undefined;
   const kind = params?.kind === "map" ? textOf(params.entries.get("guardrail")?.node) : undefined;
   if (name === undefined || params?.kind !== "map" || kind === undefined) {
-    findings.problem(item.at, "an entry of guardrails needs a guardrail_name and litellm_params with a guardrail");
+    issues.problem(item.at, "an entry of guardrails needs a guardrail_name and litellm_params with a guardrail");
     return undefined;
   }
   const before = taken.get(name);
-  if (before) findings.problem(item.at, `the guardrail "${name}" is there twice, first at ${before.file}:${before.line}`);
+  if (before) issues.problem(item.at, `the guardrail "${name}" is defined twice, first at ${before.file}:${before.line}`);
   taken.set(name, item.at);
   return { name, kind, params };
 }
 
-function isUsable({ name, kind, params }: Entry, findings: Findings): boolean {
+function isUsable({ name, kind, params }: GuardrailEntry, issues: ConfigIssues): boolean {
   const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   if (!known) {
     const kinds = Object.keys(KINDS).join(", ");
-    findings.warn(
+    issues.warn(
       params.at,
-      `the guardrail "${name}" is of the kind ${kind}, which is not supported; it has no effect (there are ${kinds})`,
+      `the guardrail "${name}" is of the kind ${kind}, which is not supported; it has no effect (supported: ${kinds})`,
     );
     return false;
   }
   const missing = Object.keys(known.needs).filter((param) => !params.entries.has(param));
-  for (const param of missing) findings.problem(params.at, `the guardrail "${name}" needs ${param}`);
+  for (const param of missing) issues.problem(params.at, `the guardrail "${name}" needs ${param}`);
   for (const [param, { keyAt, node }] of params.entries) {
     const type = { ...COMMON, ...known.needs, ...known.may }[param];
-    if (type === undefined) findings.warn(keyAt, `guardrail ${name}: ${param} is not known; it has no effect`);
-    else checkType(node, type, `guardrail ${name}: ${param}`, findings);
+    if (type === undefined) issues.warn(keyAt, `guardrail ${name}: ${param} is not known; it has no effect`);
+    else checkType(node, type, `guardrail ${name}: ${param}`, issues);
   }
-  checkWords(params, { param: "mode", allowed: MODES, name }, findings);
+  checkWords(params, { param: "mode", allowed: MODES, name }, issues);
   const mode = params.entries.get("mode")?.node;
-  if (textOf(mode) === "during_call") findings.warn(mode?.at ?? params.at, `guardrail ${name}: during_call is done before the call`);
-  checkWords(params, { param: "action", allowed: ACTIONS, name }, findings);
-  checkWords(params, { param: "entities", allowed: ENTITIES, name }, findings);
+  if (textOf(mode) === "during_call")
+    issues.warn(mode?.at ?? params.at, `guardrail ${name}: during_call runs before the call, like pre_call`);
+  checkWords(params, { param: "action", allowed: ACTIONS, name }, issues);
+  checkWords(params, { param: "entities", allowed: ENTITIES, name }, issues);
   return missing.length === 0;
 }
 
 function checkWords(
   params: LocatedMap,
   { param, allowed, name }: { param: string; allowed: readonly string[]; name: string },
-  findings: Findings,
+  issues: ConfigIssues,
 ) {
   const node = params.entries.get(param)?.node;
   for (const item of node?.kind === "list" ? node.items : node ? [node] : []) {
     const word = textOf(item);
     if (word !== undefined && !allowed.includes(word))
-      findings.problem(item.at, `guardrail ${name}: ${param} must be one of ${allowed.join(", ")}`);
+      issues.problem(item.at, `guardrail ${name}: ${param} must be one of ${allowed.join(", ")}`);
   }
 }
 
-/** A pattern that is none would be found out only by the first call. */
-function checkPatterns({ name, params: { entries } }: Entry, params: Record<string, unknown>, findings: Findings): void {
+/** An invalid pattern would otherwise be found only by the first call. */
+function checkPatterns({ name, params: { entries } }: GuardrailEntry, params: Record<string, unknown>, issues: ConfigIssues): void {
   const at = entries.get("patterns")?.node.at;
   if (!at || !Array.isArray(params["patterns"])) return;
   for (const given of params["patterns"] as unknown[]) {
     const pattern = typeof given === "string" ? given : (given as Record<string, unknown> | null)?.["pattern"];
-    if (typeof pattern !== "string") findings.problem(at, `guardrail ${name}: an entry of patterns must be text or a map with a pattern`);
-    else if (!compiles(pattern)) findings.problem(at, `guardrail ${name}: ${JSON.stringify(pattern)} is not a regular expression`);
+    if (typeof pattern !== "string") issues.problem(at, `guardrail ${name}: an entry of patterns must be text or a map with a pattern`);
+    else if (!compiles(pattern)) issues.problem(at, `guardrail ${name}: ${JSON.stringify(pattern)} is not a regular expression`);
   }
 }
 

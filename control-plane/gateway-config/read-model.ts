@@ -7,37 +7,38 @@ import { configuredPrice, isPriceName } from "./configured-price.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfiguredDeployment } from "./gateway-config.ts";
 import { LITELLM_PARAMS, MODEL_INFO } from "./known-settings.ts";
-import { type Findings, type Located, type LocatedMap, type Position, plain } from "./located.ts";
+import { type ConfigIssues, type Located, type LocatedMap, plain, type SourcePosition } from "./located.ts";
 import { type NamedProvider, providerOf } from "./provider-of.ts";
 import { checkType, coerce, type ValueType } from "./value-types.ts";
 
 type Fields = Record<string, unknown>;
 
+/** What entries of `model_list` are read with. */
 export interface ModelContext {
   resolve: (node: Located, where: string) => unknown;
   environment: Environment;
   credentials: ReadonlyMap<string, Fields>;
-  findings: Findings;
+  issues: ConfigIssues;
   now: number;
 }
 
-/** One entry of `model_list`: a deployment, or one for each organisation it lists. Empty when it cannot be used. */
+/** Reads one entry of `model_list`: one deployment, or one per listed organization. Empty if the entry is invalid. */
 export function readModel(node: Located, context: ModelContext): ConfiguredDeployment[] {
-  const { findings } = context;
-  const problemsBefore = findings.problemCount;
+  const { issues } = context;
+  const problemsBefore = issues.problemCount;
   if (node.kind !== "map") {
-    findings.problem(node.at, "an entry of model_list must be a map with model_name and litellm_params");
+    issues.problem(node.at, "an entry of model_list must be a map with model_name and litellm_params");
     return [];
   }
-  const modelName = readName(node, findings);
-  const paramsNode = mapIn(node, "litellm_params", findings);
-  if (!paramsNode) findings.problem(node.at, `the model ${modelName ?? ""} has no litellm_params`.replace("  ", " "));
-  const infoNode = mapIn(node, "model_info", findings);
+  const modelName = readName(node, issues);
+  const paramsNode = mapIn(node, "litellm_params", issues);
+  if (!paramsNode) issues.problem(node.at, `the model ${modelName ?? ""} has no litellm_params`.replace("  ", " "));
+  const infoNode = mapIn(node, "model_info", issues);
   const params = paramsNode ? readFields(paramsNode, "litellm_params", LITELLM_PARAMS, context) : {};
   const info = infoNode ? readFields(infoNode, "model_info", MODEL_INFO, context) : {};
   withCredential(params, paramsNode, context);
-  const provider = paramsNode && readProvider(params, paramsNode, findings);
-  if (modelName === undefined || !paramsNode || !provider || findings.problemCount > problemsBefore) return [];
+  const provider = paramsNode && readProvider(params, paramsNode, issues);
+  if (modelName === undefined || !paramsNode || !provider || issues.problemCount > problemsBefore) return [];
   const organizations = Array.isArray(params["organization"]) ? (params["organization"] as string[]) : [undefined];
   const written = plain(paramsNode) as Fields;
   const explicitId = typeof info["id"] === "string" && info["id"] !== "" ? info["id"] : undefined;
@@ -49,24 +50,24 @@ export function readModel(node: Located, context: ModelContext): ConfiguredDeplo
   });
 }
 
-interface Entry {
+interface ModelEntry {
   id: string;
   modelName: string;
   params: Fields;
   info: Fields;
   provider: NamedProvider;
-  at: Position;
+  at: SourcePosition;
 }
 
-function toDeployment(entry: Entry, context: ModelContext): ConfiguredDeployment {
+function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeployment {
   const { info, provider, modelName } = entry;
   const { kind, inferenceModelId } = provider;
   const params = withDefaults(entry, context.environment);
   const { model: _model, api_key: apiKey, api_base: apiBase, base_url: baseUrl, ...rest } = params;
   const address = (apiBase ?? baseUrl) as string | undefined;
-  checkAddress(entry, address, context.findings);
+  checkAddress(entry, address, context.issues);
   if (apiKey === undefined && PROVIDER_KINDS[kind].keyVariables.length > 0 && !PROVIDER_KINDS[kind].isLocal && kind !== "bedrock") {
-    context.findings.warn(entry.at, `the model ${modelName} has no api_key, and ${PROVIDER_KINDS[kind].keyVariables[0]} is not set`);
+    context.issues.warn(entry.at, `the model ${modelName} has no api_key, and ${PROVIDER_KINDS[kind].keyVariables[0]} is not set`);
   }
   const data = dataOf(provider, info, context.now);
   const price = configuredPrice(rest, info, data);
@@ -78,7 +79,7 @@ function toDeployment(entry: Entry, context: ModelContext): ConfiguredDeployment
     ...defined({ baseUrl: address, apiKey: apiKey as string | undefined, price }),
     params: { ...rest, custom_llm_provider: provider.litellmName },
     info,
-    type: typeOf(entry, data, context.findings),
+    type: typeOf(entry, data, context.issues),
     description: typeof info["description"] === "string" ? info["description"] : "",
     ...defined({
       contextWindow: tokensOf(info["max_input_tokens"]) ?? data?.contextWindow,
@@ -89,20 +90,20 @@ function toDeployment(entry: Entry, context: ModelContext): ConfiguredDeployment
   };
 }
 
-function readName(node: LocatedMap, findings: Findings): string | undefined {
+function readName(node: LocatedMap, issues: ConfigIssues): string | undefined {
   const name = node.entries.get("model_name")?.node;
   if (name?.kind === "scalar" && typeof name.value === "string" && name.value !== "") return name.value;
-  findings.problem(name?.at ?? node.at, "an entry of model_list needs a model_name that is text");
+  issues.problem(name?.at ?? node.at, "an entry of model_list needs a model_name that is text");
   return undefined;
 }
 
-function mapIn(node: LocatedMap, name: string, findings: Findings): LocatedMap | undefined {
+function mapIn(node: LocatedMap, name: string, issues: ConfigIssues): LocatedMap | undefined {
   const found = node.entries.get(name)?.node;
   if (!found || (found.kind === "scalar" && found.value === null)) return undefined;
-  return checkType(found, "map", name, findings) ? (found as LocatedMap) : undefined;
+  return checkType(found, "map", name, issues) ? (found as LocatedMap) : undefined;
 }
 
-/** Nulls are as good as absent: LiteLLM drops them too. */
+/** Null values are dropped, as in LiteLLM. */
 function readFields(node: LocatedMap, where: string, types: Readonly<Record<string, ValueType>>, context: ModelContext): Fields {
   const read = [...node.entries].flatMap(([name, { node: value }]): [string, unknown][] => {
     const type = Object.hasOwn(types, name) ? types[name] : undefined;
@@ -116,45 +117,45 @@ function readField(field: { name: string; type: ValueType | undefined; isPrice: 
   const { name, type, isPrice, value } = field;
   if (value.kind === "scalar" && value.value === null) return null;
   const expected = isPrice && value.kind === "scalar" ? "number" : type;
-  if (expected !== undefined && !checkType(value, expected, name, context.findings)) return null;
+  if (expected !== undefined && !checkType(value, expected, name, context.issues)) return null;
   const resolved = context.resolve(value, name);
-  // A price stays the text it was: it is read as a decimal, not as a float.
+  // A price stays text, because it is parsed as a decimal, not as a float.
   return type === undefined || resolved === null ? resolved : coerce(resolved, type);
 }
 
-/** What the entry itself says wins over the credential. */
-function withCredential(params: Fields, node: LocatedMap | undefined, { credentials, findings }: ModelContext): void {
+/** Fills in the values of a named credential; values of the entry win. */
+function withCredential(params: Fields, node: LocatedMap | undefined, { credentials, issues }: ModelContext): void {
   const name = params["litellm_credential_name"];
   if (typeof name !== "string" || !node) return;
   const values = credentials.get(name);
   if (!values) {
     const at = node.entries.get("litellm_credential_name")?.node.at ?? node.at;
-    findings.problem(at, `there is no credential "${name}" in credential_list`);
+    issues.problem(at, `there is no credential "${name}" in credential_list`);
     return;
   }
   for (const [key, value] of Object.entries(values)) if (params[key] === undefined) params[key] = value;
 }
 
-function readProvider(params: Fields, node: LocatedMap, findings: Findings): NamedProvider | undefined {
+function readProvider(params: Fields, node: LocatedMap, issues: ConfigIssues): NamedProvider | undefined {
   const model = params["model"];
   if (typeof model !== "string" || model === "") {
-    if (!node.entries.has("model")) findings.problem(node.at, "litellm_params.model is missing");
+    if (!node.entries.has("model")) issues.problem(node.at, "litellm_params.model is missing");
     return undefined;
   }
   const custom = params["custom_llm_provider"];
   const provider = providerOf(model, typeof custom === "string" && custom !== "" ? custom : undefined);
   if (typeof provider !== "string") return provider;
-  findings.problem(node.entries.get("model")?.node.at ?? node.at, provider);
+  issues.problem(node.entries.get("model")?.node.at ?? node.at, provider);
   return undefined;
 }
 
 const AWS_IDENTITY = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "aws_profile_name", "aws_role_name", "api_key"];
 
-/** What the entry leaves out and the environment has under the provider's usual names. */
-function withDefaults({ params, provider }: Entry, environment: Environment): Fields {
+/** Fills in missing parameters from the provider's usual environment variables. */
+function withDefaults({ params, provider }: ModelEntry, environment: Environment): Fields {
   const { keyVariables, parameterVariables } = PROVIDER_KINDS[provider.kind];
   const filled: Fields = { ...params };
-  // Half a key of the entry and half of the environment would be no key at all.
+  // An AWS identity must not be mixed from the entry and the environment.
   const hasOwnIdentity = AWS_IDENTITY.some((name) => params[name] !== undefined);
   if (provider.region !== undefined) filled["aws_region_name"] ??= provider.region;
   for (const [name, variables] of Object.entries({ api_key: keyVariables, ...parameterVariables })) {
@@ -166,19 +167,19 @@ function withDefaults({ params, provider }: Entry, environment: Environment): Fi
   return filled;
 }
 
-function checkAddress({ provider, modelName, at }: Entry, address: string | undefined, findings: Findings): void {
+function checkAddress({ provider, modelName, at }: ModelEntry, address: string | undefined, issues: ConfigIssues): void {
   if (address === undefined) {
     if (PROVIDER_KINDS[provider.kind].needsBaseUrl)
-      findings.problem(at, `the model ${modelName} of ${provider.litellmName} needs an api_base`);
+      issues.problem(at, `the model ${modelName} of ${provider.litellmName} needs an api_base`);
     return;
   }
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    findings.problem(at, `the model ${modelName} has an api_base that is no http or https address`);
+    issues.problem(at, `the model ${modelName} has an api_base that is not an http or https address`);
   }
 }
 
-/** By `base_model`, which names what an Azure deployment really is, else by the model itself. */
+/** Looked up by `base_model`, which names the real model of an Azure deployment, else by the model itself. */
 function dataOf({ kind, inferenceModelId }: NamedProvider, info: Fields, now: number): ModelData | undefined {
   const at = new Date(now);
   const base = typeof info["base_model"] === "string" ? providerOf(info["base_model"]) : undefined;
@@ -199,11 +200,11 @@ const TYPES: Readonly<Record<string, Mode>> = {
   rerank: "rerank",
 };
 
-function typeOf({ info, provider, modelName, at }: Entry, data: ModelData | undefined, findings: Findings): Mode {
+function typeOf({ info, provider, modelName, at }: ModelEntry, data: ModelData | undefined, issues: ConfigIssues): Mode {
   const mode = info["mode"];
   if (typeof mode !== "string") return data?.mode ?? familyOf(provider.inferenceModelId).mode;
   const type = Object.hasOwn(TYPES, mode) ? TYPES[mode] : undefined;
-  if (type === undefined) findings.warn(at, `model_info.mode "${mode}" of the model ${modelName} is not supported; it counts as chat`);
+  if (type === undefined) issues.warn(at, `model_info.mode "${mode}" of the model ${modelName} is not supported; chat is used`);
   return type ?? "chat";
 }
 
@@ -223,7 +224,7 @@ function capabilitiesOf(known: readonly Capability[], info: Fields): Capability[
   return [...found] as Capability[];
 }
 
-/** Of what was written, not of what it resolved to: a rotated key leaves the id as it is. */
+/** Hash of the entry as written, before resolving references, so that a rotated key does not change the id. */
 function stableId(modelName: string, params: Fields): string {
   return createHash("sha256")
     .update(canonical([modelName, params]))

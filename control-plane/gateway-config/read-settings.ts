@@ -1,6 +1,6 @@
 import type { GatewaySettings } from "./gateway-config.ts";
 import { NOT_SUPPORTED, ROUTING_STRATEGIES, type SectionName, SUPPORTED } from "./known-settings.ts";
-import type { Entry, Findings, Located, LocatedMap } from "./located.ts";
+import type { ConfigIssues, Located, LocatedEntry, LocatedMap } from "./located.ts";
 import { CACHE_PARAMS, readCacheParams } from "./read-cache-params.ts";
 import { readGuardrails } from "./read-guardrails.ts";
 import { checkType, coerce, type ValueType } from "./value-types.ts";
@@ -9,32 +9,33 @@ type Resolve = (node: Located, where: string) => unknown;
 
 const MASTER_KEY = /^sk-[\x21-\x7e]{13,253}$/;
 
+/** The settings sections of a configuration. */
 export interface ReadSettings {
   settings: GatewaySettings;
   masterKey?: string;
 }
 
 /**
- * The three settings sections. A setting without effect here is a warning, and its `os.environ/` references are not even looked up: a
- * DATABASE_URL that nobody needs must not keep the gateway from starting.
+ * Reads the three settings sections. An unsupported setting is a warning, and its `os.environ/` references are not resolved: an unset
+ * DATABASE_URL that has no effect must not prevent the start.
  */
-export function readSettings(root: LocatedMap, resolve: Resolve, findings: Findings): ReadSettings {
-  const read = (section: SectionName) => readSection(root, section, resolve, findings);
+export function readSettings(root: LocatedMap, resolve: Resolve, issues: ConfigIssues): ReadSettings {
+  const read = (section: SectionName) => readSection(root, section, resolve, issues);
   const { master_key: masterKey, ...general } = read("general_settings");
-  const litellm = { ...read("litellm_settings"), ...readCacheParams(root, resolve, findings) };
-  const guardrails = readGuardrails(root.entries.get("guardrails")?.node, resolve, findings);
+  const litellm = { ...read("litellm_settings"), ...readCacheParams(root, resolve, issues) };
+  const guardrails = readGuardrails(root.entries.get("guardrails")?.node, resolve, issues);
   const settings = {
     router_settings: read("router_settings"),
     litellm_settings: litellm,
     general_settings: general,
     ...(guardrails.length > 0 ? { guardrails } : {}),
   };
-  checkStrategy(root, findings);
+  checkStrategy(root, issues);
   const given = typeof masterKey === "string" ? masterKey : undefined;
   if (given === undefined) return { settings };
   const at = root.entries.get("general_settings")?.node.at ?? root.at;
   if (!MASTER_KEY.test(given)) {
-    findings.problem(
+    issues.problem(
       keyOf(root, "general_settings", "master_key") ?? at,
       'general_settings.master_key must begin with "sk-" and have 16 or more characters',
     );
@@ -42,43 +43,43 @@ export function readSettings(root: LocatedMap, resolve: Resolve, findings: Findi
   return { settings, masterKey: given };
 }
 
-function readSection(root: LocatedMap, section: SectionName, resolve: Resolve, findings: Findings): Record<string, unknown> {
-  const map = sectionMap(root, section, findings);
+function readSection(root: LocatedMap, section: SectionName, resolve: Resolve, issues: ConfigIssues): Record<string, unknown> {
+  const map = sectionMap(root, section, issues);
   const read: Record<string, unknown> = {};
   for (const [name, entry] of map?.entries ?? []) {
     const type = Object.hasOwn(SUPPORTED[section], name) ? SUPPORTED[section][name] : undefined;
     if (section === "litellm_settings" && name === CACHE_PARAMS) continue;
-    if (type === undefined) warnOf(section, name, entry, findings);
-    else if (!isNull(entry.node)) readOne({ section, name, type, node: entry.node }, resolve, findings, read);
+    if (type === undefined) warnOf(section, name, entry, issues);
+    else if (!isNull(entry.node)) readOne({ section, name, type, node: entry.node }, resolve, issues, read);
   }
   return read;
 }
 
-interface Setting {
+interface SettingNode {
   section: SectionName;
   name: string;
   type: ValueType;
   node: Located;
 }
 
-function readOne({ section, name, type, node }: Setting, resolve: Resolve, findings: Findings, into: Record<string, unknown>): void {
+function readOne({ section, name, type, node }: SettingNode, resolve: Resolve, issues: ConfigIssues, into: Record<string, unknown>): void {
   const where = `${section}.${name}`;
-  if (!checkType(node, type, where, findings)) return;
+  if (!checkType(node, type, where, issues)) return;
   into[name] = coerce(resolve(node, where), type);
 }
 
-function warnOf(section: SectionName, name: string, entry: Entry, findings: Findings): void {
+function warnOf(section: SectionName, name: string, entry: LocatedEntry, issues: ConfigIssues): void {
   const known = NOT_SUPPORTED[section];
   const hint = Object.hasOwn(known, name) ? known[name] : undefined;
   const state = hint === undefined ? "known" : "supported";
-  findings.warn(entry.keyAt, `${section}.${name} is not ${state}; it has no effect${hint ? ` (${hint})` : ""}`);
+  issues.warn(entry.keyAt, `${section}.${name} is not ${state}; it has no effect${hint ? ` (${hint})` : ""}`);
 }
 
-function sectionMap(root: LocatedMap, section: string, findings: Findings): LocatedMap | undefined {
+function sectionMap(root: LocatedMap, section: string, issues: ConfigIssues): LocatedMap | undefined {
   const node = root.entries.get(section)?.node;
   if (!node || isNull(node)) return undefined;
   if (node.kind === "map") return node;
-  findings.problem(node.at, `${section} must be a map`);
+  issues.problem(node.at, `${section} must be a map`);
   return undefined;
 }
 
@@ -91,9 +92,9 @@ function keyOf(root: LocatedMap, section: string, name: string) {
   return map?.kind === "map" ? map.entries.get(name)?.keyAt : undefined;
 }
 
-function checkStrategy(root: LocatedMap, findings: Findings): void {
+function checkStrategy(root: LocatedMap, issues: ConfigIssues): void {
   const section = root.entries.get("router_settings")?.node;
   const node = section?.kind === "map" ? section.entries.get("routing_strategy")?.node : undefined;
   if (node?.kind !== "scalar" || typeof node.value !== "string" || ROUTING_STRATEGIES.includes(node.value)) return;
-  findings.problem(node.at, `router_settings.routing_strategy must be one of ${ROUTING_STRATEGIES.join(", ")}`);
+  issues.problem(node.at, `router_settings.routing_strategy must be one of ${ROUTING_STRATEGIES.join(", ")}`);
 }

@@ -1,9 +1,9 @@
 import { scaleDecimal } from "../../common/model-data/decimal.ts";
 
-// An operator's price reaches an int64 of nano-USD per million: a million USD per token does not.
+// Prices are int64 nano-USD per million on the wire; a million USD per token does not fit.
 const PRICE_MAX = 2n ** 62n;
 
-/** An operator's USD, shifted by so many places; undefined where it is no price. */
+/** A USD amount shifted by decimal places; undefined if it is not a valid price. */
 export function scaled(usd: unknown, places: number): bigint | undefined {
   if (typeof usd !== "number" && typeof usd !== "string") return undefined;
   const amount = scaleDecimal(usd, places);

@@ -1,6 +1,6 @@
-import type { Findings, Located, Position } from "./located.ts";
+import type { ConfigIssues, Located, SourcePosition } from "./located.ts";
 
-/** What a setting may hold. `count` is a whole number from zero on. */
+/** Type of a setting. `count` is an integer from zero. */
 export type ValueType =
   | "flag"
   | "number"
@@ -15,7 +15,7 @@ export type ValueType =
   | "text or texts"
   | "flag or map";
 
-const SAYS: Readonly<Record<ValueType, string>> = {
+const EXPECTED: Readonly<Record<ValueType, string>> = {
   flag: "true or false",
   number: "a number, zero or more",
   count: "a whole number, zero or more",
@@ -30,10 +30,10 @@ const SAYS: Readonly<Record<ValueType, string>> = {
   aliases: "a map from a name to a model name or to {model, hidden}",
 };
 
-/** Checks a value as written; true when it is of the type. A reference to the environment is text that may turn out to be a number. */
-export function checkType(node: Located, type: ValueType, where: string, findings: Findings): boolean {
+/** Checks an unresolved value; true if it has the type. A reference to an environment variable passes as a number or flag. */
+export function checkType(node: Located, type: ValueType, where: string, issues: ConfigIssues): boolean {
   if (fits(node, type)) return true;
-  findings.problem(node.at, `${where} must be ${SAYS[type]}`);
+  issues.problem(node.at, `${where} must be ${EXPECTED[type]}`);
   return false;
 }
 
@@ -68,7 +68,7 @@ function isReference(node: Located): boolean {
   return node.kind === "scalar" && typeof node.value === "string" && node.value.startsWith("os.environ/");
 }
 
-// Python's reader takes 1e-6 for text and LiteLLM turns it into a number: so do we.
+// Python's YAML parser reads 1e-6 as text, which LiteLLM converts to a number.
 function isCountable(value: unknown, type: "number" | "count"): boolean {
   if (typeof value !== "number" && (typeof value !== "string" || value.trim() === "")) return false;
   const number = Number(value);
@@ -79,7 +79,7 @@ function isFallback(node: Located): boolean {
   return node.kind === "map" && [...node.entries.values()].every((entry) => fits(entry.node, "texts"));
 }
 
-/** A resolved value as its type: numbers and flags that came as text become what they mean. */
+/** Converts a resolved value to its type: numbers and flags may have come as text. */
 export function coerce(value: unknown, type: ValueType): unknown {
   if (typeof value !== "string") return value;
   if (type === "flag" && /^(true|false)$/i.test(value)) return value.toLowerCase() === "true";
@@ -87,12 +87,13 @@ export function coerce(value: unknown, type: ValueType): unknown {
   return value;
 }
 
+/** A model group that a setting names, with its position. */
 export interface NamedGroup {
   name: string;
-  at: Position;
+  at: SourcePosition;
 }
 
-/** The groups that a list of fallbacks leads from and to. */
+/** The sources and targets of a list of fallbacks. */
 export function fallbackGroups(node: Located): { from: NamedGroup[]; to: NamedGroup[] } {
   const maps = node.kind === "list" ? node.items.flatMap((item) => (item.kind === "map" ? [item] : [])) : [];
   const entries = maps.flatMap((map) => [...map.entries]);
