@@ -3,22 +3,23 @@ import { addCall, bucketOf, ROLLUP_MS, rollupKey, rollupOf } from "../domain/set
 import type { Reader } from "../stores/store.ts";
 import { inPages } from "./pages.ts";
 
-/** All roll-ups of one organisation and one quarter of an hour, by their ids. */
+/** All roll-ups of one organization and one quarter of an hour, by id. */
 export interface BucketSums {
   readonly organizationId: string;
   readonly bucketAt: number;
   readonly sums: ReadonlyMap<string, Rollup>;
 }
 
+/** A quarter of an hour of one organization. */
 export type Bucket = Pick<BucketSums, "organizationId" | "bucketAt">;
 
 interface ScanOptions {
-  /** Absent: every organisation. */
+  /** Absent: all organizations. */
   readonly organizationId?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Roll-ups made again from the rows, bucket by bucket in the order of the index. `onPage` sees every row on the way. */
+/** Rebuilds roll-ups from the usage rows, bucket by bucket in index order. `onPage` receives every row. */
 export async function* rebuiltSums(
   reader: Reader,
   options: ScanOptions & { readonly onPage?: (rows: readonly UsageRow[]) => Promise<void> },
@@ -54,7 +55,7 @@ export async function* storedSums(reader: Reader, options: ScanOptions): AsyncGe
   if (open) yield { ...open.bucket, sums: open.sums };
 }
 
-/** One bucket alone, from its rows. */
+/** Rebuilds one bucket from its rows. */
 export async function rebuiltBucket(
   reader: Reader,
   { organizationId, bucketAt }: Bucket,
@@ -85,7 +86,7 @@ function scope({ organizationId }: ScanOptions): { index: "byOrganization"; equa
   return { index: "byOrganization", ...(organizationId === undefined ? {} : { equals: [organizationId] }) };
 }
 
-/** Adds rows up exactly as a settlement does; the hash that is a roll-up's id is made once for each, not for each row. */
+/** Sums rows exactly as a settlement does. The hash that is a roll-up's id is computed once per roll-up, not per row. */
 class RowSums {
   readonly #byKey = new Map<string, Rollup>();
 

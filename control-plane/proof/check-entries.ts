@@ -1,47 +1,48 @@
 import { applyTransfer, EMPTY_HEAD, emptyAccount, entryHash, organizationAccount } from "../domain/ledger.ts";
 import type { Account, LedgerEntry, LedgerHead, UsageRow } from "../domain/records.ts";
 import type { Reader, Store } from "../stores/store.ts";
-import type { Finding, FindingKind } from "./finding.ts";
+import type { FaultKind, LedgerFault } from "./ledger-fault.ts";
 import { inPages } from "./pages.ts";
 
 const QUIET_ATTEMPTS = 3;
 
+/** Outcome of the check of the ledger's entries. */
 export interface EntriesCheck {
   readonly head: LedgerHead;
   readonly accounts: number;
-  /** Of all stored accounts, at one moment. */
+  /** Sum over all stored accounts, at one moment. */
   readonly sum: bigint;
   readonly entries: number;
-  readonly finding: Finding | undefined;
+  readonly fault: LedgerFault | undefined;
 }
 
 /**
- * The ledger from its first entry to the head found at the start: no gap, every entry moves one amount between an organisation and the
- * platform, the chain holds, every call that was charged is in the log, and the accounts made again from the entries are the stored ones.
- * Memory grows with accounts, not with entries.
+ * Checks the ledger from its first entry to the head at the start: no gap, every entry moves one amount between an organization and the
+ * platform, the hash chain holds, every charged call is in the log, and accounts rebuilt from the entries equal the stored accounts.
+ * Memory grows with the number of accounts, not of entries.
  */
 export async function checkEntries(store: Store, signal: AbortSignal): Promise<EntriesCheck> {
-  const { head, accounts } = await readEnds(store, signal);
+  const { head, accounts } = await readSnapshot(store, signal);
   const sum = [...accounts.values()].reduce((total, { balance }) => total + balance, 0n);
   const walk: Walk = { seq: 0, hash: EMPTY_HEAD.hash, accounts: new Map() };
-  const finding = (await walkEntries(store, { walk, head, signal })) ?? compareEnds(walk, head, accounts);
-  return { head, accounts: accounts.size, sum, entries: walk.seq, finding };
+  const fault = (await walkEntries(store, { walk, head, signal })) ?? compareSnapshot(walk, head, accounts);
+  return { head, accounts: accounts.size, sum, entries: walk.seq, fault };
 }
 
-/** What has been followed so far. */
+/** State after the entries checked so far. */
 interface Walk {
   seq: number;
   hash: string;
   readonly accounts: Map<string, Account>;
 }
 
-interface Ends {
+interface LedgerSnapshot {
   head: LedgerHead;
   accounts: ReadonlyMap<string, Account>;
 }
 
-/** Head and accounts of one moment: unlocked while nobody posts, and in a transaction when somebody always does. */
-async function readEnds(store: Store, signal: AbortSignal): Promise<Ends> {
+/** Reads head and accounts of one moment: without a lock while nothing is posted, and in a transaction if postings never pause. */
+async function readSnapshot(store: Store, signal: AbortSignal): Promise<LedgerSnapshot> {
   for (let attempt = 0; attempt < QUIET_ATTEMPTS; attempt++) {
     const { seq } = await headOf(store);
     const accounts = await readAccounts(store, signal);
@@ -64,20 +65,20 @@ async function readAccounts(reader: Reader, signal: AbortSignal): Promise<Map<st
 async function walkEntries(
   store: Store,
   { walk, head, signal }: { walk: Walk; head: LedgerHead; signal: AbortSignal },
-): Promise<Finding | undefined> {
+): Promise<LedgerFault | undefined> {
   for await (const page of inPages(store, "ledger", { range: { before: head.seq + 1 }, signal })) {
     const calls = page.filter(({ type }) => type === "usage").map(({ reference }) => reference);
     const rows = new Map((await store.getMany("usage", calls)).flatMap((row) => (row ? [[row.id, row]] : [])));
     for (const entry of page) {
-      const finding = follow(walk, entry) ?? compareCall(entry, rows.get(entry.reference));
-      if (finding) return finding;
+      const fault = follow(walk, entry) ?? compareCall(entry, rows.get(entry.reference));
+      if (fault) return fault;
     }
   }
   return undefined;
 }
 
-function follow(walk: Walk, entry: LedgerEntry): Finding | undefined {
-  const bad = (kind: FindingKind, reason: string) => badEntry(entry, kind, reason);
+function follow(walk: Walk, entry: LedgerEntry): LedgerFault | undefined {
+  const bad = (kind: FaultKind, reason: string) => badEntry(entry, kind, reason);
   if (entry.id !== walk.seq + 1) return bad("sequence", `entry ${walk.seq + 1} is missing`);
   const { hash, ...fields } = entry;
   if (entryHash(walk.hash, fields) !== hash) return bad("chain", "the hash does not follow from the entry before");
@@ -90,18 +91,18 @@ function follow(walk: Walk, entry: LedgerEntry): Finding | undefined {
   return balance === entry.balanceAfter ? undefined : bad("balance", `the balance after it is ${balance}, not ${entry.balanceAfter}`);
 }
 
-/** What leaves one account arrives in the other, so a transfer sums to zero if it names two and one amount above zero. */
+/** A transfer sums to zero by construction if it names two accounts and one amount above zero. */
 function transferProblem({ amount, from, to, organizationId }: LedgerEntry): string | undefined {
   if (amount <= 0n) return "the amount is not above zero";
-  if (from === to) return "it moves from an account to itself, and does not sum to zero";
+  if (from === to) return "from and to are the same account";
   const own = organizationAccount(organizationId);
   if (from !== own && to !== own) return `neither side is the account of ${organizationId}`;
   const other = from === own ? to : from;
-  // Its statement would lack the entry: an organisation's entries are those that name it.
-  return other.startsWith(organizationAccount("")) ? `it moves between two organisations, ${from} and ${to}` : undefined;
+  // An entry names one organization, so the statement of the other one would lack it.
+  return other.startsWith(organizationAccount("")) ? `it moves between two organizations, ${from} and ${to}` : undefined;
 }
 
-function compareCall(entry: LedgerEntry, row: UsageRow | undefined): Finding | undefined {
+function compareCall(entry: LedgerEntry, row: UsageRow | undefined): LedgerFault | undefined {
   if (entry.type !== "usage") return undefined;
   const bad = (reason: string) => badEntry(entry, "usage", reason);
   if (!row) return bad(`the call ${entry.reference} that it charges is not in the log`);
@@ -113,13 +114,13 @@ function compareCall(entry: LedgerEntry, row: UsageRow | undefined): Finding | u
 
 const ACCOUNT_FIELDS = ["balance", "seq", "purchased", "granted", "rewarded", "used"] as const;
 
-function compareEnds(walk: Walk, head: LedgerHead, accounts: ReadonlyMap<string, Account>): Finding | undefined {
-  const badHead = (reason: string): Finding => ({ kind: "head", seq: walk.seq, record: "head", reason });
+function compareSnapshot(walk: Walk, head: LedgerHead, accounts: ReadonlyMap<string, Account>): LedgerFault | undefined {
+  const badHead = (reason: string): LedgerFault => ({ kind: "head", seq: walk.seq, record: "head", reason });
   if (walk.seq !== head.seq) return badHead(`the ledger ends at ${walk.seq}, its head says ${head.seq}`);
   if (walk.hash !== head.hash) return badHead("the head's hash is not the last entry's");
   for (const id of new Set([...accounts.keys(), ...walk.accounts.keys()])) {
     const [stored, expected] = [accounts.get(id), walk.accounts.get(id) ?? emptyAccount(id)];
-    const bad = (reason: string): Finding => ({ kind: "balance", seq: expected.seq, record: `account ${id}`, reason });
+    const bad = (reason: string): LedgerFault => ({ kind: "balance", seq: expected.seq, record: `account ${id}`, reason });
     if (!stored) return bad(`account ${id} is missing, its entries say ${expected.balance}`);
     const field = ACCOUNT_FIELDS.find((name) => stored[name] !== expected[name]);
     if (field === "balance") return bad(`account ${id} holds ${stored.balance}, its entries say ${expected.balance}`);
@@ -128,6 +129,6 @@ function compareEnds(walk: Walk, head: LedgerHead, accounts: ReadonlyMap<string,
   return undefined;
 }
 
-function badEntry({ id }: LedgerEntry, kind: FindingKind, reason: string): Finding {
+function badEntry({ id }: LedgerEntry, kind: FaultKind, reason: string): LedgerFault {
   return { kind, seq: id, record: `entry ${id}`, reason };
 }

@@ -6,20 +6,22 @@ import { type Peekable, peekable } from "./peekable.ts";
 const QUIET_ATTEMPTS = 5;
 const LATENCY_FIELDS: ReadonlySet<keyof Rollup> = new Set(["latencyMsSum", "latencyCounts"]);
 
+/** A stored roll-up that differs from its rows. */
 export interface RollupDifference extends Bucket {
   readonly rollupId: string;
   readonly reason: string;
 }
 
+/** Outcome of the check of roll-ups. */
 export interface RollupsCheck {
-  /** Of the stored ones. */
+  /** Number of stored roll-ups that were read. */
   readonly rollups: number;
   readonly difference: RollupDifference | undefined;
 }
 
 /**
- * Makes all roll-ups, or those of one organisation, again from the rows and compares them with the stored ones, field by field. Both are
- * read once, side by side, a bucket at a time.
+ * Rebuilds all roll-ups, or those of one organization, from the rows and compares them with the stored ones, field by field. Both are
+ * read once, in parallel, one bucket at a time.
  */
 export async function checkRollups(
   store: Store,
@@ -34,7 +36,7 @@ export async function checkRollups(
       const fromRows = await takeIf(rebuilt, bucket);
       const asStored = await takeIf(stored, bucket);
       rollups += asStored.size;
-      // Calls are settled while we read: only what still differs when nothing moves is wrong.
+      // Calls are settled during the read, so a difference counts only if it remains while the bucket does not change.
       const difference = differenceOf(asStored, fromRows) && (await quietDifference(store, bucket, options.signal));
       if (difference) return { rollups, difference: { ...bucket, ...difference } };
     }
@@ -60,8 +62,8 @@ async function takeIf(sums: Peekable<BucketSums>, bucket: Bucket): Promise<Reado
 }
 
 /**
- * The difference of a bucket in which nothing was settled while its rows were read. Sums only grow, and in the transaction that writes
- * their rows: where they are the same before and after, the rows between are theirs.
+ * The difference of a bucket that did not change while its rows were read. Sums only grow, in the transaction that writes their rows; if
+ * they are equal before and after, the rows read in between belong to them.
  */
 async function quietDifference(store: Store, bucket: Bucket, signal: AbortSignal): Promise<Difference | undefined> {
   for (let attempt = 0; attempt < QUIET_ATTEMPTS; attempt++) {
@@ -84,7 +86,7 @@ function differenceOf(stored: ReadonlyMap<string, Rollup>, rebuilt: ReadonlyMap<
     if (!had) return named(`is missing; its rows say ${made?.requests} requests and a cost of ${made?.cost}`);
     if (!made) return named("has no rows");
     for (const field of new Set([...Object.keys(had), ...Object.keys(made)]) as Set<keyof Rollup>) {
-      // A roll-up from before latencies were kept has none, whatever its rows say.
+      // A roll-up created before latencies were stored has none, whatever its rows contain.
       if (LATENCY_FIELDS.has(field) && had.latencyMsSum === undefined && had.latencyCounts === undefined) continue;
       if (!isEqual(had[field], made[field])) return named(`says ${field} ${had[field]}, its rows say ${made[field]}`);
     }

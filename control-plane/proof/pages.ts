@@ -6,8 +6,8 @@ import type { Position, Range, Reader } from "../stores/store.ts";
 const PAGE_RECORDS = 200;
 
 /**
- * A long scan in short pieces: what is held in memory is one page, others get their turn after each, and no store keeps a snapshot or a
- * cursor open for the whole of it. Records written meanwhile are seen where they stand ahead, and only there.
+ * A long scan in pages: one page is in memory, other work runs between pages, and no store holds a snapshot or cursor open for the whole
+ * scan. Records written meanwhile are seen only if they sort after the current position.
  */
 export async function* inPages<Name extends CollectionName>(
   reader: Reader,

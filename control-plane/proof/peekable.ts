@@ -1,4 +1,4 @@
-/** An iterator whose next item can be looked at before it is taken. */
+/** An iterator whose next item can be read before it is taken. */
 export interface Peekable<Item> {
   peek(): Promise<Item | undefined>;
   take(): Promise<Item | undefined>;

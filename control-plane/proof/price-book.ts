@@ -7,7 +7,7 @@ import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
 
-/** The prices that calls were charged by, for one piece of work: remembers what it looked up, one entry for each model. */
+/** Prices that calls were charged by, cached per model for one check or replay. */
 export class PriceBook {
   readonly #reader: Reader;
   readonly #gateway: Pick<GatewayConfig, "deployments">;
@@ -19,17 +19,17 @@ export class PriceBook {
     this.#gateway = gateway;
   }
 
-  /** The price that the row names; undefined where it is not kept, or is not what the call was charged by. */
+  /** The price version that the row names; undefined if it is not stored or does not give the row's cost. */
   async priceOf(row: UsageRow): Promise<Price | undefined> {
     if (row.priceVersion > 0) return this.#versionOf(row);
-    // Versions of the file are not kept: its price of today counts if it is the one the call was charged by.
+    // Prices of the file have no versions: the current one counts if it gives the row's cost.
     const price = this.#gateway.deployments.find(({ id }) => id === row.deploymentId)?.price;
     return price && row.cost > 0n && costAt(row, price) === row.cost ? price : undefined;
   }
 
   /**
-   * What the call comes to with the price in force at another time. Undefined where that cannot be known exactly: the row's own price
-   * must give the row's own cost first.
+   * The cost of the call with the price in force at another time; undefined if it cannot be computed exactly. The row's own price must
+   * give the row's own cost first.
    */
   async costWithPricesAt(row: UsageRow, at: number): Promise<bigint | undefined> {
     if (row.usage.total === 0 && row.cost === 0n) return 0n;
@@ -47,7 +47,7 @@ export class PriceBook {
     return undefined;
   }
 
-  /** A model of the store is its own deployment; a file's deployment takes the price of the admin's model of its name. */
+  /** A model of the store is its own deployment; a deployment of the file has the price of the catalog model of the same name. */
   async #modelsOf(row: UsageRow): Promise<string[]> {
     const configured = this.#gateway.deployments.find(({ id }) => id === row.deploymentId);
     const named = await Promise.all([configured?.modelName, row.model].map((name) => name && this.#modelId(name)));
@@ -67,7 +67,7 @@ export class PriceBook {
   }
 }
 
-/** Whether the call can have been charged by this price: models are renamed, and numbers of versions are no more than numbers. */
+/** Whether the price can be the one that the call was charged by: after a rename, the same version number may belong to another model. */
 function fits(row: UsageRow, price: PriceVersion): boolean {
   const cost = costAt(row, price);
   return cost === undefined ? price.modelId === pricedModelOf(row.deploymentId) : row.cost === 0n || cost === row.cost;

@@ -3,7 +3,7 @@ import { collect } from "../stores/page.ts";
 import type { Reader, Store } from "../stores/store.ts";
 
 const PREFIX = "receipt-key/";
-/** The first text after all that begin with the prefix. */
+/** The first string after all strings with the prefix. */
 const AFTER_PREFIX = "receipt-key0";
 
 interface PublishedKey {
@@ -12,7 +12,7 @@ interface PublishedKey {
   readonly since: number;
 }
 
-/** Public keys are kept for ever: with another root secret the receipts of the one before can still be checked. */
+/** Public keys are stored forever, so that receipts of an earlier root secret can still be verified. */
 export async function publishReceiptKey(store: Store, { key }: ReceiptSigner, now: number): Promise<void> {
   const id = PREFIX + key.kid;
   if (await store.get("settings", id)) return;
@@ -21,7 +21,7 @@ export async function publishReceiptKey(store: Store, { key }: ReceiptSigner, no
   });
 }
 
-/** All that ever signed, the one in use first, then the newest. */
+/** All keys that ever signed: the current one first, then newest first. */
 export async function publishedKeys(reader: Reader, { key }: ReceiptSigner): Promise<PublishedKey[]> {
   const stored = await collect(reader.scan("settings", { from: PREFIX, before: AFTER_PREFIX }));
   const keys = stored.map(({ id, value }) => ({ keyId: id.slice(PREFIX.length), ...(JSON.parse(value) as { x: string; since: number }) }));

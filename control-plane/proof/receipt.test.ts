@@ -5,7 +5,7 @@ import { createReceiptSigner } from "../crypto/receipt-signer.ts";
 import { deriveSecrets } from "../crypto/secrets.ts";
 import type { LedgerEntry } from "../domain/records.ts";
 import { openTestStore } from "../stores/test-store.ts";
-import { plant, reportedCall, withBooks } from "./books-fixture.ts";
+import { plant, reportedCall, withLedger } from "./ledger-fixture.ts";
 import { receiptOf } from "./receipt.ts";
 import { publishedKeys, publishReceiptKey } from "./receipt-keys.ts";
 
@@ -83,7 +83,7 @@ test("a receipt with something added, without its signature, by an unknown or a 
 
 test("nothing is signed that the ledger does not say; a free call has a receipt without an entry", () => {
   for (const wrong of [undefined, { ...entry, amount: 1n }, { ...entry, reference: "call_2" }]) {
-    expect(() => receiptOf(row, { entry: wrong, price })).toThrow("disagree");
+    expect(() => receiptOf(row, { entry: wrong, price })).toThrow("No receipt can be issued");
   }
   const free = reportedCall("call_2", 0n);
   expect(receiptOf(free, { entry: undefined, price: undefined })).toMatchObject({
@@ -92,7 +92,7 @@ test("nothing is signed that the ledger does not say; a free call has a receipt 
     entryHash: null,
     prices: null,
   });
-  expect(() => receiptOf(free, { entry, price })).toThrow("disagree");
+  expect(() => receiptOf(free, { entry, price })).toThrow("No receipt can be issued");
 });
 
 test("the prices are those of the call's own tier, and none where the tier cannot be told", () => {
@@ -123,11 +123,11 @@ test("a key is published once and stays published under another root secret, aft
 });
 
 test("the entry that a receipt names is the one of the chain", () =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     const [call, charged] = [await store.get("usage", "call_1"), await store.get("ledger", 3)];
     if (!call) throw new Error("the call must be there");
     expect(receiptOf(call, { entry: charged, price: undefined })).toMatchObject({ ledgerSeq: 3, entryHash: charged?.hash });
     await plant(store, "usage", "call_1", { cost: 11n });
     const changed = await store.get("usage", "call_1");
-    expect(() => receiptOf(changed ?? call, { entry: charged, price: undefined })).toThrow("disagree");
+    expect(() => receiptOf(changed ?? call, { entry: charged, price: undefined })).toThrow("No receipt can be issued");
   }));

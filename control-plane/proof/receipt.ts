@@ -5,8 +5,7 @@ import type { LedgerEntry, UsageRow } from "../domain/records.ts";
 import { ratesOf } from "../domain/token-price.ts";
 
 /**
- * What a customer can show of one call: what it used, at which prices, what it cost, and where that stands in the ledger. The same call
- * gives the same receipt, whenever it is asked for.
+ * The receipt of one call: usage, prices, cost and ledger entry. The same call always gives the same receipt.
  */
 export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry | undefined; price: Price | undefined }) {
   refuseDisagreement(row, entry);
@@ -18,7 +17,7 @@ export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry 
     status: row.status,
     usage: { ...row.usage },
     priceVersion: row.priceVersion,
-    /** Nano-USD per 1,000,000 units; null where the price is not kept or not known exactly. */
+    /** Nano-USD per 1,000,000 units; null if the price is not stored or not known exactly. */
     prices: price && hasKnownTier(row, price) ? unitPrices(row, price) : null,
     cost: row.cost,
     costUsd: toUsdString(row.cost),
@@ -28,7 +27,7 @@ export function receiptOf(row: UsageRow, { entry, price }: { entry: LedgerEntry 
   };
 }
 
-/** A row may not tell input of sound from output of it, so that the length of the input, and with it the tier, is not known. */
+/** Without the split of audio tokens into input and output, the input length, and with it the tier, is not known. */
 function hasKnownTier({ usage }: UsageRow, { tiers = [] }: Price): boolean {
   return tiers.length === 0 || usage.audio === 0 || usage.audioOutput !== undefined;
 }
@@ -38,11 +37,15 @@ function unitPrices(row: UsageRow, price: Price) {
   return { unit: price.unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput };
 }
 
-/** Nothing is signed that the ledger does not say. */
+/** Refuses to sign a receipt that the ledger does not confirm. */
 function refuseDisagreement(row: UsageRow, entry: LedgerEntry | undefined): void {
   const agrees = row.cost === 0n ? entry === undefined : entry?.reference === row.id && entry.amount === row.cost;
   if (agrees) return;
-  throw new AppError("SERVER_ERROR", "The log and the ledger disagree about this call; there is no receipt for it.", {
-    internal: `call ${row.id} cost ${row.cost}, its entry ${row.ledgerSeq ?? "none"} charges ${entry?.amount ?? "nothing"}`,
-  });
+  throw new AppError(
+    "SERVER_ERROR",
+    "No receipt can be issued: the usage log and the ledger differ for this call. Ask the operator to run the ledger verification.",
+    {
+      internal: `call ${row.id} cost ${row.cost}, its entry ${row.ledgerSeq ?? "none"} charges ${entry?.amount ?? "nothing"}`,
+    },
+  );
 }

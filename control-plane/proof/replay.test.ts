@@ -6,8 +6,8 @@ import { NO_GATEWAY_CONFIG } from "../gateway-config/gateway-config.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { addPrice, type PriceInput } from "../writes/catalog.ts";
-import { DAY, plant, purchase, QUARTER, reportedCall, settle, withBooks } from "./books-fixture.ts";
 import { checkRollups } from "./check-rollups.ts";
+import { DAY, plant, purchase, QUARTER, reportedCall, settle, withLedger } from "./ledger-fixture.ts";
 import { PriceBook } from "./price-book.ts";
 import { replayBalance, repriceCalls } from "./replay.ts";
 
@@ -56,8 +56,8 @@ test("balances as of any moment are what they were then, from entries alone, wha
   );
 });
 
-test("roll-ups of one organisation are compared with its rows and nobody else's", () =>
-  withBooks(async (store) => {
+test("roll-ups of one organization are compared with its rows and nobody else's", () =>
+  withLedger(async (store) => {
     await plant(store, "usage", "call_3", "removed");
     expect(await checkRollups(store, { organizationId: "org_1", signal })).toEqual({ rollups: 4, difference: undefined });
     expect((await checkRollups(store, { organizationId: "org_2", signal })).difference).toMatchObject({

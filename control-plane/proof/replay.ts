@@ -5,24 +5,25 @@ import type { PriceBook } from "./price-book.ts";
 
 interface ReplayOptions {
   readonly organizationId: string;
-  /** Itself included. */
+  /** Inclusive. */
   readonly asOf: number;
   readonly signal: AbortSignal;
 }
 
+/** A balance computed from entries. */
 export interface Replay {
   readonly balance: bigint;
   readonly entries: number;
   readonly lastSeq: number;
 }
 
-/** What an organisation had at a moment, from its entries alone: no account, no stored balance is looked at. */
+/** The balance of an organization at a moment, computed from its entries alone, without stored balances. */
 export async function replayBalance(store: Store, { organizationId, asOf, signal }: ReplayOptions): Promise<Replay> {
   const account = organizationAccount(organizationId);
   let [balance, entries, lastSeq] = [0n, 0, 0];
   for await (const page of inPages(store, "ledger", { range: { index: "byOrganization", equals: [organizationId] }, signal })) {
     for (const entry of page) {
-      // Clocks may be set back, so the order of entries is not always that of their times: every one is looked at.
+      // Clocks may be set back, so entries are not always in order of time: every entry is checked.
       if (entry.createdAt > asOf) continue;
       if (entry.to === account) balance += entry.amount;
       if (entry.from === account) balance -= entry.amount;
@@ -33,14 +34,16 @@ export async function replayBalance(store: Store, { organizationId, asOf, signal
   return { balance, entries, lastSeq };
 }
 
+/** Charged cost and recomputed cost of an organization's calls. */
 export interface Repriced {
   readonly charged: bigint;
   readonly repriced: bigint;
   readonly repricedCalls: number;
+  /** Calls that count with their charged cost, because the other price cannot be computed exactly. */
   readonly keptCalls: number;
 }
 
-/** What an organisation's calls up to a moment were charged, and what they come to with the prices in force at another. */
+/** Sums the charged cost of an organization's calls up to a moment, and their cost with the prices in force at another time. */
 export async function repriceCalls(
   store: Store,
   options: ReplayOptions & { readonly book: PriceBook; readonly pricesAt: number },

@@ -5,8 +5,8 @@ import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/help
 import { checkLedger } from "../services/ledger/verify.ts";
 import { openMongoStore } from "../stores/mongo/store.ts";
 import type { Store } from "../stores/store.ts";
-import { DAY, fillBooks, plant, QUARTER, reportedCall, settle } from "./books-fixture.ts";
 import { checkRollups } from "./check-rollups.ts";
+import { DAY, fillLedger, plant, QUARTER, reportedCall, settle } from "./ledger-fixture.ts";
 import { replayBalance } from "./replay.ts";
 
 // What the other store keeps comes back field by field, in the order it was written: hashes and sums made again from it must hold.
@@ -20,7 +20,7 @@ beforeAll(async () => {
   if (!(await requireMongod())) return;
   set = await startReplicaSet({ folder });
   store = await openMongoStore({ uri: set.uri, database: "proof" });
-  await fillBooks(store);
+  await fillLedger(store);
   const more = Array.from({ length: 700 }, (_, index) =>
     reportedCall(`call_more_${index}`, BigInt(index), {
       createdAt: DAY + (index % 7) * QUARTER,

@@ -5,7 +5,7 @@ import { checkLedger } from "../services/ledger/verify.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
-import { DAY, plant, QUARTER, reportedCall, settle, withBooks } from "./books-fixture.ts";
+import { DAY, plant, QUARTER, reportedCall, settle, withLedger } from "./ledger-fixture.ts";
 
 const signal = new AbortController().signal;
 
@@ -32,7 +32,7 @@ async function rollupOf(store: Store, match: Partial<Rollup>): Promise<Rollup> {
 }
 
 test("sound books verify, and it is said how much was read", () =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     expect(await checkLedger(store, signal)).toMatchObject({
       ok: true,
       sum: 0n,
@@ -58,9 +58,9 @@ const corruptions: [name: string, kind: string, record: RegExp, reason: RegExp, 
   ["a removed last entry", "head", /^head$/, /ends at 5, its head says 6/, (store) => plant(store, "ledger", 6, "removed")],
   ["a head of another hash", "head", /^head$/, /hash is not/, (store) => plant(store, "ledgerHead", "head", { hash: "0".repeat(64) })],
   ["a transfer of less than nothing", "transfer", /^entry 3$/, /not above zero/, (store) => forge(store, 3, { amount: -10n })],
-  ["a transfer to itself", "transfer", /^entry 3$/, /does not sum to zero/, (store) => forge(store, 3, { to: "org:org_1" })],
-  ["a transfer past the organisation", "transfer", /^entry 3$/, /neither side/, (store) => forge(store, 3, { from: "grants" })],
-  ["a transfer between tenants", "transfer", /^entry 3$/, /two organisations/, (store) => forge(store, 3, { to: "org:org_2" })],
+  ["a transfer to itself", "transfer", /^entry 3$/, /from and to are the same account/, (store) => forge(store, 3, { to: "org:org_1" })],
+  ["a transfer past the organization", "transfer", /^entry 3$/, /neither side/, (store) => forge(store, 3, { from: "grants" })],
+  ["a transfer between tenants", "transfer", /^entry 3$/, /two organizations/, (store) => forge(store, 3, { to: "org:org_2" })],
   ["a forged balance", "balance", /^entry 3$/, /balance after it is 990, not 991/, (store) => forge(store, 3, { balanceAfter: 991n })],
   [
     "a changed balance",
@@ -106,7 +106,7 @@ const corruptions: [name: string, kind: string, record: RegExp, reason: RegExp, 
     "a call of another content",
     "content",
     /^call call_2$/,
-    /not as the edge reported/,
+    /differs from the edge/,
     (store) => plant(store, "usage", "call_2", { endUser: "somebody else" }),
   ],
   [
@@ -161,7 +161,7 @@ const corruptions: [name: string, kind: string, record: RegExp, reason: RegExp, 
 ];
 
 test.each(corruptions)("%s is found as %s", (_name, kind, record, reason, spoil) =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     await spoil(store);
     const { ok, firstBad } = await checkLedger(store, signal);
     expect(ok).toBe(false);
@@ -170,7 +170,7 @@ test.each(corruptions)("%s is found as %s", (_name, kind, record, reason, spoil)
 );
 
 test("a call changed with its hash and its roll-up is found by the ledger still", () =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     const row = await store.get("usage", "call_5");
     if (!row) throw new Error("the call must be there");
     const { contentHash: _, ledgerSeq, ...content } = { ...row, cost: 5n };
@@ -180,14 +180,14 @@ test("a call changed with its hash and its roll-up is found by the ledger still"
   }));
 
 test("work that was paid before is settled for nothing, and its row still passes", () =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     const onceFor = "batch_1/1";
     await settle(store, [reportedCall("call_6", 7n, { onceFor }), reportedCall("call_7", 7n, { onceFor })]);
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true, usageRows: 7n });
   }));
 
 test("a roll-up from before latencies were kept verifies, also when calls are added to it later; it never has some of them", () =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     const { latencyMsSum: _sum, latencyCounts: _counts, ...old } = await rollupOf(store, { model: "other" });
     await store.transaction((tx) => tx.put("rollups", old));
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true });
@@ -213,7 +213,7 @@ function meddled(store: Store, meddle: (reads: number) => Promise<void>): Store 
 }
 
 test("calls that are settled while it reads never make it cry wolf", () =>
-  withBooks(async (store) => {
+  withLedger(async (store) => {
     const busy = meddled(store, async (reads) => {
       await settle(store, [
         reportedCall(`call_while_${reads}_a`, 3n, { createdAt: DAY + QUARTER }),

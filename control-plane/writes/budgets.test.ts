@@ -1,6 +1,6 @@
 import type { Budget } from "../domain/budget-records.ts";
 import type { UsageRow } from "../domain/records.ts";
-import { reportedCall } from "../proof/books-fixture.ts";
+import { reportedCall } from "../proof/ledger-fixture.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { type BudgetSubject, followBudget } from "./budgets.ts";
 import { settleCalls } from "./settle.ts";

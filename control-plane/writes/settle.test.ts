@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { UsageRow } from "../domain/records.ts";
-import { reportedCall } from "../proof/books-fixture.ts";
+import { reportedCall } from "../proof/ledger-fixture.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { systemClock } from "../../common/clock.ts";
 import type { CallContext } from "../../common/grpc/server.ts";
 import type { UsageRow } from "../../control-plane/domain/records.ts";
-import { reportedCall, settle } from "../../control-plane/proof/books-fixture.ts";
+import { reportedCall, settle } from "../../control-plane/proof/ledger-fixture.ts";
 import type { ControlDeps } from "../../control-plane/services/deps.ts";
 import { LogScans } from "../../control-plane/services/usage/log-scans.ts";
 import { usageHandlers } from "../../control-plane/services/usage/service.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { reportedCall, settle } from "../../control-plane/proof/books-fixture.ts";
+import { reportedCall, settle } from "../../control-plane/proof/ledger-fixture.ts";
 import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
 import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";

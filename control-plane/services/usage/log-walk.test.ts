@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { systemClock } from "../../../common/clock.ts";
 import type { UsageRow } from "../../domain/records.ts";
-import { DAY, QUARTER, reportedCall, settle } from "../../proof/books-fixture.ts";
+import { DAY, QUARTER, reportedCall, settle } from "../../proof/ledger-fixture.ts";
 import { openTestStore } from "../../stores/test-store.ts";
 import { LogScans } from "./log-scans.ts";
 import type { LogPlace, UsageQuery } from "./log-walk.ts";

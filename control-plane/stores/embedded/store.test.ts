@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DAY, reportedCall } from "../../proof/books-fixture.ts";
+import { DAY, reportedCall } from "../../proof/ledger-fixture.ts";
 import { collect } from "../page.ts";
 import { storeContract } from "../store-contract.ts";
 import { openTestStore } from "../test-store.ts";

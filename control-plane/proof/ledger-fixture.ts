@@ -8,7 +8,7 @@ import { post } from "../writes/ledger.ts";
 import { settleCalls } from "../writes/settle.ts";
 
 export const QUARTER = 15 * 60_000;
-/** A whole day, so that sums of it are easy to name. */
+/** Midnight of a day. */
 export const DAY = Date.UTC(2026, 2, 29);
 
 /** A call as an edge reports it. */
@@ -53,8 +53,8 @@ export function purchase(store: Store, input: { organizationId: string; amount: 
   return store.transaction((tx) => post(tx, { type: "purchase", from: "purchases", to, ...input }, now));
 }
 
-/** Two organisations with a purchase each, and paid, free and failed calls over several quarters of an hour. */
-export async function fillBooks(store: Store): Promise<void> {
+/** Fills a store with two organizations with one purchase each, and charged, free and failed calls over several quarters of an hour. */
+export async function fillLedger(store: Store): Promise<void> {
   for (const organizationId of ["org_1", "org_2"]) {
     await purchase(store, { organizationId, amount: 1_000n, reference: `pur_${organizationId}` });
   }
@@ -67,17 +67,17 @@ export async function fillBooks(store: Store): Promise<void> {
   ]);
 }
 
-export async function withBooks(work: (store: Store) => Promise<void>): Promise<void> {
+export async function withLedger(work: (store: Store) => Promise<void>): Promise<void> {
   const { store, close } = openTestStore();
   try {
-    await fillBooks(store);
+    await fillLedger(store);
     await work(store);
   } finally {
     await close();
   }
 }
 
-/** Changes one record behind the books' back. */
+/** Tampers with one record, bypassing the ledger. */
 export async function plant<Name extends CollectionName>(
   store: Store,
   collection: Name,
