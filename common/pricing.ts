@@ -12,8 +12,8 @@ export interface TokenClasses {
 }
 
 /** The units that models are priced by; milliseconds are of sound, a call costs the same whatever its length. */
-export const UNITS_OF_PRICES = ["token", "character", "millisecond", "image", "search", "call"] as const;
-export type PriceUnit = (typeof UNITS_OF_PRICES)[number];
+export const PRICE_UNIT_NAMES = ["token", "character", "millisecond", "image", "search", "call"] as const;
+export type PriceUnit = (typeof PRICE_UNIT_NAMES)[number];
 
 /** Nano-USD per 1,000,000 tokens; a class without a price of its own costs what its kind costs. */
 export interface TokenPrices {

@@ -1,20 +1,22 @@
-/** What a key, team, user, organisation or model may spend at most; absent = no budget. */
+/** The most that a key, team, user, organization or model may spend; without `maxBudget` there is no budget. */
 export interface Budget {
   maxBudget?: bigint;
-  /** Absent: it never starts again. */
+  /** Absent: the budget never resets. */
   budgetPeriod?: BudgetPeriod;
 }
 
+/** After which time a budget resets; periods begin in UTC. */
 export type BudgetPeriod = "daily" | "weekly" | "monthly";
 
+/** What a budget can be set on. */
 export type BudgetKind = "key" | "team" | "user" | "organization" | "model";
 
-/** What was spent of a budget in its period. There is one for every budget, and none without: so a settlement finds them by one read. */
+/** What was spent of a budget in its period. A record exists exactly for each budget, so a settlement finds them all in one read. */
 export interface BudgetUse {
   /** `kind:id` */
   id: string;
   period?: BudgetPeriod;
-  /** Of the period that `spend` is of. */
+  /** Start of the period that `spend` belongs to. */
   startsAt: number;
   spend: bigint;
 }

@@ -2,7 +2,7 @@ import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Budget, BudgetKind, BudgetPeriod, BudgetUse } from "./budget-records.ts";
 
-/** What somebody asks for: absent stays as it is, the period "none" goes away, `clear` takes the whole budget away. */
+/** A requested change: absent fields stay, the period "none" removes the period, `clear` removes the whole budget. */
 export interface BudgetChange {
   readonly maxBudget?: bigint | undefined;
   readonly period?: string | undefined;
@@ -43,7 +43,7 @@ function periodOf(name: string): BudgetPeriod | undefined {
   return name === "daily" || name === "weekly" || name === "monthly" ? name : undefined;
 }
 
-/** When the period that holds a moment began, in UTC; without a period, the beginning of time. */
+/** Start of the period that contains a moment, in UTC; 0 without a period. */
 export function periodStart(period: BudgetPeriod | undefined, moment: number): number {
   switch (period) {
     case "daily":
@@ -57,7 +57,7 @@ export function periodStart(period: BudgetPeriod | undefined, moment: number): n
   }
 }
 
-/** When it starts again; undefined: never. */
+/** When the budget resets; undefined: never. */
 export function periodEnd(period: BudgetPeriod | undefined, moment: number): number | undefined {
   switch (period) {
     case "daily":
@@ -71,12 +71,12 @@ export function periodEnd(period: BudgetPeriod | undefined, moment: number): num
   }
 }
 
-/** What counts at this moment: what was spent in a period that is over counts no more. */
+/** What counts at this moment: spend of an earlier period does not. */
 export function spentOf(use: BudgetUse | undefined, moment: number): bigint {
   return use && use.startsAt >= periodStart(use.period, moment) ? use.spend : 0n;
 }
 
-/** The use after a call of that moment. The first call of a new period starts it; one of a period that is over comes too late to count. */
+/** The use after a call at that moment. The first call of a new period starts it; a late call of an earlier period does not count. */
 export function addSpend(use: BudgetUse, cost: bigint, moment: number): BudgetUse {
   const startsAt = periodStart(use.period, moment);
   if (startsAt < use.startsAt) return use;

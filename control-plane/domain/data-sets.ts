@@ -2,18 +2,18 @@ import { hash } from "node:crypto";
 import { canonicalJson } from "../../common/json.ts";
 import type { FederationParticipant } from "./training-records.ts";
 
-/** What federations of an organisation have spent of the privacy of one data set. */
+/** The privacy of one data set that federations of an organization have spent. */
 export interface DataSet {
   /** organizationId/name */
   id: string;
   organizationId: string;
   name: string;
-  /** Of all rounds together; see common/privacy-account.ts. */
+  /** zCDP cost of all rounds together; see common/privacy-account.ts. */
   rho: number;
   rounds: number;
-  /** What epsilon is told for. */
+  /** The delta that epsilon is reported for. */
   delta: number;
-  /** No round may begin that would spend more. */
+  /** Rounds that would exceed this epsilon are refused. */
   epsilonBudget?: number;
   createdAt: number;
   updatedAt: number;
@@ -23,22 +23,22 @@ export const dataSetId = (organizationId: string, name: string): string => `${or
 
 interface Part {
   readonly name: string;
-  /** Which part of it; "" for all. Parts of one partition have no row in common. */
+  /** The part of the data set; "" for all of it. Parts of one partition share no row. */
   readonly part: string;
-  /** How it is parted. */
+  /** The partition scheme. */
   readonly scheme: string;
 }
 
 /**
- * How often a round uses each data set, by name. Participants that have different parts of one partition use it once together, for nobody
- * is in two of them; whoever uses the same rows again counts again.
+ * How often a round uses each data set, by name. Participants with different parts of one partition count as one use, because no row is
+ * in two parts; each further use of the same rows counts again.
  */
 export function dataSetUses(
   participants: readonly FederationParticipant[],
   { shared, chosen }: { shared: unknown; chosen: ReadonlySet<string> },
 ): Map<string, number> {
   const uses = new Map<string, Map<string, Map<string, number>>>();
-  // Every place keeps its number: it says which part of the task's data it has.
+  // The index is the participant's position in the federation: by default it selects the part of the task's data.
   for (const [index, participant] of participants.entries()) {
     if (!chosen.has(participant.id)) continue;
     const { name, scheme, part } = partOf(participant, shared, index);
@@ -54,7 +54,7 @@ export function dataSetUses(
 
 function partOf(participant: FederationParticipant, shared: unknown, index: number): Part {
   const given: unknown = participant.dataset === "" ? shared : JSON.parse(participant.dataset);
-  // Its own data, wherever it keeps them.
+  // The participant uses its own data.
   if (given === undefined || given === null)
     return { name: participant.url === "" ? "joined" : participant.url, part: participant.id, scheme: "" };
   if (typeof given === "string") return { name: given, part: "", scheme: "" };

@@ -1,28 +1,29 @@
 import type { Lease } from "./records.ts";
 
-export interface LeaseAsk {
-  /** What a call needs now; zero when it is only asked ahead. */
+/** What an edge asks of an organization's credit. */
+export interface LeaseDemand {
+  /** What a call needs now; zero for credit in advance only. */
   readonly need: bigint;
-  /** What would be good to have, the need included. */
+  /** The wished amount, the need included. */
   readonly want: bigint;
-  /** What the edge holds already and no call has. */
+  /** Leased credit that the edge holds and no call has reserved. */
   readonly free: bigint;
 }
 
-/** What of a lease is neither spent nor given back: credit that nobody else may have. */
+/** The part of a lease that is neither settled nor released: credit that is not available elsewhere. */
 export function outstandingOf({ granted, settled, released }: Pick<Lease, "granted" | "settled" | "released">): bigint {
   const outstanding = granted - settled - released;
   return outstanding > 0n ? outstanding : 0n;
 }
 
-/** An edge that dies takes what it holds in advance with it for a while: a share small enough that several may die at once. */
+/** An edge that dies locks its advance until the lease expires. The share is small enough for several edges to die at once. */
 const SHARES = 16n;
 
 /**
- * How much of what is available an edge gets. A need is met as far as it can be; what is asked ahead shrinks towards zero with what is
- * left, so that near the end no edge sits on credit that another needs. The share bounds all that it has in advance, not each asking.
+ * How much of the available credit an edge gets. A need is met as far as possible. Advance credit shrinks to zero with what is left, so
+ * that near the end no edge holds credit that another one needs. The share bounds the whole advance of an edge, not each request.
  */
-export function grantable({ need, want, free }: LeaseAsk, available: bigint): bigint {
+export function grantable({ need, want, free }: LeaseDemand, available: bigint): bigint {
   if (available <= 0n) return 0n;
   if (need > available) return available;
   const share = (available + free) / SHARES - free;

@@ -1,11 +1,11 @@
 import fc from "fast-check";
-import { type Books, EMPTY_HEAD, emptyAccount, entryHash, organizationAccount, postTransfer, type Transfer } from "./ledger.ts";
+import { EMPTY_HEAD, emptyAccount, entryHash, type LedgerState, organizationAccount, postTransfer, type Transfer } from "./ledger.ts";
 import type { LedgerEntry } from "./records.ts";
 
 const ORGANIZATIONS = ["org_a", "org_b"];
 const SYSTEM = ["revenue", "purchases", "grants"];
 
-function openBooks(): Books {
+function emptyLedger(): LedgerState {
   const ids = [...SYSTEM, ...ORGANIZATIONS.map(organizationAccount)];
   return { head: EMPTY_HEAD, accounts: new Map(ids.map((id) => [id, emptyAccount(id)])) };
 }
@@ -36,28 +36,28 @@ function toTransfer(input: { organizationId: string; type: string; amount: bigin
 test("after any series of transfers all accounts sum to zero, and each balance is the sum of its entries", () => {
   fc.assert(
     fc.property(transfers, (given) => {
-      const books = openBooks();
+      const ledger = emptyLedger();
       const sums = new Map<string, bigint>();
       given.forEach((input, index) => {
-        const entry = postTransfer(books, toTransfer(input, index), index);
+        const entry = postTransfer(ledger, toTransfer(input, index), index);
         sums.set(entry.from, (sums.get(entry.from) ?? 0n) - entry.amount);
         sums.set(entry.to, (sums.get(entry.to) ?? 0n) + entry.amount);
         expect(entry.balanceAfter).toBe(sums.get(organizationAccount(entry.organizationId)));
         expect(entry.id).toBe(index + 1);
       });
-      for (const [id, account] of books.accounts) expect(account.balance).toBe(sums.get(id) ?? 0n);
-      expect([...books.accounts.values()].reduce((total, account) => total + account.balance, 0n)).toBe(0n);
+      for (const [id, account] of ledger.accounts) expect(account.balance).toBe(sums.get(id) ?? 0n);
+      expect([...ledger.accounts.values()].reduce((total, account) => total + account.balance, 0n)).toBe(0n);
     }),
   );
 });
 
-test("an organisation's totals by kind explain its balance", () => {
+test("an organization's totals by kind explain its balance", () => {
   fc.assert(
     fc.property(transfers, (given) => {
-      const books = openBooks();
-      given.forEach((input, index) => void postTransfer(books, toTransfer(input, index), index));
+      const ledger = emptyLedger();
+      given.forEach((input, index) => void postTransfer(ledger, toTransfer(input, index), index));
       for (const id of ORGANIZATIONS.map(organizationAccount)) {
-        const { balance, purchased, granted, rewarded, used } = books.accounts.get(id) ?? emptyAccount(id);
+        const { balance, purchased, granted, rewarded, used } = ledger.accounts.get(id) ?? emptyAccount(id);
         expect(purchased + granted + rewarded - used).toBe(balance);
       }
     }),
@@ -65,8 +65,8 @@ test("an organisation's totals by kind explain its balance", () => {
 });
 
 test("changing any field of any entry breaks the chain at that entry", () => {
-  const books = openBooks();
-  const entry = postTransfer(books, toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0), 7);
+  const ledger = emptyLedger();
+  const entry = postTransfer(ledger, toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0), 7);
   const { hash, ...fields } = entry;
   expect(entryHash(EMPTY_HEAD.hash, fields)).toBe(hash);
   const changes: Partial<LedgerEntry>[] = [
@@ -87,7 +87,7 @@ test("changing any field of any entry breaks the chain at that entry", () => {
 
 test("a transfer of nothing, of less than nothing, or within one account is our own mistake and stops", () => {
   const valid = toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0);
-  expect(() => postTransfer(openBooks(), { ...valid, amount: 0n }, 0)).toThrow();
-  expect(() => postTransfer(openBooks(), { ...valid, amount: -1n }, 0)).toThrow();
-  expect(() => postTransfer(openBooks(), { ...valid, from: valid.to }, 0)).toThrow();
+  expect(() => postTransfer(emptyLedger(), { ...valid, amount: 0n }, 0)).toThrow();
+  expect(() => postTransfer(emptyLedger(), { ...valid, amount: -1n }, 0)).toThrow();
+  expect(() => postTransfer(emptyLedger(), { ...valid, from: valid.to }, 0)).toThrow();
 });

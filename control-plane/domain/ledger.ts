@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Account, EntryType, LedgerEntry, LedgerHead } from "./records.ts";
 
-/** What is to move: always above zero, from one account to another, on behalf of one organisation, once for its reference. */
+/** A posting: an amount above zero from one account to another, on behalf of one organization, once per reference. */
 export interface Transfer {
   type: EntryType;
   organizationId: string;
@@ -12,6 +12,7 @@ export interface Transfer {
   note?: string;
 }
 
+/** The head of a ledger without entries. */
 export const EMPTY_HEAD: LedgerHead = { id: "head", seq: 0, hash: "0".repeat(64) };
 
 export const organizationAccount = (organizationId: string): string => `org:${organizationId}`;
@@ -20,21 +21,21 @@ export function emptyAccount(id: string): Account {
   return { id, balance: 0n, seq: 0, updatedAt: 0, purchased: 0n, granted: 0n, rewarded: 0n, used: 0n };
 }
 
-/** The ledger's ends in memory while a transaction posts to them: the head, and the accounts it touches. */
-export interface Books {
+/** The head and the touched accounts of the ledger, in memory while a transaction posts to them. */
+export interface LedgerState {
   head: LedgerHead;
   accounts: Map<string, Account>;
 }
 
 /**
- * Posts one transfer: both accounts move, the sum over all accounts stays what it was, the entry is chained to the one before
- * it. Changes `books`; the caller writes them in the transaction that read them.
+ * Posts one transfer: both accounts change, the sum over all accounts stays the same, and the entry is chained to the one before it.
+ * Changes `ledger`; the caller writes it in the transaction that read it.
  */
-export function postTransfer(books: Books, transfer: Transfer, now: number): LedgerEntry {
-  if (transfer.amount <= 0n) throw new Error(`a transfer must move more than nothing, not ${transfer.amount}`);
+export function postTransfer(ledger: LedgerState, transfer: Transfer, now: number): LedgerEntry {
+  if (transfer.amount <= 0n) throw new Error(`the amount of a transfer must be above zero, not ${transfer.amount}`);
   if (transfer.from === transfer.to) throw new Error("a transfer needs two accounts");
-  const seq = books.head.seq + 1;
-  const organization = applyTransfer(books.accounts, transfer, { seq, now });
+  const seq = ledger.head.seq + 1;
+  const organization = applyTransfer(ledger.accounts, transfer, { seq, now });
   const entry: Omit<LedgerEntry, "hash"> = {
     id: seq,
     reference: transfer.reference,
@@ -47,12 +48,12 @@ export function postTransfer(books: Books, transfer: Transfer, now: number): Led
     ...(transfer.note === undefined ? {} : { note: transfer.note }),
     createdAt: now,
   };
-  const chained = entryHash(books.head.hash, entry);
-  books.head = { id: "head", seq, hash: chained };
+  const chained = entryHash(ledger.head.hash, entry);
+  ledger.head = { id: "head", seq, hash: chained };
   return { ...entry, hash: chained };
 }
 
-/** Moves the amount between the two accounts, which must be there. Gives the organisation's, as it is then. */
+/** Moves the amount between the two accounts, which must be present. Returns the organization's account after it. */
 export function applyTransfer(
   accounts: Map<string, Account>,
   transfer: Pick<Transfer, "type" | "organizationId" | "from" | "to" | "amount">,
@@ -60,7 +61,7 @@ export function applyTransfer(
 ): Account {
   move(accounts, transfer.from, -transfer.amount, at);
   move(accounts, transfer.to, transfer.amount, at);
-  // Made by the moves just now, or copied here: nobody else sees it change.
+  // A new object, from `move` or copied here, so that the account of the caller does not change in place.
   const id = organizationAccount(transfer.organizationId);
   const isMoved = id === transfer.from || id === transfer.to;
   const organization = isMoved ? requireAccount(accounts, id) : { ...requireAccount(accounts, id) };
@@ -87,7 +88,7 @@ export function entryHash(previous: string, entry: Omit<LedgerEntry, "hash">): s
   return hash("sha256", JSON.stringify(fields), "hex");
 }
 
-/** The amount as the organisation sees it: what came in above zero, what went out below. */
+/** The amount from the organization's side: positive for credits that came in, negative for credits that went out. */
 export function signedAmount(entry: LedgerEntry): bigint {
   return entry.to === organizationAccount(entry.organizationId) ? entry.amount : -entry.amount;
 }
@@ -99,11 +100,11 @@ function move(accounts: Map<string, Account>, id: string, amount: bigint, at: { 
 
 function requireAccount(accounts: ReadonlyMap<string, Account>, id: string): Account {
   const account = accounts.get(id);
-  if (!account) throw new Error(`the books do not hold account ${id}`);
+  if (!account) throw new Error(`the ledger state has no account ${id}`);
   return account;
 }
 
-// Totals by kind, for the quota page; the balance itself never depends on them.
+// Totals by type, for the quota page; the balance does not depend on them.
 function tally(account: Account, transfer: Pick<Transfer, "type" | "to" | "amount">): void {
   const signed = transfer.to === account.id ? transfer.amount : -transfer.amount;
   switch (transfer.type) {

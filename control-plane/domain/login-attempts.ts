@@ -2,13 +2,13 @@ import { Throttle } from "./throttle.ts";
 
 const MINUTE_MS = 60_000;
 
-/** An attempt that was let through, or how long to wait. */
+/** An admitted attempt, or how long to wait for the next one. */
 export type LoginAttempt = { waitMs: number } | { waitMs: 0; giveBack(): void };
 
 /**
- * Attempts at passwords, counted before the password is checked: parallel guesses find the count already raised. The account together
- * with the address stops guessing from one place without locking the person out elsewhere; the account alone bounds guessing from many
- * places; the address alone bounds one place that tries many accounts.
+ * Log-in attempts, counted before the password is checked, so that parallel guesses see the raised count. The limit by account and
+ * address stops guessing from one address without locking the user out elsewhere; the limit by account bounds guessing from many
+ * addresses; the limit by address bounds one client that tries many accounts.
  */
 export class LoginAttempts {
   readonly #counts = [
@@ -20,7 +20,7 @@ export class LoginAttempts {
     { throttle: new Throttle({ limit: 200, windowMs: 5 * MINUTE_MS }), nameOf: (_account: string, address: string) => address },
   ];
 
-  /** Nothing is counted when the attempt has to wait, so that waiting ends. */
+  /** An attempt that has to wait is not counted; otherwise retries would extend the wait. */
   begin({ account, address }: { account: string; address: string }, now: number): LoginAttempt {
     const named = this.#counts.map(({ throttle, nameOf }) => ({ throttle, name: nameOf(account, address) }));
     const waitMs = Math.max(...named.map(({ throttle, name }) => throttle.waitMs(name, now)));

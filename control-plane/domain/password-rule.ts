@@ -3,12 +3,12 @@ import { AppError } from "../../common/errors.ts";
 const LENGTH_MIN = 8;
 const LENGTH_MAX = 256;
 
-/** Refuses a new password that is too short, too long, the account's own address, or one of those that are tried first. */
+/** Refuses a new password that is too short, too long, the account's own e-mail address, or a common password. */
 export function checkNewPassword(given: {
   password: string;
   email: string;
   isCommon: (password: string) => boolean;
-  /** Of the request's body. */
+  /** Field of the request body. */
   field: "password" | "newPassword";
 }): void {
   const problem = problemOf(given);

@@ -1,29 +1,31 @@
-/** What is known of a payment by card, whatever the order in which it was told. Every field only ever moves one way. */
+/** The state of a card payment, independent of the order of its events. Every field changes in one direction only. */
 export interface Payment {
-  /** The provider's own id of it. */
+  /** The payment provider's id. */
   id: string;
-  /** Absent: told of before the purchase it pays for. */
+  /** Absent: an event of the payment arrived before the event that names its purchase. */
   purchaseId?: string;
-  /** Everything given back so far, as the provider says, and as the ledger has it. */
+  /** Everything refunded so far, as the provider reports it and as the ledger has it. */
   refunded: bigint;
   refundedInLedger: bigint;
   disputes: readonly PaymentDispute[];
-  /** Only while it belongs to no purchase: it may be somebody else's payment on the same account. */
+  /** Set while it has no purchase: it may be an unrelated payment on the same Stripe account. */
   expiresAt?: number;
 }
 
+/** A dispute (chargeback) of a payment. */
 export interface PaymentDispute {
   id: string;
   amount: bigint;
-  /** While it is open, and when it is lost, the money is with the customer. */
+  /** While open, and once lost, the money is with the customer. */
   state: DisputeState;
-  /** The ledger has taken its amount back. */
+  /** The ledger has posted the return of its amount. */
   isTaken: boolean;
 }
 
+/** The outcome of a dispute, seen from the platform. */
 export type DisputeState = "open" | "won" | "lost";
 
-/** An event of the payment provider that was taken in: the same one again changes nothing. */
+/** A processed event of the payment provider. The same event again changes nothing. */
 export interface PaymentEventRow {
   id: string;
   type: string;

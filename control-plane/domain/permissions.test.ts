@@ -2,7 +2,7 @@ import { effectiveRole, mayGrant } from "./permissions.ts";
 import { priceAt } from "./pricing.ts";
 import type { PriceVersion } from "./records.ts";
 
-test("an organisation's owner and admins stand over its teams; its plain members only in their own", () => {
+test("an organization's owner and admins stand over its teams; its plain members only in their own", () => {
   expect(effectiveRole({ organization: "owner", team: undefined })).toBe("owner");
   expect(effectiveRole({ organization: "admin", team: "member" })).toBe("admin");
   expect(effectiveRole({ organization: "member", team: undefined })).toBeUndefined();

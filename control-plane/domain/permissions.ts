@@ -2,14 +2,14 @@ import type { Role } from "./records.ts";
 
 const RANK: Readonly<Record<Role, number>> = { member: 1, admin: 2, owner: 3 };
 
-/** A person's standing towards one team: by the team itself, or by the organisation above it. */
-export interface Standing {
+/** The roles that give a user access to a team: in the team itself, and in its organization. */
+export interface TeamAccess {
   organization: Role | undefined;
   team: Role | undefined;
 }
 
-/** The organisation's owner and admins stand over all its teams. A plain member of the organisation stands only in his own teams. */
-export function effectiveRole({ organization, team }: Standing): Role | undefined {
+/** Owners and admins of the organization have that role in all its teams. Plain members have a role only in the teams they are in. */
+export function effectiveRole({ organization, team }: TeamAccess): Role | undefined {
   const above = organization === "owner" || organization === "admin" ? organization : undefined;
   return higher(above, team);
 }
@@ -21,5 +21,5 @@ export function higher(left: Role | undefined, right: Role | undefined): Role | 
 
 export const manages = (role: Role | undefined): boolean => role === "owner" || role === "admin";
 
-/** Nobody hands out more than he has. */
+/** A manager may grant roles up to their own. */
 export const mayGrant = (own: Role, granted: Role): boolean => manages(own) && RANK[granted] <= RANK[own];

@@ -1,6 +1,6 @@
 import type { PriceVersion } from "./records.ts";
 
-/** The price in force: the newest version whose time has come. Versions come in any order. */
+/** The price in force: the version with the latest effective time that is not in the future. Versions come in any order. */
 export function priceAt(prices: readonly PriceVersion[], now: number): PriceVersion | undefined {
   let found: PriceVersion | undefined;
   for (const price of prices) {

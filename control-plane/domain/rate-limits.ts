@@ -1,7 +1,7 @@
 import { defined } from "../../common/defined.ts";
 import type { RateLimits } from "./records.ts";
 
-/** What an admin asks for: limits to set, and names of limits to take away. */
+/** A requested change: limits to set, and names of limits to remove. */
 export interface RateLimitsChange {
   readonly set?: { readonly [Name in keyof RateLimits]?: number | undefined } | undefined;
   readonly clear: readonly string[];
@@ -11,11 +11,13 @@ export interface RateLimitsChange {
 export function withRateLimits<Limited extends RateLimits>(record: Limited, change: RateLimitsChange | undefined): Limited {
   if (!change) return record;
   const clear = new Set(change.clear);
-  const kept = Object.entries({ ...record, ...rateLimitsOf(change.set ?? {}) }).filter(([name]) => !(isLimit(name) && clear.has(name)));
-  return Object.fromEntries(kept) as unknown as Limited;
+  const remaining = Object.entries({ ...record, ...rateLimitsOf(change.set ?? {}) }).filter(
+    ([name]) => !(isLimit(name) && clear.has(name)),
+  );
+  return Object.fromEntries(remaining) as unknown as Limited;
 }
 
-/** The limits of a record by themselves. */
+/** Only the limits of a record. */
 export function rateLimitsOf({ rpm, tpm, maxParallelRequests }: { readonly [Name in keyof RateLimits]?: number | undefined }): RateLimits {
   return defined({ rpm, tpm, maxParallelRequests });
 }

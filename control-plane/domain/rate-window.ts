@@ -1,14 +1,14 @@
 const SECONDS = 60;
-/** How far ahead something may be counted. */
+/** How many seconds ahead an amount may be counted. */
 const AHEAD = 2;
 const BUCKETS = SECONDS + AHEAD;
 
-/** How much happened in the last minute, to the second: a bucket for each, and a few for what may still happen in the next ones. */
+/** A sliding window of one minute with a bucket per second, and a few buckets for seconds ahead. */
 export class RateWindow {
   readonly #buckets = new Float64Array(BUCKETS);
   #second = 0;
 
-  /** Gives the second under which it is counted. `aheadSeconds` later than now: it may happen until then. */
+  /** Returns the second under which the amount is counted; `aheadSeconds` after now if it may be used until then. */
   add(amount: number, nowMs: number, aheadSeconds = 0): number {
     this.#advance(nowMs);
     const second = this.#second + Math.min(aheadSeconds, AHEAD);
@@ -16,7 +16,7 @@ export class RateWindow {
     return second;
   }
 
-  /** What was counted under a second and never happened. */
+  /** Subtracts an amount that was counted under a second and not used. */
   takeBack(amount: number, second: number, nowMs: number): void {
     this.#advance(nowMs);
     if (second > this.#second - SECONDS) this.#buckets[second % BUCKETS] = Math.max(0, this.#at(second) - amount);

@@ -1,33 +1,38 @@
-// What the control plane keeps. Times are milliseconds since 1970, money is bigint nano-USD, an absent field is absent
-// (never null): both stores keep exactly what is written here.
+// The records of the control plane. Times are milliseconds since 1970, money is bigint nano-USD, and an absent field is absent, never
+// null. Both stores store exactly these fields.
 
 import type { Price, PriceUnit } from "../../common/pricing.ts";
 import type { Budget } from "./budget-records.ts";
 
-/** What one subject may do at most, all its calls together; absent = no limit. */
+/** Rate limits of one subject over all its calls; an absent field is no limit. */
 export interface RateLimits {
   /** Requests per minute. */
   rpm?: number;
   /** Tokens per minute. */
   tpm?: number;
+  /** Calls that may run at the same time. */
   maxParallelRequests?: number;
 }
 
+/** A role in an organization or in a team. */
 export type Role = "owner" | "admin" | "member";
 
+/** A person with an account. */
 export interface User extends RateLimits, Budget {
   id: number;
   email: string;
   name: string;
+  /** `admin`: administrator of the platform. */
   role: "user" | "admin";
-  /** Of sign-up; the session says which one is active. */
+  /** The organization created at sign-up; the session has the active one. */
   organizationId: string;
-  /** PHC string of argon2id. */
+  /** Argon2id, as a PHC string. */
   passwordHash: string;
   createdAt: number;
   lastLoginAt?: number;
 }
 
+/** A log-in of a user; session tokens name it. */
 export interface Session {
   id: string;
   userId: number;
@@ -37,19 +42,22 @@ export interface Session {
   revokedAt?: number;
 }
 
+/** A tenant: it owns teams, credits and the ledger account. */
 export interface Organization extends RateLimits, Budget {
   id: string;
   name: string;
   ownerId: number;
   timezone: string;
+  /** Owners and admins are notified when the balance falls below it. */
   lowBalanceThreshold?: bigint;
-  /** By an admin, for a reason that no purchase lifts; all its teams are blocked with it. */
+  /** Set by a platform admin; blocks all its teams, and no purchase lifts it. */
   blockedAt?: number;
   blockReason?: string;
   createdAt: number;
   updatedAt: number;
 }
 
+/** A user's role in an organization. */
 export interface OrganizationMember {
   /** organizationId/userId */
   id: string;
@@ -59,25 +67,28 @@ export interface OrganizationMember {
   joinedAt: number;
 }
 
+/** A group of members of an organization; API keys belong to teams. */
 export interface Team extends RateLimits, Budget {
   id: string;
   name: string;
-  /** For the uniqueness of names whatever their case. */
+  /** The name in lower case, for case-insensitive uniqueness. */
   nameKey: string;
   organizationId: string;
-  /** Quota blocks come and go with the balance; an admin's block only an admin lifts. */
+  /** A quota block follows the balance; an admin's block is lifted only by an admin. */
   blockedByQuotaAt?: number;
   blockedByAdminAt?: number;
   blockReason?: string;
-  /** The organisation is blocked by an admin. Kept apart: when that is lifted, what was blocked by itself stays so. */
+  /** The organization is blocked by an admin. A separate field, so that lifting that block leaves the team's own block. */
   blockedWithOrganizationAt?: number;
+  /** Models that the team may call; absent: all. */
   models?: readonly string[];
-  /** Names of guardrails that hold for every call of the team. */
+  /** Names of guardrails that apply to every call of the team. */
   guardrails?: readonly string[];
   createdAt: number;
   updatedAt: number;
 }
 
+/** A user's role in a team. */
 export interface TeamMember {
   /** teamId/userId */
   id: string;
@@ -88,10 +99,10 @@ export interface TeamMember {
   joinedAt: number;
 }
 
-/** A place in a team for an address, until the person who reads its mail accepts. */
+/** A pending membership of a team for an e-mail address. */
 export interface Invitation {
   id: string;
-  /** Of the link's token. One that lacks it, as invitations once did, can only be made again. */
+  /** Hash of the token in the link. Invitations of old releases lack it and have to be sent again. */
   tokenHash?: string;
   teamId: string;
   organizationId: string;
@@ -102,11 +113,12 @@ export interface Invitation {
   expiresAt: number;
 }
 
+/** A credential for inference calls of one team. */
 export interface ApiKey extends RateLimits, Budget {
   id: string;
-  /** HMAC of the secret's SHA-256; what is looked up, and all that is kept of the secret. */
+  /** HMAC of the secret's SHA-256, used for look-up. The secret itself is not stored. */
   hash: string;
-  /** The hash before a rotation and until when it still works. */
+  /** The hash before a rotation, and until when it is accepted. */
   previousHash?: string;
   previousHashUntil?: number;
   name: string;
@@ -116,13 +128,13 @@ export interface ApiKey extends RateLimits, Budget {
   models?: readonly string[];
   guardrails?: readonly string[];
   expiresAt?: number;
-  /** Its maker left the team, who knows the secret. A rotation makes the key work again. */
+  /** Set when its creator, who knows the secret, leaves the team. A rotation enables the key again. */
   disabledAt?: number;
   createdBy: number;
   createdAt: number;
 }
 
-/** What usage changes about a key, apart from the key itself so that a settlement never rewrites a key. */
+/** Usage of a key, apart from the key itself so that a settlement never rewrites a key. */
 export interface KeyUse {
   /** The key's id. */
   id: string;
@@ -130,22 +142,25 @@ export interface KeyUse {
   lastUsedAt: number;
 }
 
+/** An upstream account of the catalog: provider kind, address and credential. */
 export interface Provider {
   id: string;
   name: string;
   nameKey: string;
   kind: string;
   baseUrl?: string;
-  /** Sealed; opened only for edges. */
+  /** Encrypted; decrypted only for edges. */
   sealedCredential?: string;
   createdAt: number;
   updatedAt: number;
 }
 
+/** A model of the catalog, served by one provider. */
 export interface Model extends RateLimits, Budget {
   id: string;
   name: string;
   providerId: string;
+  /** The provider's name of the model. */
   inferenceModelId: string;
   type: string;
   description: string;
@@ -156,7 +171,7 @@ export interface Model extends RateLimits, Budget {
   updatedAt: number;
 }
 
-/** A version of a model's price. */
+/** A price version of a model. Versions are never changed: usage rows name them. */
 export interface PriceVersion extends Price {
   /** modelId/version */
   id: string;
@@ -167,36 +182,39 @@ export interface PriceVersion extends Price {
   createdAt: number;
 }
 
-/** One side of the double-entry ledger. The sum over all accounts is zero at every committed point. */
+/** An account of the double-entry ledger. The sum over all accounts is zero after every commit. */
 export interface Account {
   /** org:<organization id>, or one of revenue, purchases, grants, rewards, adjustments. */
   id: string;
   balance: bigint;
+  /** The last entry that changed it. */
   seq: number;
   updatedAt: number;
-  /** For organisations: what came in and went out, by kind. */
+  /** For organizations: totals of credits that came in and went out, by type. */
   purchased: bigint;
   granted: bigint;
   rewarded: bigint;
   used: bigint;
-  /** Its owner is told when the balance falls below this; absent: nobody asked, or he was told already. */
+  /** A notification is due when the balance falls below this; absent: no threshold, or the notification was sent. */
   lowAt?: bigint;
 }
 
+/** Why an amount moved. */
 export type EntryType = "purchase" | "grant" | "usage" | "reward" | "adjustment" | "refund";
 
+/** An amount moved between two accounts. Entries are never changed. */
 export interface LedgerEntry {
   /** The sequence number: 1, 2, 3, ... over the whole ledger. */
   id: number;
-  /** What makes it happen once: the call id, the purchase id, the grant's id. */
+  /** Unique, so that it is posted once: a call id, purchase id or grant id. */
   reference: string;
   type: EntryType;
   organizationId: string;
   from: string;
   to: string;
-  /** Always above zero; the direction is from → to. */
+  /** Always above zero; it moves from `from` to `to`. */
   amount: bigint;
-  /** Of the organisation, after this entry. */
+  /** Balance of the organization after this entry. */
   balanceAfter: bigint;
   note?: string;
   createdAt: number;
@@ -204,29 +222,32 @@ export interface LedgerEntry {
   hash: string;
 }
 
+/** Sequence number and hash of the newest entry. */
 export interface LedgerHead {
   id: "head";
   seq: number;
   hash: string;
 }
 
+/** Credits bought by an organization. */
 export interface Purchase {
   id: string;
   organizationId: string;
   amount: bigint;
   method: "card" | "manual" | "test";
   status: "pending" | "completed" | "failed" | "refunded";
-  /** Of the payment provider: the checkout. */
+  /** The payment provider's id of the checkout. */
   reference?: string;
-  /** Where it can be paid, by card. */
+  /** The page where it can be paid, by card. */
   checkoutUrl?: string;
-  /** Once it is paid by card. */
+  /** Set once it is paid by card. */
   paymentId?: string;
   createdBy: number;
   createdAt: number;
   completedAt?: number;
 }
 
+/** Tokens of a call in disjoint classes; `total` is their sum. */
 export interface Usage {
   input: number;
   cachedInput: number;
@@ -235,15 +256,18 @@ export interface Usage {
   reasoning: number;
   audio: number;
   total: number;
+  /** `estimated`: counted by the edge, because the provider reported no usable figures. */
   source: "provider" | "estimated";
-  /** Of `audio`, what came out; absent where nobody can tell. */
+  /** Output tokens among `audio`; absent where the split is not known. */
   audioOutput?: number;
-  /** The same call in other units than tokens, where it was counted in them. */
+  /** The same call in other units than tokens, where it was counted in those. */
   amounts?: UnitAmounts;
 }
 
+/** Amounts of a call by unit. */
 export type UnitAmounts = Partial<Record<Exclude<PriceUnit, "token">, { input: number; output: number }>>;
 
+/** The log record of one settled call. */
 export interface UsageRow {
   /** The call id. */
   id: string;
@@ -276,14 +300,15 @@ export interface UsageRow {
   firstTokenMs?: number;
   overheadUs: number;
   tags: readonly string[];
-  /** The piece of background work it was made for; of all calls for it one is paid. */
+  /** The background work that the call belongs to. Only one of the calls of a work item is charged. */
   onceFor?: string;
+  /** The ledger entry that charges it; absent for calls without cost. */
   ledgerSeq?: number;
-  /** Of everything above but ledgerSeq: a repeat with other content is an alarm, not a repeat. */
+  /** Hash of all fields above but ledgerSeq. A second report with another hash is refused and audited. */
   contentHash: string;
 }
 
-/** Sums of a quarter of an hour: the largest bucket that every time zone's hours and days are made of. */
+/** Sums of usage rows of a quarter of an hour, the largest bucket that divides the hours and days of every time zone. */
 export interface Rollup {
   id: string;
   organizationId: string;
@@ -301,11 +326,12 @@ export interface Rollup {
   output: number;
   total: number;
   cost: bigint;
-  /** How long its calls took, together and by class (`latency.ts`); a roll-up from before these were kept has neither, ever. */
+  /** Sum and histogram (`latency.ts`) of latencies. A roll-up created before these fields existed never gets them. */
   latencyMsSum?: number;
   latencyCounts?: number[];
 }
 
+/** One line of the audit log. */
 export interface AuditEntry {
   /** The sequence number. */
   id: number;
@@ -316,9 +342,11 @@ export interface AuditEntry {
   target: string;
   organizationId?: string;
   requestId: string;
+  /** JSON. */
   details: string;
 }
 
+/** One change that edges are notified of. */
 export interface FeedRow {
   /** The revision. */
   id: number;
@@ -327,44 +355,48 @@ export interface FeedRow {
   subject: string;
 }
 
+/** What a feed row is about; its `subject` is the id. */
 export type ChangeKind = "key" | "team" | "organization" | "user" | "catalog" | "cache";
 
-/** A slice of an organisation's credit that an edge may spend by itself. The sums only grow, so that a message may come twice. */
+/** A slice of an organization's credit that an edge may spend by itself. Sums only grow, so a repeated message changes nothing. */
 export interface Lease {
-  /** `edge/organisation`. */
+  /** `edge/organization`. */
   id: string;
   edgeId: string;
   organizationId: string;
-  /** A new one when the old lease ran out: sums of another generation mean nothing. */
+  /** Changes when a lease expired and a new one was granted. Sums of another generation are ignored. */
   generation: number;
   granted: bigint;
-  /** Settled calls that were made under it. */
+  /** Cost of settled calls that were made under it. */
   settled: bigint;
-  /** Given back unspent. */
+  /** Returned unspent. */
   released: bigint;
   expiresAt: number;
 }
 
+/** The last number of a series. */
 export interface Counter {
   id: string;
   value: number;
 }
 
+/** A value that the control plane stores about itself, such as the schema version. */
 export interface Setting {
   id: string;
   value: string;
 }
 
-/** A write's answer, kept sealed for 24 h under its Idempotency-Key. */
+/** The encrypted answer of a write, stored for 24 h under its Idempotency-Key. */
 export interface IdempotencyRecord {
   id: string;
   requestHash: string;
   sealedAnswer?: string;
-  /** Of a priced call that is still running: who holds the key. */
+  /** For a priced call that is still running: its call id. */
   holder?: string;
   expiresAt: number;
 }
 
+/** A requested password reset. */
 export interface PasswordReset {
   /** Keyed hash of the token that was mailed. */
   id: string;
@@ -372,39 +404,39 @@ export interface PasswordReset {
   expiresAt: number;
 }
 
-/** What a team keeps with the gateway: an assistant, a message, a run, a file. Its meaning is the edges' business. */
+/** An object that a team stores in the gateway: an assistant, a message, a run, a file. Only edges interpret its body. */
 export interface TeamRecord {
   id: string;
   kind: string;
   teamId: string;
   organizationId: string;
-  /** The API key under which work on it is done and paid. */
+  /** The API key that pays for work on it. */
   keyId: string;
   parentId?: string;
-  /** Team, kind and parent in one: the list it stands in, in the order of `sequence`. */
+  /** Team, kind and parent joined: the list that contains it, ordered by `sequence`. */
   scope: string;
   /** JSON. */
   body: string;
-  /** Grows with every commit that writes it. */
+  /** Incremented by every commit that writes it. */
   revision: number;
   sequence: number;
   createdAt: number;
-  /** Work is wanted from this time on; while somebody holds it, when his lease runs out. */
+  /** When work on it is due; while claimed, when the claim expires. */
   dueAt?: number;
   claim?: string;
   expiresAt?: number;
 }
 
-/** Bytes kept for a record, in a blob of the same name. */
+/** Content of a record, stored in a blob of the same name. */
 export interface RecordContent {
   /** `team/record`. */
   id: string;
   bytes: number;
-  /** There is no record for it, since then: removed when that lasts. */
+  /** Since when no record owns it; it is removed after a while. */
   unownedAt?: number;
 }
 
-/** A piece of background work that was paid: doing it again, after a crash, costs nothing. */
+/** Background work that was charged. Repeating it after a crash costs nothing. */
 export interface PaidWork {
   id: string;
   callId: string;

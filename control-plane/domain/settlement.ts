@@ -2,33 +2,33 @@ import { hash } from "node:crypto";
 import { addLatencyCounts, countLatency, noLatencies } from "./latency.ts";
 import type { Rollup, UsageRow } from "./records.ts";
 
-/** Every zone's offset is a multiple of this, so hours and days of any zone are whole numbers of buckets. */
+/** The offset of every time zone is a multiple of this, so hours and days of any zone consist of whole buckets. */
 export const ROLLUP_MS = 15 * 60 * 1000;
 
-/** Of everything an edge reports about a call. Two reports of one call must agree in it. */
+/** Hash of everything an edge reports about a call. Two reports of one call must have the same hash. */
 export function usageContentHash({ cost, ...rest }: Omit<UsageRow, "contentHash" | "ledgerSeq">): string {
   return reportedHash(cost, rest);
 }
 
-/** The same, where the cost stands apart already. */
+/** The same hash, for callers that have the cost apart. */
 export function reportedHash(cost: bigint, rest: Omit<UsageRow, "cost" | "contentHash" | "ledgerSeq">): string {
-  // The one bigint is taken out: a replacer that looks at every field costs more than the hash.
+  // JSON.stringify cannot serialize bigint, and a replacer that visits every field costs more than the hash.
   return hash("sha256", `${cost} ${JSON.stringify(rest)}`, "base64url");
 }
 
-/** What a roll-up adds up. */
+/** The summed fields of a roll-up. */
 type Counts = Pick<
   Rollup,
   "requests" | "errors" | "input" | "cachedInput" | "output" | "total" | "cost" | "latencyMsSum" | "latencyCounts"
 >;
 
-/** Names the roll-up that a call is counted in; equal for calls of one roll-up, and cheaper than its id. */
+/** Key of the roll-up that counts a call; equal for calls of one roll-up, and cheaper than its id. */
 export function rollupKey(row: UsageRow): string {
   const { organizationId, teamId, apiKeyId, userId, status, provider, model } = row;
   return JSON.stringify([organizationId, bucketOf(row), teamId, apiKeyId, userId ?? 0, status, provider, model]);
 }
 
-/** Whether two calls are counted in the same roll-up, told without making its name: most of a batch are. */
+/** Whether two calls belong to the same roll-up, without building its key, because most calls of a batch do. */
 export function isSameRollup(left: UsageRow, right: UsageRow): boolean {
   return (
     left.apiKeyId === right.apiKeyId &&
@@ -42,7 +42,7 @@ export function isSameRollup(left: UsageRow, right: UsageRow): boolean {
   );
 }
 
-/** The roll-up of one call. */
+/** A roll-up that contains one call. */
 export function rollupOf(row: UsageRow): Rollup {
   const sum: Rollup = {
     id: hash("sha256", rollupKey(row), "base64url"),
@@ -68,7 +68,7 @@ export function rollupOf(row: UsageRow): Rollup {
   return sum;
 }
 
-/** Adds a call to a sum that is the caller's own: it changes in place, because a batch adds hundreds of calls to one roll-up. */
+/** Adds a call in place, because a batch adds hundreds of calls to one roll-up. The caller must own `sum`. */
 export function addCall(sum: Rollup, row: UsageRow): void {
   const { input, cachedInput, output, total } = row.usage;
   sum.requests++;
@@ -97,7 +97,7 @@ export function addRollups(left: Rollup, right: Counts): Rollup {
   };
 }
 
-/** One that began without stays without: a sum of some of its calls would be taken for that of all. */
+/** A roll-up that began without latencies stays without: a partial sum would be taken for the whole. */
 function addLatencies(left: Rollup, right: Counts): Pick<Rollup, "latencyMsSum" | "latencyCounts"> {
   if (left.latencyMsSum === undefined || left.latencyCounts === undefined) return {};
   return {

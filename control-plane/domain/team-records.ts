@@ -4,21 +4,23 @@ import type { TeamRecord } from "./records.ts";
 
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
-/** The list a record stands in. Ids hold no slash, so two lists never share a name. */
+/** Name of the list that contains a record. Ids contain no slash, so names of two lists never collide. */
 export function scopeOf({ teamId, kind, parentId }: { teamId: string; kind: string; parentId?: string | undefined }): string {
   return `${teamId}/${kind}/${parentId ?? ""}`;
 }
 
+/** A write to an existing record. */
 export interface RecordChange {
   readonly body: string;
   readonly expectedRevision?: number | undefined;
   readonly dueAt?: number | undefined;
   readonly claim?: string | undefined;
   readonly expiresAt?: number | undefined;
+  /** Leaves due time, claim and expiry as they are. */
   readonly keepWork: boolean;
 }
 
-/** The record after the change; throws when what the writer believed of it does not hold any more. */
+/** The record after the change. Throws RECORD_CHANGED if the expected revision or claim does not match. */
 export function changeRecord(record: TeamRecord, change: RecordChange, now: number): TeamRecord {
   requireRevision(record, change.expectedRevision);
   const { dueAt, claim, expiresAt, ...rest } = record;
@@ -34,12 +36,12 @@ export function changeRecord(record: TeamRecord, change: RecordChange, now: numb
 
 export function requireRevision(record: TeamRecord, expected: number | undefined): void {
   if (expected === undefined || expected === record.revision) return;
-  throw new AppError("RECORD_CHANGED", "It was changed meanwhile. Read it again.", {
+  throw new AppError("RECORD_CHANGED", "The record was changed by another request. Read it again and retry.", {
     internal: `${record.id} has revision ${record.revision}, not ${expected}`,
   });
 }
 
-/** The record as its new holder has it, until the lease runs out. */
+/** The record with a claim that expires after `leaseMs`. */
 export function claimRecord(record: TeamRecord, lease: { claim: string; leaseMs: number }, now: number): TeamRecord {
   return { ...record, claim: lease.claim, dueAt: now + lease.leaseMs };
 }
@@ -52,10 +54,10 @@ function requireClaim(record: TeamRecord, { claim, expectedRevision }: RecordCha
   if (record.claim === claim) return;
   const isHeld = record.claim !== undefined && !isDue(record, now);
   if (isHeld) throw lostClaim();
-  // Nobody holds it: free for all. One who names a claim takes it, or has lost it; the revision tells the two apart.
+  // The record is unclaimed. A writer that names a claim either takes it or has lost it; only the revision distinguishes the two.
   if (claim !== undefined && expectedRevision === undefined) throw lostClaim();
 }
 
 function lostClaim(): AppError {
-  return new AppError("RECORD_CHANGED", "Somebody else works on it now.");
+  return new AppError("RECORD_CHANGED", "Another process has claimed this record.");
 }

@@ -19,7 +19,7 @@ test("no purchase lifts an admin's block", () => {
   expect(paid && teamState(paid)).toEqual({ status: "blocked", reason: "admin", at: 3 });
 });
 
-test("a block of the organisation comes and goes without touching the team's own, and no purchase lifts it", () => {
+test("a block of the organization comes and goes without touching the team's own, and no purchase lifts it", () => {
   const both = followOrganization({ ...team, blockedByAdminAt: 3 }, 5, 6);
   const lifted = both && followOrganization(both, undefined, 7);
   expect(lifted && teamState(lifted)).toEqual({ status: "blocked", reason: "admin", at: 3 });

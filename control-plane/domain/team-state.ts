@@ -1,8 +1,9 @@
 import type { Team } from "./records.ts";
 
+/** Whether a team may make calls, and if not, why and since when. */
 export type TeamState = { status: "active" } | { status: "blocked"; reason: "quota" | "admin"; at: number };
 
-/** An admin's block outranks the balance's: it is what must be lifted last. */
+/** An admin's block outranks a quota block, because a purchase does not lift it. */
 export function teamState(team: Team): TeamState {
   const byAdminAt = team.blockedByAdminAt ?? team.blockedWithOrganizationAt;
   if (byAdminAt !== undefined) return { status: "blocked", reason: "admin", at: byAdminAt };
@@ -11,8 +12,8 @@ export function teamState(team: Team): TeamState {
 }
 
 /**
- * The document's state machine: below zero every team is blocked, at zero or above none is (for quota). Returns the team as it
- * must be, or undefined when it is so already.
+ * Quota blocks follow the balance: below zero every team is blocked, at zero or above none is. Returns the changed team, or undefined if
+ * nothing changes.
  */
 export function followBalance(team: Team, balance: bigint, now: number): Team | undefined {
   const blocked = team.blockedByQuotaAt !== undefined;
@@ -24,7 +25,7 @@ export function followBalance(team: Team, balance: bigint, now: number): Team | 
   return undefined;
 }
 
-/** The team as it must be while its organisation is blocked by an admin, or no longer is; undefined: it is so already. */
+/** Applies or lifts the block of the organization. Returns the changed team, or undefined if nothing changes. */
 export function followOrganization(team: Team, blockedAt: number | undefined, now: number): Team | undefined {
   if (team.blockedWithOrganizationAt === blockedAt) return undefined;
   const { blockedWithOrganizationAt: _, ...open } = team;

@@ -12,13 +12,13 @@ export function costAt(row: Pick<UsageRow, "usage">, price: Price): bigint | und
   return tokens && roundedUp(unroundedTokenCost(tokens, ratesOf(row, price)));
 }
 
-/** The prices that held for this call: those of its tier. */
+/** The prices of the tier that applies to this call. */
 export function ratesOf({ usage }: Pick<UsageRow, "usage">, price: Price): Price {
   const audioInput = usage.audioOutput === undefined ? 0 : usage.audio - usage.audioOutput;
   return ratesAt(price, price.tiers ?? [], usage.input + usage.cachedInput + usage.cacheWrite + audioInput);
 }
 
-/** The tokens of a call; undefined where a row does not tell its classes apart: input of sound from output of it. */
+/** The tokens of a call by class; undefined if the row does not separate audio input from audio output. */
 function tokensOf({ usage }: Pick<UsageRow, "usage">): TokenClasses | undefined {
   const { input, cachedInput, cacheWrite, output, reasoning, audio, audioOutput = 0 } = usage;
   if (audio > 0 && usage.audioOutput === undefined) return undefined;

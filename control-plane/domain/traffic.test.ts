@@ -32,8 +32,8 @@ test("a canary takes its share from the others in the proportions they had", () 
 });
 
 test("the only version that is served cannot be given less than all", () => {
-  expect(() => withShare([{ version: 2, percent: 100 }], { version: 2, percent: 40 })).toThrow(/No other version is served/);
-  expect(() => withShare([], { version: 1, percent: 99 })).toThrow(/No other version is served/);
+  expect(() => withShare([{ version: 2, percent: 100 }], { version: 2, percent: 40 })).toThrow(/no other version is served/);
+  expect(() => withShare([], { version: 1, percent: 99 })).toThrow(/no other version is served/);
 });
 
 test("the main version has most calls, of equals the newest", () => {

@@ -3,11 +3,11 @@ import type { TrafficShare } from "./trained-records.ts";
 
 const ALL = 100;
 
-/** One version has this share from now on; the others have the rest, in the proportions they had, to the last percent. */
+/** Gives one version a share; the others split the rest in their previous proportions, in whole percents. */
 export function withShare(traffic: readonly TrafficShare[], { version, percent }: TrafficShare): TrafficShare[] {
   const others = traffic.filter((share) => share.version !== version);
   if (percent < ALL && others.length === 0) {
-    throw new AppError("VALIDATION_ERROR", `No other version is served: version ${version} has to have all calls.`, {
+    throw new AppError("VALIDATION_ERROR", `Version ${version} must get 100 percent of the calls, because no other version is served.`, {
       details: [{ path: "body.percent", message: "must be 100 while no other version is served" }],
     });
   }
@@ -15,12 +15,12 @@ export function withShare(traffic: readonly TrafficShare[], { version, percent }
   return [...rest, { version, percent }].filter((share) => share.percent > 0).sort((left, right) => left.version - right.version);
 }
 
-/** The version with most calls; of equals the newest. */
+/** The version with the largest share; the newest if equal. */
 export function mainVersion(traffic: readonly TrafficShare[]): number {
   return traffic.reduce((most, share) => (share.percent >= most.percent ? share : most), { version: 0, percent: 0 }).version;
 }
 
-/** By largest remainder, so that whole percents sum to the total; of equal remainders the newer version is first. */
+/** Largest-remainder method, so that whole percents sum to the total; the newer version is first if remainders are equal. */
 function scaled(shares: readonly TrafficShare[], total: number): TrafficShare[] {
   const sum = shares.reduce((all, { percent }) => all + percent, 0);
   const parts = shares.map(({ version, percent }) => ({

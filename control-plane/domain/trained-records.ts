@@ -1,12 +1,12 @@
-/** A model that was trained here. What it answers with is a version of it; which one, its traffic says. */
+/** A model trained on this platform. Its traffic shares decide which version answers a call. */
 export interface TrainedModel {
   id: string;
-  /** Unique in its organisation. */
+  /** Unique in its organization. */
   name: string;
-  /** The name again while everybody may call it: then it is unique among all of those. */
+  /** The name again if the model is public: unique among all public models. */
   openName?: string;
   organizationId: string;
-  /** Whose managers may change it, beside those of the organisation. */
+  /** The team whose owners and admins may change it, beside those of the organization. */
   teamId?: string;
   type: string;
   description: string;
@@ -19,26 +19,28 @@ export interface TrainedModel {
   updatedAt: number;
 }
 
+/** The share of calls that one version gets. */
 export interface TrafficShare {
   version: number;
   /** 1 to 100. */
   percent: number;
 }
 
-/** Never changed once it is there: a call's row names it for good. */
+/** One version of a trained model. Never changed, because usage rows name it. */
 export interface TrainedVersion {
   /** modelId/version */
   id: string;
   modelId: string;
   version: number;
-  /** SHA-256 of the parameters; absent where a node makes them by itself. */
+  /** SHA-256 of the parameters; absent for built-in models, which nodes train themselves. */
   blob?: string;
   builtin?: "digits";
   format?: string;
   /** JSON. */
   task: string;
+  /** JSON: the federation, round and data that it came from. */
   lineage: string;
-  /** Absent: made by the platform itself. */
+  /** Absent: published by the platform itself. */
   createdBy?: number;
   createdAt: number;
 }

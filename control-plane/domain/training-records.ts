@@ -1,25 +1,29 @@
-// What the control plane keeps of federations. Tensors are not here: only the hashes of their bytes.
+// Records of federations. Parameters are not in the store, only the hashes of their bytes.
 
+/** State of a federation; `federation-state.ts` has the transitions. */
 export type FederationState = "created" | "waiting" | "running" | "paused" | "completed" | "failed" | "stopped";
+/** Phase of a round. */
 export type RoundPhase = "selecting" | "training" | "aggregating" | "evaluating" | "committed" | "abandoned";
 
+/** One participant of a federation, with the credentials for calls to it. */
 export interface FederationParticipant {
   id: string;
-  /** Empty: a place that nobody has taken with its join token yet. */
+  /** Empty for a participant that joins by token. */
   nodeId: string;
-  /** Empty: it asks for its work, for nobody can call it. */
+  /** Empty: the participant cannot be called and polls for its work. */
   url: string;
   organizationId: string;
   /** JSON; empty: the node's own data. */
   dataset: string;
-  /** Of the join token that takes this place. */
+  /** Hash of the join token of this participant. */
   joinHash?: string;
   joined: boolean;
-  /** Signs calls to the node. */
+  /** Encrypted secret that signs calls to the node. */
   sealedSecret: string;
   sealedToken?: string;
 }
 
+/** The newest committed round of a federation and its result. */
 export interface FederationHead {
   round: number;
   recordHash: string;
@@ -28,6 +32,7 @@ export interface FederationHead {
   accuracy?: number;
 }
 
+/** A task trained by several participants in rounds. */
 export interface Federation {
   id: string;
   name: string;
@@ -37,9 +42,10 @@ export interface Federation {
   /** JSON. */
   settings: string;
   participants: readonly FederationParticipant[];
+  /** Reward of one round, split among its participants. */
   budgetNanoUsd: bigint;
   state: FederationState;
-  /** Open, or the last that was. */
+  /** The open round, or the last one. */
   round: number;
   phase: RoundPhase;
   waitingFor?: string;
@@ -47,15 +53,16 @@ export interface Federation {
   head: FederationHead;
   epsilon?: number;
   failure?: { code: string; message: string };
-  /** Of the last event. */
+  /** Sequence number of the last event. */
   eventSeq: number;
-  /** Work is wanted from this time on; while a coordinator holds it, when its lease ends. */
+  /** When a coordinator should work on it; while claimed, when the claim expires. */
   dueAt?: number;
   claim?: string;
   createdAt: number;
   updatedAt: number;
 }
 
+/** The result of one participant in one round. */
 export interface RoundParticipant {
   participantId: string;
   state: "selected" | "accepted" | "failed" | "straggler";
@@ -66,12 +73,14 @@ export interface RoundParticipant {
   reason: string;
   norm?: number;
   cosine?: number;
+  /** Whether the strategy used the update; absent where the strategy uses all of them. */
   kept?: boolean;
   contribution: number;
   rewardNanoUsd: bigint;
   baseRound: number;
 }
 
+/** One round of a federation. */
 export interface TrainingRound {
   /** federationId/round */
   id: string;
@@ -79,19 +88,20 @@ export interface TrainingRound {
   round: number;
   state: RoundPhase;
   participants: readonly RoundParticipant[];
-  /** JSON of the record that was hashed; empty until the round is committed. */
+  /** The round record as hashed, in JSON; empty until the round is committed. */
   record: string;
   recordHash: string;
   resultBlob: string;
   accuracy?: number;
   loss?: number;
   epsilon?: number;
-  /** Set aside when the round was opened. */
+  /** Reserved when the round was opened. */
   budgetNanoUsd: bigint;
   openedAt: number;
   committedAt?: number;
 }
 
+/** One event of a federation's history, for clients that follow it. */
 export interface FederationEvent {
   /** federationId/sequence */
   id: string;
@@ -103,6 +113,7 @@ export interface FederationEvent {
   at: number;
 }
 
+/** A trainer node that a team has registered, with its health and totals. */
 export interface TrainerNode {
   id: string;
   name: string;

@@ -1,3 +1,4 @@
+/** Events that a webhook can subscribe to. */
 export const WEBHOOK_EVENTS = [
   "balance.low",
   "balance.blocked",
@@ -6,8 +7,10 @@ export const WEBHOOK_EVENTS = [
   "key.created",
   "key.removed",
 ] as const;
+/** One of the events. */
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
+/** An address that an organization wants events sent to. */
 export interface Webhook {
   id: string;
   organizationId: string;
@@ -18,7 +21,7 @@ export interface Webhook {
   createdAt: number;
 }
 
-/** Something happened to an organisation; written in the transaction of what happened, gone when whoever must know has a delivery. */
+/** An event of an organization, written in the transaction of the change and removed when its deliveries exist. */
 export interface Notice {
   id: number;
   organizationId: string;
@@ -28,15 +31,15 @@ export interface Notice {
   at: number;
 }
 
-/** One message to one receiver: what is to be sent, and what became of it. */
+/** One message to one receiver, and the outcome of sending it. */
 export interface Delivery {
   id: string;
   organizationId: string;
   type: WebhookEvent | "webhook.test";
-  /** To whom: one of the two. */
+  /** The receiver: one of the two is set. */
   webhookId?: string;
   mailTo?: string;
-  /** Of a mail. */
+  /** Subject of a mail. */
   subject?: string;
   /** JSON, or a mail's text. */
   body: string;
@@ -46,7 +49,7 @@ export interface Delivery {
   error?: string;
   createdAt: number;
   deliveredAt?: number;
-  /** When it is tried next; absent when nothing is to be done. While somebody tries it, when his claim runs out. */
+  /** When the next attempt is due; absent once it is delivered or failed. During an attempt, when its claim expires. */
   dueAt?: number;
   expiresAt: number;
 }

@@ -1,6 +1,6 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
-import { type PriceMessage, type PriceTier, type PriceUnit, UNITS_OF_PRICES } from "../../common/pricing.ts";
+import { type PriceMessage, type PriceTier, type PriceUnit, PRICE_UNIT_NAMES } from "../../common/pricing.ts";
 import type { PriceVersion } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
@@ -33,11 +33,11 @@ export async function addPrice(tx: Transaction, modelId: string, input: PriceInp
 }
 
 function unitOf({ unit = "token", cachedInput, cacheWrite, audioInput, audioOutput, tiers }: PriceInput): PriceUnit {
-  const known = UNITS_OF_PRICES.find((each) => each === unit);
-  if (!known) throw refuse("unit", `must be one of ${UNITS_OF_PRICES.join(", ")}`);
+  const known = PRICE_UNIT_NAMES.find((each) => each === unit);
+  if (!known) throw refuse("unit", `must be one of ${PRICE_UNIT_NAMES.join(", ")}`);
   const ofTokens = [cachedInput, cacheWrite, audioInput, audioOutput, tiers?.tiers[0]];
   if (known !== "token" && ofTokens.some((price) => price !== undefined))
-    throw refuse("unit", "only tokens are priced by class and length");
+    throw refuse("unit", "must be token for cachedInput, cacheWrite, audioInput, audioOutput and tiers");
   return known;
 }
 

@@ -1,39 +1,41 @@
-import { grantable, type LeaseAsk, outstandingOf } from "../domain/lease.ts";
+import { grantable, type LeaseDemand, outstandingOf } from "../domain/lease.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { Lease } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 
-/** How long an edge may use a lease after it asked. */
+/** How long an edge may use a lease after it requested it. */
 export const LEASE_USE_MS = 45_000;
-/** Longer than its use by more than clocks and messages can differ: what comes back is not being spent any more. */
+/** Longer than the use by more than clocks and messages can differ, so that expired credit is no longer being spent. */
 const LEASE_LIFE_MS = 60_000;
 
-export interface LeaseInput extends LeaseAsk {
+/** A lease request of an edge, with what it returns of the current lease. */
+export interface LeaseInput extends LeaseDemand {
   readonly edgeId: string;
   readonly organizationId: string;
   readonly generation: number;
   readonly released: bigint;
 }
 
-/** Credit of an organisation that edges hold. A lease that ran out holds nothing: its credit came back. */
+/** Credit of an organization that edges hold. An expired lease holds nothing. */
 export async function leasedOf(reader: Reader, organizationId: string, now: number): Promise<bigint> {
   const leases = await collect(reader.scan("leases", { index: "byOrganization", equals: [organizationId] }));
   return leases.reduce((sum, lease) => (lease.expiresAt > now ? sum + outstandingOf(lease) : sum), 0n);
 }
 
+/** The outcome of a lease request. */
 export interface LeaseGrant {
-  /** Absent: there is none, and nothing could be given. */
+  /** Absent: the edge had no lease and got none. */
   readonly lease: Lease | undefined;
-  /** Added now. */
+  /** Credit added by this request. */
   readonly amount: bigint;
   readonly balance: bigint;
-  /** What other edges have of it, and calls that were reserved one by one. */
+  /** Credit held by other edges and by calls that were reserved one by one. */
   readonly elsewhere: bigint;
 }
 
-/** Renews an edge's lease, takes back what it gave up, and adds what can be had. `held` is credit set aside for calls one by one. */
+/** Renews an edge's lease, takes back what the edge released, and adds what is available. `held` is credit of calls reserved one by one. */
 export async function grantLease(tx: Transaction, input: LeaseInput, { held, now }: { held: bigint; now: number }): Promise<LeaseGrant> {
   const id = leaseId(input);
   const known = await tx.get("leases", id);
@@ -54,22 +56,22 @@ export async function grantLease(tx: Transaction, input: LeaseInput, { held, now
   return { lease, amount, balance, elsewhere };
 }
 
-/** What calls cost that were made under a lease, and what of it was given back, in the transaction that settles the calls. */
+/** Adds settled cost and released credit to a lease, in the transaction that settles the calls. */
 export async function settleLease(
   tx: Transaction,
   input: Pick<LeaseInput, "edgeId" | "organizationId" | "generation" | "released"> & { settled: bigint },
   now: number,
 ): Promise<void> {
   const lease = await tx.get("leases", leaseId(input));
-  // One that ran out took its credit back then, once; the call was paid from the balance all the same.
+  // An expired lease already gave its credit back, once; the call is paid from the balance in any case.
   if (!lease || lease.generation !== input.generation || lease.expiresAt <= now) return;
-  const told = takeBack(lease, input);
-  // Every batch tells every lease: what changes nothing is not written, unless it is time to renew.
-  if (told === lease && input.settled === 0n && lease.expiresAt - now > LEASE_LIFE_MS / 2) return;
-  await tx.put("leases", { ...told, settled: lease.settled + input.settled, expiresAt: now + LEASE_LIFE_MS });
+  const updated = takeBack(lease, input);
+  // Every batch reports every lease. An unchanged lease is not written, unless it is time to renew it.
+  if (updated === lease && input.settled === 0n && lease.expiresAt - now > LEASE_LIFE_MS / 2) return;
+  await tx.put("leases", { ...updated, settled: lease.settled + input.settled, expiresAt: now + LEASE_LIFE_MS });
 }
 
-/** Nobody spends under the leases of an edge that is dead and whose calls are all in the ledger: its credit is free before they run out. */
+/** Ends the leases of an edge that is dead and whose calls are all settled, so that its credit is free before they expire. */
 export async function endLeases(tx: Transaction, edgeId: string, now: number): Promise<void> {
   for (const lease of await collect(tx.scan("leases", { index: "byEdge", equals: [edgeId] }))) {
     if (lease.expiresAt > now) await tx.put("leases", { ...lease, expiresAt: now });

@@ -1,11 +1,11 @@
-import { type Books, EMPTY_HEAD, emptyAccount, organizationAccount, postTransfer, type Transfer } from "../domain/ledger.ts";
+import { EMPTY_HEAD, emptyAccount, type LedgerState, organizationAccount, postTransfer, type Transfer } from "../domain/ledger.ts";
 import type { LedgerEntry } from "../domain/records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { rearmThreshold, watchThresholds } from "./low-balance.ts";
 import { followBalances } from "./team-blocks.ts";
 
-/** Reads the head and the named accounts; those that never had an entry start at zero. */
-export async function openBooks(tx: Transaction, accountIds: Iterable<string>): Promise<Books> {
+/** Reads the head and the named accounts; accounts without entries start at zero. */
+export async function readLedger(tx: Transaction, accountIds: Iterable<string>): Promise<LedgerState> {
   const ids = [...new Set(accountIds)];
   const [head, accounts] = [await tx.get("ledgerHead", "head"), await tx.getMany("accounts", ids)];
   return {
@@ -14,23 +14,23 @@ export async function openBooks(tx: Transaction, accountIds: Iterable<string>): 
   };
 }
 
-export async function closeBooks(tx: Transaction, books: Books): Promise<void> {
-  await tx.put("ledgerHead", books.head);
-  for (const account of books.accounts.values()) await tx.put("accounts", account);
+export async function writeLedger(tx: Transaction, ledger: LedgerState): Promise<void> {
+  await tx.put("ledgerHead", ledger.head);
+  for (const account of ledger.accounts.values()) await tx.put("accounts", account);
 }
 
 /**
- * Posts one transfer, blocks or unblocks the organisation's teams when its balance crossed zero, and tells when it fell below its
- * threshold. Once for its reference: a second time it is refused with ALREADY_EXISTS by the ledger's unique index.
+ * Posts one transfer, blocks or unblocks the organization's teams if its balance crossed zero, and notifies if it fell below its
+ * threshold. Each reference is posted once: the unique index of the ledger refuses a second time with ALREADY_EXISTS.
  */
 export async function post(tx: Transaction, transfer: Transfer, now: number): Promise<{ entry: LedgerEntry; balance: bigint }> {
   const account = organizationAccount(transfer.organizationId);
-  const books = await openBooks(tx, [transfer.from, transfer.to, account]);
-  const entry = postTransfer(books, transfer, now);
+  const ledger = await readLedger(tx, [transfer.from, transfer.to, account]);
+  const entry = postTransfer(ledger, transfer, now);
   await tx.insert("ledger", entry);
-  if (transfer.to === account) await rearmThreshold(tx, books, transfer.organizationId);
-  else await watchThresholds(tx, books, [transfer.organizationId], now);
-  await closeBooks(tx, books);
+  if (transfer.to === account) await rearmThreshold(tx, ledger, transfer.organizationId);
+  else await watchThresholds(tx, ledger, [transfer.organizationId], now);
+  await writeLedger(tx, ledger);
   await followBalances(tx, new Map([[transfer.organizationId, entry.balanceAfter]]), now);
   return { entry, balance: entry.balanceAfter };
 }

@@ -1,31 +1,32 @@
-import { type Books, organizationAccount, postTransfer } from "../domain/ledger.ts";
+import { type LedgerState, organizationAccount, postTransfer } from "../domain/ledger.ts";
 import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/records.ts";
 import { addCall, addRollups, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
 import { addToBudgets } from "./budgets.ts";
-import { closeBooks, openBooks } from "./ledger.ts";
+import { readLedger, writeLedger } from "./ledger.ts";
 import { watchThresholds } from "./low-balance.ts";
 import { followBalances } from "./team-blocks.ts";
 
+/** What happened to a batch of reported calls. */
 export interface SettleOutcome {
   settled: number;
   /** Reported before with the same content: a success that changes nothing. */
   repeated: number;
-  /** Reported before with another content: refused, an alarm. */
+  /** Reported before with other content: refused and audited. */
   refused: string[];
-  /** The calls that were settled now. */
+  /** The calls that this batch settled. */
   fresh: readonly UsageRow[];
 }
 
 const REVENUE = "revenue";
-/** Longer than any piece of work may take. */
+/** Longer than any background work may take. */
 const PAID_WORK_MS = 7 * 24 * 3_600_000;
 
 /**
- * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, what keys and budgets used, balances, and, where a
- * balance fell below zero, the block of the organisation's teams with its feed row. Idempotent by call id, so a batch may be
- * repeated, split or reordered. What is known is filtered out first: a duplicate key would abort a whole MongoDB transaction.
+ * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, uses of keys and budgets, balances, and, if a
+ * balance fell below zero, the block of the organization's teams with its feed row. Idempotent by call id, so a batch may be
+ * repeated, split or reordered. Known calls are filtered out first, because a duplicate key would abort the whole MongoDB transaction.
  */
 export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<SettleOutcome> {
   const { fresh: reported, repeated, refused } = await sortOut(tx, rows);
@@ -36,20 +37,20 @@ export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], no
 
   const fresh = await payWorkOnce(tx, reported, now);
   const organizations = new Set(fresh.filter((row) => row.cost > 0n).map((row) => row.organizationId));
-  const books = await openBooks(tx, [REVENUE, ...[...organizations].map(organizationAccount)]);
-  const { entries, settledRows } = postUsage(books, fresh, now);
+  const ledger = await readLedger(tx, [REVENUE, ...[...organizations].map(organizationAccount)]);
+  const { entries, settledRows } = postUsage(ledger, fresh, now);
   tx.insertNew("ledger", entries);
   tx.insertNew("usage", settledRows);
-  await watchThresholds(tx, books, organizations, now);
-  if (entries.length > 0) await closeBooks(tx, books);
+  await watchThresholds(tx, ledger, organizations, now);
+  if (entries.length > 0) await writeLedger(tx, ledger);
   await addToRollups(tx, settledRows);
   await addToKeys(tx, settledRows);
   await addToBudgets(tx, settledRows);
 
-  // Only the teams of an organisation whose balance fell below zero here, or stands there, can need a block.
+  // Only teams of an organization with a negative balance can need a block.
   const negative = new Map<string, bigint>();
   for (const organizationId of organizations) {
-    const balance = books.accounts.get(organizationAccount(organizationId))?.balance ?? 0n;
+    const balance = ledger.accounts.get(organizationAccount(organizationId))?.balance ?? 0n;
     if (balance < 0n) negative.set(organizationId, balance);
   }
   await followBalances(tx, negative, now);
@@ -74,8 +75,8 @@ async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
 }
 
 /**
- * Background work that an edge had done when it died is done again by another, under another call id: the first of its calls that
- * costs something is paid, the others are free. Their rows stay, with what they used.
+ * Background work of an edge that died is repeated by another edge, under another call id. The first call with a cost is charged, the
+ * others are free. Their rows stay, with their usage.
  */
 async function payWorkOnce(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<UsageRow[]> {
   const asked = rows.flatMap(({ onceFor, cost }) => (onceFor !== undefined && cost > 0n ? [onceFor] : []));
@@ -94,12 +95,12 @@ async function payWorkOnce(tx: Transaction, rows: readonly UsageRow[], now: numb
   return settled;
 }
 
-function postUsage(books: Books, rows: readonly UsageRow[], now: number): { entries: LedgerEntry[]; settledRows: UsageRow[] } {
+function postUsage(ledger: LedgerState, rows: readonly UsageRow[], now: number): { entries: LedgerEntry[]; settledRows: UsageRow[] } {
   const entries: LedgerEntry[] = [];
   const settledRows = rows.map((row) => {
     if (row.cost === 0n) return row;
     const entry = postTransfer(
-      books,
+      ledger,
       {
         type: "usage",
         organizationId: row.organizationId,

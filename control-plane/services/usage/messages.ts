@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { UNITS_OF_PRICES } from "../../../common/pricing.ts";
+import { PRICE_UNIT_NAMES } from "../../../common/pricing.ts";
 import type { TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UnitAmounts, Usage, UsageRow } from "../../domain/records.ts";
 import { reportedHash } from "../../domain/settlement.ts";
@@ -102,7 +102,7 @@ function smallUsage(usage: TokenUsage | undefined): Usage {
 function smallAmounts(told: NonNullable<TokenUsage["amounts"]>): UnitAmounts | undefined {
   const byUnit = new Map(told.amounts.map((amount) => [amount.unit, amount]));
   const amounts: UnitAmounts = {};
-  for (const unit of UNITS_OF_PRICES) {
+  for (const unit of PRICE_UNIT_NAMES) {
     const amount = byUnit.get(unit);
     if (!amount || unit === "token") continue;
     amounts[unit] = { input: countOf(unit, amount.input), output: countOf(unit, amount.output) };
