@@ -1,16 +1,16 @@
-// How long calls took, in counts of a few fixed classes: percentiles of any sum of roll-ups can be told from them.
+// Latency histograms with fixed classes: percentiles can be computed for any sum of roll-ups.
 
-/** The upper ends of the classes, half as much again from one to the next; one more class is above them all. */
+/** Upper bounds of the classes, each about half as much again as the one before; one more class is above them all. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   5, 10, 20, 35, 50, 75, 100, 150, 250, 400, 650, 1000, 1500, 2500, 4000, 6500, 10_000, 20_000, 60_000,
 ];
 
-/** The counts of no call. */
+/** An empty histogram. */
 export function noLatencies(): number[] {
   return new Array<number>(LATENCY_BOUNDS_MS.length + 1).fill(0);
 }
 
-/** One call more, in its class and in place. */
+/** Adds one call to its class, in place. */
 export function countLatency(counts: number[], latencyMs: number): void {
   let place = 0;
   while (latencyMs > (LATENCY_BOUNDS_MS[place] ?? Number.POSITIVE_INFINITY)) place++;
@@ -21,7 +21,7 @@ export function addLatencyCounts(left: readonly number[], right: readonly number
   return left.map((count, place) => count + (right[place] ?? 0));
 }
 
-/** How long that share of calls took at most, taken as spread evenly over their class; undefined: there are none. */
+/** The latency that the given share of calls stays within, interpolated inside its class; undefined without calls. */
 export function latencyPercentile(counts: readonly number[], share: number): number | undefined {
   const calls = counts.reduce((sum, count) => sum + count, 0);
   if (calls === 0) return undefined;
@@ -29,7 +29,7 @@ export function latencyPercentile(counts: readonly number[], share: number): num
   let [below, from] = [0, 0];
   for (const [place, count] of counts.entries()) {
     const to = LATENCY_BOUNDS_MS[place];
-    // Nobody knows how far the last class goes: its lower end is certain.
+    // The last class has no upper bound, so its lower bound is the answer.
     if (to === undefined) break;
     if (count > 0 && below + count >= rank) return from + ((rank - below) / count) * (to - from);
     below += count;

@@ -39,6 +39,6 @@ test("what is left over goes to the largest remainders, the earlier first", () =
 });
 
 test("a budget that nobody can be given, or that is below zero, is our mistake", () => {
-  expect(() => shareOut(5n, [])).toThrow("needs somebody");
+  expect(() => shareOut(5n, [])).toThrow("at least one contribution");
   expect(() => shareOut(-1n, [1])).toThrow("cannot be -1");
 });

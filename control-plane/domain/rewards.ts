@@ -1,13 +1,13 @@
-/** Contributions are compared as integers, so that no rounding of floats can lose or make money. */
+/** Contributions are scaled to integers, so that rounding of floats can neither lose nor create money. */
 const SCALE = 2 ** 40;
 
 /**
- * A budget in parts that follow the contributions and sum to it exactly: every part rounded down, and what is left given one by one to
- * those with the largest remainders, the earlier first where they are equal. Where nobody contributed anything all get the same.
+ * Splits a budget in proportion to the contributions; the parts sum to it exactly. Every part is rounded down, and the rest goes one by
+ * one to the largest remainders, the earlier first if equal. If all contributions are zero, all parts are equal.
  */
 export function shareOut(budget: bigint, contributions: readonly number[]): bigint[] {
   if (budget < 0n) throw new Error(`a budget cannot be ${budget}`);
-  if (contributions.length === 0) throw new Error("a budget needs somebody to be shared among");
+  if (contributions.length === 0) throw new Error("a budget needs at least one contribution");
   const weights = wholeWeights(contributions);
   const total = weights.reduce((sum, weight) => sum + weight, 0n);
   const parts = weights.map((weight, index) => ({ index, share: (budget * weight) / total, remainder: (budget * weight) % total }));
@@ -24,7 +24,7 @@ export function shareOut(budget: bigint, contributions: readonly number[]): bigi
   return shares;
 }
 
-/** What is below zero or no number contributed nothing. */
+/** Negative values and NaN count as zero. */
 function wholeWeights(contributions: readonly number[]): bigint[] {
   const counted = contributions.map((given) => (Number.isFinite(given) && given > 0 ? given : 0));
   const largest = Math.max(...counted);

@@ -1,4 +1,4 @@
-/** Counts attempts per name in a sliding window and says how long a name must wait that has used its attempts up. Bounded in memory. */
+/** Counts attempts per name in a sliding window, and how long a name has to wait after its last allowed attempt. Bounded in memory. */
 export class Throttle {
   readonly #limit: number;
   readonly #windowMs: number;
@@ -21,7 +21,7 @@ export class Throttle {
   take(name: string, now: number): void {
     const recent = this.#recent(name, now);
     recent.push(now);
-    // Newest last in the map too, so that the bound drops the name whose last attempt is the oldest.
+    // Re-inserted at the end of the map, so that the bound drops the name whose last attempt is the oldest.
     this.#attempts.delete(name);
     this.#attempts.set(name, recent.slice(-this.#limit));
     if (this.#attempts.size > this.#namesMax) {
@@ -30,7 +30,7 @@ export class Throttle {
     }
   }
 
-  /** Forgets one attempt that was taken at that time. */
+  /** Removes one attempt that was counted at that time. */
   giveBack(name: string, takenAt: number): void {
     const attempts = this.#attempts.get(name);
     const index = attempts?.indexOf(takenAt) ?? -1;

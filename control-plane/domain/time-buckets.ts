@@ -1,3 +1,4 @@
+/** Width of the buckets of a usage query. */
 export type Interval = "hour" | "day" | "month" | "all";
 
 export const isTimezone = (name: string): boolean => {
@@ -9,7 +10,7 @@ export const isTimezone = (name: string): boolean => {
   }
 };
 
-/** Names the bucket that a moment falls in, in a time zone: "2026-11-15T13:00:00+01:00", "2026-11-15", "2026-11", "all". */
+/** Returns the name of the bucket that contains a moment, in a time zone: "2026-11-15T13:00:00+01:00", "2026-11-15", "2026-11", "all". */
 export function bucketNamer(interval: Interval, timezone: string): (moment: number) => string {
   if (interval === "all") return () => "all";
   const format = new Intl.DateTimeFormat("en-CA", {

@@ -67,7 +67,7 @@ beforeEach(async () => {
   for (const { id } of await log()) await store.transaction((tx) => tx.remove("deliveries", id));
 });
 
-test("what happened is told once to every webhook of the organisation that asked for it, and to no other", async () => {
+test("what happened is told once to every webhook of the organization that asked for it, and to no other", async () => {
   await tell("org_1", "key.created", { amount: 9_007_199_254_740_993n });
   await tell("org_1", "key.removed");
   await tick();
@@ -83,7 +83,7 @@ test("what happened is told once to every webhook of the organisation that asked
   ]);
 });
 
-test("a low balance is also mailed, once, to those who manage the organisation", async () => {
+test("a low balance is also mailed, once, to those who manage the organization", async () => {
   await tell("org_1", "balance.low", { balanceUsd: "0.50", thresholdUsd: "1.00" });
   await tick();
   await tick();
@@ -127,7 +127,7 @@ test("two control planes send a message once; one that died while sending is fol
   expect(await log()).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
-test("a receiver that does not answer holds up its own organisation alone", async () => {
+test("a receiver that does not answer holds up its own organization alone", async () => {
   for (let count = 0; count < 10; count++) await tell("org_1", "key.created");
   await expandNotices(deps);
   let release = () => {};

@@ -5,13 +5,13 @@ import { signedHeaders } from "./sign.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random" | "logger" | "secrets" | "mailer" | "sendWebhook" | "config">;
 
-/** How many are under way at the same time, of all organisations and of one: a receiver that does not answer holds up its own alone. */
-const [AT_ONCE, OF_ONE] = [32, 4];
-const LOOKED_AT = 2000;
-/** Longer than an attempt lasts: after it another control plane may try. */
+/** Attempts at the same time, in all and per organization, so that a receiver that hangs delays only its own organization. */
+const [ATTEMPTS_MAX, ATTEMPTS_PER_ORGANIZATION_MAX] = [32, 4];
+const SCANNED_MAX = 2000;
+/** Longer than an attempt takes; after it another control plane may try. */
 const CLAIM_MS = 60_000;
 
-/** Sends what is due. At least once each: whoever dies between an answer and its note sends again, with the same webhook-id. */
+/** Sends due deliveries at least once: a process that dies before it stores an outcome sends again, with the same webhook-id. */
 export class Deliverer {
   readonly #deps: Deps;
   readonly #underWay = new Map<Promise<void>, string>();
@@ -20,11 +20,16 @@ export class Deliverer {
     this.#deps = deps;
   }
 
-  /** Begins what is due, and does not wait for it. */
+  /** Starts all due deliveries without waiting for them. */
   async begin(): Promise<void> {
     for (const delivery of await this.#claim(await this.#choose())) {
       const attempt = this.#try(delivery)
-        .catch((error: unknown) => this.#deps.logger.warn({ deliveryId: delivery.id, error: String(error) }, "a delivery is tried again"))
+        .catch((error: unknown) =>
+          this.#deps.logger.warn(
+            { deliveryId: delivery.id, error: String(error) },
+            "a delivery attempt was not recorded; it is retried when its claim expires",
+          ),
+        )
         .finally(() => this.#underWay.delete(attempt));
       this.#underWay.set(attempt, delivery.organizationId);
     }
@@ -39,10 +44,10 @@ export class Deliverer {
     const counts = new Map<string, number>();
     for (const organizationId of this.#underWay.values()) counts.set(organizationId, (counts.get(organizationId) ?? 0) + 1);
     const chosen: string[] = [];
-    for await (const { id, organizationId } of store.scan("deliveries", { index: "byDue", before: clock.now() + 1, limit: LOOKED_AT })) {
-      if (this.#underWay.size + chosen.length >= AT_ONCE) break;
+    for await (const { id, organizationId } of store.scan("deliveries", { index: "byDue", before: clock.now() + 1, limit: SCANNED_MAX })) {
+      if (this.#underWay.size + chosen.length >= ATTEMPTS_MAX) break;
       const count = counts.get(organizationId) ?? 0;
-      if (count >= OF_ONE) continue;
+      if (count >= ATTEMPTS_PER_ORGANIZATION_MAX) continue;
       counts.set(organizationId, count + 1);
       chosen.push(id);
     }
@@ -69,7 +74,7 @@ export class Deliverer {
     const at = { now: clock.now(), chance: random.bytes(1).readUInt8() / 255 };
     await store.transaction(async (tx) => {
       const current = await tx.get("deliveries", delivery.id);
-      // Its webhook was deleted meanwhile, or another one was quicker.
+      // Its webhook was deleted in between, or another process recorded an outcome first.
       if (current?.status === "pending") await tx.put("deliveries", afterAttempt(current, outcome, at));
     });
   }
@@ -78,7 +83,7 @@ export class Deliverer {
 async function attempt(deps: Deps, delivery: Delivery): Promise<AttemptOutcome> {
   if (delivery.mailTo !== undefined) return mail(deps, delivery, delivery.mailTo);
   const webhook = await deps.store.get("webhooks", delivery.webhookId ?? "");
-  if (!webhook) return { kind: "failed", reason: "the webhook is gone" };
+  if (!webhook) return { kind: "failed", reason: "the webhook was deleted" };
   const { id, body } = delivery;
   const secret = deps.secrets.open(webhook.sealedSecret).toString("utf8");
   const headers = {
@@ -91,8 +96,8 @@ async function attempt(deps: Deps, delivery: Delivery): Promise<AttemptOutcome> 
 
 async function mail({ mailer, config }: Deps, { subject = "", body }: Delivery, to: string): Promise<AttemptOutcome> {
   const sent = await mailer.send({ to, subject, text: body });
-  // Without a mail server it is in the log, as the documentation says: there is nothing to try again.
+  // Without a mail server the mail is in the log, as documented, and a retry would change nothing.
   return sent || config.mail.smtpUrl === undefined
     ? { kind: "answered", status: 200 }
-    : { kind: "failed", reason: "the mail server did not take it" };
+    : { kind: "failed", reason: "the mail server did not accept it" };
 }

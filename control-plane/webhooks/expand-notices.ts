@@ -8,16 +8,16 @@ import type { Reader } from "../stores/store.ts";
 type Deps = Pick<ControlDeps, "store" | "clock" | "random">;
 
 const BATCH = 100;
-/** How long what became of a message can be looked up. */
-const KEPT_MS = 30 * 24 * 3_600_000;
+/** How long the outcome of a delivery can be looked up. */
+const RETENTION_MS = 30 * 24 * 3_600_000;
 
-/** Makes of everything that happened one delivery for each who wants to know. A notice goes in the transaction in which they come. */
+/** Creates a delivery for each receiver of a notice, and removes the notice in the same transaction. */
 export async function expandNotices(deps: Deps): Promise<void> {
   for (;;) {
     const waiting = await collect(deps.store.scan("notices", { limit: BATCH }));
     if (waiting.length === 0) return;
     await deps.store.transaction(async (tx) => {
-      // Read again: another control plane may have been here.
+      // Read again: another control plane may have expanded it already.
       for (const notice of await tx.getMany(
         "notices",
         waiting.map(({ id }) => id),
@@ -34,7 +34,7 @@ export async function expandNotices(deps: Deps): Promise<void> {
 /** A message to a webhook, due at once. `data` is JSON. */
 export function webhookDelivery(deps: Deps, webhook: Webhook, message: { type: Delivery["type"]; data: string; at: number }): Delivery {
   const { type, data, at } = message;
-  // Put together from text: what was parsed and written again could lose digits of an amount.
+  // The JSON text is embedded as it is: parsing and serializing it again could lose digits of an amount.
   const body = `{"type":"${type}","timestamp":"${new Date(at).toISOString()}","data":${data}}`;
   return { ...draft(deps, webhook.organizationId), type, webhookId: webhook.id, body };
 }
@@ -42,11 +42,11 @@ export function webhookDelivery(deps: Deps, webhook: Webhook, message: { type: D
 async function deliveriesOf(deps: Deps, reader: Reader, notice: Notice): Promise<Delivery[]> {
   const { organizationId, type } = notice;
   const webhooks = await collect(reader.scan("webhooks", { index: "byOrganization", equals: [organizationId] }));
-  // Nobody is told of what happened before he asked.
-  const told = webhooks
+  // A webhook receives only events after its creation.
+  const deliveries = webhooks
     .filter(({ events, createdAt }) => events.includes(type) && createdAt <= notice.at)
     .map((webhook) => webhookDelivery(deps, webhook, notice));
-  return type === "balance.low" ? [...told, ...(await lowBalanceMails(deps, reader, notice))] : told;
+  return type === "balance.low" ? [...deliveries, ...(await lowBalanceMails(deps, reader, notice))] : deliveries;
 }
 
 async function lowBalanceMails(deps: Deps, reader: Reader, { organizationId, data }: Notice): Promise<Delivery[]> {
@@ -59,7 +59,7 @@ async function lowBalanceMails(deps: Deps, reader: Reader, { organizationId, dat
   const { balanceUsd, thresholdUsd } = JSON.parse(data) as { balanceUsd: string; thresholdUsd: string };
   const name = organization?.name ?? organizationId;
   const subject = `The credits of ${name} are running low`;
-  const body = `The balance of ${name} is ${balanceUsd} USD and has fallen below ${thresholdUsd} USD. Below zero its teams are blocked until credits are bought.`;
+  const body = `The balance of ${name} is ${balanceUsd} USD, below the threshold of ${thresholdUsd} USD. When it falls below zero, all teams are blocked until credits are bought.`;
   return users.flatMap((user) =>
     user ? [{ ...draft(deps, organizationId), type: "balance.low" as const, mailTo: user.email, subject, body }] : [],
   );
@@ -74,6 +74,6 @@ function draft(deps: Deps, organizationId: string) {
     attempts: 0,
     createdAt: now,
     dueAt: now,
-    expiresAt: now + KEPT_MS,
+    expiresAt: now + RETENTION_MS,
   };
 }

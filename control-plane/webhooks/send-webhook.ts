@@ -2,32 +2,33 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from "node:https";
 import { checkedLookup, isPlaceRefused, judgePlace, type Resolve, resolveAll } from "../../common/checked-lookup.ts";
 
+/** One message to a webhook. */
 export interface WebhookRequest {
   url: string;
   headers: Readonly<Record<string, string>>;
   body: string;
 }
 
-/** What came of it: the status that was answered, or why there was none, in words for the receiver's owner. */
+/** The status of the answer, or why there was none, as shown to the organization. */
 export type WebhookAnswer = { kind: "answered"; status: number } | { kind: "failed"; reason: string };
 
 /** Sends a message once. Never throws. */
 export type SendWebhook = (message: WebhookRequest) => Promise<WebhookAnswer>;
 
+/** How webhooks are sent. */
 export interface SenderOptions {
-  /** Addresses of the operator's own network may be sent to. Those of cloud metadata services never. */
+  /** Allows addresses of the operator's own network. Addresses of cloud metadata services are never allowed. */
   allowPrivate: boolean;
   timeoutMs?: number;
-  /** Every address of a name. */
+  /** Resolves a name to all its addresses. */
   resolve?: Resolve;
 }
 
 const TIMEOUT_MS = 10_000;
 
 /**
- * Posts to an address that a tenant chose. The name is looked up once, every address it has is judged, and the connection goes to one of
- * those very addresses: a name that changes its mind in between leads nowhere. Redirects are not followed, and of the answer only the status
- * is read.
+ * Posts to an address that a tenant chose. The name is resolved once, every address is checked, and the connection uses one of the
+ * checked addresses, which prevents DNS rebinding. Redirects are not followed, and only the status of the answer is read.
  */
 export function createWebhookSender(options: SenderOptions): SendWebhook {
   const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveAll } = options;
@@ -35,7 +36,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
   return async ({ url, headers, body }) => {
     const target = new URL(url);
     try {
-      // An address in place of a name is never looked up.
+      // A literal address is never passed to the look-up.
       judge(target.hostname);
       const send = target.protocol === "https:" ? httpsRequest : httpRequest;
       const signal = AbortSignal.timeout(timeoutMs);

@@ -8,7 +8,7 @@ export function mintWebhookSecret(random: Random): string {
   return PREFIX + random.bytes(SECRET_BYTES).toString("base64");
 }
 
-/** The headers of Standard Webhooks: who has the secret can tell that the message is ours, whole and of now. */
+/** Headers of Standard Webhooks, with which a receiver checks origin, integrity and age of a message. */
 export function signedHeaders(message: { id: string; body: string; secret: string; now: number }): Record<string, string> {
   const timestamp = String(Math.floor(message.now / 1000));
   const key = Buffer.from(message.secret.slice(PREFIX.length), "base64");

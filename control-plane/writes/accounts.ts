@@ -9,6 +9,7 @@ import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 import { post } from "./ledger.ts";
 
+/** Time and randomness for ids. */
 export interface Source {
   clock: Clock;
   random: Random;
@@ -16,6 +17,7 @@ export interface Source {
 
 const SESSION_LIFE_MS = 30 * 24 * 3_600_000;
 
+/** A user to be created with an organization. */
 export interface NewAccount {
   email: string;
   name: string;
@@ -26,7 +28,7 @@ export interface NewAccount {
   grant: bigint;
 }
 
-/** A person with an organization of their own and its first team. */
+/** Creates a user with an organization of their own and its first team. */
 export async function createAccount(
   tx: Transaction,
   source: Source,
@@ -59,7 +61,7 @@ export async function createAccount(
   return { user, organization, team };
 }
 
-/** Credits from nowhere but the operator's will; a negative amount takes them back. */
+/** Grants credits; a negative amount takes them back as an adjustment. */
 export async function grant(tx: Transaction, source: Source, input: { organizationId: string; amount: bigint; note?: string }) {
   const account = organizationAccount(input.organizationId);
   const [from, to] = input.amount > 0n ? ["grants", account] : [account, "grants"];
@@ -92,7 +94,7 @@ export async function insertTeam(
     createdAt: now,
     updatedAt: now,
   };
-  // A team made while the balance is below zero, or the organisation blocked, is born blocked: a new team is no way around the block.
+  // A team created while the balance is below zero, or the organization is blocked, starts blocked: a new team must not bypass the block.
   const balance = (await tx.get("accounts", organizationAccount(input.organizationId)))?.balance ?? 0n;
   const followed = followBalance(draft, balance, now) ?? draft;
   const team = followOrganization(followed, (await tx.get("organizations", input.organizationId))?.blockedAt, now) ?? followed;
@@ -109,7 +111,7 @@ export async function joinTeam(
   await tx.put("teamMembers", { id: `${input.teamId}/${input.userId}`, ...input, joinedAt: now });
 }
 
-/** Makes a person a member of the organisation unless he is one. */
+/** Adds a user to the organization; a no-op for members. */
 export async function joinOrganization(
   tx: Transaction,
   input: { organizationId: string; userId: number; role: Role },
@@ -132,7 +134,7 @@ export async function openSession(tx: Transaction, source: Source, user: User): 
   return session;
 }
 
-/** Ends every session of a person but the one named. */
+/** Revokes every session of a user except `keep`. */
 export async function endSessions(tx: Transaction, userId: number, now: number, keep?: string): Promise<void> {
   for (const session of await collect(tx.scan("sessions", { index: "byUser", equals: [userId] }))) {
     if (session.id !== keep && session.revokedAt === undefined) await tx.put("sessions", { ...session, revokedAt: now });

@@ -2,6 +2,7 @@ import type { AuditEntry } from "../domain/records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 
+/** A line of the audit log before it has a number. */
 export interface AuditInput {
   actorId?: number | undefined;
   actorKind: AuditEntry["actorKind"];
@@ -13,7 +14,7 @@ export interface AuditInput {
   details?: object;
 }
 
-/** Who did what to what, in the transaction of the deed. */
+/** Writes an audit line in the transaction of the change. */
 export async function writeAudit(tx: Transaction, input: AuditInput, now: number): Promise<void> {
   await tx.insert("audit", {
     id: await nextNumber(tx, "audit"),

@@ -3,7 +3,7 @@ import { addSpend, budgetName, periodStart } from "../domain/budgets.ts";
 import type { Rollup, UsageRow } from "../domain/records.ts";
 import type { Transaction } from "../stores/store.ts";
 
-/** Whose budget it is, and how its calls are told from others in the roll-ups of its organisations. */
+/** The subject of a budget, and the organizations whose roll-ups contain its calls. */
 export interface BudgetSubject {
   kind: BudgetKind;
   id: string | number;
@@ -11,8 +11,9 @@ export interface BudgetSubject {
 }
 
 /**
- * Keeps the count of a budget in step with the budget, in the transaction that changes it. A new period starts with what was spent in it
- * already; a budget without one counts from now on, and so does a model's, whose calls no roll-up tells from others. A key's without a period needs no count: it is held against all the key ever spent.
+ * Updates the use of a budget in the transaction that changes the budget. A new period starts with what was already spent in it. A
+ * budget without a period counts from now on, and so does a model's budget, because roll-ups do not identify the model that answered.
+ * A key's budget without a period needs no use record: it applies to everything the key ever spent.
  */
 export async function followBudget(
   tx: Transaction,
@@ -33,7 +34,7 @@ export async function followBudget(
   await tx.put("budgetUses", { id: name, startsAt, spend, ...(period === undefined ? {} : { period }) });
 }
 
-/** Counts what calls cost against every budget they are under: one read finds the budgets there are. */
+/** Adds the cost of calls to every budget that applies to them; one read finds the existing budgets. */
 export async function addToBudgets(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const paid = rows.filter(({ cost }) => cost > 0n);
   const names = [...new Set(oneOfEach(paid).flatMap(namesOf))];
@@ -56,7 +57,7 @@ export async function addToBudgets(tx: Transaction, rows: readonly UsageRow[]): 
   }
 }
 
-/** One row for each that share key, team, organisation, user and model: most of a batch is under the same budgets. */
+/** One row per combination of key, team, organization, user and model; most rows of a batch share one. */
 function oneOfEach(rows: readonly UsageRow[]): UsageRow[] {
   const byKey = new Map<string, UsageRow>();
   let last: UsageRow | undefined;
@@ -80,7 +81,7 @@ function isUnderSame(left: UsageRow, right: UsageRow): boolean {
 
 function namesOf({ apiKeyId, teamId, organizationId, userId, deploymentId }: UsageRow): string[] {
   return [
-    // Which model answered, under whatever name it was asked for.
+    // The model that answered, independent of the requested name.
     budgetName("model", deploymentId),
     budgetName("key", apiKeyId),
     budgetName("team", teamId),

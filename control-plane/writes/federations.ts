@@ -7,6 +7,7 @@ import type { Reader, Transaction } from "../stores/store.ts";
 import { returnBudget } from "./round-money.ts";
 import { returnPrivacy } from "./spend-privacy.ts";
 
+/** An event before it has a sequence number. */
 export interface EventInput {
   type: string;
   data?: Readonly<Record<string, unknown>>;
@@ -14,7 +15,7 @@ export interface EventInput {
 
 export const roundId = (federationId: string, round: number): string => `${federationId}/${String(round).padStart(9, "0")}`;
 
-/** Writes a federation and, in the same transaction, what whoever follows it is told. */
+/** Writes a federation and its events in the same transaction. */
 export async function putFederation(
   tx: Transaction,
   federation: Federation,
@@ -32,13 +33,13 @@ export async function putFederation(
   return written;
 }
 
-/** The federation that has waited longest for a coordinator, without those that this coordinator gave back. */
+/** The federation that has waited longest for a coordinator, except those that this coordinator released. */
 export async function findDueFederation(reader: Reader, except: readonly string[], now: number): Promise<Federation | undefined> {
   const due = await collect(reader.scan("federations", { index: "byDue", before: now + 1, limit: except.length + 1 }));
   return due.find(({ id }) => !except.includes(id));
 }
 
-/** A federation that is due, now held by the coordinator that asks. */
+/** Claims a due federation for a coordinator. */
 export async function claimFederation(
   tx: Transaction,
   { claim, leaseMs, except }: { claim: string; leaseMs: number; except: readonly string[] },
@@ -51,7 +52,7 @@ export async function claimFederation(
   return held;
 }
 
-/** The lease begun anew; undefined where the claim is another's by now, or nobody's. */
+/** Extends the claim; returns undefined if the coordinator no longer has it. */
 export async function renewFederation(
   tx: Transaction,
   { id, claim, leaseMs }: { id: string; claim: string; leaseMs: number },
@@ -64,33 +65,33 @@ export async function renewFederation(
   return held;
 }
 
-/** The claim given back: the federation waits for a coordinator that can do the work, and is due at once. */
+/** Releases the claim. The federation waits for a coordinator that can do the work, and is due at once. */
 export async function releaseFederation(
   tx: Transaction,
   { federation, waitingFor }: { federation: Federation; waitingFor: string },
   now: number,
 ): Promise<Federation> {
   const freed: Federation = { ...withoutClaim(federation), state: stateAfter(federation.state, "wait"), waitingFor, dueAt: now };
-  // One event for the wait, however many coordinators look at it meanwhile.
+  // One event per wait, however many coordinators claim and release it.
   const isNew = federation.waitingFor !== waitingFor || federation.state !== freed.state;
   return putFederation(tx, freed, isNew ? [{ type: "federation.waiting", data: { waitingFor } }] : [], now);
 }
 
-/** The federation as its holder may change it. A coordinator that lost its claim changes nothing. */
+/** The federation, for a coordinator that holds its claim. Throws RECORD_CHANGED if the claim is lost. */
 export async function requireClaim(reader: Reader, { id, claim }: { id: string; claim: string }): Promise<Federation> {
   const federation = await reader.get("federations", id);
   if (!federation) throw new AppError("NOT_FOUND", "There is no such federation.");
-  if (federation.claim !== claim) throw new AppError("RECORD_CHANGED", "The claim on this federation is lost.");
+  if (federation.claim !== claim) throw new AppError("RECORD_CHANGED", "This coordinator no longer has the claim on the federation.");
   return federation;
 }
 
-/** The round that is open; a federation has one at most. */
+/** The open round; a federation has at most one. */
 export async function openRoundOf(reader: Reader, federation: Federation): Promise<TrainingRound | undefined> {
   const round = await reader.get("trainingRounds", roundId(federation.id, federation.head.round + 1));
   return round && round.state !== "abandoned" ? round : undefined;
 }
 
-/** Pauses, resumes or stops. Whoever works on it finds its claim gone with the next step. */
+/** Pauses, resumes or stops a federation. The coordinator that works on it loses its claim. */
 export async function controlFederation(
   tx: Transaction,
   { federation, action }: { federation: Federation; action: "pause" | "resume" | "stop" },
@@ -103,7 +104,7 @@ export async function controlFederation(
   return putFederation(tx, next, [{ type: `federation.${action === "resume" ? "resumed" : state}`, data: { state } }], now);
 }
 
-/** The end of a federation: nothing is due any more, and what was set aside for a round that did not come to its end is given back. */
+/** Ends a federation: nothing is due any more, and the budget of an uncommitted round is returned. */
 export async function endFederation(
   tx: Transaction,
   {
@@ -120,7 +121,7 @@ export async function endFederation(
   return putFederation(tx, ended, [{ type: `federation.${state}`, data: { ...outcome, headRound: federation.head.round } }], now);
 }
 
-/** How federations fail whose privacy their participants, or their parameters, do not let the coordinator enforce. */
+/** Failure codes of federations whose privacy the coordinator could not enforce, because of participants or parameters. */
 const NOT_ENFORCED: readonly string[] = ["VALIDATION_ERROR", "UNSUPPORTED_PARAMETERS"];
 
 function withoutClaim(federation: Federation): Federation {

@@ -2,7 +2,7 @@ import type { ChangeKind } from "../domain/records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 
-/** Tells every edge, in the transaction of the change itself: no change without its row, no row without its change. */
+/** Appends a feed row in the transaction of the change, so that there is never one without the other. */
 export async function appendChange(tx: Transaction, change: { kind: ChangeKind; subject: string }, now: number): Promise<void> {
   await tx.insert("feed", { id: await nextNumber(tx, "feed"), at: now, ...change });
 }

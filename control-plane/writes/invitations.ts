@@ -10,9 +10,10 @@ import { appendChange } from "./feed.ts";
 const INVITATION_LIFE_MS = 7 * 24 * 3_600_000;
 const SECRET_BYTES = 32;
 
-/** Turns a token into what is stored of it. */
+/** Returns the stored form of a token. */
 export type HashToken = (token: string) => string;
 
+/** An invitation of an e-mail address to a team. */
 export interface NewInvitation {
   team: Team;
   email: string;
@@ -20,7 +21,7 @@ export interface NewInvitation {
   invitedBy: number;
 }
 
-/** Invites an address. A pending invitation gets the new role and a new token, and its old token ends. */
+/** Invites an address. A pending invitation gets the new role and a new token; its old token stops working. */
 export async function putInvitation(
   tx: Transaction,
   source: Source & { hashToken: HashToken },
@@ -29,7 +30,7 @@ export async function putInvitation(
   const now = source.clock.now();
   const known = await tx.find("invitations", "byTeamAndEmail", [team.id, email]);
   const id = known?.id ?? newId("inv", source);
-  // The id in front finds the invitation without an index over hashes.
+  // The token starts with the id, which finds the invitation without an index over hashes.
   const token = `${id}.${source.random.bytes(SECRET_BYTES).toString("base64url")}`;
   const invitation: Invitation = {
     id,
@@ -46,7 +47,7 @@ export async function putInvitation(
   return { invitation, token, isNew: !known || known.expiresAt <= now };
 }
 
-/** The invitation that a token opens for an address. The token decides first: without it, nothing is said about addresses. */
+/** The invitation of a token and an address. The token is checked first: without it, no information about addresses is given. */
 export async function requireInvitation(
   tx: Transaction,
   { token, email, hashToken }: { token: string; email: string; hashToken: HashToken },
@@ -62,7 +63,7 @@ export async function requireInvitation(
   return invitation;
 }
 
-/** Makes the account a member of the invitation's team and organization, and uses the invitation up. */
+/** Adds the user to the invitation's team and organization, and removes the invitation. */
 export async function acceptInvitation(tx: Transaction, invitation: Invitation, user: User, now: number): Promise<void> {
   const { organizationId, teamId, role, invitedAt } = invitation;
   await tx.remove("invitations", invitation.id);
@@ -71,7 +72,7 @@ export async function acceptInvitation(tx: Transaction, invitation: Invitation, 
   await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
 }
 
-/** Ends the links that a person made in a team, when that person leaves it. */
+/** Removes the invitations that a user sent for a team, when the user leaves it. */
 export async function withdrawInvitationsBy(tx: Transaction, { teamId, userId }: { teamId: string; userId: number }): Promise<void> {
   for (const invitation of await collect(tx.scan("invitations", { index: "byTeamAndEmail", equals: [teamId] }))) {
     if (invitation.invitedBy === userId) await tx.remove("invitations", invitation.id);

@@ -5,7 +5,7 @@ import type { Transaction } from "../stores/store.ts";
 import { appendChange } from "./feed.ts";
 import { notify } from "./notices.ts";
 
-/** Takes a key away for good; every edge hears of it. What it used stays in the logs. */
+/** Deletes a key and notifies every edge. Its usage stays in the logs. */
 export async function deleteKey(tx: Transaction, key: ApiKey, now: number): Promise<void> {
   await tx.remove("keys", key.id);
   await tx.remove("keyUses", key.id);
@@ -14,7 +14,7 @@ export async function deleteKey(tx: Transaction, key: ApiKey, now: number): Prom
   await notify(tx, { organizationId: key.organizationId, type: "key.removed", data: { apiKey: keyFacts(key) } }, now);
 }
 
-/** Stops the keys that a person made in a team; every edge is notified. They stay listed, as blocked. */
+/** Disables the keys that a user created in a team and notifies every edge. The keys stay listed, as blocked. */
 export async function disableKeysBy(
   tx: Transaction,
   { teamId, userId }: { teamId: string; userId: number },
@@ -29,7 +29,7 @@ export async function disableKeysBy(
   return working.map(({ id }) => id);
 }
 
-/** What may be told of a key to whoever listens. */
+/** The fields of a key that webhooks receive. */
 export function keyFacts({ id, name, maskedKey, teamId, createdBy }: ApiKey) {
   return { id, name, maskedKey, teamId, createdBy };
 }

@@ -9,7 +9,7 @@ afterAll(close);
 
 let entries = 0;
 const account = organizationAccount("org_1");
-/** Credits in (above zero) or out; what whoever listens is told of it. */
+/** Moves credits in (above zero) or out, and returns the notifications. */
 async function move(amount: bigint): Promise<string[]> {
   const before = (await store.get("counters", "notices"))?.value ?? 0;
   const [from, to] = amount > 0n ? ["grants", account] : [account, "grants"];

@@ -3,7 +3,7 @@ import type { WebhookEvent } from "../domain/webhook-records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 
-/** What happened, for whoever wants to know, in the transaction in which it happened. Who that is, a job finds out later. */
+/** Writes an event in the transaction of the change. A job expands it into deliveries later. */
 export async function notify(
   tx: Transaction,
   notice: { organizationId: string; type: WebhookEvent; data: Readonly<Record<string, unknown>> },

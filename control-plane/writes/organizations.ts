@@ -7,7 +7,7 @@ import { followBudget } from "./budgets.ts";
 import { appendChange } from "./feed.ts";
 import { withThreshold } from "./low-balance.ts";
 
-/** What hangs on an organisation's settings, in the transaction that changes them. */
+/** Updates what depends on an organization's settings, in the transaction that changes them. */
 export async function followSettings(
   tx: Transaction,
   { before, after }: { before: Organization; after: Organization },
@@ -15,7 +15,7 @@ export async function followSettings(
 ): Promise<void> {
   if (after === before) return;
   await followBudget(tx, { kind: "organization", id: after.id, organizationIds: [after.id] }, { before, after }, now);
-  // Whether an edge may spend ahead hangs on the budget.
+  // Whether an edge may lease credit depends on the budget.
   if ((before.maxBudget === undefined) !== (after.maxBudget === undefined)) {
     await appendChange(tx, { kind: "organization", subject: after.id }, now);
   }
@@ -24,7 +24,7 @@ export async function followSettings(
   if (account) await tx.put("accounts", withThreshold(account, after.lowBalanceThreshold));
 }
 
-/** Blocks the organisation with all its teams, or lifts that; edges are told in the same transaction. */
+/** Blocks or unblocks the organization with all its teams, and notifies edges in the same transaction. */
 export async function putBlock(
   tx: Transaction,
   organization: Organization,

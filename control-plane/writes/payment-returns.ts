@@ -4,7 +4,7 @@ import type { Purchase } from "../domain/records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { post } from "./ledger.ts";
 
-/** Posts what was taken back of a purchase, or given back again, and is not in the ledger yet. Returns the payment as the ledger now has it. */
+/** Posts refunds and disputes, and won disputes, that are not in the ledger yet. Returns the payment as the ledger now has it. */
 export async function postReturns(
   tx: Transaction,
   { purchase, payment }: { purchase: Purchase; payment: Payment },
@@ -12,7 +12,7 @@ export async function postReturns(
 ): Promise<Payment> {
   const refund = payment.refunded - payment.refundedInLedger;
   if (refund > 0n) {
-    // The sum after it makes the reference: the same refund can never be posted twice.
+    // The reference contains the refunded total, so the same refund cannot be posted twice.
     await post(tx, { ...takenBack(purchase), type: "refund", amount: refund, reference: `${purchase.id}/refund/${payment.refunded}` }, now);
   }
   const disputes: PaymentDispute[] = [];

@@ -13,7 +13,7 @@ const opened = openTestStore();
 const { store } = opened;
 afterAll(() => opened.close());
 
-/** A purchase of its own organisation that waits to be paid, and what the provider may tell of it. */
+/** A purchase of its own organization that waits to be paid, and what the provider may tell of it. */
 async function newOrder() {
   const n = ++orders;
   const [purchaseId, organizationId, paymentId, checkoutId] = [`pur_${n}`, `org_${n}`, `pi_${n}`, `cs_${n}`];
@@ -69,7 +69,7 @@ async function outcome({ purchaseId, organizationId, account }: Order) {
   };
 }
 
-/** Histories as they can happen, and where each must end, whatever the order in which it is told. */
+/** Possible histories and the state each must end in, whatever the order of the events. */
 const HISTORIES: readonly [string, (order: Order) => PaymentFact[], { status: string; balance: bigint }][] = [
   ["paid", ({ paid }) => [paid], { status: "completed", balance: 5_000n }],
   ["paid, told by two events", ({ paid }) => [paid, paid], { status: "completed", balance: 5_000n }],

@@ -10,16 +10,17 @@ import { notify } from "./notices.ts";
 import { postReturns } from "./payment-returns.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** Longer than the provider repeats an event, by itself or by hand. What comes later still changes nothing: sums only grow. */
+/** Longer than the provider resends an event. An even later repeat still changes nothing, because totals only grow. */
 const EVENT_MS = 90 * DAY_MS;
-/** Longer than the provider tries to deliver: the purchase of a payment is known by then, or it is not ours. */
+/** Longer than the provider retries delivery: by then the purchase of a payment is known, or the payment is not ours. */
 const STRAY_MS = 30 * DAY_MS;
 
+/** What an event did; `repeated` was processed before. */
 export type PaymentOutcome = PaymentEventRow["outcome"] | "repeated";
 
 /**
- * Takes in what the payment provider tells: the credit, its event and all that follows from it in one transaction. Events come twice, late
- * and in any order: each is a fact that is added to what is known, and the ledger is brought to what all facts together say.
+ * Applies an event of the payment provider: the credit, the event and everything that follows in one transaction. Events may be repeated,
+ * late and in any order. Each adds a fact to the payment, and the ledger is brought to the state that all facts together describe.
  */
 export async function takePaymentEvent(tx: Transaction, event: PaymentEvent, now: number): Promise<PaymentOutcome> {
   if (!event.fact) return "ignored";
@@ -66,7 +67,7 @@ async function takeFact(
   }
 }
 
-/** A payment in another currency that is none of ours is somebody else's business on the same account. */
+/** A payment in another currency without a purchase of ours belongs to another business on the same Stripe account. */
 async function concernsUs(tx: Transaction, fact: Exclude<PaymentFact, { kind: "given-up" }>): Promise<boolean> {
   if (fact.kind === "paid") return (await cardPurchase(tx, fact.purchaseId)) !== undefined;
   return (await tx.get("payments", fact.paymentId))?.purchaseId !== undefined;
@@ -110,13 +111,13 @@ async function credit(tx: Transaction, purchase: Purchase, now: number): Promise
   return { ...closed(purchase, "completed"), completedAt: now };
 }
 
-/** For every method of payment. */
+/** Notifies of a completed purchase, for every payment method. */
 export async function notifyPurchase(tx: Transaction, { organizationId, id, amount, method }: Purchase, now: number): Promise<void> {
   const data = { purchase: { id, amount, amountUsd: toUsdString(amount), method } };
   await notify(tx, { organizationId, type: "purchase.completed", data }, now);
 }
 
-/** Nobody can pay at its address any more. */
+/** Sets the status and removes the checkout address, which no longer works. */
 function closed({ checkoutUrl: _, ...purchase }: Purchase, status: Purchase["status"]): Purchase {
   return { ...purchase, status };
 }

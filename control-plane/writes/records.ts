@@ -5,6 +5,7 @@ import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 
+/** One write of a commit to a team's records. */
 export type TeamWrite =
   | { readonly type: "create"; readonly record: Omit<TeamRecord, "teamId" | "scope" | "revision" | "sequence"> }
   | { readonly type: "put"; readonly kind: string; readonly id: string; readonly change: RecordChange }
@@ -16,7 +17,7 @@ export type TeamWrite =
       readonly withChildren: boolean;
     };
 
-/** All of a team's writes or, by throwing, none. The records after it, and everything that was removed. */
+/** Applies all writes or, by throwing, none. Returns the written records and everything that was removed. */
 export async function commitRecords(
   tx: Transaction,
   { teamId, writes }: { teamId: string; writes: readonly TeamWrite[] },
@@ -43,7 +44,7 @@ export async function commitRecords(
   return { records, removed };
 }
 
-/** The work of one kind that has been due for longest, now held by the asker. */
+/** Claims the record of one kind that has been due for longest. */
 export async function claimOldest(
   tx: Transaction,
   request: { kind: string; claim: string; leaseMs: number },
@@ -56,7 +57,7 @@ export async function claimOldest(
   return held;
 }
 
-/** The record with its lease begun anew, or undefined where the claim is not its holder's any more. */
+/** Extends a claim; returns undefined if the claim was lost. */
 export async function renewClaim(
   tx: Transaction,
   request: { kind: string; id: string; claim: string; leaseMs: number },
@@ -69,7 +70,7 @@ export async function renewClaim(
   return held;
 }
 
-/** Removes records whose time is over; a claim on one does not save it. */
+/** Removes expired records, claimed or not. */
 export async function removeExpiredRecords(tx: Transaction, ids: readonly string[], now: number): Promise<TeamRecord[]> {
   const removed: TeamRecord[] = [];
   for (const record of await tx.getMany("records", ids)) {
@@ -80,7 +81,7 @@ export async function removeExpiredRecords(tx: Transaction, ids: readonly string
   return removed;
 }
 
-/** Notes that a record has bytes. Whether there is such a record yet is seen in the same transaction. */
+/** Writes the row of a content. If its record does not exist yet, the row is marked as unowned, in the same transaction. */
 export async function keepContent(tx: Transaction, content: { teamId: string; id: string; bytes: number }, now: number): Promise<void> {
   const record = await tx.get("records", content.id);
   const isOwned = record?.teamId === content.teamId;
@@ -115,13 +116,13 @@ async function removeRecord(tx: Transaction, record: TeamRecord, { withChildren 
   await tx.remove("records", record.id);
   if (!withChildren) return removed;
   for (const child of await collect(tx.scan("records", { index: "byParent", equals: [record.id] }))) {
-    // A child is its parent's only within the team: ids are made up by edges.
+    // Parents count only within the team, because edges choose the ids.
     if (child.teamId === record.teamId) removed.push(...(await removeRecord(tx, child, { withChildren })));
   }
   return removed;
 }
 
-/** Bytes of removed records are nobody's now; they are removed after the commit, or later where that fails. */
+/** Marks contents of removed records as unowned. They are removed after the commit, or later by a job. */
 async function disownContents(tx: Transaction, removed: readonly TeamRecord[], now: number): Promise<void> {
   if (removed.length === 0) return;
   const contents = await tx.getMany("contents", removed.map(contentId));

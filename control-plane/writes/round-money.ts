@@ -6,12 +6,12 @@ import type { Transaction } from "../stores/store.ts";
 import { leasedOf } from "./leases.ts";
 import { post } from "./ledger.ts";
 
-/** Where a round's budget waits between its opening and its end. Not an organisation's: every statement shows what left and what came. */
+/** Account that holds a round's budget while the round is open. Separate from the organization's, so that statements show both moves. */
 const budgetAccount = (federationId: string): string => `training:${federationId}`;
 
 /**
- * Sets a round's budget aside from the organisation's credit. Participants are asked only for what can be paid: what calls have
- * reserved or edges have leased is not there to be promised.
+ * Reserves a round's budget from the organization's credit. Reserved and leased credit is not available for it, so that participants are
+ * promised only what can be paid.
  */
 export async function fundRound(
   tx: Transaction,
@@ -33,7 +33,7 @@ export async function fundRound(
   await post(tx, { type: "reward", organizationId, from: account, to: budgetAccount(federation.id), amount, reference }, now);
 }
 
-/** Pays every participant's organisation its share; together they are what was set aside. */
+/** Pays every participant's organization its share; the shares sum to the reserved budget. */
 export async function payRewards(
   tx: Transaction,
   { federation, round, shares }: { federation: Federation; round: TrainingRound; shares: ReadonlyMap<string, bigint> },
@@ -50,7 +50,7 @@ export async function payRewards(
   }
 }
 
-/** Gives back what was set aside for a round that nobody will be paid for. */
+/** Returns the budget of a round that is abandoned. */
 export async function returnBudget(
   tx: Transaction,
   { federation, round }: { federation: Federation; round: TrainingRound },

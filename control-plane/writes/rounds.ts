@@ -8,7 +8,7 @@ import { openRoundOf, putFederation, roundId } from "./federations.ts";
 import { fundRound, payRewards } from "./round-money.ts";
 import { spendPrivacy } from "./spend-privacy.ts";
 
-/** The open round, or a new one whose budget is set aside. Asked again after a lost answer it is the same one. */
+/** Returns the open round, or opens one and reserves its budget. A retry after a lost answer gets the same round. */
 export async function openRound(
   tx: Transaction,
   { federation, participantIds, reserved }: { federation: Federation; participantIds: readonly string[]; reserved: bigint },
@@ -24,7 +24,10 @@ export async function openRound(
   await fundRound(tx, { federation, round: number, reserved }, now);
   const unknown = participantIds.find((id) => !federation.participants.some((participant) => participant.id === id));
   if (unknown !== undefined || participantIds.length === 0) {
-    throw new AppError("VALIDATION_ERROR", `A round needs participants of its federation, not ${unknown ?? "none"}.`);
+    throw new AppError(
+      "VALIDATION_ERROR",
+      unknown === undefined ? "A round needs at least one participant." : `The federation has no participant ${unknown}.`,
+    );
   }
   const round: TrainingRound = {
     id: roundId(federation.id, number),
@@ -46,7 +49,7 @@ export async function openRound(
   return round;
 }
 
-/** A round that is taken up again runs, whatever the federation waited for meanwhile. */
+/** Sets the federation back to running when its open round is continued. */
 async function continueRunning(tx: Transaction, federation: Federation, now: number): Promise<void> {
   if (federation.state === "running") return;
   const { waitingFor: _for, waitingUntil: _until, ...rest } = federation;
@@ -54,7 +57,7 @@ async function continueRunning(tx: Transaction, federation: Federation, now: num
   await putFederation(tx, running, [{ type: "federation.running", data: { state: "running" } }], now);
 }
 
-/** What became of one participant. An accepted update stays accepted: whoever asks again is told what counts. */
+/** Stores the result of one participant. An accepted update stays accepted: a later result does not replace it. */
 export async function recordResult(
   tx: Transaction,
   { federation, round: number, result }: { federation: Federation; round: number; result: RoundParticipant },
@@ -84,26 +87,27 @@ export async function setPhase(
   await putFederation(tx, { ...federation, phase }, [{ type: `round.${phase}`, data: { round: number } }], now);
 }
 
+/** A round that is ready to be committed. */
 export interface CommitInput {
   federation: Federation;
   record: RoundRecord;
-  /** As it is kept, and as it was hashed. */
+  /** The record as it is stored and was hashed. */
   recordText: string;
   stateBlob: string;
   participants: readonly RoundParticipant[];
   figures: { accuracy?: number; loss?: number; epsilon?: number };
 }
 
-/** The end of a round, all of it or nothing: the chained record, the rewards, the new head. */
+/** Commits a round atomically: the chained record, the rewards and the new head. */
 export async function commitRound(tx: Transaction, input: CommitInput, now: number): Promise<Federation> {
   const { federation, record, figures } = input;
-  if (record.federationId !== federation.id) throw new AppError("VALIDATION_ERROR", "The record is another federation's.");
+  if (record.federationId !== federation.id) throw new AppError("VALIDATION_ERROR", "The round record belongs to another federation.");
   const recordHash = roundRecordHash(record);
-  // The answer of the first time was lost: it is done.
+  // A retry after a lost answer: the round is committed already.
   if (federation.head.round === record.round && federation.head.recordHash === recordHash) return federation;
   const round = await requireOpen(tx, federation, record.round);
   if (record.previous !== federation.head.recordHash)
-    throw new AppError("RECORD_CHANGED", "The record does not follow the federation's head.");
+    throw new AppError("RECORD_CHANGED", "The round record does not follow the federation's last committed round.");
   requireStoredUpdates(record, round);
   const reported = new Map(input.participants.map((participant) => [participant.participantId, participant]));
   const accepted = round.participants.filter(({ state }) => state === "accepted");
@@ -148,13 +152,13 @@ export async function commitRound(tx: Transaction, input: CommitInput, now: numb
   return putFederation(tx, next, [{ type: "round.committed", data }], now);
 }
 
-/** The record names what was accepted before, no more and no less: what counts was stored first. */
+/** The record must name exactly the accepted updates, which were stored before. */
 function requireStoredUpdates(record: RoundRecord, round: TrainingRound): void {
   const stored = round.participants.filter(({ state }) => state === "accepted").map(({ updateBlob }) => updateBlob);
   const named = record.updates.map(({ hash }) => hash);
   if (stored.length === 0) throw new AppError("VALIDATION_ERROR", "A round without an update cannot be committed.");
   if (stored.sort().join() !== named.sort().join()) {
-    throw new AppError("VALIDATION_ERROR", "The record's updates are not those that were accepted in this round.");
+    throw new AppError("VALIDATION_ERROR", "The updates of the round record are not the updates accepted in this round.");
   }
 }
 
@@ -164,7 +168,7 @@ async function requireOpen(tx: Transaction, federation: Federation, number: numb
   throw new AppError("RECORD_CHANGED", `Round ${number} is not open.`);
 }
 
-/** Health and history of the node behind a participant. */
+/** Updates health and totals of the participant's node. */
 async function noteNode(tx: Transaction, federation: Federation, result: RoundParticipant, now: number): Promise<void> {
   const participant = federation.participants.find(({ id }) => id === result.participantId);
   const node = participant && (await tx.get("trainerNodes", participant.nodeId));

@@ -6,12 +6,12 @@ import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
 
-/** Checked where the federation is created. */
+/** The part of a federation's settings that is read here; settings are validated when the federation is created. */
 type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task">;
 
 /**
- * Puts a round on the accounts of the data sets it will use, before any participant is asked: updates that arrived count as published,
- * whatever becomes of the round. Throws QUOTA_EXCEEDED where a data set has a budget that the round would overspend, or that it would spend without noise.
+ * Charges a round to the privacy accounts of its data sets before participants are called: received updates count as disclosed, whatever
+ * becomes of the round. Throws QUOTA_EXCEEDED if the round would exceed a data set's budget, or uses one with a budget without noise.
  */
 export async function spendPrivacy(
   tx: Transaction,
@@ -25,7 +25,7 @@ export async function spendPrivacy(
     const known = await tx.get("dataSets", dataSetId(organizationId, name));
     if (!dp) {
       if (known?.epsilonBudget !== undefined)
-        throw refused(`The data set "${name}" has a privacy budget, and this federation adds no noise; give it dp.`);
+        throw refused(`The data set "${name}" has a privacy budget, and this federation adds no noise. Set dp in its settings.`);
       continue;
     }
     const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), { dp, times }, now);
@@ -34,8 +34,8 @@ export async function spendPrivacy(
 }
 
 /**
- * Takes a round off the accounts again whose privacy could not be enforced. Nothing was published of it; but where participants add the noise
- * themselves, updates that were accepted have been seen, and the round stays on the accounts.
+ * Refunds a round whose privacy could not be enforced, because nothing of it was published. With local noise, accepted updates have been
+ * seen by the coordinator, so the round stays charged.
  */
 export async function returnPrivacy(
   tx: Transaction,
@@ -74,7 +74,7 @@ export function emptyDataSet(
   return { id: dataSetId(organizationId, name), organizationId, name, rho: 0, rounds: 0, delta, createdAt: now, updatedAt: now };
 }
 
-/** By the path the coordinator knows that no credit helps here. */
+/** The path `dp` lets the coordinator distinguish this from missing credits. */
 function refused(message: string): AppError {
   return new AppError("QUOTA_EXCEEDED", message, { details: [{ path: "dp", message: "the privacy budget is used up" }] });
 }

@@ -5,7 +5,7 @@ import type { Transaction } from "../stores/store.ts";
 import { appendChange } from "./feed.ts";
 import { notify } from "./notices.ts";
 
-/** Blocks or unblocks every team of each organisation as its new balance says, in the transaction that moved the balance. */
+/** Blocks or unblocks the teams of each organization according to its new balance, in the transaction that changed the balance. */
 export async function followBalances(tx: Transaction, balances: ReadonlyMap<string, bigint>, now: number): Promise<void> {
   for (const [organizationId, balance] of balances) {
     const teams = await collect(tx.scan("teams", { index: "byOrganization", equals: [organizationId] }));

@@ -9,7 +9,7 @@ import type { Reader, Transaction } from "../stores/store.ts";
 import { addPrice, type PriceInput } from "./catalog.ts";
 import { appendChange } from "./feed.ts";
 
-/** A version as it is to be; what the model itself does not have yet, or is to have from now on. */
+/** A version to be published, with the fields of its model that it sets. */
 export interface NewVersion {
   readonly organizationId: string;
   readonly teamId?: string | undefined;
@@ -20,14 +20,14 @@ export interface NewVersion {
   readonly allowedOrganizationIds: readonly string[];
   readonly content: Pick<TrainedVersion, "task" | "lineage"> & Partial<Pick<TrainedVersion, "blob" | "builtin" | "format" | "createdBy">>;
   readonly pricing?: PriceInput | undefined;
-  /** Of the calls; absent: all. */
+  /** Share of the calls; absent: all. */
   readonly percent?: number | undefined;
 }
 
-/** Nobody said a price: to call it costs nothing. */
+/** The price of a model that is published without one. */
 const FREE: PriceInput = { input: 0n, output: 0n };
 
-/** The version, its model, its price and the row that tells every edge, in the caller's transaction. */
+/** Writes the version, its model, its price and the feed row in the caller's transaction. */
 export async function publishVersion(
   tx: Transaction,
   deps: { clock: Clock; random: Random },
@@ -59,7 +59,7 @@ export async function publishVersion(
   return { model, version };
 }
 
-/** Which versions answer from now on, at every edge at once. */
+/** Changes which versions answer calls, and notifies every edge. */
 export async function changeTraffic(
   tx: Transaction,
   model: TrainedModel,
@@ -89,11 +89,11 @@ function newModel({ name, organizationId, teamId, type }: NewVersion, deps: { cl
   };
 }
 
-/** A name that everybody has stands for one thing only; and an organisation that took it would no longer reach what is behind it. */
+/** Names of public models are unique, and an organization cannot publish under one: its members would no longer reach the public model. */
 async function refuseTakenOpenName(reader: Reader, model: TrainedModel): Promise<void> {
   const open = await reader.find("trainedModels", "byOpenName", [model.name]);
   if ((open && open.id !== model.id) || (await reader.find("models", "byName", [model.name]))) {
-    throw new AppError("ALREADY_EXISTS", `There is a model "${model.name}" for everybody already; choose another name.`, {
+    throw new AppError("ALREADY_EXISTS", `A public model "${model.name}" exists already. Choose another name.`, {
       details: [{ path: "body.model", message: "is taken" }],
     });
   }
