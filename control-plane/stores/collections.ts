@@ -6,7 +6,7 @@ import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts"
 import type { Federation, FederationEvent, TrainerNode, TrainingRound } from "../domain/training-records.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 
-/** The type of each collection's records. */
+/** The record type of each collection. */
 export interface Records {
   users: records.User;
   sessions: records.Session;
@@ -51,23 +51,26 @@ export interface Records {
   dataSets: DataSet;
 }
 
+/** Name of a collection. */
 export type CollectionName = keyof Records;
 
+/** Fields of an index, and how it is stored. */
 export interface IndexDefinition {
   /** Fields in order. A record that lacks one of them is not in the index. */
   readonly fields: readonly string[];
+  /** At most one record per combination of values. */
   readonly unique?: boolean;
-  /** For what every call writes: the embedded store keeps entries together whose last field, a whole number, lies in one span of this width. */
+  /** For collections that every call writes: the embedded store packs entries whose last field, an integer, is in one span of this size. */
   readonly span?: number;
 }
 
-// A span is read whole: as wide as that costs nothing when ten thousand calls begin in a second.
+// A span is always read whole, so it must stay cheap to read at ten thousand calls per second.
 const ROW_SPAN_MS = 1000;
 const ENTRY_SPAN = 1000;
 
 type Definitions = { readonly [Name in CollectionName]: Readonly<Record<string, IndexDefinition>> };
 
-/** Every index of every collection; the primary key is always `id`. Both stores are built from this one table. */
+/** Every index of every collection; the primary key is always `id`. Both stores are built from this table. */
 export const INDEXES = {
   users: { byEmail: { fields: ["email"], unique: true } },
   sessions: { byUser: { fields: ["userId", "createdAt"] }, byExpiry: { fields: ["expiresAt"] } },
@@ -148,15 +151,18 @@ export const INDEXES = {
   dataSets: { byOrganization: { fields: ["organizationId", "name"] } },
 } as const satisfies Definitions;
 
+/** Name of an index of a collection. */
 export type IndexName<Name extends CollectionName> = keyof (typeof INDEXES)[Name] & string;
 
+/** All collections. */
 export const COLLECTION_NAMES = Object.keys(INDEXES) as CollectionName[];
 
+/** The indexes of a collection, by name. */
 export function indexesOf(name: CollectionName): Readonly<Record<string, IndexDefinition>> {
   return INDEXES[name];
 }
 
-/** The index's values of a record, or undefined when it lacks one of the fields. */
+/** The values of a record's index fields; undefined if it lacks one of them. */
 export function indexValues(record: object, definition: IndexDefinition): IndexValue[] | undefined {
   const values: IndexValue[] = [];
   for (const field of definition.fields) {
@@ -167,4 +173,5 @@ export function indexValues(record: object, definition: IndexDefinition): IndexV
   return values;
 }
 
+/** An id, or a value of an indexed field. */
 export type IndexValue = string | number;

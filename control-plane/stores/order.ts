@@ -1,7 +1,7 @@
 import type { IndexValue } from "./collections.ts";
 import type { Bounds, Position } from "./store.ts";
 
-/** Whether a record that stands there in the scan's index belongs to the range. */
+/** Whether a record at this position of the scanned index belongs to the range. */
 export function inRange(position: Position, range: Bounds): boolean {
   const prefix = range.equals ?? [];
   if (compareTuples(position.slice(0, prefix.length), prefix) !== 0) return false;
@@ -23,7 +23,7 @@ export function compareTuples(left: readonly IndexValue[], right: readonly Index
   return 0;
 }
 
-/** Numbers before strings and strings by code unit bytes, as both stores order them. */
+/** Numbers before strings, and strings by their bytes, as both stores sort. */
 export function compareValues(left: IndexValue, right: IndexValue): number {
   if (typeof left === "number" && typeof right === "number") return left - right;
   if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1;

@@ -5,7 +5,7 @@ import type { Range, Reader, Transaction } from "./store.ts";
 
 type AnyRecord = { id: IndexValue };
 
-/** A record before and after the transaction; undefined = not there. */
+/** A record before and after the transaction; undefined: it does not exist. */
 export interface Write {
   readonly collection: CollectionName;
   readonly id: IndexValue;
@@ -14,20 +14,20 @@ export interface Write {
 }
 
 /**
- * A transaction's writes, held over a reader until the adapter commits them in one step. Shared by both adapters, so that
- * uniqueness, own-writes reads and all-or-nothing mean the same on both.
+ * The uncommitted writes of a transaction over a reader, until the adapter commits them in one step. Shared by both adapters, so that
+ * uniqueness, reads of own writes and atomicity mean the same on both.
  */
 export class Overlay implements Transaction {
   readonly #base: Reader;
   readonly #writes = new Map<CollectionName, Map<IndexValue, Write>>();
-  /** What this transaction has read by id, so that writing it needs no second read. Records are never changed in place. */
+  /** Records that this transaction has read by id, so that writing them needs no second read. Records are never changed in place. */
   readonly #known = new Map<CollectionName, Map<IndexValue, AnyRecord | undefined>>();
 
   constructor(base: Reader) {
     this.#base = base;
   }
 
-  /** What is to be committed, in no particular order: the adapter commits all of it at once. */
+  /** The writes to be committed, unordered, because the adapter commits them at once. */
   get writes(): Write[] {
     return [...this.#writes.values()].flatMap((byId) => [...byId.values()].filter((write) => write.before ?? write.after));
   }
@@ -67,7 +67,7 @@ export class Overlay implements Transaction {
       if (written && compareTuples(written, values) === 0) return write.after as Records[Name];
     }
     const record = await this.#base.find(collection, index, values);
-    // What this transaction removed or moved elsewhere is no longer found under its old values.
+    // A record that this transaction removed or changed is no longer found under its old values.
     return record && own?.has((record as AnyRecord).id) ? undefined : record;
   }
 
@@ -170,5 +170,5 @@ export class Overlay implements Transaction {
 }
 
 function taken(collection: string, index: string): AppError {
-  return new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.${index} is taken` });
+  return new AppError("ALREADY_EXISTS", "A record with these values exists already.", { internal: `${collection}.${index} is taken` });
 }

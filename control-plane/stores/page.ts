@@ -1,17 +1,19 @@
 import type { CollectionName, Records } from "./collections.ts";
 import type { Range, Reader } from "./store.ts";
 
+/** A page of a list, from 1. */
 export interface PageNumber {
   page: number;
   pageSize: number;
 }
 
+/** The records of a page, and the number of all records. */
 export interface Page<Record> {
   records: Record[];
   total: number;
 }
 
-/** One numbered page of a range and how many records there are; past the end it is empty. */
+/** Reads one page of a range and counts all its records. A page past the end is empty. */
 export async function readPage<Name extends CollectionName>(
   reader: Reader,
   collection: Name,
@@ -33,7 +35,7 @@ export async function readPage<Name extends CollectionName>(
   return { records, total };
 }
 
-/** A page of a list that is in memory already. */
+/** A page of a list in memory. */
 export function slicePage<Item>(items: readonly Item[], { page, pageSize }: PageNumber): Page<Item> {
   return { records: items.slice((page - 1) * pageSize, page * pageSize), total: items.length };
 }

@@ -3,6 +3,7 @@ import type { Session, Team } from "../domain/records.ts";
 import { collect, readPage } from "./page.ts";
 import type { Store } from "./store.ts";
 
+/** A store of an adapter, opened for one test. */
 export interface StoreUnderTest {
   store: Store;
   /** Closes it and opens the same data again. */
@@ -10,7 +11,7 @@ export interface StoreUnderTest {
   close(): Promise<void>;
 }
 
-/** What every store adapter must do. One suite, run by each adapter's own test file. */
+/** The contract of the store port, run by each adapter's own test file. */
 export function storeContract(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`the ${name} store`, () => {
     let subject: StoreUnderTest;
@@ -203,10 +204,10 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect((await store.find("teams", "byName", ["org_1", "team_1"]))?.id).toBe("team_1");
     });
 
-    test("whoever listens hears of a new feed row", async () => {
-      const heard = new Promise<void>((resolve) => void store.onFeed(resolve));
+    test("listeners are notified of a new feed row", async () => {
+      const notified = new Promise<void>((resolve) => void store.onFeed(resolve));
       await store.transaction((tx) => tx.insert("feed", { id: 1, at: 0, kind: "key", subject: "key_1" }));
-      await heard;
+      await notified;
       expect((await store.get("feed", 1))?.subject).toBe("key_1");
     });
 

@@ -2,84 +2,94 @@ import type { FeedRow } from "../domain/records.ts";
 import type { CollectionName, IndexName, IndexValue, Records } from "./collections.ts";
 
 /**
- * The truth's port. Domain and services cannot tell which adapter they run on: `embedded` (LMDB, one process) or `mongo`
- * (a replica set, many control planes). Both pass store-contract.ts.
+ * The store port. Domain and services do not depend on the adapter: `embedded` (LMDB, one process) or `mongo` (a replica set, several
+ * control planes). Both pass store-contract.ts.
  */
 export interface Store extends Reader {
   /**
-   * All or nothing, serialised with every other transaction, durable when it resolves. `work` may run more than once (another
-   * control plane committed first): it must build everything afresh and touch nothing outside `tx`.
+   * Runs `work` atomically, serialized with every other transaction, and durable when it resolves. `work` may run more than once, if
+   * another control plane committed first: it must compute everything again and change nothing outside `tx`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** How many new records one transaction had better write at most: others wait for it. */
+  /** How many new records one transaction should write at most, because other transactions wait for it. */
   readonly rowsPerTransaction: number;
-  /** Calls back, soon, when the feed may have grown, whoever wrote it. Returns the way to stop. */
+  /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */
   onFeed(listener: () => void): () => void;
   /**
-   * While a majority of the store answers and none of it is the primary, so that nothing can be written: what can be read of the feed
-   * behind a revision, written perhaps and not yet read when the primary was lost. Undefined in any other state.
+   * Feed rows after a revision while a majority of the replica set answers and has no primary, so that nothing can be written: rows that
+   * were written, but perhaps not read, before the primary was lost. Undefined in any other state.
    */
   feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined;
+  /** Bytes that are not part of records. */
   readonly blobs: Blobs;
-  /** Rejects when the store cannot be reached; for readiness. */
+  /** Rejects if the store cannot be reached; for the readiness check. */
   ping(): Promise<void>;
+  /** Waits for running transactions and closes the store. */
   close(): Promise<void>;
 }
 
-/** Reads of what is committed; inside a transaction, of that and its own writes. */
+/** Reads committed records; inside a transaction, also its own writes. */
 export interface Reader {
+  /** The record of an id. */
   get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined>;
+  /** The records of ids, in their order; undefined for a missing one. */
   getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]>;
-  /** The one record of a unique index. */
+  /** The record of a unique index. */
   find<Name extends CollectionName>(
     collection: Name,
     index: IndexName<Name>,
     values: readonly IndexValue[],
   ): Promise<Records[Name] | undefined>;
-  /** Records in the order of an index (or of their ids). */
+  /** Records in the order of an index, or of their ids. */
   scan<Name extends CollectionName>(collection: Name, range?: Range<Name>): AsyncIterable<Records[Name]>;
+  /** Number of records of a range. */
   count<Name extends CollectionName>(collection: Name, range?: Range<Name>): Promise<number>;
 }
 
+/** A part of a collection in the order of one index. */
 export interface Range<Name extends CollectionName> extends Bounds {
   /** Absent: in order of `id`. */
   index?: IndexName<Name>;
 }
 
+/** Bounds, direction and page of a range. */
 export interface Bounds {
-  /** Values of the index's first fields. */
+  /** Values of the leading fields of the index. */
   equals?: readonly IndexValue[];
-  /** Bounds of the field after those: from inclusive, before exclusive. */
+  /** Bounds of the next field: `from` is inclusive, `before` exclusive. */
   from?: IndexValue;
   before?: IndexValue;
   reverse?: boolean;
   skip?: number;
   limit?: number;
-  /** Starts after this record in the scan's direction; needs not exist any more. */
+  /** Starts after this position in scan direction; its record may have been removed. */
   after?: Position;
 }
 
-/** Where a record stands in an index: its values of the index's fields, then its id. */
+/** Position of a record in an index: the values of the indexed fields, then its id. */
 export type Position = readonly IndexValue[];
 
+/** Reads and writes that are committed together. */
 export interface Transaction extends Reader {
-  /** Refused with ALREADY_EXISTS when the id or a unique index is taken. */
+  /** Throws ALREADY_EXISTS if the id or a unique index value is taken. */
   insert<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void>;
   /**
-   * Inserts many records whose newness the caller has just established with a read of this transaction: no look-up per record.
-   * Should one exist after all, the transaction is not committed.
+   * Inserts many records without a look-up per record. The caller must have read in this transaction that they do not exist; if one exists
+   * after all, the transaction is not committed.
    */
   insertNew<Name extends CollectionName>(collection: Name, records: readonly Records[Name][]): void;
   /** Inserts or replaces. */
   put<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void>;
+  /** Removes a record; a no-op if it does not exist. */
   remove<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<void>;
 }
 
-/** Bytes by name: a folder, or GridFS. */
+/** Bytes by name, in a folder or in GridFS. */
 export interface Blobs {
-  /** Replaces what was there, at once or not at all. */
+  /** Stores or replaces a blob, atomically. */
   put(name: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }>;
-  /** From an offset on; past the end there is nothing. */
+  /** Reads from an offset; empty past the end. Undefined if the blob does not exist. */
   get(name: string, offset?: number): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** Removes a blob; a no-op if it does not exist. */
   remove(name: string): Promise<void>;
 }

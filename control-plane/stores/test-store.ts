@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openEmbeddedStore } from "./embedded/store.ts";
 import type { Store } from "./store.ts";
 
-/** A real store in a folder of its own, for one test; `close` removes it. */
+/** Opens an embedded store in a new folder, for one test; `close` removes it. */
 export function openTestStore(): { store: Store; close(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), "tributary-test-"));
   const store = openEmbeddedStore(folder);

@@ -1,6 +1,6 @@
 /**
- * One writer at a time. LMDB allows only one; on MongoDB every write meets the ledger's head or the feed's, so that two at once
- * in one process would only conflict and start over.
+ * Runs one writer at a time. LMDB allows only one; on MongoDB every transaction changes the order document (`mongo/apply.ts`), so two in
+ * one process would only conflict and retry.
  */
 export class WriteQueue {
   #tail: Promise<unknown> = Promise.resolve();

@@ -4,7 +4,7 @@ import { access, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Blobs } from "../store.ts";
 
-/** Blobs as files. A name is hashed into a path, so that no name can leave the folder. */
+/** Stores blobs as files. Names are hashed into paths, so that no name can leave the folder. */
 export function folderBlobs(folder: string): Blobs {
   let counter = 0;
   const pathOf = (name: string) => {
@@ -39,7 +39,7 @@ export function folderBlobs(folder: string): Blobs {
   };
 }
 
-/** Opened when it is read: a stream that nobody reads would have nobody to tell that its file is gone. */
+/** Opened on the first read: an unread stream would raise an unhandled error if its file is removed. */
 async function* readFile(file: string, offset: number): AsyncGenerator<Uint8Array> {
   yield* createReadStream(file, { start: offset }) as AsyncIterable<Uint8Array>;
 }

@@ -2,10 +2,10 @@ import type { RangeOptions } from "lmdb";
 import type { IndexValue } from "../collections.ts";
 import type { Bounds } from "../store.ts";
 
-/** Sorts after every value that can stand in an index. */
+/** Sorts after every index value. */
 export const AFTER_ALL = Buffer.from([0xff]) as unknown as IndexValue;
 
-/** LMDB's words for a window of keys. */
+/** LMDB range options for a window of keys. */
 export function keyBounds<Key>(window: {
   low: Key | undefined;
   high: Key | undefined;
@@ -15,7 +15,7 @@ export function keyBounds<Key>(window: {
   const { low, high, after, range } = window;
   const options: Record<string, unknown> = {};
   if (range.reverse) {
-    // Backwards LMDB starts at the upper end: the bound is exclusive there, and the lower one belongs to the range.
+    // In reverse, LMDB starts at the upper bound, which is exclusive; the lower bound is inclusive.
     options["reverse"] = true;
     options["exclusiveStart"] = true;
     options["inclusiveEnd"] = true;

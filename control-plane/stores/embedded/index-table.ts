@@ -6,19 +6,19 @@ import type { Bounds } from "../store.ts";
 /** The database of an index: keys are `[...values, id]`. */
 export type IndexDatabase = Database<Buffer, IndexValue[]>;
 
-/** The ids of a collection's records in the order of some of their fields. */
+/** One index of a collection: record ids in the order of the indexed fields. */
 export interface IndexTable {
   ids(range: Bounds): Iterable<IndexValue>;
-  /** How many there are, in parts that add up to it: between two of them the reader may give others their turn. */
+  /** Counts in parts that sum to the total; the reader may yield to the event loop between two parts. */
   counts(range: Bounds): Iterable<number>;
-  /** Inside of a transaction of the database. */
+  /** Must run inside a transaction of the database. */
   apply(writes: readonly Write[]): void;
 }
 
-/** Behind a key that stands for one record. */
+/** Value of a key that stands for one record. */
 export const NOTHING = Buffer.alloc(0);
 
-/** What leaves an index with a write and what comes to it; neither when the record stays where it is. */
+/** The index values that a write removes and adds; neither if the values do not change. */
 export function movedValues(
   definition: IndexDefinition,
   before: object | undefined,

@@ -7,36 +7,36 @@ import type { Bounds } from "../store.ts";
 import { AFTER_ALL, keyBounds } from "./bounds.ts";
 import { type IndexDatabase, type IndexTable, movedValues, NOTHING } from "./index-table.ts";
 
-/** A record in the index: its value of the last field, and its id. */
-interface Entry {
+/** A record in the index: the value of its last field, and its id. */
+interface IndexEntry {
   readonly value: number;
   readonly id: IndexValue;
 }
 
-/** Entries under the same first fields, in the span that begins at `start`. */
+/** Entries with the same leading fields, in the span that begins at `start`. */
 interface Block {
   readonly prefix: readonly IndexValue[];
   readonly start: number;
-  readonly entries: Entry[];
-  /** Another of the same first fields. */
+  readonly entries: IndexEntry[];
+  /** Another block with the same leading fields. */
   readonly earlier?: Block | undefined;
 }
 
 const packr = new Packr({ useRecords: false });
 
 /**
- * An index for rows that come by the hundred: what one transaction adds under the same first fields and within one span of the last
- * becomes one key with a block of entries behind it, where a key each was a third of what settling a call costs. A block's key is that
- * of its first entry, moved to where the span begins. One entry alone is a key with nothing behind it, as in a plain index; what was
- * written before there were blocks is read as such.
+ * An index for rows that are inserted by the hundred. Entries of one transaction with the same leading fields and in one span of the
+ * last field become one key whose value is a block of entries; with one key per entry, the index took a third of the cost of settling a
+ * call. The key of a block is that of its first entry, moved to the start of the span. A single entry is a key with an empty value, as
+ * in a plain index, so entries written before blocks existed are read the same way.
  *
- * Blocks of one span overlap: a span is read whole and sorted, then cut to what was asked.
+ * Blocks of one span overlap: a span is read whole, sorted, then cut to the requested range.
  */
 export class PackedIndex implements IndexTable {
   readonly #database: IndexDatabase;
   readonly #definition: IndexDefinition;
   readonly #span: number;
-  /** Where the field that is cut into spans stands in a key. */
+  /** Position in a key of the field that is divided into spans. */
   readonly #last: number;
 
   constructor(database: IndexDatabase, definition: IndexDefinition, span: number) {
@@ -95,7 +95,7 @@ export class PackedIndex implements IndexTable {
     }
   }
 
-  /** Spans that may hold some of the range, in the scan's direction; the entries of each from low to high. */
+  /** Spans that may contain entries of the range, in scan direction; the entries of each span ascend. */
   *#spans(range: Bounds): Iterable<Block> {
     let open: Block | undefined;
     for (const { key, value } of this.#database.getRange(this.#bounds(range))) {
@@ -111,7 +111,7 @@ export class PackedIndex implements IndexTable {
     if (open) yield inOrder(open);
   }
 
-  /** From where the span of the lower end begins to where that of the upper one ends. */
+  /** From the start of the span of the lower bound to the end of the span of the upper bound. */
   #bounds({ equals = [], from, before, after, reverse = false }: Bounds): RangeOptions {
     const low = !reverse && after ? after : from === undefined ? equals : [...equals, from];
     const high = reverse && after ? after : before === undefined ? equals : [...equals, before];
@@ -126,7 +126,7 @@ export class PackedIndex implements IndexTable {
     return position;
   }
 
-  #entries(key: readonly IndexValue[], value: Buffer): Entry[] {
+  #entries(key: readonly IndexValue[], value: Buffer): IndexEntry[] {
     const [first, id] = key.slice(this.#last) as [number, IndexValue];
     if (value.length === 0) return [{ value: first, id }];
     const flat = packr.unpack(value) as IndexValue[];
@@ -141,10 +141,10 @@ export class PackedIndex implements IndexTable {
   }
 }
 
-/** What a transaction adds. */
+/** The blocks that a transaction adds. */
 class Blocks {
   readonly all: Block[] = [];
-  /** The newest of each of the first fields' values; a batch holds few spans of them. */
+  /** The newest block per leading fields; a batch has few spans of each. */
   readonly #newest = new Map<IndexValue, Block>();
 
   of(prefix: readonly IndexValue[], start: number): Block {

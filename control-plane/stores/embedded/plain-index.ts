@@ -5,7 +5,7 @@ import type { Bounds } from "../store.ts";
 import { AFTER_ALL, keyBounds } from "./bounds.ts";
 import { type IndexDatabase, type IndexTable, movedValues, NOTHING } from "./index-table.ts";
 
-/** A key for each record, and nothing behind it. */
+/** An index with one key per record and empty values. */
 export class PlainIndex implements IndexTable {
   readonly #database: IndexDatabase;
   readonly #definition: IndexDefinition;

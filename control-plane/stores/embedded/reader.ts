@@ -6,12 +6,12 @@ import { keyBounds } from "./bounds.ts";
 import type { IndexTable } from "./index-table.ts";
 import { decode } from "./record-format.ts";
 
-/** Reading is work on the one event loop. After so many records, a few milliseconds, others get their turn. */
+/** Reads run on the event loop. After this many records, a few milliseconds, a scan yields. */
 const RECORDS_A_TURN = 200;
-/** What is only counted or skipped costs less. */
+/** Counting and skipping are cheaper. */
 const KEYS_A_TURN = 5_000;
 
-/** One database of records and one per index. */
+/** The databases of a collection: one for its records and one per index. */
 export interface Tables {
   records(collection: CollectionName): Database<Buffer, IndexValue>;
   index(collection: CollectionName, index: string): IndexTable;
@@ -74,7 +74,7 @@ export class EmbeddedReader implements Reader {
     const wanted = limit === undefined ? window : { ...window, limit: skip + limit };
     let place = 0;
     for (const id of this.tables.index(collection, index).ids(wanted)) {
-      // What is skipped is counted here: the index could not give others their turn.
+      // Skipped keys are counted here, because the index cannot yield.
       const isSkipped = place++ < skip;
       const bytes = isSkipped ? undefined : records.get(id);
       if (bytes) yield decode(collection, bytes);

@@ -1,13 +1,12 @@
 import { Packr } from "msgpackr";
 import type { CollectionName, Records } from "../collections.ts";
 
-// Plain maps, no shared record structures: a record can be read by any version, alone. Bigints stay bigints.
+// Plain maps without shared record structures, so that any version can read a record by itself. Bigints stay bigints.
 const packr = new Packr({ useRecords: false, int64AsType: "bigint" });
 
 /**
- * The rows that every call writes are arrays by position: half as long as with their fields' names, and written in half the time. The
- * order is theirs for ever, and the one in which they were made, for a row's hash goes over its fields in that order; what is new comes
- * at the end. Rows from before are maps, and are read as such.
+ * Rows that every call writes are stored as positional arrays: half the size of maps, and written in half the time. The order must never
+ * change, because a row's hash covers its fields in this order; new fields go to the end. Older rows are maps and are read as maps.
  */
 const POSITIONS = {
   usage: [
@@ -51,7 +50,7 @@ const POSITIONS = {
 type Positional = keyof typeof POSITIONS;
 type Unlisted = { [Name in Positional]: Exclude<keyof Records[Name], (typeof POSITIONS)[Name][number]> }[Positional];
 
-/** Does not compile when a field has no position: it would be lost. */
+/** Does not compile if a field has no position, because the field would be lost. */
 const positions: Readonly<Partial<Record<CollectionName, [Unlisted] extends [never] ? readonly string[] : never>>> = POSITIONS;
 
 export function encode(collection: CollectionName, record: object): Buffer {
@@ -68,7 +67,7 @@ function named(names: readonly string[], values: readonly unknown[]): object {
   const record: Record<string, unknown> = {};
   for (const [place, name] of names.entries()) {
     const value = values[place];
-    // What a record does not have it does not have as undefined either.
+    // An absent field stays absent instead of undefined.
     if (value !== null && value !== undefined) record[name] = value;
   }
   return record;

@@ -15,12 +15,12 @@ import { encode } from "./record-format.ts";
 
 const ONLY_NEW = { noOverwrite: true };
 
-interface Places {
+interface CollectionTables {
   readonly records: Database<Buffer, IndexValue>;
   readonly indexes: readonly IndexTable[];
 }
 
-/** The default store: LMDB in a folder, for one control plane. */
+/** Opens the default store: LMDB in a folder, for one control plane. */
 export function openEmbeddedStore(folder: string): Store {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "store.lmdb");
@@ -31,12 +31,12 @@ export function openEmbeddedStore(folder: string): Store {
 
 class EmbeddedStore extends EmbeddedReader implements Store {
   readonly blobs: Blobs;
-  // A transaction is one stretch of work on the event loop: 400 settled calls are about 30 ms of it.
+  // A transaction blocks the event loop; 400 settled calls take about 30 ms.
   readonly rowsPerTransaction = 400;
   readonly #root: RootDatabase;
   readonly #queue = new WriteQueue();
   readonly #listeners = new Set<() => void>();
-  readonly #placesOf = new Map<CollectionName, Places>();
+  readonly #tablesOf = new Map<CollectionName, CollectionTables>();
 
   constructor(root: RootDatabase, blobs: Blobs) {
     super(openTables(root));
@@ -52,7 +52,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
       if (writes.length > 0) this.#root.transactionSync(() => this.#apply(writes));
       return { result, writes };
     });
-    // Committed is visible, flushed is durable. Waiting here, outside the queue, lets one flush serve many transactions.
+    // Committed writes are visible, flushed writes are durable. Waiting outside the queue lets one flush serve many transactions.
     if (writes.length > 0) await this.#root.flushed;
     if (writes.some((write) => write.collection === "feed")) for (const listener of this.#listeners) listener();
     return result;
@@ -63,7 +63,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     return () => this.#listeners.delete(listener);
   }
 
-  /** It is its own primary. */
+  /** The embedded store has no primary to lose. */
   feedWithoutPrimary(): undefined {
     return undefined;
   }
@@ -79,38 +79,38 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   }
 
   #apply(writes: readonly Write[]): void {
-    // A collection after the other, and of it an index after the other: neighbours in one tree are near each other in memory.
+    // Grouped by collection and index, because keys of one tree are close in memory.
     for (const [collection, group] of Map.groupBy(writes, (write) => write.collection)) {
-      const { records, indexes } = this.#places(collection);
+      const { records, indexes } = this.#collectionTables(collection);
       for (const write of group) applyRecord(records, write);
       for (const index of indexes) index.apply(group);
     }
   }
 
-  /** Where a collection's records stand, and its indexes: looked up once, not for each of the thousands of rows of a second. */
-  #places(collection: CollectionName): Places {
-    const known = this.#placesOf.get(collection);
+  /** Records and indexes of a collection, looked up once instead of per row. */
+  #collectionTables(collection: CollectionName): CollectionTables {
+    const known = this.#tablesOf.get(collection);
     if (known) return known;
-    const places: Places = {
+    const tables: CollectionTables = {
       records: this.tables.records(collection),
       indexes: Object.keys(indexesOf(collection)).map((name) => this.tables.index(collection, name)),
     };
-    this.#placesOf.set(collection, places);
-    return places;
+    this.#tablesOf.set(collection, tables);
+    return tables;
   }
 }
 
-function applyRecord(records: Places["records"], { collection, id, before, after }: Write): void {
+function applyRecord(records: CollectionTables["records"], { collection, id, before, after }: Write): void {
   if (!after) records.removeSync(id);
   else if (before) records.putSync(id, encode(collection, after));
-  // Somebody claimed newness without looking: throwing here undoes the whole transaction.
+  // insertNew without a read found an existing record: throwing rolls back the whole transaction.
   else if (!putNew(records, id, encode(collection, after))) {
-    throw new AppError("ALREADY_EXISTS", "It exists already.", { internal: `${collection}.id is taken` });
+    throw new AppError("ALREADY_EXISTS", "A record with these values exists already.", { internal: `${collection}.id is taken` });
   }
 }
 
-/** Whether it was new. The library's types do not tell that it says so. */
-function putNew(records: Places["records"], id: IndexValue, bytes: Buffer): boolean {
+/** Returns whether the record was new. The library's types lack this return value. */
+function putNew(records: CollectionTables["records"], id: IndexValue, bytes: Buffer): boolean {
   return records.putSync(id, bytes, ONLY_NEW) as unknown as boolean;
 }
 

@@ -1,8 +1,8 @@
 import type { Store, Transaction } from "../store.ts";
 
-/** One forward step of the schema. Each has its own file; steps are never changed after a release and never run backwards. */
+/** One forward migration. Each has its own file, is never changed after a release, and never runs backward. */
 export interface Migration {
-  /** The version the store has after it. */
+  /** The schema version after it. */
   version: number;
   name: string;
   up(tx: Transaction): Promise<void>;
@@ -11,12 +11,12 @@ export interface Migration {
 const STAMP = "schema";
 const FIRST_VERSION = 1;
 
-/** Every step since the first version, in order. */
+/** Every migration since the first version, in order. */
 const MIGRATIONS: readonly Migration[] = [];
 
 /**
- * Brings the store to the newest version and stamps it; a new store is stamped as it is. A store from a newer release is refused:
- * writing to what we do not understand would lose money.
+ * Migrates the store to the newest version and stores that version; a new store only gets the version. A store of a newer release is
+ * refused: writing to an unknown format could lose money.
  */
 export async function migrate(store: Store, migrations: readonly Migration[] = MIGRATIONS): Promise<{ from: number; to: number }> {
   const newest = migrations.at(-1)?.version ?? FIRST_VERSION;
@@ -32,7 +32,7 @@ export async function migrate(store: Store, migrations: readonly Migration[] = M
   for (const migration of migrations) {
     if (migration.version <= from) continue;
     await store.transaction(async (tx) => {
-      // Another control plane may have done this step meanwhile.
+      // Another control plane may have run this migration in between.
       if (Number((await tx.get("settings", STAMP))?.value) >= migration.version) return;
       await migration.up(tx);
       await tx.put("settings", { id: STAMP, value: String(migration.version) });

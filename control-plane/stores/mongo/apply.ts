@@ -4,12 +4,12 @@ import type { Write } from "../overlay.ts";
 import { type StoredDocument, toDocument } from "./documents.ts";
 
 /**
- * One document that every transaction changes. Snapshots alone would let two control planes each read what the other is about
- * to change; meeting here, one of them is refused and starts over, so that transactions are serialised over all control planes.
+ * One document that every transaction changes. Snapshot isolation alone allows write skew between two control planes; both changing this
+ * document makes one of them conflict and retry, so that transactions are serialized over all control planes.
  */
 export const ORDER_COLLECTION = "transactionOrder";
 
-/** Sends a transaction's writes: to the order first, which is where a transaction that comes too late should learn it. */
+/** Sends a transaction's writes, the order document first, so that a conflicting transaction fails early. */
 export async function applyWrites(database: Db, session: ClientSession, writes: readonly Write[]): Promise<void> {
   const order = database.collection<{ _id: string; number: bigint }>(ORDER_COLLECTION);
   await order.updateOne({ _id: "last" }, { $inc: { number: 1n } }, { session, upsert: true });
@@ -27,15 +27,15 @@ async function applyToCollection(batch: { database: Db; session: ClientSession; 
   });
   const expected = [removals.length, replacements.length, insertions.length].join("/");
   const done = [result.deletedCount, result.matchedCount, result.insertedCount].join("/");
-  // They were read from the same snapshot, so this can only be a mistake of ours.
+  // The records were read from the same snapshot, so a difference is a bug.
   if (done !== expected) throw new Error(`${batch.collection}: removed/replaced/inserted ${done} instead of ${expected}`);
 }
 
 type Operation = AnyBulkWriteOperation<StoredDocument>;
 
 /**
- * What leaves a unique value goes before what takes it. A record that changes a unique value is removed and inserted anew, so
- * that even two records that swap theirs never meet.
+ * Removals come first, so that a unique value is free before another record takes it. A record whose unique value changes is removed and
+ * inserted, so that even two records that swap values do not conflict.
  */
 function plan(collection: CollectionName, writes: readonly Write[]) {
   const removals: Operation[] = [];

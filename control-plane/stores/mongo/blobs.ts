@@ -5,7 +5,7 @@ import { type Collection, type Db, GridFSBucket, type GridFSBucketWriteStream, O
 import type { Blobs } from "../store.ts";
 import { asStoreError } from "./driver-errors.ts";
 
-/** Which file is the blob of this name: the one document whose change replaces it. */
+/** Points a blob's name to its file. Changing this one document replaces the blob. */
 interface BlobPointer {
   _id: string;
   fileId: ObjectId;
@@ -15,7 +15,7 @@ export const BLOB_COLLECTION = "blobs";
 const BUCKET = "blobFiles";
 const CHUNK_BYTES = 1_048_576;
 
-/** Blobs in GridFS. A file is written whole under an id of its own before the name points to it. */
+/** Stores blobs in GridFS. A file is written completely under its own id before the name points to it. */
 export function gridBlobs(database: Db): Blobs {
   const bucket = new GridFSBucket(database, { bucketName: BUCKET, chunkSizeBytes: CHUNK_BYTES });
   const pointers = database.collection<BlobPointer>(BLOB_COLLECTION);
@@ -53,7 +53,7 @@ async function put(request: Target & { content: AsyncIterable<Uint8Array> }): Pr
     throw thrown;
   }
   const replaced = await pointers.findOneAndReplace({ _id: name }, { fileId }, { upsert: true, returnDocument: "before" });
-  // The blob is replaced already. A file that cannot be removed now is found by the next put or remove of this name.
+  // The blob is replaced. A file that cannot be removed now is found by the next put or remove of this name.
   if (replaced) await bucket.delete(replaced.fileId).catch(() => undefined);
   await removeUnreferenced(request).catch(() => undefined);
   return written;
@@ -62,7 +62,7 @@ async function put(request: Target & { content: AsyncIterable<Uint8Array> }): Pr
 async function write(upload: GridFSBucketWriteStream, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
   let bytes = 0;
-  // Waited for from the start: an error may come at any write, also while the content's next piece is awaited.
+  // Awaited from the start, because an error may occur at any write, also while the next chunk of content is awaited.
   const done = finished(upload);
   done.catch(() => undefined);
   for await (const chunk of content) {
@@ -84,7 +84,7 @@ async function discard(upload: GridFSBucketWriteStream): Promise<void> {
 async function* read(bucket: GridFSBucket, { fileId, offset }: { fileId: ObjectId; offset: number }): AsyncIterable<Uint8Array> {
   try {
     const [file] = await bucket.find({ _id: fileId }).toArray();
-    // GridFS refuses to begin at or behind the end, and takes an end that is not given for zero.
+    // GridFS rejects a start at or after the end, and treats a missing end as zero.
     if (file && offset > 0 && offset >= file.length) return;
     const range = file && offset > 0 ? { start: offset, end: file.length } : {};
     yield* bucket.openDownloadStream(fileId, range) as AsyncIterable<Uint8Array>;
@@ -94,8 +94,7 @@ async function* read(bucket: GridFSBucket, { fileId, offset }: { fileId: ObjectI
 }
 
 /**
- * Files that a process left behind which ended between upload and pointer. Only what is older than an hour: a younger one may be
- * about to be pointed to.
+ * Removes files of a process that died between upload and pointer. Only files older than an hour: a newer one may still get its pointer.
  */
 async function removeUnreferenced({ bucket, pointers, name }: Target): Promise<void> {
   const hourAgo = ObjectId.createFromTime(Math.floor(new ObjectId().getTimestamp().getTime() / 1_000) - 3_600);

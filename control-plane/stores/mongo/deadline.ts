@@ -2,11 +2,11 @@ import type { Clock } from "../../../common/clock.ts";
 import { databaseTimeout } from "./driver-errors.ts";
 
 /**
- * The one bound that holds whatever the driver does: its own `timeoutMS` has no effect, and its retries add up. Who waits is
- * answered in time; what still runs learns at its next `check` that nobody waits any more.
+ * A bound that holds whatever the driver does: the driver's `timeoutMS` has no effect, and its retries add up. The caller gets an answer
+ * in time; work that still runs stops at its next `check`.
  */
 export class Deadline {
-  /** Why it has not ended yet; told in the log when time is up. */
+  /** The last problem, reported in the log at the timeout. */
   problem: unknown;
   readonly #clock: Clock;
   readonly #endsAtMs: number;
@@ -46,7 +46,7 @@ export class Deadline {
   }
 }
 
-/** One operation with a deadline of its own. */
+/** Runs one operation with its own deadline. */
 export async function within<T>(clock: Clock, limitMs: number, operation: Promise<T>): Promise<T> {
   const deadline = new Deadline(clock, limitMs);
   try {

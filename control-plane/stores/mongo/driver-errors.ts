@@ -15,13 +15,13 @@ const WRITE_CONFLICT = 112;
 const NO_SUCH_TRANSACTION = 251;
 const MAX_TIME_EXPIRED = 50;
 
-/** Server codes of a node that is going away, is not the primary (any more), or did not hear from the majority in time. */
+/** Server codes of a node that shuts down, is not the primary, or got no acknowledgment of the majority in time. */
 const NOT_ANSWERING = new Set([6, 7, 64, 89, 91, 134, 189, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436, MAX_TIME_EXPIRED]);
 
 /** The driver's class for an exhausted connection pool is not exported. */
 const POOL_EXHAUSTED = "MongoWaitQueueTimeoutError";
 
-/** The database did not answer, or not in time: nothing is known to be wrong with the question. */
+/** The database did not answer in time; the operation itself may be valid. */
 function isUnreachable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   return (
@@ -40,19 +40,19 @@ export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoError && error.code === DUPLICATE_KEY;
 }
 
-/** Before its commit a transaction has done nothing, so whatever is not our own mistake may be tried again from the start. */
+/** Before its commit a transaction has no effect, so any failure that is not a bug may be retried from the start. */
 export function mayRunAgain(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   if (isTransient(error) || isUnreachable(error) || isDuplicateKey(error)) return true;
   return error.code === WRITE_CONFLICT || error.code === NO_SUCH_TRANSACTION;
 }
 
-/** On a commit: it has not happened and will not. */
+/** On a commit: it did not happen and will not. */
 export function isTransient(error: unknown): boolean {
   return error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
 }
 
-/** On a commit: it may or may not have happened; asking again is safe and says which. */
+/** On a commit: it may have happened; committing again is safe and returns the outcome. */
 export function isCommitUnknown(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   return (
@@ -70,10 +70,10 @@ export function databaseTimeout(internal: string, cause?: unknown): AppError {
 }
 
 export function alreadyThere(cause: unknown): AppError {
-  return new AppError("ALREADY_EXISTS", "It exists already.", { internal: String(cause), cause });
+  return new AppError("ALREADY_EXISTS", "A record with these values exists already.", { internal: String(cause), cause });
 }
 
-/** A driver's error as the rest of the control plane knows it. */
+/** Converts a driver error to an error of the control plane. */
 export function asStoreError(thrown: unknown): unknown {
   return isUnreachable(thrown) || isTransient(thrown) ? databaseTimeout("mongo", thrown) : thrown;
 }

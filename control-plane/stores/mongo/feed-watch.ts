@@ -7,8 +7,8 @@ const BACK_OFF_FIRST_MS = 100;
 const BACK_OFF_MAX_MS = 5_000;
 
 /**
- * Hears of feed rows that any control plane writes. The change stream makes it quick; the poll makes a lost stream a delay of a
- * second and nothing worse. Listeners read the feed themselves, so that a call too many costs a look and a lost one is made up.
+ * Notifies of feed rows that any control plane writes. The change stream makes it fast; the poll limits the effect of a lost stream to a
+ * delay of one second. Listeners read the feed themselves, so an extra notification costs one read, and a lost one is recovered.
  */
 export class FeedWatch {
   readonly #database: Db;
@@ -49,7 +49,7 @@ export class FeedWatch {
           this.notify();
         }
       } catch {
-        // Unreachable, or its history is lost: what it missed the poll finds, and a new stream starts from now.
+        // The server is unreachable or the stream's history is lost: the poll finds missed rows, and a new stream starts from now.
       }
       await stream.close().catch(() => undefined);
       await this.#pause(Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** Math.min(failures++, 10)));
@@ -65,7 +65,7 @@ export class FeedWatch {
         if (row && row._id !== newest) this.notify();
         newest = row?._id;
       } catch {
-        // The next look makes up for it.
+        // The next poll finds the row.
       }
       await this.#pause(POLL_MS);
     }

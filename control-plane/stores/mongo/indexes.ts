@@ -12,8 +12,8 @@ interface WantedIndex {
 }
 
 /**
- * Makes every collection and index, and looks at what is really there: uniqueness rests on these indexes alone, so a store whose
- * indexes differ does not open.
+ * Creates every collection and index, and verifies existing ones: uniqueness depends on these indexes alone, so a store with different
+ * indexes does not open.
  */
 export async function prepareCollections(database: Db, others: readonly string[]): Promise<void> {
   const found = await database.listCollections({}, { nameOnly: true }).toArray();
@@ -28,7 +28,7 @@ export async function prepareCollections(database: Db, others: readonly string[]
   );
 }
 
-/** The key of an index in order. Unique ones hold exactly their fields, the others end in the id so that their order is total. */
+/** The fields of an index in order. Unique indexes have exactly their fields; others end with the id, so that their order is total. */
 export function indexFields({ fields, unique }: IndexDefinition): string[] {
   return [...new Set([...fields.map(fieldName), ...(unique ? [] : ["_id"])])];
 }
@@ -44,7 +44,7 @@ async function createCollection(database: Db, name: string): Promise<void> {
   try {
     await database.createCollection(name);
   } catch (error) {
-    // Another control plane that starts at the same time was first.
+    // Another control plane that starts at the same time created it first.
     if (!(error instanceof MongoServerError && error.code === NAMESPACE_EXISTS)) throw error;
   }
 }
@@ -63,7 +63,7 @@ async function prepareIndexes(collection: Collection, wanted: readonly WantedInd
   if (still) throw new Error(`MongoDB has no index ${still.name} of ${collection.namespace} although it was just built`);
 }
 
-/** Those that are not there; throws when one is there but is another. */
+/** Returns missing indexes; throws if an index of the same name differs. */
 async function verify(collection: Collection, wanted: readonly WantedIndex[]): Promise<WantedIndex[]> {
   const found = new Map((await collection.listIndexes().toArray()).map((index: IndexDescriptionInfo) => [index.name, index]));
   return wanted.filter((index) => {

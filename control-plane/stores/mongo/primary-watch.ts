@@ -1,10 +1,10 @@
 import type { MongoClient, ServerDescription, TopologyDescription } from "mongodb";
 
-/** Follows what the driver's monitors see of the replica set. */
+/** Tracks the replica set as the driver's monitors see it. */
 export class PrimaryWatch {
   #description: TopologyDescription | undefined;
 
-  /** Before the client connects: the driver tells of changes only. */
+  /** Must be created before the client connects, because the driver reports only changes. */
   constructor(client: MongoClient) {
     client.on("topologyDescriptionChanged", ({ newDescription }) => {
       this.#description = newDescription;
@@ -17,8 +17,8 @@ export class PrimaryWatch {
 }
 
 /**
- * A majority of the members answers, and each of them says that it knows of no primary. One that is only out of our own reach would be
- * known to them, and others could write to it.
+ * True if a majority of the members answers and reports no primary. A primary that only this process cannot reach would be known to them,
+ * and others could write to it.
  */
 export function isWithoutPrimary({ type, servers }: Pick<TopologyDescription, "type" | "servers">): boolean {
   if (type !== "ReplicaSetNoPrimary") return false;

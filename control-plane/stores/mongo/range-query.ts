@@ -4,14 +4,15 @@ import type { Bounds, Range } from "../store.ts";
 import { fieldName, type StoredDocument, scalar } from "./documents.ts";
 import { indexFields } from "./indexes.ts";
 
+/** A range as a MongoDB query. */
 export interface RangeQuery {
   readonly filter: Filter<StoredDocument>;
   readonly sort: Record<string, 1 | -1>;
-  /** The name of the index: the plan is ours, never the server's guess. */
+  /** The index to use, so that the query planner never chooses. */
   readonly hint: string;
 }
 
-/** A range of the port in MongoDB's words. */
+/** Translates a range of the store port to a MongoDB query. */
 export function rangeQuery<Name extends CollectionName>(collection: Name, range: Range<Name>): RangeQuery {
   const { definition, hint } = indexOf(collection, range.index);
   const direction = range.reverse ? -1 : 1;
@@ -39,16 +40,16 @@ function windowConditions(fields: readonly string[], range: Bounds): Document[] 
 }
 
 /**
- * Tuples compare field by field: (a, b) comes after (x, y) when a > x, or a = x and b > y. The bound on the first open field
- * alone says nothing new, but it is what the index can start from.
+ * Compares tuples field by field: (a, b) comes after (x, y) if a > x, or a = x and b > y. The separate bound on the first open field is
+ * redundant, but lets the index start there.
  */
 function afterConditions(order: readonly string[], { equals: prefix = [], after, reverse }: Bounds): Document[] {
   if (!after) return [];
   if (after.length !== order.length || prefix.some((value, position) => value !== after[position])) {
-    throw new Error("the position to go on from is not one of this range");
+    throw new Error("`after` is not a position of this range");
   }
   const beyond = reverse ? "$lt" : "$gt";
-  // An index may name the id among its own fields (ledger by organization): it then stands twice in a position.
+  // An index may contain the id among its fields (ledger by organization); a position then has it twice.
   const open = [...new Map(order.map((field, position) => [field, after[position] as IndexValue] as const).slice(prefix.length))];
   const branches = open.map(([field, value], position) => ({
     ...Object.fromEntries(open.slice(0, position).map(([earlier, same]) => [earlier, scalar(same)])),
@@ -59,10 +60,10 @@ function afterConditions(order: readonly string[], { equals: prefix = [], after,
   return [{ [first[0]]: { [`${beyond}e`]: scalar(first[1]) } }, { $or: branches }];
 }
 
-/** A record that lacks a field of the index is not in the index. Values and bounds say so themselves; for the others it is said. */
+/** A record that lacks a field of the index is not in the index. Fields without a value or bound get an explicit condition. */
 function presence(definition: { fields: readonly string[]; unique?: boolean }, range: Bounds): Document[] {
   const bounded = (range.equals?.length ?? 0) + (range.from === undefined && range.before === undefined ? 0 : 1);
-  // `$ne: null` is answered from the keys alone; a partial index is only used for the very condition it was made with.
+  // `$ne: null` is answered from the keys alone; a partial index is used only for the exact condition it was created with.
   const there = definition.unique ? { $exists: true } : { $ne: null };
   return definition.fields
     .slice(bounded)

@@ -4,13 +4,14 @@ import type { Range, Reader } from "../store.ts";
 import { fieldName, fromDocument, type StoredDocument, scalar } from "./documents.ts";
 import { rangeQuery } from "./range-query.ts";
 
+/** What reads run with. */
 export interface ReadContext {
   readonly database: Db;
-  /** The transaction that reads; absent outside. */
+  /** The session of the transaction; absent outside of one. */
   readonly session?: ClientSession;
-  /** For the server, so that it does not go on with a read nobody waits for. */
+  /** Limit for the server, so that it stops a read whose caller is gone. */
   readonly maxTimeMs: number;
-  /** Goes around every operation: bounds it, and says what a failure means here. */
+  /** Wraps every operation: limits its time and converts its errors. */
   guard<T>(operation: Promise<T>): Promise<T>;
 }
 
@@ -52,7 +53,7 @@ export class MongoReader implements Reader {
   }
 
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
-    // MongoDB takes a limit of zero for none.
+    // MongoDB treats a limit of zero as no limit.
     if (range.limit === 0) return;
     const { filter, sort, hint } = rangeQuery(collection, range);
     const { skip = 0, limit = 0 } = range;
@@ -65,7 +66,7 @@ export class MongoReader implements Reader {
         for (const buffered of cursor.readBufferedDocuments()) yield fromDocument<Name>(buffered);
       }
     } finally {
-      // A server that cannot be told forgets the cursor by itself. Only in a transaction it matters: nothing may overlap there.
+      // An unreachable server drops the cursor by itself. The close is awaited only in a transaction, where operations must not overlap.
       const closed = cursor.close().catch(() => undefined);
       if (this.#context.session) await closed;
     }

@@ -14,13 +14,14 @@ import { PrimaryWatch } from "./primary-watch.ts";
 import { MongoReader } from "./reader.ts";
 import { Transactions } from "./transactions.ts";
 
+/** Address, limits and ports of the store. */
 export interface MongoStoreOptions {
   readonly uri: string;
-  /** Absent: the one the address names, else "tributary". */
+  /** Absent: the database of the address, else "tributary". */
   readonly database?: string;
-  /** A transaction from its call to its end. */
+  /** Limit of a transaction, waiting included. */
   readonly transactionMs?: number;
-  /** One read outside a transaction. */
+  /** Limit of one read outside a transaction. */
   readonly readMs?: number;
   readonly serverSelectionMs?: number;
   readonly socketMs?: number;
@@ -30,12 +31,12 @@ export interface MongoStoreOptions {
 }
 
 const BUILD_WAIT_MS = 60_000;
-const SURVIVOR_MS = 1_000;
-const SURVIVOR_ROWS_MAX = 1_000;
+const SECONDARY_MS = 1_000;
+const SECONDARY_ROWS_MAX = 1_000;
 
 type Settings = Required<Omit<MongoStoreOptions, "database">>;
 
-/** The store for many control planes: a MongoDB replica set of 6.0 or newer. */
+/** Opens the store for several control planes: a MongoDB replica set, 6.0 or newer. */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const settings: Settings = {
     transactionMs: 10_000,
@@ -47,8 +48,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     random: systemRandom,
     ...options,
   };
-  // An index over much data takes longer to build than any answer may take later on: a client of its own, whose sockets wait, and whose
-  // work waits for them: a start with forty collections to look at wants more connections at once than a busy server gives in two seconds.
+  // Building an index over much data takes longer than any later answer may take, so the start has a client without socket timeout. Its
+  // queue timeout is long too: checking forty collections needs more connections at once than a busy server gives in two seconds.
   const builder = new MongoClient(settings.uri, { ...clientOptions(settings), socketTimeoutMS: 0, waitQueueTimeoutMS: BUILD_WAIT_MS });
   try {
     const database = databaseOf(builder, options.database);
@@ -65,14 +66,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
 class MongoStore extends MongoReader implements Store {
   readonly blobs: Blobs;
-  // The event loop is free while the set works; what a commit waits for the majority, and sums that many calls change, is shared.
+  // The event loop is free while the database works. A large batch shares the majority wait and the sums that many calls change.
   readonly rowsPerTransaction = 800;
   readonly #client: MongoClient;
   readonly #transactions: Transactions;
   readonly #feed: FeedWatch;
   readonly #ping: () => Promise<unknown>;
   readonly #primary: PrimaryWatch;
-  readonly #readSurvivor: (after: number) => Promise<FeedRow[]>;
+  readonly #readSecondary: (after: number) => Promise<FeedRow[]>;
 
   constructor(
     { client, primary }: { client: MongoClient; primary: PrimaryWatch },
@@ -87,7 +88,7 @@ class MongoStore extends MongoReader implements Store {
     this.#feed = new FeedWatch(database, clock);
     this.#ping = () => guard(database.command({ ping: 1 }));
     this.#primary = primary;
-    this.#readSurvivor = (after) => within(clock, SURVIVOR_MS, readSurvivor(database, after)).catch(rethrow);
+    this.#readSecondary = (after) => within(clock, SECONDARY_MS, readSecondary(database, after)).catch(rethrow);
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -101,7 +102,7 @@ class MongoStore extends MongoReader implements Store {
   }
 
   feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined {
-    return this.#primary.isLost ? this.#readSurvivor(after) : undefined;
+    return this.#primary.isLost ? this.#readSecondary(after) : undefined;
   }
 
   async ping(): Promise<void> {
@@ -110,21 +111,21 @@ class MongoStore extends MongoReader implements Store {
 
   async close(): Promise<void> {
     await this.#transactions.idle();
-    // Together: the stream waits up to a second for an answer that only the end of its connection cuts short.
+    // Closed together: the change stream waits up to a second for an answer, which closing the client interrupts.
     await Promise.all([this.#feed.close(), this.#client.close()]);
   }
 }
 
-/** What one of the secondaries has, committed or not: whoever hears too much of changes only asks again. */
-async function readSurvivor(database: Db, after: number): Promise<FeedRow[]> {
+/** Feed rows of one secondary, committed by the majority or not: an edge that receives too many changes only reloads. */
+async function readSecondary(database: Db, after: number): Promise<FeedRow[]> {
   const feed = database.collection<StoredDocument>("feed", { readPreference: "secondary", readConcern: { level: "local" } });
   const documents = await feed
-    .find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: SURVIVOR_ROWS_MAX, maxTimeMS: SURVIVOR_MS })
+    .find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: SECONDARY_ROWS_MAX, maxTimeMS: SECONDARY_MS })
     .toArray();
   return documents.map((document) => fromDocument<"feed">(document));
 }
 
-/** Every limit said here: most of the driver's own defaults mean half a minute, or for ever. */
+/** Sets every limit explicitly, because most of the driver's defaults are half a minute or unlimited. */
 function clientOptions({ serverSelectionMs, socketMs, poolSizeMax }: Settings): MongoClientOptions {
   return {
     appName: "tributary",
@@ -145,7 +146,7 @@ function clientOptions({ serverSelectionMs, socketMs, poolSizeMax }: Settings): 
   };
 }
 
-/** The concerns once more: what stands in the address must not weaken them. */
+/** Sets the concerns again, because options in the address must not weaken them. */
 function databaseOf(client: MongoClient, name: string | undefined): Db {
   const named = client.options.dbName === "test" ? "tributary" : client.options.dbName;
   return client.db(name ?? named, {

@@ -11,9 +11,9 @@ import { MongoReader } from "./reader.ts";
 
 const BACK_OFF_FIRST_MS = 4;
 const BACK_OFF_MAX_MS = 250;
-/** A commit that waits longer for the majority is asked again: by then the set may have another primary. */
+/** A commit that waits longer for the majority is sent again: by then there may be another primary. */
 const COMMIT_WAIT_MS = 2_000;
-/** Work that looks before it inserts sees on its next run what it met; work that still inserts it will never learn. */
+/** Work that reads before it inserts sees the existing record on the next run; work that still inserts it never will. */
 const DUPLICATES_MAX = 3;
 
 const TRANSACTION: TransactionOptions = {
@@ -22,35 +22,36 @@ const TRANSACTION: TransactionOptions = {
   readPreference: "primary",
 };
 
-type Work<T> = (tx: Transaction) => Promise<T>;
+type TransactionWork<T> = (tx: Transaction) => Promise<T>;
 
 interface Committed<T> {
   readonly result: T;
   readonly writes: readonly Write[];
 }
 
-/** An attempt that came to nothing, and why. */
+/** An attempt without effect that may be retried, and why. */
 interface Again {
   readonly again: unknown;
 }
 
-/** What work itself threw: its caller gets it unchanged. */
+/** An error of the work itself, which its caller gets unchanged. */
 interface Thrown {
   readonly thrown: unknown;
 }
 
+/** What transactions run with. */
 export interface TransactionsOptions {
   readonly client: MongoClient;
   readonly database: Db;
   readonly clock: Clock;
   readonly random: Random;
-  /** From the call to its end, waiting for its turn included. */
+  /** From the call to its end, waiting in the queue included. */
   readonly limitMs: number;
 }
 
 /**
- * Transactions by an own loop: the driver's `withTransaction` goes on for 120 s and cannot tell a duplicate key, which aborts a
- * transaction and then looks transient, from a conflict.
+ * Runs transactions in its own retry loop: the driver's `withTransaction` retries for 120 s and cannot distinguish a duplicate key, which
+ * aborts a transaction and then looks transient, from a conflict.
  */
 export class Transactions {
   readonly #options: TransactionsOptions;
@@ -60,10 +61,10 @@ export class Transactions {
     this.#options = options;
   }
 
-  async run<T>(work: Work<T>): Promise<Committed<T>> {
+  async run<T>(work: TransactionWork<T>): Promise<Committed<T>> {
     const deadline = new Deadline(this.#options.clock, this.#options.limitMs);
     try {
-      // Bound twice: who waits for a turn is answered in time, and a turn that takes too long makes way.
+      // Bounded twice: a queued caller gets its answer in time, and a transaction that takes too long leaves the queue.
       return await deadline.bound(this.#queue.run(() => deadline.bound(this.#untilCommitted(work, deadline))));
     } finally {
       deadline.clear();
@@ -74,9 +75,9 @@ export class Transactions {
     return this.#queue.idle();
   }
 
-  async #untilCommitted<T>(work: Work<T>, deadline: Deadline): Promise<Committed<T>> {
+  async #untilCommitted<T>(work: TransactionWork<T>, deadline: Deadline): Promise<Committed<T>> {
     deadline.check();
-    // One session for all attempts: the server ends what a lost attempt left open when it sees the next one begin.
+    // One session for all attempts, so that the server aborts what a lost attempt left open when the next one starts.
     const session = this.#options.client.startSession();
     try {
       let duplicates = 0;
@@ -96,7 +97,7 @@ export class Transactions {
 
   async #attempt<T>(
     session: ClientSession,
-    { work, deadline }: { work: Work<T>; deadline: Deadline },
+    { work, deadline }: { work: TransactionWork<T>; deadline: Deadline },
   ): Promise<Committed<T> | Again | Thrown> {
     const { database } = this.#options;
     session.startTransaction(TRANSACTION);
@@ -121,7 +122,7 @@ export class Transactions {
     }
   }
 
-  /** Undefined when it is committed. An unknown outcome is asked for again until it is known or time is up. */
+  /** Returns undefined once committed. An unknown outcome is retried until it is known or the deadline passes. */
   async #commit(session: ClientSession, deadline: Deadline): Promise<Again | undefined> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -144,7 +145,7 @@ export class Transactions {
   }
 }
 
-async function outcomeOf<T>(work: Work<T>, tx: Transaction): Promise<{ result: T } | Thrown> {
+async function outcomeOf<T>(work: TransactionWork<T>, tx: Transaction): Promise<{ result: T } | Thrown> {
   try {
     return { result: await work(tx) };
   } catch (thrown) {
@@ -152,7 +153,7 @@ async function outcomeOf<T>(work: Work<T>, tx: Transaction): Promise<{ result: T
   }
 }
 
-/** Remembers a failed read, because work may catch what it does not know: its transaction must not go on all the same. */
+/** Remembers a failed read: even if the work catches the error, its transaction must not commit. */
 class WatchedReads {
   #failure: { error: unknown } | undefined;
 
