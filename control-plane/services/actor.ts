@@ -6,7 +6,7 @@ import type { Role, Session, User } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
 import type { ControlDeps } from "./deps.ts";
 
-/** Who is asking: a signed-in person, with the organisation that is active in the session and his role there. */
+/** The principal of a request: a signed-in user, with the active organization of the session and the role there. */
 export interface Actor {
   user: User;
   session: Session;
@@ -14,7 +14,7 @@ export interface Actor {
   organizationRole: Role;
 }
 
-/** Reads the token of the call; everything about the person is read afresh, so that a revocation holds at once. */
+/** Verifies the token of the call. User, session and role are read for every call, so that a revocation applies at once. */
 export async function requireActor(deps: ControlDeps, context: CallContext): Promise<Actor> {
   const token = context.metadata["authorization"];
   if (!token) throw new AppError("UNAUTHORIZED", "Log in first: this operation needs a token.");
@@ -27,7 +27,7 @@ export async function requireActor(deps: ControlDeps, context: CallContext): Pro
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };
 }
 
-/** For what everybody may see, and some see more of: a token that is no good any more is as none. */
+/** The actor of a public operation that shows signed-in users more; an invalid token counts as none. */
 export async function actorIfAny(deps: ControlDeps, context: CallContext): Promise<Actor | undefined> {
   if (!context.metadata["authorization"]) return undefined;
   return requireActor(deps, context).catch((thrown: unknown) => {
@@ -36,15 +36,15 @@ export async function actorIfAny(deps: ControlDeps, context: CallContext): Promi
   });
 }
 
-/** What an edge sends in place of a master key, on the operations that it opens. */
+/** What an edge sends in place of a master key, on operations that accept it. */
 const MASTER = /^key-sha256 ([0-9a-f]{64})$/;
 
-/** The holder of the master key: the first admin, in his own organisation, without a session that could be ended. */
+/** The actor of the master key: the first admin in their own organization, without a session that could be revoked. */
 async function masterActor(deps: ControlDeps, sha256: Buffer): Promise<Actor> {
   const { hash: expected } = await masterKeyOf(deps);
   const isMaster = expected !== undefined && timingSafeEqual(Buffer.from(deps.secrets.keyHash(sha256)), Buffer.from(expected));
   const user = isMaster ? await deps.store.find("users", "byEmail", [deps.config.adminEmail]) : undefined;
-  if (!user) throw new AppError("UNAUTHORIZED", "Only the master key or a platform administrator's token opens this.");
+  if (!user) throw new AppError("UNAUTHORIZED", "This operation needs the master key or the token of a platform administrator.");
   const now = deps.clock.now();
   const session: Session = { id: "master", userId: user.id, organizationId: user.organizationId, createdAt: now, expiresAt: now };
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };
@@ -56,14 +56,14 @@ export async function requireAdmin(deps: ControlDeps, context: CallContext): Pro
   return actor;
 }
 
-/** For what belongs to the organisation as a whole: credits, its name, its thresholds. */
+/** For operations on the organization itself: credits, name, thresholds. */
 export function requireOrganizationManager(actor: Actor): void {
   if (actor.organizationRole === "member") {
     throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may do this.");
   }
 }
 
-// Whoever was removed from the organisation that was active falls back to his own.
+// A user who was removed from the active organization falls back to their own.
 async function activeOrganization(
   reader: Reader,
   user: User,
@@ -73,5 +73,5 @@ async function activeOrganization(
     const membership = await reader.get("organizationMembers", `${organizationId}/${user.id}`);
     if (membership) return { organizationId, organizationRole: membership.role };
   }
-  throw new AppError("FORBIDDEN", "You belong to no organization any more. Ask to be invited.");
+  throw new AppError("FORBIDDEN", "You are not a member of any organization. Ask an owner or admin for an invitation.");
 }

@@ -21,32 +21,52 @@ import type { Store } from "../stores/store.ts";
 import type { SendWebhook } from "../webhooks/send-webhook.ts";
 import type { LogScans } from "./usage/log-scans.ts";
 
-/** What the services work with; main.ts assembles it, once. */
+/** Dependencies of the services; main.ts assembles them once. */
 export interface ControlDeps {
+  /** Parsed settings. */
   readonly config: ControlConfig;
-  /** Names this process until it ends. */
+  /** Random id of this process. */
   readonly instance: string;
+  /** The store port. */
   readonly store: Store;
+  /** The clock port. */
   readonly clock: Clock;
+  /** The randomness port. */
   readonly random: Random;
+  /** The process log. */
   readonly logger: Logger;
+  /** Hashing and encryption with keys derived from the root secret. */
   readonly secrets: Secrets;
+  /** Password hashing. */
   readonly passwords: Passwords;
+  /** Whether a password is on the list of common passwords. */
   readonly isCommonPassword: IsCommonPassword;
+  /** Session tokens. */
   readonly tokens: Tokens;
+  /** Signs receipts of calls. */
   readonly receipts: ReceiptSigner;
+  /** The mail port. */
   readonly mailer: Mailer;
+  /** The webhook port. */
   readonly sendWebhook: SendWebhook;
-  /** Absent: there are no card payments. */
+  /** The card payment port; absent: card payments are off. */
   readonly payments: Payments | undefined;
+  /** Credit and rate limits held by calls that are reserved one by one. */
   readonly reservations: Reservations;
+  /** Leases of credit to edges. */
   readonly leases: Leases;
+  /** Settles reported calls in batches. */
   readonly settler: Settler;
+  /** Sends changes to edges. */
   readonly feed: FeedHub;
+  /** Connected edges, which can be flushed. */
   readonly edges: Edges;
+  /** The latest figures of each edge. */
   readonly edgeReports: EdgeReports;
-  /** The configuration file as it is now. */
+  /** The configuration file in force. */
   readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
+  /** Throttles log-ins. */
   readonly loginAttempts: LoginAttempts;
+  /** Limits long scans of usage logs. */
   readonly logScans: LogScans;
 }

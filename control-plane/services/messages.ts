@@ -1,4 +1,4 @@
-// Domain records as messages: the records that more than one service answers with.
+// Conversion of domain records to messages that several services return.
 
 import type { Budget as BudgetMessage } from "../../proto/gen/tributary/budgets/v1/budgets.ts";
 import type { User as UserMessage } from "../../proto/gen/tributary/identity/v1/identity.ts";
@@ -21,7 +21,7 @@ const PAGE_SIZE_MAX = 100;
 export const date = (moment: number): Date => new Date(moment);
 export const optionalDate = (moment: number | undefined): Date | undefined => (moment === undefined ? undefined : new Date(moment));
 
-/** What the edge has checked already, checked again: a page is bounded whoever asks. */
+/** Bounds the page size again, because not every gRPC client is an edge that has checked it. */
 export function pageOf(page: { page: number; pageSize: number } | undefined): PageNumber {
   return {
     page: Math.max(1, page?.page || 1),
@@ -33,7 +33,7 @@ export function metaOf(page: PageNumber, total: number): PageMeta {
   return { page: page.page, pageSize: page.pageSize, total, totalPages: Math.ceil(total / page.pageSize) };
 }
 
-/** A budget with what is spent of it; undefined where there is none. */
+/** A budget with its spend; undefined without a budget. */
 export async function budgetMessage(
   reader: Reader,
   { kind, id, record, now }: { kind: BudgetKind; id: string | number; record: Budget; now: number },
@@ -95,7 +95,7 @@ export async function organizationMessage(
   };
 }
 
-/** An admin's block outranks the balance's, as it does for teams. */
+/** An admin's block outranks a quota block, as for teams. */
 function blockOf({ blockedAt, blockReason }: Organization, balance: bigint) {
   if (blockedAt !== undefined) {
     return { status: "blocked", blockedReason: "admin", blockedAt: date(blockedAt), blockNote: blockReason };
@@ -132,7 +132,7 @@ export async function teamMessage(reader: Reader, team: Team, now: number, known
   };
 }
 
-/** What each team of an organisation spent in the last 30 days, from the roll-ups. */
+/** Spend of each team of an organization in the last 30 days, from the roll-ups. */
 export async function teamSpends(reader: Reader, organizationId: string, now: number): Promise<Map<string, bigint>> {
   const spends = new Map<string, bigint>();
   const range = { index: "byOrganization", equals: [organizationId], from: now - SPEND_WINDOW_MS } as const;
@@ -177,7 +177,7 @@ export async function keyMessage(reader: Reader, key: ApiKey, now: number): Prom
   };
 }
 
-/** A team's members, those who have joined first, then the invited. */
+/** Members of a team, then its pending invitations. */
 export async function memberMessages(reader: Reader, teamId: string, now: number): Promise<TeamMemberMessage[]> {
   const members = await collect(reader.scan("teamMembers", { index: "byTeam", equals: [teamId] }));
   const users = await reader.getMany(

@@ -5,13 +5,13 @@ import { type AuditInput, writeAudit } from "../writes/audit.ts";
 import type { Actor } from "./actor.ts";
 import type { ControlDeps } from "./deps.ts";
 
-/** How a response travels into and out of the idempotency record. */
+/** Serializes a response for the idempotency record. */
 export interface ResponseCodec<Response> {
   encode(message: Response): { finish(): Uint8Array };
   decode(bytes: Uint8Array): Response;
 }
 
-/** What a write may do: the transaction, the time it happens, and its line in the audit log. */
+/** What a write works with: its transaction, its time and its audit line. */
 export interface WriteScope {
   readonly tx: Transaction;
   readonly now: number;
@@ -21,8 +21,8 @@ export interface WriteScope {
 const IDEMPOTENCY_LIFE_MS = 24 * 3_600_000;
 
 /**
- * One write operation: one transaction that holds the change, its audit line and, when the caller sent an Idempotency-Key, the
- * answer itself. So a repeat after a lost answer gets the same answer, and a crash can never leave one without the other.
+ * Runs one write operation in one transaction with its audit line and, if the caller sent an Idempotency-Key, its answer. A retry after a
+ * lost answer gets the same answer, and a crash cannot leave one without the other.
  */
 export async function write<Response>(
   deps: ControlDeps,
@@ -46,7 +46,7 @@ export async function write<Response>(
       await tx.put("idempotency", {
         id: idempotency.id,
         requestHash: idempotency.requestHash,
-        // Sealed: the answer may hold a new key or a token, and nothing at rest may.
+        // Encrypted, because the answer may contain a new key or token, which must not be stored in plain text.
         sealedAnswer: deps.secrets.seal(codec.encode(result).finish()),
         expiresAt: now + IDEMPOTENCY_LIFE_MS,
       });
@@ -58,8 +58,8 @@ export async function write<Response>(
 }
 
 /**
- * The answer that this very request got before, when it is a repetition. For writes whose own checks do not hold any more once
- * they are done: the current password of a password change.
+ * The stored answer of a repeated request. For writes whose checks fail once they are done, such as the current password of a password
+ * change.
  */
 export async function replayOf<Response>(
   deps: ControlDeps,
@@ -81,9 +81,9 @@ interface Idempotency {
 function readIdempotency(deps: ControlDeps, context: CallContext, actor: Actor | undefined): Idempotency | undefined {
   const key = context.metadata["idempotency-key"];
   if (!key) return undefined;
-  // Hashed with who asks, so that nobody meets another's answer.
+  // The hash covers the user, so that no user gets the answer of another one.
   const id = deps.secrets.tokenHash(`${actor ? `user ${actor.user.id}` : "anonymous"} ${key}`);
-  // Keyed as well: the hash of a body that holds a password must not be open to guessing at rest.
+  // Hashed with a key, because the body may contain a password, which a plain hash would expose to guessing.
   return { id, requestHash: deps.secrets.tokenHash(context.metadata["idempotency-hash"] ?? "") };
 }
 

@@ -69,7 +69,7 @@ test("an admin sees where a model comes from, and is refused a change of a train
   const { body } = await call(system.url, "GET", "/api/admin/models?search=digits", { token });
   expect(body.data).toMatchObject([{ name: "digits", source: "training", inferenceModelId: "digits@1" }]);
   const refused = await call(system.url, "PATCH", `/api/admin/models/${body.data[0].id}`, { token, body: { status: "disabled" } });
-  expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("publish a version of it")]);
+  expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("Publish a new version")]);
   const open = await call(system.url, "GET", "/api/models?search=digits");
   expect(open.body.data[0]).not.toHaveProperty("inferenceModelId");
 });

@@ -11,7 +11,7 @@ import { optionalDate } from "../messages.ts";
 
 const MASTER_KEY_ID = "key_master";
 
-/** Whose secret this is; undefined: unknown, removed, disabled or expired. */
+/** The caller of an API key's hash; undefined if the key is unknown, removed, disabled or expired. */
 export async function callerOfHash(deps: ControlDeps, hash: string): Promise<Caller | undefined> {
   const now = deps.clock.now();
   const current = await deps.store.find("keys", "byHash", [hash]);
@@ -21,7 +21,7 @@ export async function callerOfHash(deps: ControlDeps, hash: string): Promise<Cal
   return key && callerOfKey(deps, key, until);
 }
 
-/** The same by the key's id, for work that goes on when nobody shows a secret any more. */
+/** The same by key id, for background work that has no secret. */
 export async function callerOfKeyId(deps: ControlDeps, keyId: string): Promise<Caller | undefined> {
   if (keyId === MASTER_KEY_ID) return masterCaller(deps);
   const key = await deps.store.get("keys", keyId);
@@ -41,7 +41,7 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
     teamName: team.name,
     organizationId: admin.organizationId,
     userId: BigInt(admin.id),
-    ...standingOf(team),
+    ...blockStatusOf(team),
     models: undefined,
     expiresAt: undefined,
     isAdmin: true,
@@ -51,7 +51,7 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
   };
 }
 
-function standingOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
+function blockStatusOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
   const state = teamState(team);
   return state.status === "blocked" ? { status: "team_blocked", blockedReason: state.reason } : { status: "active" };
 }
@@ -78,7 +78,7 @@ async function callerMessage(
     teamName: team.name,
     organizationId: team.organizationId,
     userId: BigInt(key.createdBy),
-    ...standingOf(team),
+    ...blockStatusOf(team),
     models: key.models && { names: [...key.models] },
     teamModels: team.models && { names: [...team.models] },
     expiresAt: optionalDate(until),
@@ -89,7 +89,7 @@ async function callerMessage(
   };
 }
 
-/** Whether somebody has to be asked before each call: credit can be leased ahead, a limit of a few calls cannot. */
+/** Whether each call has to be reserved by itself: credit can be leased, but limits and budgets need a check per call. */
 async function isLimited(reader: Reader, { team, userId }: { team: Team; userId: number }): Promise<boolean> {
   if (isBounded(team)) return true;
   const [organization, user] = await Promise.all([reader.get("organizations", team.organizationId), reader.get("users", userId)]);

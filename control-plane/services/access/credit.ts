@@ -18,7 +18,7 @@ type CreditHandlers = Pick<
   "reserve" | "reserveMany" | "lease" | "settle" | "flushed" | "release"
 >;
 
-/** Is there credit, and here is what was used. */
+/** Handlers for reservations, leases and settlements. */
 export function creditHandlers(deps: ControlDeps): CreditHandlers {
   return {
     async reserve(request) {
@@ -38,7 +38,8 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
     async settle(request) {
       const rows = request.settlements.flatMap(({ log }) => (log ? [usageRow(log)] : []));
       const { settled, repeated, refused } = await deps.settler.settle(rows, leaseReport(request));
-      if (refused.length > 0) throw new AppError("ALREADY_EXISTS", `Reported before with other content: ${refused.join(", ")}.`);
+      if (refused.length > 0)
+        throw new AppError("ALREADY_EXISTS", `These calls were settled before with other content: ${refused.join(", ")}.`);
       return { settled: BigInt(settled), repeatedBefore: BigInt(repeated) };
     },
 

@@ -7,7 +7,7 @@ const IDEMPOTENCY_LIFE_MS = 24 * 3_600_000;
 
 type IdempotentCallHandlers = Pick<ServiceHandlers<typeof AccessServiceService>, "beginIdempotentCall" | "endIdempotentCall">;
 
-/** The stored answer of a priced call that carries an Idempotency-Key. */
+/** Stores and replays answers of priced calls with an Idempotency-Key. */
 export function idempotentCallHandlers(deps: ControlDeps): IdempotentCallHandlers {
   return {
     async beginIdempotentCall(request) {
@@ -21,9 +21,11 @@ export function idempotentCallHandlers(deps: ControlDeps): IdempotentCallHandler
             throw new AppError("IDEMPOTENCY_CONFLICT", "This Idempotency-Key was used for another request. Use a new key.");
           }
           if (record.sealedAnswer !== undefined) return { answer: StoredAnswer.decode(deps.secrets.open(record.sealedAnswer)) };
-          throw new AppError("IDEMPOTENCY_CONFLICT", "A request with this Idempotency-Key is still running.", { retryAfterSeconds: 1 });
+          throw new AppError("IDEMPOTENCY_CONFLICT", "A request with this Idempotency-Key is still running. Retry later.", {
+            retryAfterSeconds: 1,
+          });
         }
-        // Held for as long as a call may run; a dead edge's key is free after that.
+        // Reserved for as long as a call may run; the key of a dead edge is free after that.
         await tx.put("idempotency", { id, requestHash, holder: request.callId, expiresAt: now + 15 * 60 * 1000 });
         return { answer: undefined };
       });

@@ -11,17 +11,17 @@ import { idempotentCallHandlers } from "./idempotency.ts";
 
 const WATCH_QUEUE_MAX = 1000;
 
-/** The master key: what is kept of it, and, when the operator chose it himself, its SHA-256 for edges to know it by without a checksum. */
+/** The stored hash of the master key and, if the operator chose the key, its SHA-256, by which edges recognize a key without a checksum. */
 export interface MasterKey {
   hash: string | undefined;
   sha256: Buffer | undefined;
 }
 
-/** What edges ask. */
+/** Handlers for edges: keys, snapshots, the feed and credit. */
 export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHandlers<typeof AccessServiceService> {
   return {
     async resolveKey(request) {
-      // The revision is read first: the answer is at least as new as it says.
+      // The revision is read first, so that the answer is at least as new as it claims.
       const revision = BigInt(deps.feed.revision);
       const hash = deps.secrets.keyHash(request.secretSha256);
       const isMaster = master.hash !== undefined && timingSafeEqual(Buffer.from(hash), Buffer.from(master.hash));
@@ -50,7 +50,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
   };
 }
 
-/** Sends changes as they come. An edge that reads too slowly is cut off and told, by the gap, to resync. */
+/** Sends changes as they come. The stream of an edge that reads too slowly is ended; the gap then makes the edge resync. */
 async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
   let waiting = 0;
   let draining = false;
@@ -100,7 +100,7 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
     if (gone.aborted) stop();
     else gone.addEventListener("abort", stop, { once: true });
   } catch (error) {
-    deps.logger.warn({ error: String(error) }, "a watch could not be opened");
+    deps.logger.warn({ error: String(error) }, "the watch of an edge could not be opened; the edge reconnects");
     stream.end();
   }
 }

@@ -3,9 +3,9 @@ import { isProviderKind, PROVIDER_KINDS } from "../../../common/model-data/provi
 import { placeOf } from "../../../common/place.ts";
 
 /**
- * Refuses an upstream address that an admin of the platform should not be able to reach through the gateway. Only what the address
- * itself says is judged; a name that resolves to a private address is for the edge to refuse when it connects. The configuration file
- * is the operator's own and is not judged. Private addresses are allowed outside production, or with ALLOW_PRIVATE_UPSTREAMS.
+ * Refuses an upstream address that a platform admin must not reach through the gateway. Only the address itself is checked; the edge
+ * refuses a name that resolves to a private address when it connects. Addresses of the configuration file are the operator's and are not
+ * checked. Private addresses are allowed outside production, or with ALLOW_PRIVATE_UPSTREAMS.
  */
 export function checkBaseUrl(kind: string, baseUrl: string | undefined, allowPrivate: boolean): void {
   const facts = isProviderKind(kind) ? PROVIDER_KINDS[kind] : undefined;
@@ -17,7 +17,7 @@ export function checkBaseUrl(kind: string, baseUrl: string | undefined, allowPri
   if (url.protocol !== "http:" && url.protocol !== "https:") refuse("must be an http or https address");
   if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password; use apiKey");
   const place = placeOf(url.hostname);
-  if (place === "link-local") refuse("is a link-local address, where no model is");
+  if (place === "link-local") refuse("must not be a link-local address");
   if (place === "private" && !facts?.isLocal && !allowPrivate) {
     refuse("is a private address; only an operator can allow it, with ALLOW_PRIVATE_UPSTREAMS=true");
   }

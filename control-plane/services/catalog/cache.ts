@@ -5,7 +5,7 @@ import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { write } from "../write.ts";
 
-/** Answers are kept at the edges; from here they are only told to forget them, over the feed that reaches every edge. */
+/** Responses are cached at the edges; a feed row makes every edge clear its cache. */
 export function cacheHandlers(deps: ControlDeps): Pick<ServiceHandlers<typeof CatalogServiceService>, "clearCache"> {
   return {
     async clearCache(_request, context) {

@@ -10,30 +10,22 @@ import { date } from "../messages.ts";
 import { modelMessage } from "./messages.ts";
 import { trainedDeployments, trainedModelMessages } from "./trained-deployments.ts";
 
-/**
- * The configuration file and the catalog of the store, side by side: for each key, who is asked first. The one statement of it.
- * - `deployments`: nobody wins; the same model_name on both sides is one group with the deployments of both.
- * - `price`: an admin's versioned price for a model name holds for every deployment of that name, also while the admin's own model is
- *   disabled; then what the file says; then the public list price of the day the file was read.
- * - `limits` (context window, output tokens), `type` and `capabilities`: of each deployment by itself, as its own side says them.
- * - `rates` (requests, tokens and parallel calls of all who ask for a name): an admin's; the file's rpm and tpm are capacity for routing.
- * - `settings` (routing, fallbacks, caching): the file alone; the store has none.
- * - `masterKey`: MASTER_KEY, then general_settings.master_key, then the one made at the first start.
+/*
+ * Precedence of the configuration file and the catalog of the store:
+ * - deployments: both count; the same model_name in file and store is one group with the deployments of both.
+ * - price: an admin's price version of a model name applies to every deployment of that name, also while the admin's own model is
+ *   disabled; then the price of the file; then the public list price of the day the file was read.
+ * - context window, output tokens, type and capabilities: each deployment has those of its own source.
+ * - rate limits of a model name (RPM, TPM, parallel calls): the admin's; rpm and tpm of the file are capacity for routing.
+ * - settings (routing, fallbacks, caching): the file alone.
+ * - master key: MASTER_KEY, then general_settings.master_key, then the one generated at the first start (`bootstrap.ts`).
  */
-export const PRECEDENCE = {
-  deployments: ["file and store"],
-  price: ["store", "file", "list"],
-  limits: ["own side", "list"],
-  rates: ["store"],
-  settings: ["file"],
-  masterKey: ["environment", "file", "store"],
-} as const;
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway"> & {
   config: Pick<ControlDeps["config"], "allowUnpricedModels" | "serving">;
 };
 
-/** Every deployment that can be called: the file's in its order, then the store's by name, then those of models that were trained here. */
+/** Every callable deployment: those of the file in its order, then those of the store by name, then those of trained models. */
 export async function allDeployments(deps: Deps): Promise<Deployment[]> {
   const now = deps.clock.now();
   const stored = await storedModels(deps.store, now);
@@ -46,7 +38,7 @@ export async function allDeployments(deps: Deps): Promise<Deployment[]> {
   return deps.config.allowUnpricedModels ? all.map(asFreeWhereUnpriced) : all;
 }
 
-/** ALLOW_UNPRICED_MODELS: what nobody priced costs nothing. Without it an edge refuses such a call. */
+/** With ALLOW_UNPRICED_MODELS a model without a price costs nothing. Otherwise edges refuse calls to it. */
 function asFreeWhereUnpriced(deployment: Deployment): Deployment {
   const { model } = deployment;
   if (!model || model.pricing) return deployment;
@@ -56,7 +48,7 @@ function asFreeWhereUnpriced(deployment: Deployment): Deployment {
   };
 }
 
-/** Models of both sides, as `/api/models` shows them, and those trained ones that this organisation may call. */
+/** Models of file and store, as `/api/models` shows them, and the trained models that this organization may call. */
 export async function allModels(
   deps: Pick<Deps, "store" | "clock" | "gateway">,
   organizationId: string | undefined | "all",
@@ -68,7 +60,7 @@ export async function allModels(
   return [...deps.gateway.current.deployments.map((deployment) => fileModel(deployment, admins)), ...stored, ...trained];
 }
 
-/** The providers of the file: one for each kind that it uses. They cannot be changed but in the file. */
+/** The providers of the file: one per provider kind that it uses. They can be changed only in the file. */
 export function fileProviders(config: GatewayConfig): ProviderMessage[] {
   const counts = new Map<string, number>();
   for (const { providerKind } of config.deployments) counts.set(providerKind, (counts.get(providerKind) ?? 0) + 1);
@@ -86,7 +78,7 @@ export function isOfFile(config: GatewayConfig, id: string): boolean {
   return config.deployments.some((deployment) => deployment.id === id || fileProviderId(deployment.providerKind) === id);
 }
 
-/** The file's settings, for the edges. */
+/** The settings of the file, for edges. */
 export function settingsJson(deps: Pick<ControlDeps, "gateway">): string {
   return toJson(deps.gateway.current.settings);
 }
@@ -100,7 +92,7 @@ async function storedModels(reader: Reader, now: number): Promise<ModelMessage[]
   return Promise.all(models.map((model) => modelMessage(reader, model, now)));
 }
 
-/** What admins said of a name: it holds for the file's deployments of that name too. */
+/** Prices and limits that admins set for a model name; they apply to deployments of the file too. */
 type AdminModels = ReadonlyMap<string, Pick<ModelMessage, "pricing" | "limits">>;
 
 function byName(stored: readonly ModelMessage[]): AdminModels {
@@ -177,7 +169,7 @@ function fileModel(deployment: ConfiguredDeployment, admins: AdminModels): Model
   };
 }
 
-/** Version 0: no admin ever set it. */
+/** Version 0: not a price version of the store. */
 function filePrice({ price, createdAt }: ConfiguredDeployment): Pricing | undefined {
   if (!price) return undefined;
   const { source: _source, tiers, ...prices } = price;

@@ -75,7 +75,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
       return write(deps, context, { actor, codec: CreateModelResponse }, async ({ tx, now, audit }) => {
         const provider = await requireProvider(tx, request.provider, deps);
         await refuseTakenModel(tx, request.name);
-        // What nobody said is as the public list has it today; the price becomes the model's first version.
+        // Missing values are taken from today's public list; its price becomes the model's first price version.
         const data = findModelData({ kind: provider.kind, model: request.inferenceModelId, at: new Date(now) });
         const named: Model = {
           id: newId("model", deps),
@@ -136,7 +136,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: DeleteModelResponse }, async ({ tx, now, audit }) => {
         const model = await requireModel(tx, request.id, deps);
-        // Its prices stay: usage rows name them.
+        // Its price versions stay, because usage rows name them.
         await tx.remove("models", model.id);
         await tx.remove("budgetUses", budgetName("model", model.id));
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
@@ -158,7 +158,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
       return write(deps, context, { actor, codec: CreateProviderResponse }, async ({ tx, now, audit }) => {
         if (!isProviderKind(request.kind)) {
           const known = Object.keys(PROVIDER_KINDS).join(", ");
-          throw new AppError("VALIDATION_ERROR", `There is no provider kind "${request.kind}"; there is: ${known}.`, {
+          throw new AppError("VALIDATION_ERROR", `The provider kind "${request.kind}" does not exist. Use one of: ${known}.`, {
             details: [{ path: "body.kind", message: `must be one of ${known}` }],
           });
         }
@@ -207,7 +207,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
       return write(deps, context, { actor, codec: DeleteProviderResponse }, async ({ tx, now, audit }) => {
         const provider = await requireProvider(tx, request.id, deps);
         const models = await tx.count("models", { index: "byProvider", equals: [provider.id] });
-        if (models > 0) throw new AppError("VALIDATION_ERROR", `The provider still serves ${models} model(s); delete them first.`);
+        if (models > 0) throw new AppError("VALIDATION_ERROR", `The provider still has ${models} model(s). Delete them first.`);
         await tx.remove("providers", provider.id);
         await appendChange(tx, { kind: "catalog", subject: provider.id }, now);
         await audit({ action: "provider.delete", target: provider.id, details: { name: provider.name } });
@@ -217,7 +217,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
   };
 }
 
-/** As the admin says, or as the list has both: one limit of each could contradict each other. */
+/** Both limits from the request, or both from the list: a mix could be contradictory. */
 function limitsOf(given: Limits, data: Limits | undefined): Pick<Model, "contextWindow" | "maxOutputTokens"> {
   const { contextWindow, maxOutputTokens } =
     given.contextWindow === undefined && given.maxOutputTokens === undefined ? (data ?? {}) : given;
@@ -240,7 +240,7 @@ async function requireModel(reader: Reader, id: string, deps: ControlDeps): Prom
 async function refuseTakenModel(reader: Reader, name: string): Promise<void> {
   const isTaken = (await reader.find("models", "byName", [name])) ?? (await reader.find("trainedModels", "byOpenName", [name]));
   if (isTaken) {
-    throw new AppError("ALREADY_EXISTS", "There is a model of this name already.", {
+    throw new AppError("ALREADY_EXISTS", "A model with this name exists already.", {
       details: [{ path: "body.name", message: "is taken" }],
     });
   }
@@ -256,17 +256,17 @@ async function requireProvider(reader: Reader, reference: string, deps: ControlD
 
 function refuseOfFile(id: string, deps: ControlDeps): void {
   if (isOfFile(deps.gateway.current, id))
-    throw new AppError("VALIDATION_ERROR", "This comes from the configuration file; change it there.");
+    throw new AppError("VALIDATION_ERROR", "This comes from the configuration file. Change it there.");
 }
 
 async function refuseTrained(reader: Reader, id: string): Promise<void> {
   if (!(await reader.get("trainedModels", id))) return;
-  throw new AppError("VALIDATION_ERROR", "This model was trained here; publish a version of it to change its price, type or description.");
+  throw new AppError("VALIDATION_ERROR", "This is a trained model. Publish a new version to change its price, type or description.");
 }
 
 async function refuseTakenName(reader: Reader, name: string): Promise<void> {
   if (await reader.find("providers", "byName", [name.toLowerCase()])) {
-    throw new AppError("ALREADY_EXISTS", "There is a provider of this name already.", {
+    throw new AppError("ALREADY_EXISTS", "A provider with this name exists already.", {
       details: [{ path: "body.name", message: "is taken" }],
     });
   }
@@ -283,7 +283,7 @@ function matches(model: ModelMessage, query: Pick<ListModelsRequest, "search" | 
   );
 }
 
-/** By name, price, context or age; "-" before the field turns it around. */
+/** Sorts by a field; a leading "-" sorts descending. */
 function sorter(sort: string | undefined): (left: ModelMessage, right: ModelMessage) => number {
   const descending = sort?.startsWith("-") ?? false;
   const field = sort?.replace(/^-/, "") ?? "name";

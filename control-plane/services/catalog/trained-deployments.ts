@@ -14,22 +14,22 @@ import { date } from "../messages.ts";
 import { lineageFacts } from "../trained-models/messages.ts";
 import { pricingMessage } from "./messages.ts";
 
-/** The kind of provider that trained models have: our own nodes. */
+/** The provider kind of trained models. */
 const TRAINED_KIND = "tributary";
 
-/** Bytes that a language model writes at most for one call, and that the name of a class or a number has. */
+/** Most output bytes of a language model in one call, and of a class name or number. */
 const OUTPUT_BYTES_MAX = { completion: 4096, other: 128 } as const;
 
-interface Served {
+interface ServedModel {
   readonly model: TrainedModel;
-  /** Those that have a share of the calls. */
+  /** Versions with a share of the calls. */
   readonly versions: readonly TrainedVersion[];
   readonly message: ModelMessage;
 }
 
 type Deps = Pick<ControlDeps, "store" | "clock"> & { config: Pick<ControlDeps["config"], "serving"> };
 
-/** A deployment for each version that has a share of the calls, at each node that serves. The router splits the calls by version first. */
+/** One deployment per version with a share of the calls and serving node. The router splits calls by version first. */
 export async function trainedDeployments({ store, clock, config }: Deps): Promise<Deployment[]> {
   const served = await servedModels(store, clock.now());
   return served.flatMap(({ model, versions, message }) =>
@@ -61,7 +61,7 @@ function percentOf({ traffic }: TrainedModel, version: number): number {
   return traffic.find((share) => share.version === version)?.percent ?? 0;
 }
 
-/** Each trained model once, as its main version is; only those that `organizationId` may call, "all" being everybody's. */
+/** Each trained model once, with its main version; only those that `organizationId` may call, or "all". */
 export async function trainedModelMessages(
   reader: Reader,
   { now, organizationId }: { now: number; organizationId: string | undefined | "all" },
@@ -75,7 +75,7 @@ export async function trainedModelMessages(
   });
 }
 
-/** Who answers for the trained models that everybody may call; those of organisations are nobody else's business, not even their number. */
+/** The provider of public trained models. Models of organizations are not counted, because even their number is private. */
 export async function trainedProviders(reader: Reader): Promise<ProviderMessage[]> {
   const modelCount = await reader.count("trainedModels", { index: "byOpenName" });
   return modelCount === 0
@@ -83,7 +83,7 @@ export async function trainedProviders(reader: Reader): Promise<ProviderMessage[
     : [{ id: TRAINED_KIND, name: TRAINED_KIND, kind: TRAINED_KIND, status: "unknown", modelCount, source: "training" }];
 }
 
-async function servedModels(reader: Reader, now: number): Promise<Served[]> {
+async function servedModels(reader: Reader, now: number): Promise<ServedModel[]> {
   const models = await collect(reader.scan("trainedModels"));
   return Promise.all(
     models.map(async (model) => {

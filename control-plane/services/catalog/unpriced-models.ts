@@ -7,7 +7,7 @@ import { allDeployments } from "./merged-catalog.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "secrets" | "gateway" | "config" | "logger">;
 
-/** Warns of each model that no call can use because it has no price: at the start, and of new ones whenever the configuration changes. */
+/** Logs a warning for each model that cannot be called because it has no price: at the start, and whenever the configuration changes. */
 export class UnpricedModels {
   readonly #deps: Deps;
   readonly #named = new Set<string>();
@@ -31,7 +31,7 @@ export class UnpricedModels {
   }
 }
 
-/** Models under a wildcard are priced one by one when they are called; moderation is free. */
+/** Models of a wildcard are priced when they are called; moderation is free. */
 function isUnpriced({ model, providerKind, inferenceModelId }: Deployment): boolean {
   if (!model || model.pricing || model.type === "moderation" || inferenceModelId.includes("*")) return false;
   return findModelData({ kind: providerKind, model: inferenceModelId })?.pricing === undefined;

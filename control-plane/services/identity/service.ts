@@ -21,13 +21,13 @@ import { replayOf, write } from "../write.ts";
 import { usersHandlers } from "./users.ts";
 
 const RESET_LIFE_MS = 3_600_000;
-/** The same for a name that nobody has: who asks is not to learn which it was. */
+/** The same text for an unknown e-mail address, so that a client cannot learn which addresses have an account. */
 const LOG_IN_WRONG = "E-mail or password is wrong.";
 const CURRENT_PASSWORD_WRONG = "The current password is wrong.";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
-/** Sign-up, tokens, passwords; the users of the platform are in users.ts. */
+/** Sign-up, tokens and passwords. The admin's view of users is in users.ts. */
 export function identityHandlers(deps: ControlDeps): Handlers {
   return {
     ...usersHandlers(deps),
@@ -82,7 +82,7 @@ const createToken =
   async (request, context) => {
     const user = await checkLogin(deps, context, request);
     return write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async ({ tx, now, audit }) => {
-      // Read again: what was checked may be some time old, and a password that was changed meanwhile must not come back.
+      // Read again in the transaction: a session must not be opened with a password that was changed in between.
       const current = await tx.get("users", user.id);
       if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
       await tx.put("users", { ...current, lastLoginAt: now });
@@ -119,7 +119,7 @@ const getMe =
   async (_request, context) => {
     const actor = await requireActor(deps, context);
     const organization = await deps.store.get("organizations", actor.organizationId);
-    if (!organization) throw new AppError("NOT_FOUND", "The organization is gone.");
+    if (!organization) throw new AppError("NOT_FOUND", "The organization does not exist.");
     return {
       user: await userWithBudget(deps.store, actor.user, deps.clock.now()),
       organization: await organizationMessage(deps.store, organization, {
@@ -155,7 +155,7 @@ const requestPasswordReset =
   async (request, context) => {
     const email = request.email.toLowerCase();
     const user = await deps.store.find("users", "byEmail", [email]);
-    // The same answer in about the same time whether or not the address is known; the mail goes out afterwards.
+    // The answer and its timing do not reveal whether the address is known; the mail is sent afterward.
     const token = deps.random.bytes(32).toString("base64url");
     let stored = false;
     const response = await write(deps, context, { actor: undefined, codec: RequestPasswordResetResponse }, async ({ tx, now, audit }) => {
@@ -164,7 +164,7 @@ const requestPasswordReset =
       await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
       return {};
     });
-    // A repetition stored no token: its mail would hold a link that does not work.
+    // A replayed request stored no token, so its mail would contain a link that does not work.
     if (user && stored) void sendResetMail(deps, user, token);
     return response;
   };
@@ -176,8 +176,8 @@ const resetPassword =
     return write(deps, context, { actor: undefined, codec: ResetPasswordResponse }, async ({ tx, now, audit }) => {
       const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
       const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
-      if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Ask for a new one.");
-      // Refused before the token is used up: the person tries again with the same link.
+      if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Request a new one.");
+      // Checked before the token is removed, so that the user can try again with the same link.
       checkNewPassword({ password: request.newPassword, email: user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
       await tx.remove("passwordResets", reset.id);
       await tx.put("users", { ...user, passwordHash });
@@ -201,7 +201,7 @@ async function checkLogin(deps: ControlDeps, context: CallContext, given: { emai
   return user;
 }
 
-/** Checks a password within the allowed attempts. A right one gives its attempt back, and so does one that could not be checked. */
+/** Checks a password within the allowed attempts. Only a wrong password uses up an attempt. */
 async function checkThrottled(
   deps: ControlDeps,
   context: CallContext,
@@ -228,6 +228,6 @@ async function sendResetMail(deps: ControlDeps, user: User, token: string): Prom
   await deps.mailer.send({
     to: user.email,
     subject: "Reset your Tributary password",
-    text: `Somebody asked for a new password for ${user.email}. Within one hour, open:\n\n${link}\n\nIf it was not you, do nothing.`,
+    text: `A password reset was requested for ${user.email}. To choose a new password, open this link within one hour:\n\n${link}\n\nIf you did not request it, ignore this mail.`,
   });
 }

@@ -18,7 +18,7 @@ import { write } from "../write.ts";
 
 type UsersHandlers = Pick<ServiceHandlers<typeof IdentityServiceService>, "listUsers" | "getUser" | "updateUser" | "deleteUser">;
 
-/** The platform admin's view of its users. */
+/** Handlers for platform admins: all users. */
 export function usersHandlers(deps: ControlDeps): UsersHandlers {
   return {
     async listUsers(request, context) {
@@ -71,7 +71,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         }
         const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [user.id] }));
         for (const member of memberships) await tx.remove("organizationMembers", member.id);
-        // The organisation and its ledger stay: money is never deleted with a person.
+        // The organization and its ledger stay: money is never deleted with a user.
         await tx.remove("users", user.id);
         await tx.remove("budgetUses", budgetName("user", user.id));
         await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
@@ -97,5 +97,6 @@ async function requireUser(reader: Reader, id: bigint): Promise<User> {
 async function refuseLastAdmin(tx: Transaction): Promise<void> {
   let admins = 0;
   for await (const user of tx.scan("users")) if (user.role === "admin") admins++;
-  if (admins <= 1) throw new AppError("VALIDATION_ERROR", "This is the last platform administrator; make another one first.");
+  if (admins <= 1)
+    throw new AppError("VALIDATION_ERROR", "This is the last platform administrator. Give another user the role admin first.");
 }

@@ -130,7 +130,7 @@ const rotateKey =
     return write(deps, context, { actor, codec: RotateKeyResponse }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
       const { previousHash: _hash, previousHashUntil: _until, disabledAt, ...rest } = key;
-      // The old secret of a disabled key is known to a person who left: it gets no grace.
+      // The old secret of a disabled key is known to a user who left the team, so it gets no grace period.
       const hasGrace = graceMs > 0 && disabledAt === undefined;
       const rotated: ApiKey = {
         ...rest,
@@ -150,12 +150,12 @@ const rotateKey =
     });
   };
 
-/** A key by its id, its hash or the secret itself; what the actor may not see looks missing. */
+/** Finds a key by its id, its hash or its secret. */
 export async function findKey(deps: ControlDeps, reader: Reader, reference: string): Promise<ApiKey | undefined> {
   if (reference.startsWith("key_")) return reader.get("keys", reference);
   if (hasKeyShape(reference)) {
     const hash = deps.secrets.keyHash(secretSha256(reference));
-    // A secret in its grace after a rotation still names its key.
+    // During the grace period after a rotation the old secret still identifies its key.
     return (await reader.find("keys", "byHash", [hash])) ?? (await reader.find("keys", "byPreviousHash", [hash]));
   }
   return /^[0-9a-f]{64}$/.test(reference) ? reader.find("keys", "byHash", [reference]) : undefined;
@@ -165,7 +165,7 @@ async function requireKey(deps: ControlDeps, reader: Reader, actor: Actor, refer
   const key = await findKey(deps, reader, reference);
   const may = key ? await mayManageKey(reader, actor, key) : "hidden";
   if (!key || may === "hidden") throw new AppError("NOT_FOUND", "There is no such API key.");
-  if (may === "no") throw new AppError("FORBIDDEN", "Only the key's maker or an owner or admin of its team may do this.");
+  if (may === "no") throw new AppError("FORBIDDEN", "Only the creator of the key or an owner or admin of its team may do this.");
   return key;
 }
 

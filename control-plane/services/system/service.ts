@@ -10,16 +10,16 @@ import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, optionalDate } from "../messages.ts";
 
-/** What one answer holds at most of each: there are as many leases as there are organizations that call. */
+/** Bounds of one answer: there is a lease per edge and calling organization. */
 const LEASES_SHOWN_MAX = 50;
 const TRAINERS_SHOWN_MAX = 200;
 
-/** How the processes are, as they say themselves. */
+/** Handlers for the state of the processes, as they report it. */
 export function systemHandlers(deps: ControlDeps): ServiceHandlers<typeof SystemServiceService> {
   const startedAt = date(deps.clock.now());
   return {
     async reportEdge(request) {
-      if (!request.id) throw new AppError("VALIDATION_ERROR", "A report names its edge.");
+      if (!request.id) throw new AppError("VALIDATION_ERROR", "The report of an edge must have an id.");
       deps.edgeReports.take(request, deps.clock.now());
       return {};
     },
@@ -48,7 +48,7 @@ async function queuesOf({ store, settler, reservations }: ControlDeps): Promise<
   };
 }
 
-/** Those that report, and those that no longer do and hold credit still. */
+/** Edges that report, and edges that no longer report but still hold credit. */
 async function edgesOf({ store, clock, edgeReports }: ControlDeps): Promise<Edge[]> {
   const now = clock.now();
   const reports = edgeReports.recent(now);

@@ -4,7 +4,7 @@ import type { Rollup } from "../../domain/records.ts";
 
 type Sum = Omit<UsageBucket, "latencyMsP50" | "latencyMsP95">;
 
-/** Adds roll-ups up by time and group. */
+/** Sums roll-ups by time bucket and group. */
 export class UsageBuckets {
   readonly #sums = new Map<string, Sum>();
   readonly #latencies = new Map<string, readonly number[]>();

@@ -7,7 +7,7 @@ const LIMITS = { freeRecords: 10, recordsMax: 1_000, timeMsMax: 60_000, waitMsMa
 const scansOf = (limits: Partial<typeof LIMITS> = {}) => new LogScans({ clock: systemClock, limits: { ...LIMITS, ...limits } });
 const never = new AbortController().signal;
 
-/** A scan that has its place and keeps it until it is told to end. */
+/** A scan that has a slot until the test ends it. */
 async function openScan(scans: LogScans, organizationId: string) {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const { promise: placed, resolve: place } = Promise.withResolvers<ScanBudget>();
@@ -33,14 +33,14 @@ test("an organization has one long scan at a time, the process a few; a short on
   const scans = scansOf();
   const first = await openScan(scans, "org_1");
   const second = await openScan(scans, "org_2");
-  expect([first.budget.hasPlace, second.budget.hasPlace]).toEqual([true, true]);
+  expect([first.budget.hasSlot, second.budget.hasSlot]).toEqual([true, true]);
   for (const organizationId of ["org_1", "org_3"]) {
     await scans.run({ organizationId, signal: never }, async (budget) => {
       await countTo(budget, LIMITS.freeRecords - 1);
       expect(budget.isSpent).toBe(false);
       // Its share is spent when no place becomes free in time: it answers with what it has.
       await countTo(budget, 1);
-      expect([budget.isSpent, budget.hasPlace]).toEqual([true, false]);
+      expect([budget.isSpent, budget.hasSlot]).toEqual([true, false]);
     });
   }
   await first.close();

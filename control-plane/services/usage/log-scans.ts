@@ -1,25 +1,27 @@
 import type { Clock } from "../../../common/clock.ts";
 
+/** Limits of scans over usage logs. */
 export interface LogScanLimits {
-  /** Records that any request may look at without a place among the long scans. */
+  /** Records that any request may scan without a slot for long scans. */
   readonly freeRecords: number;
-  /** Records that one request looks at, and how long it does so, before it answers with what it has. */
+  /** Records and time that one request may scan before it answers with what it has. */
   readonly recordsMax: number;
   readonly timeMsMax: number;
-  /** How long a request waits for a place. */
+  /** How long a request waits for a slot. */
   readonly waitMsMax: number;
-  /** Long scans at once in this process; of one organization there is one. */
+  /** Long scans at once in this process; at most one per organization. */
   readonly atOnce: number;
 }
 
-/** Waiting once and scanning twice, for rows and for totals, stays within the deadline of the edge's request, 5 s. */
+/** Waiting once and scanning twice, for rows and for totals, fits the deadline of the edge's request, 5 s. */
 const LIMITS: LogScanLimits = { freeRecords: 5_000, recordsMax: 200_000, timeMsMax: 1_000, waitMsMax: 1_500, atOnce: 2 };
 
+/** A request that scans logs. */
 export interface ScanRequest {
   readonly organizationId: string;
-  /** Aborted when the caller left or its deadline passed. */
+  /** Aborted when the caller is gone or its deadline has passed. */
   readonly signal: AbortSignal;
-  /** Has to look at everything: it waits for its place, and only its signal ends it. */
+  /** Must scan everything: it waits for a slot without limit, and only its signal ends it. */
   readonly isUnlimited?: boolean;
 }
 
@@ -29,8 +31,8 @@ interface Waiting {
 }
 
 /**
- * Long readings of logs and roll-ups share one event loop with the settlement of paid calls. Few of them run at once, one for each
- * organization, and each looks at a bounded number of records; short ones, such as the newest page, wait for none of them.
+ * Long scans of logs and roll-ups share one event loop with the settlement of calls. Few run at once, one per organization, and each
+ * scans a bounded number of records. Short scans, such as the newest page, do not wait.
  */
 export class LogScans {
   readonly limits: LogScanLimits;
@@ -43,17 +45,17 @@ export class LogScans {
     this.limits = { ...LIMITS, ...limits };
   }
 
-  /** Hands the work its budget, and takes back the place that it may have had. */
+  /** Runs the work with a budget, and frees the slot that it may have taken. */
   async run<T>(request: ScanRequest, work: (budget: ScanBudget) => Promise<T>): Promise<T> {
     const budget = new ScanBudget(this, request);
     try {
       return await work(budget);
     } finally {
-      if (budget.hasPlace) this.#leave(request.organizationId);
+      if (budget.hasSlot) this.#leave(request.organizationId);
     }
   }
 
-  /** Resolves true once the scan has a place, false when it has waited for too long. */
+  /** Resolves to true once the scan has a slot, to false if it waited too long. */
   enter({ organizationId, signal, isUnlimited }: ScanRequest): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     if (this.#isFree(organizationId)) {
@@ -96,16 +98,15 @@ export class LogScans {
   }
 }
 
-/** How often the clock is looked at. */
-const RECORDS_A_LOOK = 100;
+const RECORDS_PER_CLOCK_READ = 100;
 
-/** What one request may look at. */
+/** What one request may still scan. */
 export class ScanBudget {
   readonly #scans: LogScans;
   readonly #request: ScanRequest;
   #records = 0;
   #sinceMs: number;
-  #hasPlace = false;
+  #hasSlot = false;
   #isRefused = false;
   #isSpent = false;
 
@@ -115,23 +116,23 @@ export class ScanBudget {
     this.#sinceMs = scans.clock.monotonicMs();
   }
 
-  get hasPlace(): boolean {
-    return this.#hasPlace;
+  get hasSlot(): boolean {
+    return this.#hasSlot;
   }
 
-  /** Nothing more is to be looked at. */
+  /** No further record may be scanned. */
   get isSpent(): boolean {
     return this.#isSpent;
   }
 
-  /** Counts a record before it is looked at. Where the scan turns out to be a long one, wait for what is returned. */
+  /** Counts a record before it is used. If the scan turns out to be long, the caller must await the returned promise. */
   count(): Promise<void> | undefined {
     this.#records++;
-    if (this.#records % RECORDS_A_LOOK === 0 || this.#records >= this.#scans.limits.recordsMax) this.#look();
+    if (this.#records % RECORDS_PER_CLOCK_READ === 0 || this.#records >= this.#scans.limits.recordsMax) this.#look();
     return this.#records === this.#scans.limits.freeRecords ? this.#enter() : undefined;
   }
 
-  /** For a second reading of the same request. The place stays; one that was not to be had is not waited for again. */
+  /** Starts a second scan of the same request. A slot is retained; a refused one is not waited for again. */
   renew(): void {
     this.#records = 0;
     this.#isSpent = false;
@@ -146,10 +147,10 @@ export class ScanBudget {
   }
 
   async #enter(): Promise<void> {
-    if (this.#hasPlace) return;
-    if (!this.#isRefused) this.#hasPlace = await this.#scans.enter(this.#request);
+    if (this.#hasSlot) return;
+    if (!this.#isRefused) this.#hasSlot = await this.#scans.enter(this.#request);
     this.#request.signal.throwIfAborted();
-    this.#isRefused = !this.#hasPlace;
+    this.#isRefused = !this.#hasSlot;
     this.#isSpent = this.#isRefused;
     this.#sinceMs = this.#scans.clock.monotonicMs();
   }

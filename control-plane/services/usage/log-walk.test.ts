@@ -4,7 +4,7 @@ import type { UsageRow } from "../../domain/records.ts";
 import { DAY, QUARTER, reportedCall, settle } from "../../proof/ledger-fixture.ts";
 import { openTestStore } from "../../stores/test-store.ts";
 import { LogScans } from "./log-scans.ts";
-import type { LogPlace, UsageQuery } from "./log-walk.ts";
+import type { LogPosition, UsageQuery } from "./log-walk.ts";
 import { readLogs } from "./read-logs.ts";
 
 const ROWS = 600;
@@ -64,14 +64,14 @@ test("a walk by cursor under any budget meets every matching row once, and says 
       const expected = expectedRows(filter);
       const scans = new LogScans({ clock: systemClock, limits: { recordsMax, timeMsMax: 60_000 } });
       const found: string[] = [];
-      let after: LogPlace | undefined;
+      let after: LogPosition | undefined;
       do {
         const page = await read(scans, filter, { after, limit });
         found.push(...page.rows.map(({ id }) => id));
-        if (page.rows.length < limit && page.nextPlace) expect(page.isPartial).toBe(true);
+        if (page.rows.length < limit && page.nextPosition) expect(page.isPartial).toBe(true);
         if (page.totalsExact) expect(page.totals.requests).toBe(BigInt(expected.length));
         else expect(page.totals.requests).toBeLessThanOrEqual(BigInt(expected.length));
-        after = page.nextPlace;
+        after = page.nextPosition;
       } while (after);
       expect(found).toEqual(expected.map(({ id }) => id));
     }),
@@ -92,13 +92,13 @@ test("a numbered page is that part of all matching rows, and totals are exact wi
         totalsExact: true,
         totals: { requests: BigInt(expected.length), cost: expected.reduce((sum, { cost }) => sum + cost, 0n) },
       });
-      expect(page.nextPlace !== undefined).toBe(expected.length > skip + limit);
+      expect(page.nextPosition !== undefined).toBe(expected.length > skip + limit);
     }),
     { numRuns: 100 },
   );
 });
 
-function read(scans: LogScans, filter: Filter, options: { after?: LogPlace | undefined; skip?: number; limit: number }) {
+function read(scans: LogScans, filter: Filter, options: { after?: LogPosition | undefined; skip?: number; limit: number }) {
   const request = { organizationId: "org_1", signal: new AbortController().signal };
   const { after, skip = 0, limit } = options;
   return scans.run(request, (budget) =>

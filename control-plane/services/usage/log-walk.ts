@@ -3,7 +3,7 @@ import { ROLLUP_MS } from "../../domain/settlement.ts";
 import type { Range, Reader } from "../../stores/store.ts";
 import type { ScanBudget } from "./log-scans.ts";
 
-/** A log filter made ready: what the actor may see, resolved names, bounds in milliseconds. */
+/** A prepared log filter: restricted to what the actor may see, with resolved names and bounds in milliseconds. */
 export interface UsageQuery {
   organizationId: string;
   start: number | undefined;
@@ -11,12 +11,12 @@ export interface UsageQuery {
   keyId: string | undefined;
   teamId: string | undefined;
   search: string | undefined;
-  /** For what rows and roll-ups have in common. */
+  /** Tests the fields that rows and roll-ups have in common. */
   matches(dimensions: Pick<Rollup, "teamId" | "apiKeyId" | "model" | "provider" | "status">): boolean;
 }
 
-/** Where a walk stands: rows that began later, or at the same moment under a greater or equal id, lie behind it. */
-export interface LogPlace {
+/** Position of a scan, newest first: rows that began later, or at the same moment with a greater or equal id, are behind it. */
+export interface LogPosition {
   readonly createdAt: number;
   readonly id: string;
 }
@@ -26,32 +26,32 @@ interface Window {
   readonly end: number | undefined;
 }
 
-/** The rows that match a query, newest first, as far as the budget goes. */
+/** Scans the rows that match a query, newest first, within the budget. */
 export class LogWalk {
   readonly #reader: Reader;
   readonly #query: UsageQuery;
   readonly #budget: ScanBudget;
-  readonly #after: LogPlace | undefined;
+  readonly #after: LogPosition | undefined;
   #skip: number;
-  #place: LogPlace | undefined;
+  #position: LogPosition | undefined;
 
-  constructor(reader: Reader, query: UsageQuery, options: { budget: ScanBudget; after?: LogPlace | undefined; skip?: number }) {
+  constructor(reader: Reader, query: UsageQuery, options: { budget: ScanBudget; after?: LogPosition | undefined; skip?: number }) {
     this.#reader = reader;
     this.#query = query;
     this.#budget = options.budget;
     this.#after = options.after;
-    this.#place = options.after;
+    this.#position = options.after;
     this.#skip = options.skip ?? 0;
   }
 
-  /** Where it stopped, once its budget is spent; what lies beyond was not looked at. */
-  get place(): LogPlace | undefined {
-    return this.#place;
+  /** The position where the scan stopped; rows after it were not read. */
+  get position(): LogPosition | undefined {
+    return this.#position;
   }
 
   /**
-   * A text search looks at every row. Everything else is in the roll-ups: only quarters of an hour that hold a match are read, and those
-   * that lie before the asked page are left out whole.
+   * A text search reads every row. Other filters use the roll-ups: only quarters of an hour with a match are read, and those before the
+   * requested page are skipped whole.
    */
   async *rows(): AsyncGenerator<UsageRow> {
     const { start, end, search } = this.#query;
@@ -76,26 +76,26 @@ export class LogWalk {
     const query = this.#query;
     const range: Range<"usage"> = { ...rowRange(query, window), reverse: true };
     const [owner] = range.equals ?? [];
-    // A window that ends before the place has nothing behind it.
+    // A window that ends before the position needs no cut.
     const isInside = this.#after && (window.end === undefined || this.#after.createdAt < window.end);
     if (this.#after && isInside && owner !== undefined) range.after = [owner, this.#after.createdAt, this.#after.id];
     for await (const row of this.#reader.scan("usage", range)) {
-      const place = this.#budget.count();
-      if (place) await place;
+      const slot = this.#budget.count();
+      if (slot) await slot;
       if (this.#budget.isSpent) return;
-      this.#place = { createdAt: row.createdAt, id: row.id };
-      // The organization is checked on every row: a team or key index alone must never be what keeps tenants apart.
+      this.#position = { createdAt: row.createdAt, id: row.id };
+      // The organization is checked on every row: tenant isolation must not depend on a team or key index alone.
       const isMatch = row.organizationId === query.organizationId && query.matches(row) && isFound(row, query.search);
       if (isMatch && this.#skip-- <= 0) yield row;
     }
   }
 
-  /** Quarters of an hour with calls, newest first, and how many of them match. */
+  /** Quarters of an hour with calls, newest first, with the number of matching calls. */
   async *#buckets(): AsyncGenerator<{ bucketAt: number; requests: number }> {
     let open: { bucketAt: number; requests: number } | undefined;
     for await (const rollup of this.#reader.scan("rollups", this.#rollupRange())) {
-      const place = this.#budget.count();
-      if (place) await place;
+      const slot = this.#budget.count();
+      if (slot) await slot;
       if (open && open.bucketAt !== rollup.bucketAt) {
         yield open;
         open = undefined;
@@ -107,10 +107,10 @@ export class LogWalk {
     if (open) yield open;
   }
 
-  /** The budget ended among the roll-ups of this bucket, before its rows: a place within it, reached before, stays. */
+  /** The budget ended among the roll-ups of this bucket, before its rows. An earlier position inside the bucket stays. */
   #stopBefore(bucketAt: number): void {
     const end = bucketAt + ROLLUP_MS;
-    if (this.#place === undefined || this.#place.createdAt >= end) this.#place = { createdAt: end, id: "" };
+    if (this.#position === undefined || this.#position.createdAt >= end) this.#position = { createdAt: end, id: "" };
   }
 
   #rollupRange(): Range<"rollups"> {

@@ -19,7 +19,7 @@ export function usageMessage(row: UsageRow): UsageLog {
   };
 }
 
-/** What an edge reports, as a row. The classes must be whole, not negative, and add up: what does not is refused, not stored. */
+/** Converts an edge's report to a row. Refuses token classes that are not whole, are negative, or do not sum to the total. */
 export function usageRow(log: UsageLog): UsageRow {
   const usage = smallUsage(log.usage);
   const status = log.status;
@@ -81,7 +81,8 @@ function bigUsage(usage: Usage): TokenUsage {
 function smallUsage(usage: TokenUsage | undefined): Usage {
   const audio = count(usage, "audio");
   const audioOutput = usage?.audioOutput === undefined ? undefined : countOf("audioOutput", usage.audioOutput);
-  if (audioOutput !== undefined && audioOutput > audio) throw new AppError("VALIDATION_ERROR", "usage.audioOutput is more than audio");
+  if (audioOutput !== undefined && audioOutput > audio)
+    throw new AppError("VALIDATION_ERROR", "usage.audioOutput is larger than usage.audio");
   const small: Usage = {
     input: count(usage, "input"),
     cachedInput: count(usage, "cachedInput"),
@@ -98,9 +99,9 @@ function smallUsage(usage: TokenUsage | undefined): Usage {
   return small;
 }
 
-/** In one order, whatever order they came in: the hash of a row covers them. */
-function smallAmounts(told: NonNullable<TokenUsage["amounts"]>): UnitAmounts | undefined {
-  const byUnit = new Map(told.amounts.map((amount) => [amount.unit, amount]));
+/** Sorted by unit, because the hash of a row covers the order. */
+function smallAmounts(reported: NonNullable<TokenUsage["amounts"]>): UnitAmounts | undefined {
+  const byUnit = new Map(reported.amounts.map((amount) => [amount.unit, amount]));
   const amounts: UnitAmounts = {};
   for (const unit of PRICE_UNIT_NAMES) {
     const amount = byUnit.get(unit);
@@ -114,10 +115,10 @@ function count(usage: TokenUsage | undefined, name: (typeof CLASSES)[number]): n
   return countOf(name, usage?.[name] ?? 0n);
 }
 
-function countOf(name: string, told: bigint): number {
-  const value = Number(told);
+function countOf(name: string, reported: bigint): number {
+  const value = Number(reported);
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new AppError("VALIDATION_ERROR", `usage.${name} is not a count`);
+  throw new AppError("VALIDATION_ERROR", `usage.${name} must be an integer from 0`);
 }
 
 function refuse(log: UsageLog, reason: string): AppError {

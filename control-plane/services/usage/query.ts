@@ -34,18 +34,18 @@ export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogF
   };
 }
 
-/** One call that the actor may see; another tenant's and a missing one are the same 404. */
+/** A call that the actor may see. A call of another tenant and a missing one give the same NOT_FOUND. */
 export async function requireRow(deps: Pick<ControlDeps, "store" | "edges">, actor: Actor, id: string): Promise<UsageRow> {
   await deps.edges.caughtUp();
   const row = await deps.store.get("usage", id);
   const visible = await visibleTeamIds(deps.store, actor);
   if (row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId))) return row;
-  throw new AppError("NOT_FOUND", "There is no such call in the log.");
+  throw new AppError("NOT_FOUND", "The log has no such call.");
 }
 
 /**
- * Sums that together cover exactly the asked window: whole roll-ups where a bucket lies inside it, single rows at its two ends.
- * A text search looks at every row: no roll-up knows the text. It ends early when the budget is spent.
+ * Sums that together cover exactly the requested window: roll-ups for whole buckets, single rows at its two ends. A text search reads
+ * every row, because roll-ups have no text. The sums end early when the budget is spent.
  */
 export async function* matchingSums(reader: Reader, query: UsageQuery, budget: ScanBudget): AsyncIterable<Rollup> {
   const rowSums = async function* (window: { start: number | undefined; end: number | undefined }): AsyncIterable<Rollup> {
@@ -74,8 +74,8 @@ async function* wholeBuckets(
 ): AsyncIterable<Rollup> {
   const range = { index: "byOrganization", equals: [query.organizationId], ...window } as const;
   for await (const rollup of reader.scan("rollups", range)) {
-    const place = budget.count();
-    if (place) await place;
+    const slot = budget.count();
+    if (slot) await slot;
     if (budget.isSpent) return;
     if (query.matches(rollup)) yield rollup;
   }
@@ -88,7 +88,7 @@ async function visibleKeyId(deps: ControlDeps, actor: Actor, reference: string):
   throw new AppError("NOT_FOUND", "There is no such API key.");
 }
 
-// A removed key is known by its calls still: they stay in the log. Another tenant's must look like one that never was.
+// A removed key can still be used as a filter, because its calls stay in the log. A key of another tenant must look missing.
 async function hasVisibleCalls(deps: ControlDeps, actor: Actor, keyId: string): Promise<boolean> {
   const visible = await visibleTeamIds(deps.store, actor);
   for await (const row of deps.store.scan("usage", { index: "byKey", equals: [keyId], limit: 1 })) {

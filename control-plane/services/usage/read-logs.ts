@@ -2,35 +2,37 @@ import type { Totals } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UsageRow } from "../../domain/records.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { ScanBudget } from "./log-scans.ts";
-import { type LogPlace, LogWalk, type UsageQuery } from "./log-walk.ts";
+import { type LogPosition, LogWalk, type UsageQuery } from "./log-walk.ts";
 import { matchingSums } from "./query.ts";
 
+/** A requested page of the log. */
 export interface LogRequest {
   readonly budget: ScanBudget;
-  /** Goes on behind a row seen before; without it the first `skip` rows are left out. */
-  readonly after: LogPlace | undefined;
+  /** Continues after this position; without it the first `skip` rows are skipped. */
+  readonly after: LogPosition | undefined;
   readonly skip: number;
   readonly limit: number;
   readonly bytesMax: number;
   readonly withTotals: boolean;
 }
 
+/** A page of the log. */
 export interface FoundLogs {
   readonly rows: UsageRow[];
   readonly totals: Totals;
-  /** Without: the totals are those of what was looked at. */
+  /** False: the totals cover only the scanned rows. */
   readonly totalsExact: boolean;
-  /** Where the next page begins; absent when everything was looked at. */
-  readonly nextPlace: LogPlace | undefined;
-  /** The budget ended before the page was full: what lies behind `nextPlace` was not looked at. */
+  /** Where the next page begins; absent on the last page. */
+  readonly nextPosition: LogPosition | undefined;
+  /** The budget ended before the page was full: rows after `nextPosition` were not scanned. */
   readonly isPartial: boolean;
 }
 
-/** One page of a query and what all its rows add up to, as far as the budget goes. */
+/** Reads one page of a query and the totals of all its rows, within the budget. */
 export async function readLogs(reader: Reader, query: UsageQuery, request: LogRequest): Promise<FoundLogs> {
   const { budget, after, withTotals } = request;
   const totals: Totals = { requests: 0n, tokens: 0n, cost: 0n };
-  // A text search from the newest row on meets everything that it has to add up. Other totals come from the roll-ups.
+  // A text search from the newest row reads every row that it has to sum. Other totals come from the roll-ups.
   const isOnePass = withTotals && query.search !== undefined && after === undefined;
   const page = await readPage(reader, query, request, isOnePass ? (row) => addRow(totals, row) : undefined);
   if (!withTotals || isOnePass) return { ...page, totals, totalsExact: withTotals && !budget.isSpent };
@@ -43,13 +45,13 @@ export async function readLogs(reader: Reader, query: UsageQuery, request: LogRe
   return { ...page, totals, totalsExact: !budget.isSpent };
 }
 
-/** As many rows as wanted, or as fit. `onRow` is given every match, those before and behind the page too. */
+/** Reads as many rows as requested, or as fit. `onRow` receives every match, also before and after the page. */
 async function readPage(
   reader: Reader,
   query: UsageQuery,
   { budget, after, skip, limit, bytesMax }: LogRequest,
   onRow: ((row: UsageRow) => void) | undefined,
-): Promise<Pick<FoundLogs, "rows" | "nextPlace" | "isPartial">> {
+): Promise<Pick<FoundLogs, "rows" | "nextPosition" | "isPartial">> {
   const walk = new LogWalk(reader, query, { budget, after, skip: onRow ? 0 : skip });
   const page = new PageRows({ skip: onRow ? skip : 0, limit, bytesMax });
   for await (const row of walk.rows()) {
@@ -58,10 +60,10 @@ async function readPage(
     if (page.isFull && !onRow) break;
   }
   const isPartial = !page.isFull && budget.isSpent;
-  return { rows: page.rows, nextPlace: page.isFull ? page.end : isPartial ? walk.place : undefined, isPartial };
+  return { rows: page.rows, nextPosition: page.isFull ? page.end : isPartial ? walk.position : undefined, isPartial };
 }
 
-/** As many of the rows offered as belong to the page. */
+/** Collects the rows that belong to the page. */
 class PageRows {
   readonly rows: UsageRow[] = [];
   readonly #limit: number;
@@ -76,12 +78,12 @@ class PageRows {
     this.#bytesMax = bytesMax;
   }
 
-  /** A row came for which there was no room: there is another page. */
+  /** A further row did not fit, so there is another page. */
   get isFull(): boolean {
     return this.#isFull;
   }
 
-  get end(): LogPlace | undefined {
+  get end(): LogPosition | undefined {
     const last = this.rows.at(-1);
     return last && { createdAt: last.createdAt, id: last.id };
   }
@@ -101,7 +103,7 @@ function addRow(totals: Totals, row: UsageRow): void {
 }
 
 const ROW_NUMBERS_BYTES = 256;
-/** Of UTF-8, for each character of JavaScript's. */
+/** Most UTF-8 bytes per UTF-16 code unit. */
 const BYTES_PER_CHARACTER = 3;
 
 function bytesAtMost(row: UsageRow): number {

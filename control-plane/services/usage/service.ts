@@ -7,13 +7,13 @@ import { requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf } from "../messages.ts";
 import { UsageBuckets } from "./buckets.ts";
-import type { LogPlace } from "./log-walk.ts";
+import type { LogPosition } from "./log-walk.ts";
 import { usageMessage } from "./messages.ts";
 import { matchingSums, prepareQuery, requireRow } from "./query.ts";
 import { readLogs } from "./read-logs.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
-/** Well below the largest message: callers choose what their rows hold. */
+/** Well below the largest message, because callers choose parts of their rows' content. */
 const EXPORT_PAGE_BYTES_MAX = 2 * 1024 * 1024;
 
 export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageServiceService> {
@@ -29,11 +29,11 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const { organizationId } = actor;
       return deps.logScans.run({ organizationId, signal: context.signal }, async (budget) => {
         const found = await readLogs(deps.store, query, { budget, after, skip, ...limits, withTotals: !request.export });
-        const { rows, totals, totalsExact, nextPlace, isPartial } = found;
+        const { rows, totals, totalsExact, nextPosition, isPartial } = found;
         return {
           logs: rows.map(usageMessage),
           meta: metaOf(page, Number(totals.requests)),
-          nextCursor: nextPlace && writeCursor(nextPlace),
+          nextCursor: nextPosition && writeCursor(nextPosition),
           totals,
           partial: isPartial,
           totalsExact,
@@ -50,12 +50,13 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const actor = await requireActor(deps, context);
       await deps.edges.caughtUp();
       const query = await prepareQuery(deps, actor, request.filter);
-      if (!isTimezone(request.timezone)) throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`);
+      if (!isTimezone(request.timezone))
+        throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone. Use an IANA name such as Europe/Berlin.`);
       const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);
       const groupOf = grouper(request.groupBy);
       const buckets = new UsageBuckets();
       const { organizationId } = actor;
-      // Charts are exact or not there: what is left out of a sum would be taken for less usage.
+      // Charts must be exact: a partial sum would look like less usage.
       await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, async (budget) => {
         for await (const sum of matchingSums(deps.store, query, budget)) {
           buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
@@ -80,7 +81,7 @@ function totalsOf(buckets: readonly UsageBucket[]): Totals {
 
 function intervalOf(name: string): Interval {
   if (name === "hour" || name === "day" || name === "month" || name === "all") return name;
-  throw new AppError("VALIDATION_ERROR", "An interval is hour, day, month or all.");
+  throw new AppError("VALIDATION_ERROR", "The interval must be hour, day, month or all.");
 }
 
 function grouper(groupBy: string): (sum: Rollup) => string {
@@ -100,22 +101,22 @@ function grouper(groupBy: string): (sum: Rollup) => string {
     case "none":
       return () => "all";
     default:
-      throw new AppError("VALIDATION_ERROR", "groupBy is model, provider, team, key, user, status or none.");
+      throw new AppError("VALIDATION_ERROR", "groupBy must be model, provider, team, key, user, status or none.");
   }
 }
 
-function writeCursor({ createdAt, id }: LogPlace): string {
+function writeCursor({ createdAt, id }: LogPosition): string {
   return Buffer.from(JSON.stringify([createdAt, id])).toString("base64url");
 }
 
-function readCursor(text: string): LogPlace {
+function readCursor(text: string): LogPosition {
   try {
     const [createdAt, id] = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown[];
     if (typeof createdAt === "number" && typeof id === "string") return { createdAt, id };
   } catch {
-    // Told below, like any other cursor that we did not write.
+    // Reported below, like any other invalid cursor.
   }
-  throw new AppError("VALIDATION_ERROR", "The cursor is not one of ours.", {
+  throw new AppError("VALIDATION_ERROR", "The cursor is not valid. Use `nextCursor` from the previous page.", {
     details: [{ path: "query.cursor", message: "is not valid" }],
   });
 }
