@@ -82,7 +82,7 @@ export async function removeExpiredRecords(tx: Transaction, ids: readonly string
 }
 
 /** Writes the row of a content. If its record does not exist yet, the row is marked as unowned, in the same transaction. */
-export async function keepContent(tx: Transaction, content: { teamId: string; id: string; bytes: number }, now: number): Promise<void> {
+export async function putContentRow(tx: Transaction, content: { teamId: string; id: string; bytes: number }, now: number): Promise<void> {
   const record = await tx.get("records", content.id);
   const isOwned = record?.teamId === content.teamId;
   await tx.put("contents", { id: contentId(content), bytes: content.bytes, ...(isOwned ? {} : { unownedAt: now }) });

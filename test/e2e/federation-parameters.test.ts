@@ -91,7 +91,7 @@ test("its team has it by token or key, a participant by its join token, and is a
   });
   const { federation, joinTokens } = created.body;
   const early = await get(`${federation.id}/parameters`);
-  expect(early).toMatchObject({ status: 404, body: { error: expect.stringContaining("committed no round yet") } });
+  expect(early).toMatchObject({ status: 404, body: { error: expect.stringContaining("no round has been committed") } });
   const joined = await startTrainer({ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinTokens[0] });
   stops.push(() => joined.process.stop());
   const { head } = await federationWhen(system, { token: tenant.token, id: federation.id });

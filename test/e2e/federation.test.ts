@@ -355,7 +355,7 @@ test("a committed round is published with its lineage, by a key too, and rolled 
   await federationWhen(system, { token: tenant.token, id });
   expect(await ask("GET", `/${id}/versions`)).toMatchObject({
     status: 404,
-    body: { error: expect.stringContaining("not been published") },
+    body: { error: expect.stringContaining("was not published") },
   });
   const first = await ask("POST", `/${id}/publish`, { model, round: 1 });
   expect(first.status).toBe(201);

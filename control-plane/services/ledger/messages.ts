@@ -31,7 +31,7 @@ export function entryMessage(entry: LedgerEntry): EntryMessage {
   };
 }
 
-/** Refunds and disputes have the purchase's id and more as their reference. */
+/** References of refunds and disputes start with the id of the purchase. */
 function purchaseIdOf({ type, reference }: LedgerEntry): string | undefined {
   return type !== "usage" && reference.startsWith("pur_") ? reference.split("/")[0] : undefined;
 }

@@ -20,7 +20,7 @@ type Handlers = Pick<
   "createPurchase" | "listPurchases" | "getReceipt" | "receivePaymentEvent"
 >;
 
-/** Credits for money. */
+/** Handlers for purchases of credits. */
 export function purchaseHandlers(deps: ControlDeps): Handlers {
   return {
     createPurchase: createPurchase(deps),
@@ -50,7 +50,7 @@ const createPurchase =
     });
   };
 
-/** A purchase that is paid on the provider's page; its credits come when the provider says that it was. */
+/** Starts a purchase that is paid on the provider's page. Credits are posted when the provider reports the payment. */
 async function orderByCard(deps: ControlDeps, context: CallContext, { actor, amount }: { actor: Actor; amount: bigint }) {
   const payments = requirePayments(deps);
   checkCardAmount(amount);
@@ -58,7 +58,7 @@ async function orderByCard(deps: ControlDeps, context: CallContext, { actor, amo
   if (replayed) return replayed;
   const organization = await deps.store.get("organizations", actor.organizationId);
   const order = draft(deps, { actor, amount, now: deps.clock.now() });
-  // The page first, the purchase after it: a page that nobody was told of is never paid, a purchase without a page never could be.
+  // The page is created before the purchase is stored: an unused page is never paid, while a purchase without a page never could be.
   const email = actor.user.email;
   const checkout = await payments.createCheckout({ purchaseId: order.id, organizationName: organization?.name ?? "", email, amount });
   return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, audit }) => {
@@ -86,11 +86,11 @@ const getReceipt =
     const actor = await requireActor(deps, context);
     const purchase = await deps.store.get("purchases", request.purchaseId);
     if (purchase?.organizationId !== actor.organizationId) throw new AppError("NOT_FOUND", "There is no such purchase.");
-    if (purchase.completedAt === undefined) throw new AppError("VALIDATION_ERROR", "The purchase is not paid: there is no receipt for it.");
+    if (purchase.completedAt === undefined) throw new AppError("VALIDATION_ERROR", "The purchase is not paid, so it has no receipt.");
     const [organization, payment, entries] = await Promise.all([
       deps.store.get("organizations", purchase.organizationId),
       purchase.paymentId === undefined ? undefined : deps.store.get("payments", purchase.paymentId),
-      // "0" comes right after "/": the purchase's own entry and every one below it.
+      // "0" sorts right after "/": the range covers the purchase's own entry and all entries with a sub-reference.
       collect(deps.store.scan("ledger", { index: "byReference", from: purchase.id, before: `${purchase.id}0` })),
     ]);
     return {
@@ -109,13 +109,13 @@ const receivePaymentEvent =
     const event = requirePayments(deps).readEvent(request.payload, request.signature);
     const outcome = await deps.store.transaction((tx) => takePaymentEvent(tx, event, deps.clock.now()));
     const facts = { eventId: event.id, type: event.type, outcome };
-    if (outcome === "refused") deps.logger.error(facts, "a payment does not fit its purchase; nothing was credited");
-    else deps.logger.info(facts, "a payment event");
+    if (outcome === "refused") deps.logger.error(facts, "a payment does not match its purchase; no credits were posted");
+    else deps.logger.info(facts, "a payment event was received");
     if (outcome === "applied") await recallCredit(deps, event);
     return { outcome };
   };
 
-/** After a refund or a dispute: what edges hold of the credit that was taken back is not theirs any more. */
+/** After a refund or dispute edges must return leased credit, because the balance fell. */
 async function recallCredit(deps: ControlDeps, { fact }: PaymentEvent): Promise<void> {
   if (fact?.kind !== "refunded" && fact?.kind !== "disputed") return;
   const payment = await deps.store.get("payments", fact.paymentId);
@@ -127,12 +127,12 @@ function draft(deps: ControlDeps, { actor, amount, now }: { actor: Actor; amount
   return { id: newId("pur", deps), organizationId: actor.organizationId, amount, createdBy: actor.user.id, createdAt: now };
 }
 
-/** For a purchase that names no method. */
+/** The method of a purchase that names none. */
 function defaultMethod({ config, payments }: ControlDeps): "test" | "card" {
   if (config.testCredits) return "test";
   if (payments) return "card";
   const message =
-    "No method of payment is set up. The operator can set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET for cards, or TEST_CREDITS=true.";
+    "No payment method is configured. The operator can set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET for cards, or TEST_CREDITS=true.";
   throw refuse("method", message);
 }
 
@@ -142,27 +142,27 @@ function checkMethod(deps: ControlDeps, method: string, isAdmin: boolean): "test
       if (!deps.config.testCredits) throw refuse("method", testCreditsOff(deps));
       return "test";
     case "manual":
-      if (!isAdmin) throw new AppError("FORBIDDEN", "Only a platform administrator may book a manual purchase.");
+      if (!isAdmin) throw new AppError("FORBIDDEN", "Only a platform administrator may create a manual purchase.");
       return "manual";
     default:
-      throw refuse("method", "A purchase is made by test, manual or card.");
+      throw refuse("method", "The method must be card, manual or test.");
   }
 }
 
 function testCreditsOff({ payments }: ControlDeps): string {
   const instead = payments ? 'Use method "card"' : "Ask the operator for credits";
-  return `Test credits are off on this server. ${instead}, or have the operator set TEST_CREDITS=true.`;
+  return `Test credits are disabled on this server. ${instead}, or have the operator set TEST_CREDITS=true.`;
 }
 
 function requirePayments({ payments }: ControlDeps): Payments {
-  if (!payments) throw refuse("method", "Card payments are not set up on this server.");
+  if (!payments) throw refuse("method", "Card payments are not configured on this server.");
   return payments;
 }
 
 function checkCardAmount(amount: bigint): void {
-  if (amount % NANO_PER_CENT !== 0n) throw refuse("amount", "A card payment is a whole number of cents.");
-  if (amount < CARD_NANO_MIN) throw refuse("amount", "A card payment is at least 0.50 USD.");
-  if (amount > CARD_NANO_MAX) throw refuse("amount", "A card payment is at most 999,999.99 USD.");
+  if (amount % NANO_PER_CENT !== 0n) throw refuse("amount", "The amount of a card payment must be a whole number of cents.");
+  if (amount < CARD_NANO_MIN) throw refuse("amount", "The amount of a card payment must be at least 0.50 USD.");
+  if (amount > CARD_NANO_MAX) throw refuse("amount", "The amount of a card payment must be at most 999,999.99 USD.");
 }
 
 function refuse(field: "method" | "amount", message: string): AppError {

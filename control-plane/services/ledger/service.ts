@@ -44,7 +44,7 @@ const getQuota =
   (deps: ControlDeps): Handlers["getQuota"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
-    // What edges keep in advance is no call's: what is left as reserved is what running calls may cost.
+    // Edges return their unused advance first, so that `reserved` is what running calls may cost.
     await deps.edges.recall(actor.organizationId);
     return { quota: await quotaOf(deps, actor.organizationId) };
   };
@@ -72,9 +72,13 @@ const grantCredits =
     const answer = await write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
       if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
       if (request.amount === 0n)
-        throw new AppError("VALIDATION_ERROR", "A credit must move something.", {
-          details: [{ path: "body.amount", message: "must not be 0" }],
-        });
+        throw new AppError(
+          "VALIDATION_ERROR",
+          "The amount must not be 0. Use a positive amount to grant credits, a negative one to take them back.",
+          {
+            details: [{ path: "body.amount", message: "must not be 0" }],
+          },
+        );
       const { entry, balance } = await grant(tx, deps, {
         organizationId: request.organizationId,
         amount: request.amount,
@@ -88,7 +92,7 @@ const grantCredits =
       });
       return { entry: entryMessage(entry), balance };
     });
-    // What edges hold in advance was part of what is gone.
+    // The balance fell, so edges return leased credit that no call has reserved.
     if (request.amount < 0n) await deps.edges.recall(request.organizationId);
     return answer;
   };
@@ -107,31 +111,32 @@ async function quotaOf(deps: ControlDeps, organizationId: string): Promise<Quota
     deps.store.get("accounts", organizationAccount(organizationId)),
     deps.store.get("organizations", organizationId),
   ]);
-  const books = account ?? emptyAccount(organizationAccount(organizationId));
+  const ledgerAccount = account ?? emptyAccount(organizationAccount(organizationId));
   let blockedTeams = 0;
   for await (const team of deps.store.scan("teams", { index: "byOrganization", equals: [organizationId] })) {
     if (teamState(team).status === "blocked") blockedTeams++;
   }
   const burnRatePerDay = await burnRate(deps, organizationId, now);
-  // Set aside for calls one by one, and by edges out of their leases.
+  // Reserved by calls one by one, and leased to edges.
   const reserved = deps.reservations.reservedOf(organizationId) + (await leasedOf(deps.store, organizationId, now));
   return {
     organizationId,
-    balance: books.balance,
+    balance: ledgerAccount.balance,
     reserved,
-    available: books.balance - reserved,
-    totalPurchased: books.purchased,
-    totalGranted: books.granted,
-    totalRewarded: books.rewarded,
-    totalUsed: books.used,
-    status: books.balance < 0n ? "blocked" : "active",
+    available: ledgerAccount.balance - reserved,
+    totalPurchased: ledgerAccount.purchased,
+    totalGranted: ledgerAccount.granted,
+    totalRewarded: ledgerAccount.rewarded,
+    totalUsed: ledgerAccount.used,
+    status: ledgerAccount.balance < 0n ? "blocked" : "active",
     blockedTeams,
     lowBalanceThreshold: organization?.lowBalanceThreshold,
     burnRatePerDay,
-    // A forecast for people, the one place where an amount may be rounded.
-    estimatedDaysLeft: burnRatePerDay > 0n && books.balance > 0n ? Number((books.balance * 100n) / burnRatePerDay) / 100 : undefined,
-    updatedAt: date(books.updatedAt || (organization?.createdAt ?? now)),
-    ledgerSeq: BigInt(books.seq),
+    // A forecast for people, the only place where an amount is rounded.
+    estimatedDaysLeft:
+      burnRatePerDay > 0n && ledgerAccount.balance > 0n ? Number((ledgerAccount.balance * 100n) / burnRatePerDay) / 100 : undefined,
+    updatedAt: date(ledgerAccount.updatedAt || (organization?.createdAt ?? now)),
+    ledgerSeq: BigInt(ledgerAccount.seq),
     paymentMethods: [...(deps.config.testCredits ? ["test"] : []), ...(deps.payments ? ["card"] : [])],
   };
 }

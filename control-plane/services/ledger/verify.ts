@@ -7,8 +7,8 @@ import type { LedgerFault } from "../../proof/ledger-fault.ts";
 import type { Store } from "../../stores/store.ts";
 
 /**
- * Re-reads all the books: the ledger entry by entry, its accounts, the calls it charges, and the sums that charts are drawn from. Names
- * the first thing that is wrong. What is posted while it runs may be left out; nothing is locked for it.
+ * Verifies the ledger entry by entry, its accounts, the calls it charges and the roll-ups of charts, and returns the first fault. It locks
+ * nothing; entries that are posted while it runs may be left out.
  */
 export async function checkLedger(store: Store, signal: AbortSignal): Promise<VerifyLedgerResponse> {
   const ledger = await checkEntries(store, signal);
@@ -35,7 +35,7 @@ interface UsageCheck {
 
 const NOTHING_READ: UsageCheck = { rows: 0, rollups: 0, fault: undefined };
 
-/** Rows against their entries, and the roll-ups made again from the same rows, in one reading. */
+/** Checks rows against their entries, and roll-ups rebuilt from the same rows, in one pass. */
 async function checkUsage(store: Store, signal: AbortSignal): Promise<UsageCheck> {
   let rows = 0;
   let badRow: LedgerFault | undefined;
@@ -44,7 +44,7 @@ async function checkUsage(store: Store, signal: AbortSignal): Promise<UsageCheck
     badRow ??= await findBadRow(store, page);
   };
   const { rollups, difference } = await checkRollups(store, { signal, onPage });
-  // A row that is wrong makes its roll-up differ: the row is the cause.
+  // A wrong row makes its roll-up differ, so the row is reported as the cause.
   return { rows, rollups, fault: badRow ?? (difference && badRollup(difference)) };
 }
 

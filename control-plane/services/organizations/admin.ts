@@ -19,7 +19,7 @@ import { write } from "../write.ts";
 
 type Handlers = ServiceHandlers<typeof OrganizationsServiceService>;
 
-/** The platform admin's view of organisations, his own or not. */
+/** Handlers for platform admins: all organizations. */
 export function adminOrganizationHandlers(
   deps: ControlDeps,
 ): Pick<Handlers, "listAllOrganizations" | "setOrganizationLimits" | "setOrganizationBlock"> {
@@ -70,7 +70,7 @@ async function requireOrganization(reader: Reader, id: string): Promise<Organiza
   return organization;
 }
 
-/** A platform admin stands in every organisation as its admin. */
+/** A platform admin has the role admin in every organization. */
 async function messageFor(reader: Reader, organization: Organization, { actor, now }: { actor: Actor; now: number }) {
   const membership = await reader.get("organizationMembers", `${organization.id}/${actor.user.id}`);
   return organizationMessage(reader, organization, { role: membership?.role ?? "admin", activeId: actor.organizationId, now });

@@ -40,7 +40,7 @@ const inviteMember =
       mail = invited.mail;
       return invited.response;
     });
-    // After the commit, and not for a repeated request. Without a mail server nothing is sent: the link would end up in the log.
+    // Sent after the commit, and not for a replayed request. Without a mail server nothing is sent, because the link would be in the log.
     if (mail && deps.config.mail.smtpUrl !== undefined) void deps.mailer.send(mail);
     return response;
   };
@@ -50,7 +50,7 @@ interface Invited {
   mail?: Mail;
 }
 
-/** A member of the organization joins at once. Any other address is invited, and the answer is the same with an account or without. */
+/** A member of the organization joins at once. Any other address is invited; the answer does not reveal whether it has an account. */
 async function inviteToTeam(
   deps: ControlDeps,
   scope: WriteScope,
@@ -60,7 +60,8 @@ async function inviteToTeam(
   const { tx, audit } = scope;
   const { team, role: own } = await requireManagedTeam(tx, actor, request.teamId);
   const role = requireRole(request.role);
-  if (!mayGrant(own, role)) throw new AppError("FORBIDDEN", `Your role in the team does not allow you to invite an ${role}.`);
+  if (!mayGrant(own, role))
+    throw new AppError("FORBIDDEN", `Your role in the team does not allow you to invite a member with the role ${role}.`);
   const email = request.email.toLowerCase();
   const colleague = await colleagueOf(tx, team, email);
   const invited = colleague
@@ -82,7 +83,7 @@ async function addColleague({ tx, now }: WriteScope, input: { team: Team; user: 
   const { team, user, role } = input;
   const isNew = !(await tx.get("teamMembers", `${team.id}/${user.id}`));
   if (isNew) {
-    // The address was invited before it came into the organization another way.
+    // The address was invited before its user joined the organization another way.
     const pending = await tx.find("invitations", "byTeamAndEmail", [team.id, user.email]);
     if (pending) await tx.remove("invitations", pending.id);
     await joinTeam(tx, { teamId: team.id, userId: user.id, role, invitedAt: now }, now);
@@ -106,7 +107,7 @@ async function invite(
     mail: {
       to: email,
       subject: `You are invited to the team ${team.name} on Tributary`,
-      text: `${inviter.name} (${inviter.email}) invites you to the team "${team.name}". Within seven days, open:\n\n${link}`,
+      text: `${inviter.name} (${inviter.email}) invites you to the team "${team.name}". To accept, open this link within seven days:\n\n${link}`,
     },
   };
 }

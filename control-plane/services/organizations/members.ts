@@ -12,7 +12,7 @@ import { memberMessages } from "../messages.ts";
 import { requireManagedTeam, requireTeam } from "../teams/access.ts";
 import type { WriteScope } from "../write.ts";
 
-/** Gives a member, or an invitation, another role. The last owner keeps his: a team without one could never be managed again. */
+/** Changes the role of a member or an invitation. The last owner cannot be demoted: a team without an owner could not be managed. */
 export async function changeRole(
   scope: WriteScope,
   actor: Actor,
@@ -21,7 +21,7 @@ export async function changeRole(
   const { tx, now, audit } = scope;
   const { team, role: own } = await requireManagedTeam(tx, actor, request.teamId);
   const role = requireRole(request.role);
-  if (!mayGrant(own, role)) throw new AppError("FORBIDDEN", `Your role in the team does not allow you to make an ${role}.`);
+  if (!mayGrant(own, role)) throw new AppError("FORBIDDEN", `Your role in the team does not allow you to give the role ${role}.`);
   const invitation = await tx.get("invitations", request.memberId);
   if (invitation?.teamId === team.id) {
     await tx.put("invitations", { ...invitation, role });
@@ -37,8 +37,8 @@ export async function changeRole(
 }
 
 /**
- * Takes a person, with the keys they made there, or an invitation off a team. The last owner stays: a team without one could never be
- * managed again.
+ * Removes a member, whose keys are disabled, or an invitation from a team. The last owner cannot be removed: a team without an owner
+ * could not be managed.
  */
 export async function removeFromTeam(
   scope: WriteScope,
@@ -73,7 +73,7 @@ async function removePerson({ tx, now }: WriteScope, leaving: { team: Team; memb
   return disabledKeys;
 }
 
-/** `isLeaving`: he is no owner afterwards. */
+/** `isLeaving`: the member is not an owner afterward. */
 async function requireChangeable(
   tx: Transaction,
   { team, memberId, own, isLeaving }: { team: Team; memberId: string; own: Role; isLeaving: boolean },
@@ -84,12 +84,12 @@ async function requireChangeable(
   if (own !== "owner") throw new AppError("FORBIDDEN", "Only an owner may demote or remove an owner.");
   const members = await collect(tx.scan("teamMembers", { index: "byTeam", equals: [team.id] }));
   if (members.filter(({ role }) => role === "owner").length === 1) {
-    throw new AppError("VALIDATION_ERROR", "The last owner of a team cannot be removed; make another member owner first.");
+    throw new AppError("VALIDATION_ERROR", "The last owner of a team cannot be demoted or removed. Make another member an owner first.");
   }
   return member;
 }
 
-// Whoever came into the organisation by a team, and is in none of its teams any more, is out of it.
+// A plain member who is in none of the organization's teams any more leaves the organization.
 async function leaveOrganization(tx: Transaction, organizationId: string, userId: number): Promise<void> {
   const membership = await tx.get("organizationMembers", `${organizationId}/${userId}`);
   if (membership?.role !== "member") return;
@@ -103,7 +103,7 @@ async function leaveOrganization(tx: Transaction, organizationId: string, userId
 
 export function requireRole(role: string): Role {
   if (role === "owner" || role === "admin" || role === "member") return role;
-  throw new AppError("VALIDATION_ERROR", "A role is owner, admin or member.", {
+  throw new AppError("VALIDATION_ERROR", "The role must be owner, admin or member.", {
     details: [{ path: "body.role", message: "must be owner, admin or member" }],
   });
 }

@@ -53,7 +53,7 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
         const updated = change(organization, { changes, clearThreshold, budget, role: membership.role, now });
         await tx.put("organizations", updated);
         await followSettings(tx, { before: organization, after: updated }, now);
-        // Read again: a session that was ended meanwhile must not come back.
+        // Read again in the transaction: a session that was revoked in between must stay revoked.
         const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
         if (session) await tx.put("sessions", { ...session, organizationId: id });
         await audit({
@@ -82,7 +82,7 @@ function change(
   },
 ): Organization {
   const { changes, clearThreshold, budget, role, now } = asked;
-  // Whoever only switches to it changes nothing about it.
+  // A request that only activates the organization does not change it.
   if (Object.keys(changes).length === 0 && !clearThreshold && !budget) return organization;
   if (role === "member") throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change it.");
   const { lowBalanceThreshold, ...rest } = { ...withBudget(organization, budget), ...changes, updatedAt: now };

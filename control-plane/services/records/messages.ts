@@ -28,14 +28,14 @@ export function teamWrite({ write }: RecordWrite): TeamWrite {
       return { type: "remove", kind, id, expectedRevision: optionalNumber(expectedRevision), withChildren };
     }
     default:
-      throw new AppError("VALIDATION_ERROR", "A write must create, put or remove.");
+      throw new AppError("VALIDATION_ERROR", "Each write must be one of create, put and remove.");
   }
 }
 
-/** Ids stand in names of blobs and lists, between slashes. */
+/** Ids are part of names of blobs and lists, separated by slashes. */
 export function requireId(id: string): string {
   if (!/^[\w.-]{1,128}$/.test(id))
-    throw new AppError("VALIDATION_ERROR", "An id is 1 to 128 letters, digits, dots, dashes and underscores.");
+    throw new AppError("VALIDATION_ERROR", "An id must have 1 to 128 letters, digits, dots, dashes or underscores.");
   return id;
 }
 
@@ -70,7 +70,7 @@ function changeOf({ body, expectedRevision, dueAtMs, claim, expiresAtMs, keepWor
 
 function limitedBody(body: string): string {
   if (Buffer.byteLength(body) <= BODY_BYTES_MAX) return body;
-  throw new AppError("PAYLOAD_TOO_LARGE", `It is larger than ${BODY_BYTES_MAX} bytes.`);
+  throw new AppError("PAYLOAD_TOO_LARGE", `The record is larger than ${BODY_BYTES_MAX} bytes.`);
 }
 
 function optionalNumber(value: bigint | undefined): number | undefined {

@@ -4,18 +4,18 @@ import type { TeamRecord } from "../../domain/records.ts";
 import { scopeOf } from "../../domain/team-records.ts";
 import type { Position, Reader } from "../../stores/store.ts";
 
-/** One gRPC message takes 4 MiB. */
+/** A gRPC message has at most 4 MiB. */
 const PAGE_BYTES_MAX = 3 * 1024 * 1024;
 const PAGE_RECORDS_MAX = 1000;
 
-/** A page in the order asked for: what follows `after`, or what stands right before `before`, or what lies between the two. */
+/** A page in the requested order: records after `after`, directly before `before`, or between the two. */
 export async function listRecords(reader: Reader, request: ListRecordsRequest): Promise<{ records: TeamRecord[]; hasMore: boolean }> {
   const scope = scopeOf(request);
   const limit = Math.min(request.limit, PAGE_RECORDS_MAX);
   if (limit < 1) throw new AppError("VALIDATION_ERROR", "limit must be at least 1.");
   const after = await cursorOf(reader, request, "after");
   const before = await cursorOf(reader, request, "before");
-  // With `before` alone the page ends there: it is read backwards from that place and turned round.
+  // With only `before` the page ends there: it is read backward from that record and reversed.
   const isBackwards = before !== undefined && after === undefined;
   const reverse = request.descending !== isBackwards;
   const start = isBackwards ? before : after;
@@ -42,5 +42,9 @@ async function cursorOf(reader: Reader, request: ListRecordsRequest, name: "afte
   if (id === undefined) return undefined;
   const record = await reader.get("records", id);
   if (record?.scope === scopeOf(request)) return record;
-  throw new AppError("INVALID_REQUEST", `There is no ${request.kind} ${id.slice(0, 100)} in this list.`, { param: name });
+  throw new AppError(
+    "INVALID_REQUEST",
+    `The list has no ${request.kind} ${id.slice(0, 100)}. Use the id of an object of the previous page.`,
+    { param: name },
+  );
 }

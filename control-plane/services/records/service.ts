@@ -11,12 +11,12 @@ import { listRecords } from "./page.ts";
 
 const WRITES_MAX = 2000;
 const CLAIMS_MAX = 100;
-/** With one more record of the largest size an answer still fits a message. */
+/** An answer with one more record of the largest size still fits a message. */
 const CLAIMED_BYTES_MAX = 512 * 1024;
 const LEASE_MS_MIN = 100;
 const LEASE_MS_MAX = 600_000;
 
-/** What teams keep with the gateway, each record its team's alone. */
+/** Handlers for records that teams store in the gateway. A record is visible only to its own team. */
 export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof RecordsServiceService> {
   const { store, clock } = deps;
   return {
@@ -32,7 +32,7 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
 
     async commitRecords(request) {
       const teamId = requireId(request.teamId);
-      if (request.writes.length > WRITES_MAX) throw new AppError("PAYLOAD_TOO_LARGE", `More than ${WRITES_MAX} writes at once.`);
+      if (request.writes.length > WRITES_MAX) throw new AppError("PAYLOAD_TOO_LARGE", `A commit has at most ${WRITES_MAX} writes.`);
       const writes = request.writes.map(teamWrite);
       const { records, removed } = await store.transaction((tx) => commitRecords(tx, { teamId, writes }, clock.now()));
       await removeContentsOf(deps, removed);
@@ -60,14 +60,14 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
   };
 }
 
-/** Whoever asks finds nothing most of the time: a look costs no transaction. */
+/** Most requests find nothing due, so a count without a transaction comes first. */
 async function claimRecords({ store, clock }: ControlDeps, request: ClaimRecordsRequest): Promise<TeamRecord[]> {
   const limit = Math.min(request.limit, CLAIMS_MAX);
   const claimed: TeamRecord[] = [];
   let bytes = 0;
   for (const kind of request.kinds) {
     const lease = { kind, claim: request.claim, leaseMs: Number(request.leaseMs) };
-    // One at a time, so that the answer stays within a message.
+    // One at a time, so that the answer fits a message.
     while (claimed.length < limit && bytes < CLAIMED_BYTES_MAX) {
       const due = { index: "byDue", equals: [kind], before: clock.now() + 1 } as const;
       if ((await store.count("records", due)) === 0) break;
@@ -85,16 +85,16 @@ async function withCaller(deps: ControlDeps, record: TeamRecord): Promise<Claime
   return { record: recordMessage(record), caller: caller?.teamId === record.teamId ? caller : undefined };
 }
 
-/** The bytes of what was removed. A failure is no failure of the commit: the job finds them again. */
+/** Removes the content of removed records. A failure does not fail the commit, because a job removes the content later. */
 async function removeContentsOf(deps: ControlDeps, removed: readonly TeamRecord[]): Promise<void> {
   if (removed.length === 0) return;
   await removeContents(deps, removed.map(contentId)).catch((error: unknown) => {
-    deps.logger.warn({ error: String(error) }, "the content of a removed record stays for now");
+    deps.logger.warn({ error: String(error) }, "the content of removed records could not be removed; a job retries");
   });
 }
 
 function requireLease(leaseMs: bigint): number {
   const given = Number(leaseMs);
   if (given >= LEASE_MS_MIN && given <= LEASE_MS_MAX) return given;
-  throw new AppError("VALIDATION_ERROR", `A lease lasts ${LEASE_MS_MIN} to ${LEASE_MS_MAX} ms.`);
+  throw new AppError("VALIDATION_ERROR", `leaseMs must be ${LEASE_MS_MIN} to ${LEASE_MS_MAX}.`);
 }

@@ -5,7 +5,7 @@ import { collect } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { Actor } from "../actor.ts";
 
-/** A team as the actor may see it, with his role there; another tenant's team and a missing one are the same 404. */
+/** A team that the actor has access to, with the actor's role. A team of another tenant and a missing one give the same NOT_FOUND. */
 export async function requireTeam(reader: Reader, actor: Actor, teamId: string): Promise<{ team: Team; role: Role }> {
   const team = await reader.get("teams", teamId);
   const role = team && (await roleIn(reader, actor, team));
@@ -19,14 +19,14 @@ export async function requireManagedTeam(reader: Reader, actor: Actor, teamId: s
   return found;
 }
 
-/** Which teams of the active organisation the actor sees: all of them, or those he is in. */
+/** The teams of the active organization that the actor may see: all of them, or those the actor is a member of. */
 export async function visibleTeamIds(reader: Reader, actor: Actor): Promise<ReadonlySet<string> | "all"> {
   if (manages(actor.organizationRole)) return "all";
   const memberships = await collect(reader.scan("teamMembers", { index: "byUser", equals: [actor.user.id] }));
   return new Set(memberships.map((member) => member.teamId));
 }
 
-/** A key of a team the actor stands in. Whoever manages the team manages its keys; a member only those he made. */
+/** Managers of a team may change all its keys, members only the keys they created. Without access to the team a key is hidden. */
 export async function mayManageKey(reader: Reader, actor: Actor, key: ApiKey): Promise<"yes" | "no" | "hidden"> {
   const team = await reader.get("teams", key.teamId);
   const role = team && (await roleIn(reader, actor, team));

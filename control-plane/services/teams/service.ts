@@ -152,7 +152,7 @@ const setTeamBlock =
     });
   };
 
-/** A team's budget is the organisation's to give: whoever manages only the team does not raise it. */
+/** The budget of a team is set by managers of the organization; managers of the team alone must not raise it. */
 async function requireBudgetManager(reader: Reader, actor: Actor, team: Team): Promise<void> {
   const membership = await reader.get("organizationMembers", `${team.organizationId}/${actor.user.id}`);
   if (!manages(membership?.role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change a team's budget.");
@@ -160,7 +160,7 @@ async function requireBudgetManager(reader: Reader, actor: Actor, team: Team): P
 
 async function refuseTakenName(reader: Reader, organizationId: string, name: string): Promise<void> {
   if (await reader.find("teams", "byName", [organizationId, name.toLowerCase()])) {
-    throw new AppError("ALREADY_EXISTS", "The organization has a team of this name already.", {
+    throw new AppError("ALREADY_EXISTS", "The organization has a team with this name already.", {
       details: [{ path: "body.name", message: "is taken" }],
     });
   }

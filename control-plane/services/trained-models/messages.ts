@@ -36,7 +36,7 @@ export function trainedVersionMessage(model: TrainedModel, version: TrainedVersi
   };
 }
 
-/** What lists show of a lineage; a field of another kind than expected is left out, not refused: it is somebody's note. */
+/** The fields of a lineage that lists show. A field of an unexpected type is left out, because a lineage is free-form. */
 export function lineageFacts(lineage: string) {
   const { federationId, round, participants, accuracy } = JSON.parse(lineage) as Record<string, unknown>;
   const count = Array.isArray(participants) ? participants.length : participants;

@@ -23,7 +23,7 @@ const request = z.object({
   description: z.string().max(2000).optional(),
 });
 
-/** What is to be published, checked: everything a version says, before it is known what it is a version of. */
+/** A validated request to publish a version, before its model is looked up. */
 export interface Publication {
   readonly name: string;
   readonly task: TrainedTask;
@@ -42,7 +42,7 @@ export function readPublication(message: PublishVersionRequest): Publication {
   const task = checked(trainedTask, parsed(message.taskJson, "body.task"), "body.task");
   refuseUnknownClasses(task);
   if (servedId({ ...task, blob: fields.blob }) === undefined) {
-    refuse("body.task.labels", "is too long: the names of classes and columns have to fit into 6000 bytes together");
+    refuse("body.task.labels", "is too long: names of classes and columns must fit into 6000 bytes together");
   }
   if (message.pricing && !UNITS.some((unit) => unit === (message.pricing?.unit ?? "token"))) {
     refuse("body.pricing.unit", `must be one of ${UNITS.join(", ")}`);
@@ -67,8 +67,8 @@ function nameProblem(given: unknown): string {
 
 function refuseUnknownClasses({ labels, flagged }: TrainedTask): void {
   if (labels && new Set(labels).size < labels.length) refuse("body.task.labels", "must not have the same name twice");
-  const stranger = labels && flagged?.find((name) => !labels.includes(name));
-  if (stranger !== undefined) refuse("body.task.flagged", `has "${stranger}", which is none of the labels`);
+  const unknown = labels && flagged?.find((name) => !labels.includes(name));
+  if (unknown !== undefined) refuse("body.task.flagged", `contains "${unknown}", which is not one of the labels`);
 }
 
 function lineageOf(json: string): string {

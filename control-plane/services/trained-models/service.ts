@@ -37,7 +37,7 @@ const publish =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     const publication = readPublication(request);
-    const { organizationId, teamId } = await publishingPlace(deps.store, actor, request);
+    const { organizationId, teamId } = await publishTarget(deps.store, actor, request);
     return write(deps, context, { actor: actor.person, codec: PublishVersionResponse }, async ({ tx, now, audit }) => {
       const { name, task, blob, format, lineage } = publication;
       const known = await tx.find("trainedModels", "byName", [organizationId, name]);
@@ -92,7 +92,7 @@ const rollBack =
       const model = await requireModelOf(tx, actor, request);
       await requireManager(tx, actor, model);
       const version = request.version ?? mainVersion(model.traffic) - 1;
-      if (version === 0) throw new AppError("VALIDATION_ERROR", "There is no version before this one to go back to.");
+      if (version === 0) throw new AppError("VALIDATION_ERROR", "The model has no earlier version to roll back to.");
       await requireVersion(tx, model, version);
       const changed = await changeTraffic(tx, model, [{ version, percent: 100 }], now);
       const details = { name: model.name, before: model.traffic, traffic: changed.traffic };
@@ -119,10 +119,10 @@ const splitTraffic =
   };
 
 /**
- * Where a model goes, and whether this asker may put one there: who manages the organisation for all of it, anybody else for a team that he
- * manages, the named one or his first.
+ * The organization and team that a model is published for. Managers of the organization may publish for the whole organization, other
+ * principals for a team that they manage: the named team, or their first one.
  */
-async function publishingPlace(
+async function publishTarget(
   reader: Reader,
   actor: TrainingActor,
   { organizationId = actor.organizationId, teamId }: { organizationId?: string | undefined; teamId?: string | undefined },
@@ -137,7 +137,7 @@ async function publishingPlace(
   return { organizationId, teamId: team.id };
 }
 
-/** The model named or, where none is, the one that the federation was published as: the newest, where it was under several names. */
+/** The named model or, without a name, the model that the federation was published as: the newest, if there are several. */
 async function requireModelOf(
   reader: Reader,
   actor: TrainingActor,
@@ -150,10 +150,10 @@ async function requireModelOf(
       if ((JSON.parse(lineage) as { federationId?: unknown }).federationId === federationId) return model;
     }
   }
-  throw new AppError("NOT_FOUND", "The federation has not been published as a model of this organization.");
+  throw new AppError("NOT_FOUND", "The federation was not published as a model of this organization. Publish it first.");
 }
 
-/** By id, or by its name in the active organisation; another organisation's looks as if there were none, but for platform admins. */
+/** Finds a model by id, or by name in the active organization. Models of other organizations are NOT_FOUND, except for platform admins. */
 async function requireModel(reader: Reader, actor: TrainingActor, reference: string): Promise<TrainedModel> {
   const named = await reader.find("trainedModels", "byName", [actor.organizationId, reference]);
   const model = named ?? (await reader.get("trainedModels", reference));
@@ -173,7 +173,7 @@ function managesOrganization({ person }: TrainingActor): boolean {
   return manages(person.organizationRole);
 }
 
-/** A key is its team's, and has nothing of what its maker may do elsewhere. */
+/** A key acts for its team only, without the other rights of its creator. */
 function isPlatformAdmin({ person }: TrainingActor): boolean {
   return person.user.role === "admin" && !person.session.id.startsWith("key_");
 }
@@ -186,11 +186,12 @@ async function requireVersion(reader: Reader, model: TrainedModel, version: numb
 async function requireOrganizations(reader: Reader, ids: readonly string[]): Promise<void> {
   const found = await reader.getMany("organizations", [...ids]);
   const unknown = ids[found.indexOf(undefined)];
-  if (unknown !== undefined) throw refused("allowedOrganizationIds", `has ${unknown}, which is no organization`);
+  if (unknown !== undefined) throw refused("allowedOrganizationIds", `contains ${unknown}, which is not an organization`);
 }
 
 function requirePlatformAdmin(actor: TrainingActor): void {
-  if (!isPlatformAdmin(actor)) throw new AppError("FORBIDDEN", "Only a platform administrator may publish for everybody or for others.");
+  if (!isPlatformAdmin(actor))
+    throw new AppError("FORBIDDEN", "Only a platform administrator may publish public models or models of other organizations.");
 }
 
 function isOfFile({ gateway }: ControlDeps, name: string): boolean {
@@ -198,7 +199,7 @@ function isOfFile({ gateway }: ControlDeps, name: string): boolean {
 }
 
 function taken(name: string): AppError {
-  const message = `There is a model "${name}" in the configuration file already; choose another name.`;
+  const message = `The configuration file has a model "${name}" already. Choose another name.`;
   return new AppError("ALREADY_EXISTS", message, { details: [{ path: "body.model", message: "is taken" }] });
 }
 

@@ -11,14 +11,15 @@ import { type Actor, requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { requireTeam, visibleTeamIds } from "../teams/access.ts";
 
-/** Who asks for training: a signed-in person, or a key, which is its team's and has its maker's role there. */
+/** The principal of a training operation: a signed-in user, or an API key, which acts for its team with its creator's role there. */
 export interface TrainingActor {
-  /** The signed-in person, or the maker of the key: in whose name writes are audited and repeated. */
+  /** The signed-in user, or the creator of the key; writes are audited and replayed under this user. */
   readonly person: Actor;
   readonly userId: number;
   readonly organizationId: string;
+  /** Visible teams. */
   teamIds(reader: Reader): Promise<ReadonlySet<string> | "all">;
-  /** The role in a team; undefined: the asker is not to know that the team exists. */
+  /** The role in a team; undefined: no access, and the team must look missing. */
   roleIn(reader: Reader, teamId: string): Promise<Role | undefined>;
 }
 
@@ -31,14 +32,14 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
     if (caller.status === "team_blocked") throw callerBlocked(caller);
     const teamId = caller.teamId;
     return {
-      person: await makerOf(deps, caller),
+      person: await creatorOf(deps, caller),
       userId: Number(caller.userId),
       organizationId: caller.organizationId,
       teamIds: async () => new Set([teamId]),
       roleIn: async (_reader, asked) => (asked === teamId ? (caller.role as Role) : undefined),
     };
   }
-  // The master key is an actor's too.
+  // `requireActor` also accepts the master key.
   const person = await requireActor(deps, context);
   return {
     person,
@@ -56,16 +57,16 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
   };
 }
 
-async function makerOf({ store, clock }: ControlDeps, caller: Caller): Promise<Actor> {
+async function creatorOf({ store, clock }: ControlDeps, caller: Caller): Promise<Actor> {
   const user = await store.get("users", Number(caller.userId));
-  if (!user) throw new AppError("UNAUTHORIZED", "Whoever made this key is not here any more. Use another key.");
+  if (!user) throw new AppError("UNAUTHORIZED", "The user who created this API key was deleted. Use another key.");
   const { organizationId } = caller;
   const now = clock.now();
   const session = { id: caller.keyId, userId: user.id, organizationId, createdAt: now, expiresAt: now };
   return { user, session, organizationId, organizationRole: "member" };
 }
 
-/** What belongs to a team the asker is in; everything else is as if it were not there. */
+/** Requires access to the team that owns a record; without access the record is NOT_FOUND. */
 export async function requireVisible<Owned extends { teamId: string; organizationId: string }>(
   reader: Reader,
   { actor, found, what }: { actor: TrainingActor; found: Owned | undefined; what: string },
@@ -79,7 +80,7 @@ export function requireManager(role: Role): void {
   if (!manages(role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the team may do this.");
 }
 
-/** The team that something new will belong to: the one named, or the first one that the asker manages. */
+/** The team that a new record will belong to: the named team, or the first one that the principal manages. */
 export async function teamForNew(reader: Reader, actor: TrainingActor, teamId: string): Promise<Team> {
   if (teamId !== "") {
     const team = await reader.get("teams", teamId);
@@ -91,5 +92,5 @@ export async function teamForNew(reader: Reader, actor: TrainingActor, teamId: s
   for (const team of await collect(reader.scan("teams", { index: "byOrganization", equals: [actor.organizationId] }))) {
     if (manages(await actor.roleIn(reader, team.id))) return team;
   }
-  throw new AppError("FORBIDDEN", "Only an owner or admin of a team may do this.");
+  throw new AppError("FORBIDDEN", "Only an owner or admin of a team may do this. Ask one, or use a key of a team you manage.");
 }

@@ -15,7 +15,7 @@ type Source = (typeof SOURCES)[number];
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
-/** Every blob that something refers to, page by page, so that coordinators can throw the others away. */
+/** Lists every referenced blob, page by page, so that coordinators can delete the others. */
 export function blobUseHandlers({ store }: ControlDeps): Pick<Handlers, "listBlobUses"> {
   return {
     async listBlobUses({ after, limit }) {
@@ -38,7 +38,7 @@ function readCursor(after: string): [Source, string] {
   if (after === "") return [SOURCES[0], ""];
   const at = after.indexOf(":");
   const source = SOURCES.find((name) => name === after.slice(0, at));
-  if (!source) throw new AppError("VALIDATION_ERROR", "This is no place to go on from.");
+  if (!source) throw new AppError("VALIDATION_ERROR", "The cursor is not valid. Use `next` from the previous page.");
   return [source, after.slice(at + 1)];
 }
 
@@ -58,7 +58,7 @@ const BLOBS_OF: {
     record: { trainingRounds: TrainingRound; federations: Federation; trainedVersions: TrainedVersion }[Name],
   ) => string[];
 } = {
-  // Of a round that was given up nobody asks any more.
+  // Blobs of an abandoned round are not needed any more.
   trainingRounds: ({ state, participants, record }) =>
     state === "abandoned" ? [] : [...participants.map(({ updateBlob }) => updateBlob), ...recorded(record)],
   federations: ({ head }) => [head.blob, head.stateBlob],
@@ -72,7 +72,7 @@ function recorded(text: string): string[] {
   return [base ?? "", state ?? "", result, ...updates.map(({ hash }) => hash), ...(typeof proof === "string" ? [proof] : [])];
 }
 
-/** When the oldest round was opened that somebody works on. */
+/** When the oldest open round was opened. */
 async function oldestWork(store: Store): Promise<Date | undefined> {
   const active = await collect(store.scan("federations", { index: "byDue" }));
   const rounds = await Promise.all(active.map((federation) => openRoundOf(store, federation)));

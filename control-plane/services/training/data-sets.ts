@@ -18,7 +18,7 @@ const DELTA = 1e-5;
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
-/** The privacy that data sets have left: for everybody of the organisation to see, for those who manage a team of it to bound. */
+/** Privacy budgets of data sets: every member of the organization may read them, managers of a team may set them. */
 export function dataSetHandlers(deps: ControlDeps): Pick<Handlers, "listDataSets" | "setDataSetBudget"> {
   return {
     async listDataSets(request, context) {
@@ -31,7 +31,7 @@ export function dataSetHandlers(deps: ControlDeps): Pick<Handlers, "listDataSets
 
     async setDataSetBudget({ name, epsilonBudget, delta }, context) {
       if (name === "" || (epsilonBudget !== undefined && !(epsilonBudget > 0)) || (delta !== undefined && !(delta > 0 && delta < 1)))
-        throw new AppError("VALIDATION_ERROR", "A data set has a name, a budget above 0 and a delta between 0 and 1.");
+        throw new AppError("VALIDATION_ERROR", "A data set needs a name, an epsilonBudget above 0 and a delta between 0 and 1.");
       const actor = await requireTrainingActor(deps, context);
       const { organizationId } = await teamForNew(deps.store, actor, "");
       return write(deps, context, { actor: actor.person, codec: SetDataSetBudgetResponse }, async ({ tx, now, audit }) => {

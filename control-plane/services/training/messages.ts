@@ -9,7 +9,7 @@ import type { Secrets } from "../../crypto/secrets.ts";
 import type { Federation, FederationParticipant, RoundParticipant, TrainerNode, TrainingRound } from "../../domain/training-records.ts";
 import { date, optionalDate } from "../messages.ts";
 
-/** With `secrets` it is work for a coordinator, which signs calls to participants. */
+/** With `secrets` the message is for a coordinator and contains the credentials for calls to participants. */
 export function federationMessage(federation: Federation, secrets?: Secrets): FederationMessage {
   const { head } = federation;
   return {
@@ -78,7 +78,7 @@ export function roundMessage(round: TrainingRound): RoundMessage {
 
 const STATES = ["accepted", "failed", "straggler"] as const;
 
-/** A participant's result as a coordinator told it; rewards are not its to say. */
+/** A participant's result as a coordinator reports it. Rewards are computed here, not reported. */
 export function readResult(message: RoundParticipantMessage): RoundParticipant {
   const { participantId, updateBlob, reason, contribution, baseRound, norm, cosine, kept } = message;
   return {

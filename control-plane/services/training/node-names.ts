@@ -4,8 +4,8 @@ import { AppError } from "../../../common/errors.ts";
 const RESOLVE_MS = 2000;
 
 /**
- * Refuses addresses of participants whose names lead into the operator's network. A name that nobody answers for yet passes: it is judged again with
- * every connection.
+ * Refuses addresses of participants whose names resolve to the operator's network. A name that does not resolve yet passes, because it is
+ * checked again at every connection.
  */
 export async function refusePrivateNames(
   given: readonly { readonly url: string; readonly path: string }[],
@@ -23,7 +23,7 @@ export async function refusePrivateNames(
     try {
       for (const { address } of addresses) judgePlace(address, { allowPrivate });
     } catch (cause) {
-      const message = "leads to a private address; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true";
+      const message = "resolves to a private address; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true";
       throw new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }], cause });
     }
   }

@@ -19,7 +19,7 @@ import { refuseOperatorsNodes, sharedNode, sharedNodes } from "./shared-nodes.ts
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
-/** The trainer nodes a team knows, and how a participant that nobody can call takes its place. */
+/** Handlers for the trainer nodes of teams, and for participants that join by token because they cannot be called. */
 export function trainingNodeHandlers(
   deps: ControlDeps,
 ): Pick<Handlers, "createNode" | "listNodes" | "getNode" | "deleteNode" | "joinFederation"> {
@@ -32,7 +32,7 @@ export function trainingNodeHandlers(
       await refuseOperatorsNodes([{ url, path: "body.url" }], deps.config);
       return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
         if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {
-          throw new AppError("ALREADY_EXISTS", "The team has a node of this address already.", {
+          throw new AppError("ALREADY_EXISTS", "The team has a node with this address already.", {
             details: [{ path: "body.url", message: "is taken" }],
           });
         }
@@ -56,7 +56,7 @@ export function trainingNodeHandlers(
 
     async getNode({ id, withToken }, context) {
       const actor = await requireTrainingActor(deps, context);
-      // To every node, under whatever name: the edge cannot know which of them are one and the same.
+      // Sent to every node, because the edge cannot know which addresses are the same node.
       const tenantId = actor.organizationId;
       const shared = sharedNode(deps.config, id);
       if (shared) {
@@ -70,7 +70,7 @@ export function trainingNodeHandlers(
 
     async deleteNode({ id }, context) {
       const actor = await requireTrainingActor(deps, context);
-      if (sharedNode(deps.config, id)) throw new AppError("FORBIDDEN", "This node is the operator's; it cannot be removed here.");
+      if (sharedNode(deps.config, id)) throw new AppError("FORBIDDEN", "This is a shared node of the operator and cannot be removed.");
       return write(deps, context, { actor: actor.person, codec: DeleteNodeResponse }, async ({ tx, audit }) => {
         const { found: node, role } = await requireVisible(tx, { actor, found: await tx.get("trainerNodes", id), what: "node" });
         requireManager(role);
@@ -86,9 +86,9 @@ export function trainingNodeHandlers(
       return write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
         const federation = federationId === undefined ? undefined : await tx.get("federations", federationId);
         const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
-        if (!federation || !place) throw new AppError("UNAUTHORIZED", "This join token is not valid.");
+        if (!federation || !place) throw new AppError("UNAUTHORIZED", "The join token is not valid, or its federation has ended.");
         const participants = federation.participants.map((one) => (one.id === place.id ? { ...one, joined: true } : one));
-        // It asks again and again; only the first time is news.
+        // A participant joins repeatedly; only the first time writes an event.
         const joined = [{ type: "participant.joined", data: { participantId: place.id } }];
         if (!place.joined) await putFederation(tx, { ...federation, participants }, joined, now);
         return { federationId: federation.id, participantId: place.id, secret: deps.secrets.open(place.sealedSecret).toString() };
@@ -97,7 +97,7 @@ export function trainingNodeHandlers(
   };
 }
 
-/** The id is not in the token, so that a token tells nothing: it is looked for among the federations that wait. */
+/** The token contains no id, so that it reveals nothing; the due federations are searched for its hash. */
 async function federationOfToken({ store }: ControlDeps, hash: string): Promise<string | undefined> {
   for await (const federation of store.scan("federations", { index: "byDue" })) {
     if (federation.participants.some(({ joinHash }) => joinHash === hash)) return federation.id;

@@ -8,7 +8,7 @@ import { requireTrainingActor, requireVisible } from "./access.ts";
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
-/** Which blob a federation's parameters are, for those who may have them: its team, and participants by the token they joined with. */
+/** Finds the blob of a federation's parameters, for its team and for participants with their join token. */
 export function trainingParametersHandlers(deps: ControlDeps): Pick<Handlers, "findParameters"> {
   return {
     async findParameters({ federationId, round, joinToken }, context) {
@@ -16,13 +16,13 @@ export function trainingParametersHandlers(deps: ControlDeps): Pick<Handlers, "f
       if (round === undefined) {
         const { head, name } = federation;
         if (head.blob !== "") return { blob: head.blob, round: head.round, name };
-        throw new AppError("NOT_FOUND", "The federation has committed no round yet; it has parameters after its first.");
+        throw new AppError("NOT_FOUND", "The federation has no parameters yet: no round has been committed.");
       }
       const found = await deps.store.get("trainingRounds", roundId(federation.id, round));
       if (found?.state === "committed") return { blob: found.resultBlob, round, name: federation.name };
       throw new AppError(
         "NOT_FOUND",
-        `Round ${round} has not been committed; GET /training/federations/${federation.id}/rounds lists them.`,
+        `Round ${round} has not been committed. GET /training/federations/${federation.id}/rounds lists the rounds.`,
       );
     },
   };

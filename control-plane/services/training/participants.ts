@@ -11,7 +11,7 @@ const PARTICIPANTS_MAX = 10_000;
 const SECRET_BYTES = 32;
 const JOIN_PREFIX = "join_";
 
-/** The places of a new federation. Each address is a node of the team, made where there is none yet. */
+/** The participants of a new federation. Each address becomes a node of the team, unless it is one already. */
 export async function newParticipants(
   deps: ControlDeps,
   tx: Transaction,
@@ -52,7 +52,7 @@ export async function newParticipants(
   return { participants, joinTokens };
 }
 
-/** Whose account the rewards go to. */
+/** The organization that receives the rewards. */
 async function receiverOf(
   tx: Transaction,
   { team, given, path }: { team: Team; given: string | undefined; path: string },
@@ -63,7 +63,7 @@ async function receiverOf(
   });
 }
 
-/** The team's node of this address. */
+/** Finds or creates the team's node with this address. */
 export async function nodeFor(
   deps: ControlDeps,
   tx: Transaction,
@@ -90,7 +90,7 @@ export async function nodeFor(
   return node;
 }
 
-/** An address that calls may be made to: of this network only where the operator lets tenants name such addresses. */
+/** Checks that a node address may be called. Private addresses need ALLOW_PRIVATE_NODES. */
 export function checkNodeUrl(deps: Pick<ControlDeps, "config">, given: string, path: string): string {
   const refuse = (message: string) =>
     new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }] });

@@ -29,7 +29,7 @@ const ACTIONS = ["pause", "resume", "stop"] as const;
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
-/** Federations: for people and keys by their role in the team, for coordinators by their claim. */
+/** Handlers for federations: users and keys need a role in the team, coordinators a claim. */
 export function trainingHandlers(deps: ControlDeps): Handlers {
   return {
     checkCaller: async (_request, context) => {
@@ -131,7 +131,7 @@ const listEvents =
   (deps: ControlDeps): Handlers["listEvents"] =>
   async ({ federationId, after, limit }, context) => {
     const actor = await requireTrainingActor(deps, context);
-    // The state is read before the events: one that is over by then has no events that are not among these.
+    // The state is read before the events, so that an ended federation has no further events.
     const found = await deps.store.get("federations", federationId);
     const { found: federation } = await requireVisible(deps.store, { actor, found, what: "federation" });
     const events = await collect(
@@ -152,7 +152,7 @@ const changeState =
   (deps: ControlDeps): Handlers["controlFederation"] =>
   async (request, context) => {
     const action = ACTIONS.find((name) => name === request.action);
-    if (!action) throw new AppError("VALIDATION_ERROR", "The action is pause, resume or stop.");
+    if (!action) throw new AppError("VALIDATION_ERROR", "The action must be pause, resume or stop.");
     const actor = await requireTrainingActor(deps, context);
     return write(deps, context, { actor: actor.person, codec: ControlFederationResponse }, async ({ tx, now, audit }) => {
       const given = await tx.get("federations", request.id);

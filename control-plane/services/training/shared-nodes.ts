@@ -9,7 +9,7 @@ type Config = Pick<ControlConfig, "serving" | "sharedTrainers">;
 
 const FIRST = "node_local";
 
-/** The operator's own nodes, those that serve trained models: everybody's to train on, where the operator wants that. They belong to no team. */
+/** The operator's nodes, which serve trained models. With SHARED_TRAINERS every team may train on them; they belong to no team. */
 export function sharedNodes({ serving, sharedTrainers }: Config): readonly TrainerNode[] {
   if (!sharedTrainers) return [];
   return serving.urls.map((url, index) => ({
@@ -31,7 +31,7 @@ export function sharedNode(config: Config, id: string): TrainerNode | undefined 
   return sharedNodes(config).find((node) => node.id === id);
 }
 
-/** Where the operator does not share its nodes, no tenant's node or participant may be one of them, under whatever name. */
+/** If the operator does not share its nodes, no node or participant of a tenant may be one of them, under any name. */
 export async function refuseOperatorsNodes(
   given: readonly { readonly url: string; readonly path: string }[],
   config: Config,
@@ -45,7 +45,7 @@ export async function refuseOperatorsNodes(
   }
 }
 
-/** What names lead to, and which addresses are the machine's own. */
+/** Name resolution, and the addresses of this machine. */
 export interface Machine {
   resolve: Resolve;
   ownAddresses(): readonly string[];
@@ -56,7 +56,7 @@ const thisMachine: Machine = {
   ownAddresses: () => Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address)),
 };
 
-/** Whether an address leads to one of the operator's nodes: the same port of the same machine, by whatever name. */
+/** Whether an address is one of the operator's nodes: the same port of the same machine, by any name. */
 export async function isOperators({ serving }: Pick<Config, "serving">, url: string, machine: Machine = thisMachine): Promise<boolean> {
   const own = serving.urls.filter((each) => portOf(each) === portOf(url));
   if (own.length === 0) return false;
@@ -70,7 +70,7 @@ const portOf = (url: string): string => {
   return port === "" ? (protocol === "https:" ? "443" : "80") : port;
 };
 
-/** The host by name and by every address it has; all addresses of this machine are one place. */
+/** The host by name and by all its addresses; all addresses of this machine count as one. */
 async function placesOf(url: string, { resolve, ownAddresses }: Machine): Promise<ReadonlySet<string>> {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
   const addresses = await resolve(host).catch(() => []);

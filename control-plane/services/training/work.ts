@@ -40,7 +40,7 @@ type WorkMethod =
   | "getHistory"
   | "getWork";
 
-/** What coordinators ask. Every write is one transaction that begins with a look at the claim. */
+/** Handlers for coordinators. Every write is one transaction that first checks the claim. */
 export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
   const { store, clock, secrets } = deps;
   const step = stepOf(deps);
@@ -50,7 +50,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       const except = request.except.slice(0, EXCEPT_MAX);
       const work = [];
       while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
-        // Most of the time there is nothing: a look costs no transaction.
+        // Most requests find nothing due, so a read without a transaction comes first.
         if (!(await findDueFederation(store, except, clock.now()))) break;
         const claimed = await store.transaction((tx) => claimFederation(tx, { claim: request.claim, leaseMs, except }, clock.now()));
         if (!claimed) break;
@@ -78,7 +78,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       const waiting = await step(request, async (tx, federation, now) => {
         const state = stateAfter(federation.state, "wait");
         const next = { ...federation, state, waitingFor, ...(until ? { waitingUntil: until.getTime() } : {}) };
-        // Told once: it is looked at again and again.
+        // Coordinators report repeatedly; only a new reason writes an event.
         const isNew = federation.waitingFor !== waitingFor || federation.state !== state;
         const data = { waitingFor, until: until?.toISOString() };
         return putFederation(tx, next, isNew ? [{ type: "federation.waiting", data }] : [], now);
@@ -121,7 +121,7 @@ type Step = <Result>(
   work: (tx: Transaction, federation: Federation, now: number) => Promise<Result>,
 ) => Promise<Result>;
 
-/** A step of the work: one transaction, by the one who holds it. */
+/** Runs one transaction on a federation for the coordinator that holds its claim. */
 function stepOf({ store, clock }: ControlDeps): Step {
   return ({ federationId: id, claim }, work) =>
     store.transaction(async (tx) => {
@@ -142,7 +142,7 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
 
     async recordResult(request) {
       const { result } = request;
-      if (!result) throw new AppError("VALIDATION_ERROR", "There is no result.");
+      if (!result) throw new AppError("VALIDATION_ERROR", "The request has no result.");
       const round = await step(request, (tx, federation, now) =>
         recordResult(tx, { federation, round: request.round, result: readResult(result) }, now),
       );
@@ -184,12 +184,13 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
 function readRecord(text: string): RoundRecord {
   const record = JSON.parse(text) as RoundRecord;
   const isWhole = typeof record.round === "number" && (record.previous ?? "").length === NO_RECORD.length && Array.isArray(record.updates);
-  if (!isWhole || typeof record.result !== "string") throw new AppError("VALIDATION_ERROR", "The round's record is not whole.");
+  if (!isWhole || typeof record.result !== "string")
+    throw new AppError("VALIDATION_ERROR", "The round record lacks round, previous, updates or result.");
   return record;
 }
 
 function requireLease(leaseMs: bigint): number {
   const given = Number(leaseMs);
   if (given >= LEASE_MS_MIN && given <= LEASE_MS_MAX) return given;
-  throw new AppError("VALIDATION_ERROR", `A lease lasts ${LEASE_MS_MIN} to ${LEASE_MS_MAX} ms.`);
+  throw new AppError("VALIDATION_ERROR", `leaseMs must be ${LEASE_MS_MIN} to ${LEASE_MS_MAX}.`);
 }

@@ -84,7 +84,7 @@ const deleteWebhook =
     return write(deps, context, { actor, codec: DeleteWebhookResponse }, async ({ tx, audit }) => {
       const webhook = await requireWebhook(tx, actor, request.id);
       await tx.remove("webhooks", webhook.id);
-      // What is not sent yet is not sent any more. The rest of the log goes with its time.
+      // Pending deliveries are canceled. Finished ones stay in the log until they expire.
       const pending = (await collect(tx.scan("deliveries", { index: "byWebhook", equals: [webhook.id] }))).filter(isPending);
       for (const { id } of pending) await tx.remove("deliveries", id);
       await audit({ action: "webhook.delete", target: webhook.id, details: { url: webhook.url } });
@@ -106,7 +106,7 @@ const testWebhook =
     });
   };
 
-/** Another organisation's webhook is a missing one, whoever asks; one's own is for owners and admins. */
+/** A webhook of another organization is NOT_FOUND for every role; webhooks of the own organization need an owner or admin. */
 async function requireWebhook(reader: Reader, actor: Actor, id: string): Promise<Webhook> {
   const webhook = await reader.get("webhooks", id);
   if (webhook?.organizationId !== actor.organizationId) throw new AppError("NOT_FOUND", "There is no such webhook.");
@@ -114,7 +114,7 @@ async function requireWebhook(reader: Reader, actor: Actor, id: string): Promise
   return webhook;
 }
 
-/** What the address itself says; what its name leads to is judged with every message that is sent. */
+/** Checks the address itself. The addresses that its name resolves to are checked for every message. */
 function checkUrl(given: string, allowPrivate: boolean): string {
   const url = URL.canParse(given) ? new URL(given) : refuseUrl("must be an https address");
   if (url.protocol !== "https:" && !(allowPrivate && url.protocol === "http:")) refuseUrl("must be an https address");
