@@ -6,28 +6,30 @@ import { gatewayErrorOf } from "../../calls/gateway-error.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
 
+/** A route behind a gate. */
 export interface GatedRoute {
   readonly method: "get" | "post" | "put" | "patch" | "delete";
   readonly paths: readonly string[];
   readonly handler: RequestHandler;
 }
 
+/** Authentication and error format that routes share. */
 export interface Gate {
-  /** Finds out who calls, and keeps it in the response's locals; throws or rejects for nobody we know. */
+  /** Stores the caller in the response's locals; throws or rejects for an invalid key. */
   readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
-  /** Words what was thrown. */
+  /** Sends a thrown error in the API's error format. */
   readonly onError: ErrorRequestHandler;
 }
 
 /**
- * Routes behind one gate, which names the call, refuses other methods and authenticates, before a byte of the body is read.
- * Paths that are not in the table pass through untouched.
+ * Routes behind one gate, which assigns a call id, refuses other methods and authenticates before the body is read. Other paths pass
+ * through unchanged.
  */
 export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate: Gate): Router {
   const router = Router({ caseSensitive: true });
   const allPaths = [...new Set(routes.flatMap(({ paths }) => paths))];
   router.all(allPaths, (request, response, next) => {
-    nameCall(deps, request, response);
+    assignCallId(deps, request, response);
     next();
   });
   for (const [paths, methods] of methodsByPaths(routes)) router.all(paths, refuseOtherMethods(methods));
@@ -35,12 +37,12 @@ export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate:
     const waits = gate.authenticate(request, response);
     return waits ? waits.then(() => next()) : next();
   });
-  for (const { method, paths, handler } of routes) for (const path of paths) router[method](path, nameRoute(path), handler);
+  for (const { method, paths, handler } of routes) for (const path of paths) router[method](path, setRoute(path), handler);
   router.use(...errorHandlers(deps, gate));
   return router;
 }
 
-/** Paths that allow the same methods, together: each look at a path costs every call that comes by. */
+/** Groups paths with the same methods into one express layer, because every layer costs each request that passes it. */
 function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], methods: GatedRoute["method"][]][] {
   const byPath = new Map<string, GatedRoute["method"][]>();
   for (const { method, paths } of routes) for (const path of paths) byPath.set(path, [...(byPath.get(path) ?? []), method]);
@@ -53,8 +55,8 @@ function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], method
   return [...byMethods.values()];
 }
 
-/** Every answer, also a refusal, tells which request and which call it belongs to. */
-export function nameCall(deps: EdgeDeps, request: Request, response: Response): void {
+/** Sets the headers with request id and call id that every response has, errors included. */
+export function assignCallId(deps: EdgeDeps, request: Request, response: Response): void {
   assignRequestId(request, response, deps);
   const callId = newId("call", deps);
   response.locals["callId"] = callId;
@@ -67,7 +69,7 @@ function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHan
   return [logFailure(logger), onError];
 }
 
-function nameRoute(path: string): RequestHandler {
+function setRoute(path: string): RequestHandler {
   return (_request, response, next) => {
     response.locals["route"] = path;
     next();
@@ -83,16 +85,16 @@ function refuseOtherMethods(methods: readonly GatedRoute["method"][]): RequestHa
       response.status(204).end();
       return;
     }
-    throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not possible here; use ${allowed.join(" or ")}.`);
+    throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here; use ${allowed.join(" or ")}.`);
   };
 }
 
-/** For whoever words it, or for nobody but us. */
+/** Logs an error and passes it to the next error handler. */
 export function logFailure(logger: Logger): ErrorRequestHandler {
   return (thrown: unknown, _request, response, next) => {
     const error = gatewayErrorOf(thrown);
     const fields = { requestId: requestIdOf(response), callId: response.locals["callId"], code: error.code, internal: error.internal };
-    // A caller that left in the middle of its body is no fault of ours.
+    // A caller that disconnects while it sends its body is not an error of the server.
     if (error.code === "SERVER_ERROR" && !response.destroyed) logger.error(fields, error.message);
     else logger.debug(fields, error.message);
     next(error);

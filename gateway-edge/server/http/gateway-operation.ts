@@ -10,7 +10,7 @@ import { callerOf } from "../middleware/authenticate-key.ts";
 
 type Method = "get" | "post" | "delete";
 
-/** One operation of the gateway: where it is, what it says of itself, and who answers. */
+/** One operation of the gateway API: its paths, its handler and its OpenAPI entry. */
 export interface GatewayOperation {
   readonly method: Method;
   readonly paths: readonly string[];
@@ -21,33 +21,35 @@ export interface GatewayOperation {
 /** A path under `/` and under `/v1/`. */
 export const twice = (path: string) => [`/${path}`, `/v1/${path}`] as const;
 
+/** The declaration of an operation with JSON in and out. */
 export interface JsonOperation<Body extends z.ZodType, Query extends z.ZodType> {
   readonly method: Method;
   readonly paths: readonly string[];
   readonly summary: string;
   readonly tag: string;
-  /** Absent: a body is not read. */
+  /** If absent, the body is not read. */
   readonly body?: Body;
-  /** A null in the body means something else than an absent field: of a change, to take the field away. */
+  /** Passes nulls of the body to the handler: in a change, null clears a field. */
   readonly keepNulls?: boolean;
   readonly query?: Query;
   readonly answer: z.ZodType;
-  /** Whose limit on bodies holds. */
+  /** The size limit of the body. */
   readonly bodyBytesMax: number;
   readonly handle: (call: JsonCall<z.output<Body>, z.output<Query>>) => Promise<unknown>;
 }
 
+/** The validated input of one request. */
 export interface JsonCall<Body, Query> {
   readonly body: Body;
   readonly query: Query;
-  /** The path's parameter of that name. */
+  /** A path parameter. */
   readonly param: (name: string) => string;
   readonly caller: Caller;
   readonly request: Request;
   readonly response: Response;
 }
 
-/** An operation that takes JSON or nothing and gives JSON; an answer of `undefined` means that the handler has answered itself. */
+/** Makes an operation that validates its input and sends JSON. If `handle` resolves to undefined, it has sent the response itself. */
 export function jsonOperation<Body extends z.ZodType = z.ZodUndefined, Query extends z.ZodType = z.ZodUndefined>(
   operation: JsonOperation<Body, Query>,
 ): GatewayOperation {
@@ -62,7 +64,7 @@ export function jsonOperation<Body extends z.ZodType = z.ZodUndefined, Query ext
       body,
       query,
       ...(names.length > 0 ? { params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) } : {}),
-      responses: { 200: { description: "The answer.", schema: answer }, ...refusals(names.length > 0) },
+      responses: { 200: { description: "The response.", schema: answer }, ...refusals(names.length > 0) },
     },
     handler: async (request, response) => {
       const given = body ? await readJsonBody(request, { ...operation, schema: body }) : undefined;
@@ -81,7 +83,7 @@ export function jsonOperation<Body extends z.ZodType = z.ZodUndefined, Query ext
   };
 }
 
-/** An empty body counts as an empty object: the official clients send none where every field is optional. */
+/** An empty body counts as an empty object: the official clients send none if all fields are optional. */
 async function readJsonBody(
   request: Request,
   { schema, bodyBytesMax, keepNulls = false }: { schema: z.ZodType; bodyBytesMax: number; keepNulls?: boolean },
@@ -96,19 +98,20 @@ const gatewayError = z.object({
   error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
 });
 
-const failure = (description: string): ResponseDescription => ({ description, schema: gatewayError });
+/** An error response of the gateway API in /openapi.json. */
+export const failure = (description: string): ResponseDescription => ({ description, schema: gatewayError });
 
 function refusals(hasParams: boolean): Readonly<Record<number, ResponseDescription>> {
   return {
-    400: failure("The request cannot be understood, or is not possible now."),
+    400: failure("The request is malformed, or the state of the object does not allow it."),
     401: failure("No valid API key."),
-    ...(hasParams ? { 404: failure("There is no such object, or it is another team's.") } : {}),
-    422: failure("The request is not valid; `detail` lists every fault."),
+    ...(hasParams ? { 404: failure("The object does not exist or belongs to another team.") } : {}),
+    422: failure("The request is not valid; `detail` lists all errors."),
     503: failure("The control plane cannot be reached."),
   };
 }
 
-/** What /openapi.json says of operations. */
+/** The OpenAPI entries of operations, one per path. */
 export function describeGatewayOperations(operations: readonly GatewayOperation[]): OperationDescription[] {
   return operations.flatMap(({ method, paths, description }) =>
     paths.map((path) => ({ method, path: path.replace(/\*(\w+)/g, ":$1"), auth: "key" as const, ...description })),

@@ -5,9 +5,10 @@ import { embeddingsRequest } from "../../schemas/calls/embeddings.ts";
 import { moderationsRequest } from "../../schemas/calls/moderations.ts";
 import type { OperationDescription, ResponseDescription } from "../../schemas/operation-description.ts";
 import { describeMediaOperations } from "./calls/media-operations.ts";
+import { failure } from "./gateway-operation.ts";
 import { describeModelOperations } from "./models/model-operations.ts";
 
-/** Each inference path once: the router and the OpenAPI page are both made from these lists. */
+/** The inference paths; the router and /openapi.json are both made from these lists. */
 const priced = (operation: string) =>
   [`/${operation}`, `/v1/${operation}`, `/engines/:model/${operation}`, `/openai/deployments/:model/${operation}`] as const;
 export const CHAT_PATHS = priced("chat/completions");
@@ -15,9 +16,6 @@ export const COMPLETIONS_PATHS = priced("completions");
 export const EMBEDDINGS_PATHS = priced("embeddings");
 export const MODERATIONS_PATHS = ["/moderations", "/v1/moderations"] as const;
 
-const gatewayError = z.object({
-  error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
-});
 const usage = z.looseObject({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int() });
 const chatCompletion = z.looseObject({
   id: z.string(),
@@ -44,46 +42,45 @@ const embeddingList = z.looseObject({
 });
 const moderation = z.looseObject({ id: z.string(), model: z.string(), results: z.array(z.looseObject({ flagged: z.boolean() })) });
 
-const failure = (description: string): ResponseDescription => ({ description, schema: gatewayError });
 const REFUSALS: Readonly<Record<number, ResponseDescription>> = {
-  400: failure("The request cannot be understood, or asks for what is not possible."),
+  400: failure("The request is malformed or not supported."),
   401: failure("No valid API key."),
   403: failure("The key may not use the model, or its team is blocked."),
-  404: failure("No such model."),
-  422: failure("The body is not a valid request; `detail` lists every fault."),
+  404: failure("The model does not exist."),
+  422: failure("The body is not valid; `detail` lists all errors."),
   429: failure("Out of credit, or over a rate limit."),
   503: failure("The provider or the control plane cannot be reached."),
 };
 
-/** What /openapi.json and /docs say of the inference operations. */
+/** The OpenAPI entries of the inference operations. */
 export function describeOperations(): OperationDescription[] {
   return [
     ...describe(CHAT_PATHS, {
-      summary: "Chat completion; streamed when `stream` is true",
+      summary: "Create a chat completion; streamed if `stream` is true",
       tag: "chat",
       body: chatRequest,
       answer: chatCompletion,
     }),
     ...describe(COMPLETIONS_PATHS, {
-      summary: "Legacy text completion; streamed when `stream` is true",
+      summary: "Create a legacy text completion; streamed if `stream` is true",
       tag: "completions",
       body: completionsRequest,
       answer: textCompletion,
     }),
     ...describe(EMBEDDINGS_PATHS, {
-      summary: "Embeddings of texts or tokens",
+      summary: "Create embeddings of texts or tokens",
       tag: "embeddings",
       body: embeddingsRequest,
       answer: embeddingList,
     }),
     ...describe(MODERATIONS_PATHS, {
-      summary: "Whether content breaks a policy",
+      summary: "Check whether content violates a policy",
       tag: "moderations",
       body: moderationsRequest,
       answer: moderation,
     }),
     ...describeMediaOperations(REFUSALS),
-    ...describeModelOperations(failure),
+    ...describeModelOperations(),
   ];
 }
 
@@ -103,6 +100,6 @@ function describe(paths: readonly string[], { summary, tag, body, answer }: Desc
     auth: "key",
     body: path.includes(":model") ? body.partial({ model: true }) : body,
     ...(path.includes(":model") ? { params: z.object({ model: z.string() }) } : {}),
-    responses: { 200: { description: "The answer.", schema: answer }, ...REFUSALS },
+    responses: { 200: { description: "The response.", schema: answer }, ...REFUSALS },
   }));
 }

@@ -2,24 +2,27 @@ import type { Fields } from "../../upstream/providers/provider.ts";
 
 const MASK = "****";
 
-// A secret by its name, whatever its value is.
+// Names of secrets, independent of their value.
 const SECRET_NAME = /key|secret|password|passphrase|credential|authorization|cookie|signature/i;
 const TOKEN_NAME = /token/i;
-// Limits, costs "per token" and what LiteLLM shows on purpose.
+// Limits, costs per token and fields that LiteLLM shows on purpose.
 const HARMLESS_NAME =
   /^(default_api_key_(tpm|rpm)_limit|litellm_credential_name|configurable_clientside_auth_params|.*_per_token.*|.*_token_cost.*|.*tokenizer)$/;
 const HEADERS_NAME = /headers$/i;
-// A secret by its value: usual beginnings of keys, certificates and tokens; long texts that mix letters and digits and have no separator.
+// Values of secrets: common prefixes of keys, certificates and tokens; long strings of mixed letters and digits without separators.
 const SECRET_VALUE =
   /^(sk-|pk-|rk-|gsk_|hf_|xai-|ghp_|github_pat_|xox[a-z]-|AKIA|ASIA|AIza|ya29\.|eyJ|Bearer |Basic |-----BEGIN)|^[0-9a-f]{32,}$|^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+_=]{32,}$/;
 
-/** What may be shown of an operator's settings: secrets by name are left out, what looks like one is masked, headers keep their names. */
+/**
+ * An operator's settings for display: named secrets are dropped, values that look like secrets are masked, and of headers only names are
+ * shown.
+ */
 export function redactFields(fields: Fields): Record<string, unknown> {
   const shown = Object.entries(fields).filter(([name, value]) => value !== null && value !== undefined && !isSecret(name, value));
   return Object.fromEntries(shown.map(([name, value]) => [name, HEADERS_NAME.test(name) ? maskAll(value) : redact(value)]));
 }
 
-/** Headers of a request as it would be sent, without what proves who we are. */
+/** The headers of an upstream request with credentials masked. */
 export function redactHeaders(headers: Readonly<Record<string, string>>, secrets: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => {
@@ -30,7 +33,7 @@ export function redactHeaders(headers: Readonly<Record<string, string>>, secrets
   );
 }
 
-/** An address without user and password, and without what looks like a key in its query. */
+/** A URL without user, password and query parameters that look like keys. */
 export function redactUrl(address: string): string {
   if (!URL.canParse(address)) return MASK;
   const url = new URL(address);
@@ -41,7 +44,7 @@ export function redactUrl(address: string): string {
   return url.href.replace(/\/$/, address.endsWith("/") ? "/" : "");
 }
 
-/** A number of tokens is a limit; a token that is a text is a secret. */
+/** A numeric token field is a limit; a textual one is a secret. */
 function isSecret(name: string, value: unknown): boolean {
   if (HARMLESS_NAME.test(name)) return false;
   return SECRET_NAME.test(name) || (TOKEN_NAME.test(name) && typeof value !== "number" && typeof value !== "boolean");

@@ -32,8 +32,10 @@ import { rerankHandler } from "./calls/rerank.ts";
 import { describeResponses, responsesOperations } from "./calls/responses.ts";
 import { supportedParamsHandler, tokenCounterHandler, transformRequestHandler, type UtilityDeps } from "./calls/utilities.ts";
 import { type ExactRoutes, exactRoutes } from "./exact-routes.ts";
-import { describeFilesAndBatches, filesAndBatches } from "./files/files-and-batches.ts";
+import { type BatchesDeps, batchesOperations } from "./files/batches.ts";
+import { type FilesDeps, filesOperations } from "./files/files.ts";
 import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
+import { describeGatewayOperations } from "./gateway-operation.ts";
 import { modelGroupInfoHandler, modelInfoHandler } from "./models/model-info.ts";
 import {
   MODEL_GROUP_INFO_PATHS,
@@ -47,25 +49,26 @@ import {
 import { getModelHandler, listModelsHandler, type ModelListDeps } from "./models/models.ts";
 import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
 
-/** What /openapi.json and /docs say of the routes below. */
+/** The OpenAPI entries of the routes below. */
 export const inferenceOperations: readonly OperationDescription[] = [
   ...describeOperations(),
   ...describeMessages(),
   ...describeResponses(),
   ...describeAssistants(),
-  ...describeFilesAndBatches(),
+  ...describeGatewayOperations([...filesOperations({} as FilesDeps), ...batchesOperations({} as BatchesDeps)]),
   ...describePassThrough(),
 ];
 
+/** What the inference routes need beside EdgeDeps. */
 export interface RouteParts {
   readonly inference: Inference;
-  /** Who does what outlives a request. */
+  /** Executes background work: runs and batches. */
   readonly worker: Worker;
   readonly runs: EdgeRuns;
   readonly authProfile: AuthProfile;
 }
 
-/** What is called all day, found without the router. */
+/** The most frequent routes, matched without express' router. */
 export function exactInferenceRoutes(deps: EdgeDeps, parts: RouteParts): ExactRoutes {
   return exactRoutes(deps, { routes: hotRoutes(callDeps(deps, parts.inference)), gate: gateOf(parts) });
 }
@@ -80,7 +83,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(
     gatedRouter(deps, [...mediaRoutes(calls), ...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], gate),
   );
-  router.use(gatedRouter(deps, filesAndBatches(deps, parts.worker), gate));
+  router.use(gatedRouter(deps, fileRoutes(deps, parts.worker), gate));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
@@ -113,7 +116,14 @@ function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inferenc
   };
 }
 
-/** Sound, images, ranking. */
+function fileRoutes({ config, records, clock, random }: EdgeDeps, worker: Worker): GatedRoute[] {
+  return [
+    ...filesOperations({ records, clock, random, fileBytesMax: config.fileBytesMax }),
+    ...batchesOperations({ records, worker, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
+  ];
+}
+
+/** Audio, images and reranking. */
 function mediaRoutes(calls: CallDeps): GatedRoute[] {
   return [
     { method: "post", paths: SPEECH_PATHS, handler: speechHandler(calls) },
@@ -145,7 +155,7 @@ function teamModels({ control }: EdgeDeps): ModelListDeps["teamModels"] {
     (await control.access.getTeamModels({ teamId, userId, isAdmin }, { deadlineMs: TEAM_MODELS_MS })).models;
 }
 
-/** POST /api/gw/messages: the same call for a signed-in user of the platform. */
+/** POST /api/gw/messages: a chat completion for a logged-in user of the platform. */
 export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inference: Inference }): RequestHandler {
   return messagesHandler({ ...callDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
 }

@@ -1,11 +1,11 @@
 import type { RunDeps, RunStarter } from "../../../stored/assistants/run-actions.ts";
 import type { RunFeed } from "../../../stored/assistants/run-feed.ts";
 
-/** What the operations of the Assistants API are handed. */
+/** The dependencies of the Assistants API's operations. */
 export interface AssistantsDeps extends RunDeps {
   readonly starter: RunStarter;
   readonly feed: RunFeed;
-  /** Breaks off the model of a run that was cancelled, where it is called here. */
+  /** Aborts the model call of a canceled run if this edge executes it. */
   readonly breakOff: (runId: string) => void;
   readonly bodyBytesMax: number;
 }

@@ -18,7 +18,7 @@ import { threadOperations } from "./threads.ts";
 export function assistantsOperations(deps: AssistantsDeps): GatewayOperation[] {
   return [
     ...assistantOperations(deps),
-    // Before threads: `/threads/runs` would be a thread of that name.
+    // Before threads, where `/threads/runs` would match as a thread id.
     ...runOperations(deps),
     ...runStepOperations(deps),
     ...messageOperations(deps),
@@ -26,7 +26,7 @@ export function assistantsOperations(deps: AssistantsDeps): GatewayOperation[] {
   ];
 }
 
-/** What /openapi.json and /docs say of them; nobody is called for it. */
+/** The operations for /openapi.json and /docs; their handlers are not called. */
 export function describeAssistants(): OperationDescription[] {
   return describeGatewayOperations(assistantsOperations({ bodyBytesMax: 0 } as AssistantsDeps));
 }

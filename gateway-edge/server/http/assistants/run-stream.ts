@@ -7,10 +7,10 @@ import type { RunEvent } from "../../../stored/assistants/run-feed.ts";
 import { SseWriter } from "../calls/sse-writer.ts";
 
 const DONE = "event: done\ndata: [DONE]\n\n";
-/** After these a stream is whole; what comes next needs another request. */
+/** The last events of a complete stream; a run continues after them only with another request. */
 const LAST = /^thread\.run\.(requires_action|completed|incomplete|failed|cancelled|expired)$/;
 
-/** A run's events for its caller. A caller that leaves stops hearing of the run; the run goes on. */
+/** Streams a run's events to its caller. If the caller disconnects, the run continues. */
 export async function streamRun(
   response: Response,
   { clock, first, events }: { clock: Clock; first: readonly RunEvent[]; events: AsyncIterable<RunEvent> },
@@ -18,20 +18,20 @@ export async function streamRun(
   const writer = new SseWriter(response, clock);
   writer.open();
   await writer.write(first.map(frame).join(""));
-  let isWhole = false;
+  let isComplete = false;
   for await (const event of events) {
-    isWhole ||= LAST.test(event.event);
+    isComplete ||= LAST.test(event.event);
     if (!(await writer.write(frame(event)))) return;
   }
-  writer.end((isWhole ? "" : frame(brokenOff())) + DONE);
+  writer.end((isComplete ? "" : frame(interrupted())) + DONE);
 }
 
 function frame({ event, data }: RunEvent): string {
   return `event: ${event}\ndata: ${toJson(data)}\n\n`;
 }
 
-/** This edge stops, or lost the run to another: it goes on there. */
-function brokenOff(): RunEvent {
-  const error = new AppError("UNAVAILABLE", "The stream broke off; the run goes on. Retrieve it to see how it ends.");
+/** This edge stops, or another edge has claimed the run and continues it. */
+function interrupted(): RunEvent {
+  const error = new AppError("UNAVAILABLE", "The stream was interrupted; the run continues. Retrieve the run to see its result.");
   return { event: "error", data: gatewayErrorBody(error).error };
 }

@@ -17,13 +17,13 @@ import { streamRun } from "./run-stream.ts";
 
 const POLL_AFTER_MS = "500";
 
-/** A run that was just made or goes on: begun here, and followed where the caller wants a stream. */
+/** A run to start on this edge, and to stream if the caller wants that. */
 interface Starting {
   readonly record: RecordOf<RunBody>;
   readonly caller: Caller;
   readonly response: Response;
   readonly stream: boolean;
-  /** What is told before what the run itself tells. */
+  /** Events to send before the run's own. */
   readonly first: readonly RunEvent[];
 }
 
@@ -35,11 +35,11 @@ export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
       ...shared,
       method: "post",
       paths: twice("threads/runs"),
-      summary: "Create a thread and run it",
+      summary: "Create a thread and a run on it",
       body: newThreadAndRun,
       handle: async ({ body, caller, response }) => {
         const { thread: givenThread, tool_resources: resources, stream, ...given } = body;
-        // Resources may be given for the run or for its thread; they stay with the thread.
+        // Resources of the run or of its thread; they are stored with the thread.
         const thread = { ...givenThread, tool_resources: givenThread?.tool_resources ?? resources };
         const created = await createThreadAndRun(deps, caller, { thread, given });
         const first = [{ event: "thread.created", data: created.thread }, ...asNew(created.record)];
@@ -53,7 +53,7 @@ export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
       summary: "Retrieve a run",
       handle: async ({ param, caller, response }) => {
         const { run } = (await requireRun(deps, caller, placeOf(param))).body;
-        // The official clients ask again after this time; without a word from us, after five seconds.
+        // The official clients poll after this time, or after five seconds without the header.
         if (!isEnded(run.status)) response.setHeader("openai-poll-after-ms", POLL_AFTER_MS);
         return run;
       },
@@ -84,7 +84,7 @@ function threadRuns(deps: AssistantsDeps): GatewayOperation[] {
     jsonOperation({
       ...shared,
       method: "post",
-      summary: "Run an assistant on a thread",
+      summary: "Create a run on a thread",
       body: newRun,
       answer: runObject,
       handle: async ({ body, param, caller, response }) => {
@@ -128,7 +128,7 @@ function runActions(deps: AssistantsDeps): GatewayOperation[] {
     jsonOperation({
       ...shared,
       paths: twice("threads/:thread_id/runs/:run_id/submit_tool_outputs"),
-      summary: "Give a run the outputs of its tool calls",
+      summary: "Submit tool outputs to a run",
       body: toolOutputs,
       handle: async ({ body, param, caller, response }) => {
         const { record, step } = await submitToolOutputs(deps, caller, { ...placeOf(param), outputs: body.tool_outputs });
@@ -142,7 +142,7 @@ function runActions(deps: AssistantsDeps): GatewayOperation[] {
   ];
 }
 
-/** Followed before it is begun, so that nothing of it is missed. */
+/** Follows the run before it starts, so that no event is missed. */
 async function start(deps: AssistantsDeps, { record, caller, response, stream, first }: Starting): Promise<unknown> {
   const events = stream ? deps.feed.follow(record.id) : undefined;
   if (!deps.starter.start(record, caller)) deps.feed.end(record.id);

@@ -29,7 +29,7 @@ export function messageOperations(deps: AssistantsDeps): GatewayOperation[] {
         const { written } = await writeAgainstChange(deps, ownerOf(caller), async () => {
           const thread = await requireThread(deps, caller, threadId);
           requireIdle(thread, "message");
-          // The thread is written too: a run that begins at this moment sees the message, or the message is refused.
+          // The thread is written too, so that a run that starts at this moment sees the message, or the message is refused.
           return { writes: [...messageWrites(deps, [body], threadId), putThread(thread, thread.body)], result: undefined };
         });
         return written[0]?.body;
@@ -105,7 +105,7 @@ async function listAll({ records }: AssistantsDeps, caller: Caller, page: PageQu
 
 const PAGE = 100;
 
-/** Only what one run said: looked for page by page, from the cursor on, until there is one more than was asked for. */
+/** The messages of one run: filtered page by page from the cursor on, until there is one more than the limit. */
 async function listOfRun({ records }: AssistantsDeps, caller: Caller, { page, runId }: { page: PageQuery; runId: string }) {
   const isBackwards = page.before !== undefined;
   const found: MessageObject[] = [];

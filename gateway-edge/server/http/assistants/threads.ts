@@ -28,8 +28,8 @@ export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
         await requireFiles(messages, { files: teamFiles(records, caller.teamId), at: "messages" });
         const nowMs = deps.clock.now();
         const thread = threadOf({ id: newId("thread", deps), nowMs }, body);
-        const kept: ThreadBody = { thread, activeRunId: null };
-        const create = { type: "create", kind: "thread", id: thread.id, body: kept, createdAtMs: nowMs } as const;
+        const stored: ThreadBody = { thread, activeRunId: null };
+        const create = { type: "create", kind: "thread", id: thread.id, body: stored, createdAtMs: nowMs } as const;
         await records.commit(ownerOf(caller), [create, ...messageWrites(deps, messages, thread.id)]);
         return thread;
       },

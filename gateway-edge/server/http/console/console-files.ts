@@ -4,10 +4,10 @@ import { extname, join, relative, resolve, sep } from "node:path";
 import type { Request, RequestHandler, Response } from "express";
 import { AppError } from "../../../../common/errors.ts";
 
-/** Where `make console` puts the built console. */
+/** The output folder of `make console`. */
 export const CONSOLE_FOLDER = resolve(import.meta.dirname, "../../../../console/dist");
 
-/** Scripts from here alone and never inline. Styles may be inline: the component library sets positions and sizes on elements. */
+/** Scripts only from this origin and never inline. Styles may be inline, because the component library sets them on elements. */
 const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -37,11 +37,11 @@ const ENCODINGS = [
 interface ConsoleFile {
   readonly type: string;
   readonly etag: string;
-  /** Under the name of its encoding; as it is under "identity". */
+  /** The bytes by content encoding; "identity" is uncompressed. */
   readonly bodies: ReadonlyMap<string, Buffer>;
 }
 
-/** Serves the built console below /ui. Files are read once; whatever path is no file is a screen, which the page itself finds. */
+/** Serves the built console below /ui. Files are read once. Any other path is a screen of the console, which the page routes itself. */
 export function consoleFiles(folder: string): RequestHandler {
   let files: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
   return async (request, response, next) => {
@@ -55,7 +55,7 @@ export function consoleFiles(folder: string): RequestHandler {
     const file = known.get(path);
     if (file) return send({ request, response, file, isHashed: path.startsWith("assets/") });
     const page = known.get("index.html");
-    // A missing asset is a page of an older build: HTML in its place would only hide that.
+    // A missing asset belongs to an older build: HTML in its place would hide that.
     if (!page || extname(path) !== "") return next();
     send({ request, response, file: page, isHashed: false });
   };

@@ -13,8 +13,8 @@ const REFRESH_PATH = "/api/auth/session/refresh";
 const BODY_BYTES_MAX = 16 * 1024;
 
 /**
- * The same session as a token's, in a cookie that no script can read: what the console uses. Only pages of this origin may open,
- * lengthen or end one, so that another site can neither use a session nor log a visitor in as somebody else.
+ * The console's session: a platform token in a cookie that no script can read. Only pages of this origin may open, refresh or end one, so
+ * that another site can neither use a session nor log a visitor in as another user.
  */
 export function consoleSessionRoutes(deps: EdgeDeps): Router {
   const router = Router({ caseSensitive: true });
@@ -26,7 +26,7 @@ export function consoleSessionRoutes(deps: EdgeDeps): Router {
   return router;
 }
 
-/** With e-mail and password, or with the token that sign-up gave. */
+/** Opens a session with email and password, or with a token from sign-up. */
 function openSession({ control }: EdgeDeps): RequestHandler {
   return async (request, response) => {
     requireSameOrigin(request);
@@ -53,7 +53,7 @@ function refreshSession({ control }: EdgeDeps): RequestHandler {
 function closeSession({ control }: EdgeDeps): RequestHandler {
   return async (request, response) => {
     requireSameOrigin(request);
-    // Gone from this browser whatever the control plane says of it: an expired session is closed already.
+    // The cookie is cleared even if the control plane refuses: an expired session is closed already.
     clearSessionCookie(response);
     await control.identity.logout({}, passwordCall(request, response, bearerToken(request)));
     response.setHeader("content-type", "application/json; charset=utf-8");

@@ -5,7 +5,7 @@ import { CONSOLE_FOLDER, consoleFiles } from "./console-files.ts";
 import { consoleSessionRoutes } from "./console-session.ts";
 import { fallbackLoginRoutes } from "./fallback-login.ts";
 
-/** What a person with a browser is served: the console at /ui, its session, and the log-in that needs no script. */
+/** Routes for browsers: the console at /ui, its session, and the log-in without scripts. */
 export function consoleRoutes(deps: EdgeDeps, { folder = CONSOLE_FOLDER }: { folder?: string } = {}): Router {
   const router = Router({ caseSensitive: true });
   router.get("/", openConsole);
@@ -17,13 +17,13 @@ export function consoleRoutes(deps: EdgeDeps, { folder = CONSOLE_FOLDER }: { fol
   return router;
 }
 
-/** The page's own addresses all begin with /ui/. */
+/** All addresses of the console start with /ui/. */
 const addSlash: RequestHandler = (request, response, next) => {
   if (request.path !== "/ui") return next();
   response.redirect(308, "/ui/");
 };
 
-/** Who types the bare address into a browser wants the console; a client that asks for JSON has mistyped its path. */
+/** A browser at `/` gets the console; a client that accepts JSON gets a 404. */
 const openConsole: RequestHandler = (request, response, next) => {
   if (request.accepts("json", "html") !== "html") return next();
   response.redirect(302, "/ui/");

@@ -14,7 +14,7 @@ import { validate } from "../../middleware/validate.ts";
 const FORM_BYTES_MAX = 16 * 1024;
 const CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** Log-in, log-out and the balance as plain HTML forms, for browsers without scripts and for a console that does not load. */
+/** Log-in, log-out and the balance as plain HTML forms, for browsers without scripts or if the console does not load. */
 export function fallbackLoginRoutes(deps: EdgeDeps): Router {
   const router = Router({ caseSensitive: true });
   router.get("/fallback/login", (request, response) => show(deps, request, response));
@@ -46,7 +46,7 @@ async function logIn({ control }: EdgeDeps, request: Request, response: Response
     const { token, expiresAt } = await control.identity.createToken(given, callOptions(request, response));
     setSessionCookie(request, response, { token, expiresAt: expiresAt ?? new Date(0) });
     response.setHeader("cache-control", "no-store");
-    // Back to this page, which says who is logged in and leads on: it works without scripts, the console does not.
+    // Redirects to this page and not to the console, which needs scripts.
     response.redirect(303, "/fallback/login");
   } catch (thrown) {
     const error = asAppError(thrown);
@@ -58,7 +58,7 @@ async function logIn({ control }: EdgeDeps, request: Request, response: Response
 async function logOut({ control }: EdgeDeps, request: Request, response: Response): Promise<void> {
   const token = cookieToken(request);
   clearSessionCookie(response);
-  // A session that is over already needs no closing.
+  // A session that has ended already may be refused.
   if (token !== undefined) await control.identity.logout({}, callOptions(request, response, token)).catch(() => undefined);
   response.redirect(303, "/fallback/login");
 }
@@ -79,14 +79,14 @@ function form({ email = "", message = "" } = {}): string {
 <form method="post" action="/fallback/login">
 <label>E-mail <input name="email" autocomplete="username" required autofocus value="${escapeHtml(email)}"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<button>Log in</button></form><p><a href="/ui/login">The console's own log-in</a></p>`;
+<button>Log in</button></form><p><a href="/ui/login">Log in to the console</a></p>`;
 }
 
 function sendPage(response: Response, { status, body }: { status: number; body: string }): void {
   response.locals["route"] = "/fallback/login";
   response.setHeader("content-security-policy", CONTENT_POLICY);
   response.setHeader("cache-control", "no-store");
-  // With no-referrer, older browsers call the origin of our own form "null".
+  // With no-referrer, older browsers send the origin "null" with our own form.
   response.setHeader("referrer-policy", "same-origin");
   response
     .status(status)

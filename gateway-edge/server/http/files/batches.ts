@@ -13,6 +13,7 @@ import type { RecordStore } from "../../../stored/records/records.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 
+/** The dependencies of the Batch API's operations. */
 export interface BatchesDeps {
   readonly records: RecordStore;
   readonly worker: Pick<Worker, "wake" | "refresh">;
@@ -23,7 +24,7 @@ export interface BatchesDeps {
 
 const ATTEMPTS_MAX = 20;
 
-/** Many requests in one file, made when there is time. Each is a call like any other, at the price of one. */
+/** The Batch API: many requests in one file, made in the background. Each is a call like any other, at the same price. */
 export function batchesOperations(deps: BatchesDeps): GatewayOperation[] {
   const { records, bodyBytesMax } = deps;
   const shared = { tag: "Batches", bodyBytesMax };
@@ -84,7 +85,7 @@ async function requireInput({ records }: BatchesDeps, { teamId }: Caller, id: st
   const file = await records.get<FileObject>(teamId, "file", id);
   if (!file) throw new AppError("NOT_FOUND", `No file found with id '${id}'.`, { param });
   if (file.body.purpose !== "batch") {
-    throw new AppError("INVALID_REQUEST", `The file ${id} has the purpose ${file.body.purpose}; upload it with the purpose batch.`, {
+    throw new AppError("INVALID_REQUEST", `File ${id} has the purpose ${file.body.purpose}. Upload it with the purpose batch.`, {
       param,
     });
   }
@@ -94,14 +95,14 @@ function requireBatch({ records }: BatchesDeps, caller: Caller, id: string) {
   return requireRecord<BatchBody>({ records }, caller, { kind: "batch", id });
 }
 
-/** Whoever works on it, here or elsewhere, hears of it with the next renewal of the claim, and ends it. */
+/** Marks the batch as `cancelling`. The edge that executes it sees that with the next renewal of its claim, and ends it. */
 async function cancelBatch(deps: BatchesDeps, caller: Caller, id: string): Promise<BatchObject> {
   for (let attempt = 1; ; attempt++) {
     const { body, revision } = await requireBatch(deps, caller, id);
     const { status } = body.batch;
     if (status === "cancelling" || status === "cancelled") return body.batch;
     if (status !== "validating" && status !== "in_progress") {
-      throw new AppError("INVALID_REQUEST", `A batch with the status ${status} cannot be cancelled.`);
+      throw new AppError("INVALID_REQUEST", `A batch with the status ${status} cannot be canceled.`);
     }
     const cancelled = cancelling(body, deps.clock.now());
     try {
@@ -110,7 +111,7 @@ async function cancelBatch(deps: BatchesDeps, caller: Caller, id: string): Promi
       deps.worker.refresh(id);
       return cancelled.batch;
     } catch (thrown) {
-      // It writes its progress every second: read again, decide again.
+      // The batch's progress is written every second: read it again and decide again.
       if (!(thrown instanceof AppError) || thrown.code !== "RECORD_CHANGED" || attempt === ATTEMPTS_MAX) throw thrown;
     }
   }

@@ -15,8 +15,9 @@ import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import type { RecordStore } from "../../../stored/records/records.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { readForm } from "../../uploads/read-form.ts";
-import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
+import { failure, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 
+/** The dependencies of the Files API's operations. */
 export interface FilesDeps {
   readonly records: RecordStore;
   readonly clock: Clock;
@@ -26,10 +27,10 @@ export interface FilesDeps {
 
 const TAG = "Files";
 
-/** Files that teams keep with the gateway. */
+/** The Files API: files that teams upload. */
 export function filesOperations(deps: FilesDeps): GatewayOperation[] {
   const { records } = deps;
-  // None of them reads a JSON body.
+  // No operation here has a JSON body.
   const shared = { tag: TAG, bodyBytesMax: 0 };
   const named = (param: (name: string) => string) => ({ kind: "file", id: param("file_id") }) as const;
   return [
@@ -70,7 +71,7 @@ export function filesOperations(deps: FilesDeps): GatewayOperation[] {
   ];
 }
 
-/** Nothing is a file until all of it is here and every field is right. */
+/** The file's record is created when all bytes are stored and all fields are valid. */
 function uploadHandler(deps: FilesDeps): RequestHandler {
   return async (request, response) => {
     const form = readForm(request, { fileFields: ["file"], filesMax: 1, fileBytesMax: deps.fileBytesMax });
@@ -101,26 +102,21 @@ function contentHandler({ records }: FilesDeps): RequestHandler {
     const { body } = await requireRecord<FileObject>({ records }, caller, { kind: "file", id });
     const content = await records.getContent(caller.teamId, id);
     if (!content) throw new AppError("NOT_FOUND", `The file ${id} has no content.`);
-    // Bytes, whatever the name says: what a team uploads is never shown as a page of ours.
+    // Always octets, so that an uploaded file is never rendered as a page of this origin.
     response.setHeader("content-type", "application/octet-stream");
     response.setHeader("content-length", body.bytes);
     response.setHeader("content-disposition", dispositionOf(body.filename));
-    // A client that leaves, or bytes that break off, cut the line; there is nobody to tell.
+    // If the client disconnects or the content ends early, the connection is closed; there is no other way to report it.
     await pipeline(Readable.from(content), response).catch(() => undefined);
   };
 }
 
-/** Any name, in a header that holds ASCII. */
+/** A header value is ASCII; `filename*` holds any name. */
 function dispositionOf(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\]/g, "_");
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
-
-const gatewayError = z.object({
-  error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
-});
-const failure = (description: string) => ({ description, schema: gatewayError });
 
 const UPLOAD: GatewayOperation["description"] = {
   summary: "Upload a file",
@@ -129,23 +125,23 @@ const UPLOAD: GatewayOperation["description"] = {
   bodyType: "multipart/form-data",
   responses: {
     200: { description: "The file.", schema: fileObject },
-    400: failure("There is no file, or the form is not well-formed."),
+    400: failure("No file was sent, or the form is not valid."),
     401: failure("No valid API key."),
     413: failure("The file is too large."),
-    415: failure("The body is not a form."),
-    422: failure("A field is not valid; `detail` lists every fault."),
+    415: failure("The body is not multipart/form-data."),
+    422: failure("A field is not valid; `detail` lists all errors."),
     503: failure("The control plane cannot be reached."),
   },
 };
 
 const CONTENT: GatewayOperation["description"] = {
-  summary: "The bytes of a file",
+  summary: "Retrieve the content of a file",
   tags: [TAG],
   params: z.object({ file_id: z.string() }),
   responses: {
     200: { description: "The bytes.", contentType: "application/octet-stream", schema: z.unknown() },
     401: failure("No valid API key."),
-    404: failure("There is no such file, or it is another team's."),
+    404: failure("The file does not exist or belongs to another team."),
     503: failure("The control plane cannot be reached."),
   },
 };

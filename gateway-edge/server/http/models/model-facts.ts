@@ -8,13 +8,13 @@ import { readFields } from "../../../upstream/routing/lenient.ts";
 
 export type Source = "config" | "catalog" | "data";
 
-/** What is known of a deployment's model under LiteLLM's names, and where each value comes from. */
+/** The known properties of a deployment's model under LiteLLM's names, and where each value comes from. */
 export interface ModelFacts {
   readonly values: Fields;
   readonly source: Readonly<Record<string, Source>>;
 }
 
-/** Every `supports_...` that is always answered; others only where somebody set them. */
+/** The `supports_...` fields that are always present; others appear only if configured. */
 export const SUPPORTS = [
   "supports_system_messages",
   "supports_function_calling",
@@ -40,7 +40,10 @@ const UNKNOWN: Fields = {
   ...Object.fromEntries(SUPPORTS.map((name) => [name, false])),
 };
 
-/** The configuration's word before the catalog's before public data; but a price is what is billed, which is the catalog's. */
+/**
+ * Configuration wins over catalog, and catalog over public data. Prices are the exception: they are the catalog's, because those are
+ * billed.
+ */
 export function modelFacts(deployment: Deployment): ModelFacts {
   const params = readFields(deployment.params);
   const costs = Object.entries(params).filter(([name]) => /_cost_per_/.test(name));
@@ -59,7 +62,7 @@ export function modelFacts(deployment: Deployment): ModelFacts {
   for (const [name, fields] of layers) {
     for (const [field, value] of Object.entries(fields)) {
       if (value === undefined || value === null) continue;
-      // Configured, and billed as configured.
+      // The billed price equals the configured one: the source stays the configuration.
       if (field in source && sameAmount(values[field], value)) continue;
       values[field] = value;
       source[field] = name;
@@ -75,7 +78,7 @@ export function providerName({ providerKind, params }: Deployment): string {
   return isProviderKind(providerKind) ? (PROVIDER_KINDS[providerKind].prefixes[0] ?? providerKind) : providerKind;
 }
 
-/** OpenAI's names of what a deployment's model understands, in the operation that it is for. */
+/** The OpenAI parameters that a deployment's model supports, for its mode. */
 export function paramsOfDeployment({ providerKind, inferenceModelId, model }: Deployment, mode: unknown): readonly string[] {
   const params = supportedParams(providerKind, { mode, model: inferenceModelId });
   return params.length > 0 ? params : (model?.supportedParams ?? []);
@@ -89,7 +92,7 @@ function dataFacts({ providerKind, inferenceModelId, model: known }: Deployment,
     mode: modeOf(data.mode),
     ...limits(data),
     ...prices(data.pricing),
-    // Of a price that somebody set, the tiers are those that were set with it.
+    // A configured price has its own tiers, so public tiers do not apply.
     ...(known?.pricing ? {} : tierPrices(data?.pricing?.tiers)),
     ...Object.fromEntries(data.capabilities.map((name) => [`supports_${name}`, true])),
   };
@@ -104,7 +107,7 @@ function readBaseModel(name: string, providerKind: string): [kind: string, model
 
 function catalogFacts({ model }: Deployment, data: Fields): Fields {
   if (!model) return {};
-  // A wildcard's entry stands for models of any kind; the data know what the one in question is.
+  // A wildcard entry covers models of any mode; public data has the mode of this model.
   const isVague = model.name.includes("*") && data["mode"] !== undefined;
   return {
     mode: isVague || model.type === "" ? undefined : modeOf(model.type),
@@ -131,7 +134,7 @@ function tierPrices(tiers: readonly PriceTier[] = []): Fields {
   return Object.fromEntries(named);
 }
 
-/** LiteLLM's names of prices that are not for tokens, and how many of our units one of its units has. */
+/** LiteLLM's names of prices by other units, and the number of our units per LiteLLM unit. */
 const OTHER_UNITS: Readonly<Record<string, { readonly name: string; readonly units: number }>> = {
   character: { name: "character", units: 1 },
   millisecond: { name: "second", units: 1000 },
@@ -146,7 +149,7 @@ function prices(pricing: (Omit<Price, "unit" | "tiers"> & { readonly unit?: stri
     const usd = (price: bigint) => (price === 0n ? undefined : (Number(price) * other.units) / 1e15);
     return { [`input_cost_per_${other.name}`]: usd(input), [`output_cost_per_${other.name}`]: usd(output) };
   }
-  // A price for the whole call has no name of LiteLLM's.
+  // LiteLLM has no field for a price per call.
   if (unit === "call") return {};
   return {
     input_cost_per_token: usdPerToken(pricing?.input),
@@ -158,7 +161,7 @@ function prices(pricing: (Omit<Price, "unit" | "tiers"> & { readonly unit?: stri
   };
 }
 
-/** Nano-USD per million tokens as USD per token: a number for people and LiteLLM's clients, never for a bill. */
+/** Nano-USD per million tokens as USD per token: a float for display, never for billing. */
 function usdPerToken(price: bigint | undefined): number | undefined {
   return price === undefined ? undefined : Number(price) / 1e15;
 }

@@ -11,11 +11,12 @@ import { redactFields, redactUrl } from "../redact.ts";
 import { modelFacts, paramsOfDeployment, providerName, SUPPORTS } from "./model-facts.ts";
 import { isShown, type Viewer, viewerOf, visibleGroups } from "./visible-models.ts";
 
+/** The dependencies of the model info handlers. */
 export interface ModelInfoDeps {
   readonly routing: ModelDirectory;
 }
 
-/** GET model/info: the deployments behind what the key may use, without anything secret. */
+/** GET model/info: the deployments of the models that the key may use, without secrets. */
 export function modelInfoHandler(deps: ModelInfoDeps): RequestHandler {
   return (request, response) => {
     const { gw_model_id: id } = parseQuery(modelInfoQuery, request.query);
@@ -28,7 +29,7 @@ export function modelInfoHandler(deps: ModelInfoDeps): RequestHandler {
   };
 }
 
-/** GET model_group/info: each group as one model, of all its deployments together. */
+/** GET model_group/info: each model group as one model, combined from its deployments. */
 export function modelGroupInfoHandler({ routing }: ModelInfoDeps): RequestHandler {
   return (request, response) => {
     const { model_group: group } = parseQuery(modelGroupInfoQuery, request.query);
@@ -38,7 +39,7 @@ export function modelGroupInfoHandler({ routing }: ModelInfoDeps): RequestHandle
   };
 }
 
-/** Each deployment once, under the name of its own group: an alias shows nothing new. */
+/** Each deployment once, under its own group's name and not under aliases. */
 function visibleDeployments(viewer: Viewer, routing: ModelDirectory): Deployment[] {
   const byId = new Map<string, Deployment>();
   for (const name of visibleGroups(viewer, routing)) {
@@ -56,7 +57,7 @@ function modelEntry(deployment: Deployment) {
     litellm_params: {
       ...redactFields(readFields(deployment.params)),
       model: `${provider}/${deployment.inferenceModelId}`,
-      // Where our own nodes are is nobody's business.
+      // The addresses of the operator's own nodes are not shown.
       ...(deployment.baseUrl && !deployment.model?.trained ? { api_base: redactUrl(deployment.baseUrl) } : {}),
       custom_llm_provider: provider,
     },
@@ -65,7 +66,7 @@ function modelEntry(deployment: Deployment) {
       updated_at: updatedAt,
       litellm_provider: provider,
       ...redactFields(values),
-      // Redaction leaves out what is null; that nothing is known must be seen too.
+      // Redaction drops nulls; they are added again, because clients expect the fields.
       ...Object.fromEntries(Object.entries(values).filter(([, value]) => value === null)),
       supported_openai_params: paramsOfDeployment(deployment, values["mode"]),
       id: deployment.id,

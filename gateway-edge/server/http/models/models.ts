@@ -9,16 +9,18 @@ import { callerOf } from "../../middleware/authenticate-key.ts";
 import { trainedFacts } from "./trained-facts.ts";
 import { mayView, type Viewer, visibleAccessGroups, visibleModels } from "./visible-models.ts";
 
+/** The dependencies of the model handlers. */
 export interface ModelsDeps {
   readonly routing: ModelDirectory;
 }
 
+/** The dependencies of the model list. */
 export interface ModelListDeps extends ModelsDeps {
-  /** What a team may use, for who belongs to it or is an admin; throws NOT_FOUND for others. */
+  /** The models that a team may use. Throws NOT_FOUND if the caller is neither a member nor an admin. */
   teamModels(caller: Caller, teamId: string): Promise<ModelList | undefined>;
 }
 
-/** GET models: what the caller's key may use, in OpenAI's list. */
+/** GET models: the models that the caller's key may use, in OpenAI's format. */
 export function listModelsHandler({ routing, teamModels }: ModelListDeps): RequestHandler {
   return async (request, response) => {
     const query = parseModelsQuery(request.query);
@@ -37,7 +39,7 @@ export function listModelsHandler({ routing, teamModels }: ModelListDeps): Reque
   };
 }
 
-/** GET models/{id}: a model the key may not use looks as if it did not exist. Names may hold slashes, raw or encoded. */
+/** GET models/{id}: a model that the key may not use is a 404. Names may contain slashes, raw or encoded. */
 export function getModelHandler({ routing }: ModelsDeps): RequestHandler {
   return (request, response) => {
     const caller = callerOf(response);
@@ -48,7 +50,7 @@ export function getModelHandler({ routing }: ModelsDeps): RequestHandler {
   };
 }
 
-/** Prices are whole numbers of any size. */
+/** Not `response.json`, because prices are bigint. */
 function sendJson(response: Response, body: object): void {
   response.type("application/json").end(toJson(body));
 }
@@ -58,7 +60,7 @@ function nameIn(request: Request): string {
   return Array.isArray(id) ? id.join("/") : String(id);
 }
 
-/** What a team sees is asked for whole, whatever the key's own list says; another's looks as if there were no such team. */
+/** With `team_id`, the team's list applies and not the key's. A team of others is a 404. */
 async function chooseViewer(
   caller: Caller,
   { team_id: asked, scope }: ModelsQuery,

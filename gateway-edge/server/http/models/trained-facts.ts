@@ -1,7 +1,7 @@
 import type { Model, Trained } from "../../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { readFields } from "../../../upstream/routing/lenient.ts";
 
-/** What a list of models says of one that was trained here, beside OpenAI's fields: what it is for, its price, and where it comes from. */
+/** Additional fields of a trained model in the model list: type, price and origin. */
 export function trainedFacts(model: Model | undefined) {
   if (!model?.trained) return {};
   const { unit = "token", input = 0n, output = 0n } = model.pricing ?? {};
@@ -14,7 +14,7 @@ export function trainedFacts(model: Model | undefined) {
 
 export function presentTrained({ task, version, blob, federationId, round, participants, accuracy, lineageJson }: Trained) {
   return {
-    // What made it: the federation, or else the task alone.
+    // The federation that trained it, or the task if there is none.
     taskId: federationId ?? task,
     task,
     version,

@@ -4,7 +4,7 @@ import { type ModelDirectory, mayUseModel } from "../../../calls/inference/model
 import { isListed, type Principal } from "../../../upstream/routing/principal.ts";
 import { fillStars, matchPattern } from "../../../upstream/routing/wildcard.ts";
 
-/** Who looks at the models: deployments of its team are shown beside those for everybody, within what its lists allow. */
+/** The principal that lists models: it sees public deployments and those of its team, as far as its model lists allow. */
 export type Viewer = Principal;
 
 export function viewerOf({ teamId, organizationId, models, teamModels }: Caller): Viewer {
@@ -15,20 +15,20 @@ export function mayView(viewer: Viewer, name: string, directory: ModelDirectory)
   return mayUseModel(viewer, name, directory);
 }
 
-/** Whether a group is shown under this name: not those of hidden aliases and deployments' ids, though they can be called. */
+/** Whether a group is listed under this name. Hidden aliases and deployment ids are not listed, though they can be called. */
 export function isShown(viewer: Viewer, name: string, directory: ModelDirectory): boolean {
   if (!mayView(viewer, name, directory)) return false;
   const group = directory.groupOf(name, viewer);
   return visibleGroups(viewer, directory).includes(name) || (group?.name === name && group.configuredName.includes("*"));
 }
 
-/** Names of groups that a viewer may use, as they are configured: wildcards stay patterns, aliases count. */
+/** Names of the groups that a viewer may use, as configured: wildcards stay patterns, aliases are included. */
 export function visibleGroups(viewer: Viewer, directory: ModelDirectory): string[] {
   const configured = directory.names(viewer).filter((name) => mayView(viewer, name, directory));
   return [...new Set([...configured, ...listedNames(viewer, directory)])];
 }
 
-/** Names of models that a viewer may use: a wildcard is shown as the models that are known of its provider. */
+/** Names of the models that a viewer may use. A wildcard is expanded to the known models of its provider. */
 export function visibleModels(viewer: Viewer, directory: ModelDirectory, { withWildcards }: { withWildcards: boolean }): string[] {
   const names = directory.names(viewer).flatMap((name) => {
     if (!name.includes("*")) return [name];
@@ -38,7 +38,7 @@ export function visibleModels(viewer: Viewer, directory: ModelDirectory, { withW
   return [...new Set([...visible, ...listedNames(viewer, directory)])];
 }
 
-/** Access groups that a viewer has: those its lists name, or every one where it has no list; never one without a model for it. */
+/** The access groups of a viewer: those in its lists, or all if it has no list, without groups that have no model for it. */
 export function visibleAccessGroups(viewer: Viewer, directory: ModelDirectory): string[] {
   const shown = [...directory.accessGroups()].filter(
     ([group, members]) => isListed(viewer, group) && [...members].some((name) => mayView(viewer, name, directory)),
@@ -46,13 +46,13 @@ export function visibleAccessGroups(viewer: Viewer, directory: ModelDirectory): 
   return shown.map(([group]) => group).sort();
 }
 
-/** A list may have names under a wildcard that no price list knows yet. */
+/** A list may name models under a wildcard that no price list has yet. */
 function listedNames(viewer: Viewer, directory: ModelDirectory): string[] {
   const names = [...(viewer.models?.names ?? []), ...(viewer.teamModels?.names ?? [])];
   return names.filter((name) => !name.includes("*") && directory.groupOf(name, viewer)?.name === name && mayView(viewer, name, directory));
 }
 
-/** Whatever the viewer's lists say of the pattern: they may have some of the names under it. */
+/** Ignores the viewer's lists, because they may contain names under the pattern and not the pattern itself. */
 function expandWildcard(pattern: string, { teamId, organizationId }: Viewer, directory: ModelDirectory): string[] {
   return directory.candidates(pattern, { teamId, organizationId }).flatMap(({ providerKind, inferenceModelId }) =>
     modelsOf(providerKind).flatMap((name) => {
