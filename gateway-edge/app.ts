@@ -6,7 +6,7 @@ import type { OperationDescription } from "./schemas/operation-description.ts";
 import { consoleRoutes } from "./server/http/console/console.ts";
 import { federationParameters, parametersDescriptions } from "./server/http/training/federation-parameters.ts";
 import { joinedDescriptions, joinedParticipants } from "./server/http/training/joined-participants.ts";
-import { trainingDoors } from "./server/http/training/node-proxy.ts";
+import { nodeProxy } from "./server/http/training/node-proxy.ts";
 import { accessLog } from "./server/middleware/access-log.ts";
 import { explainBadPath, platformErrorHandler, platformNotFound } from "./server/middleware/error-response.ts";
 import { allowOnly, operationRouter } from "./server/middleware/operation.ts";
@@ -83,7 +83,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.use(operationRouter(operations, deps));
   router.use(federationParameters(deps));
   router.use(joinedParticipants(deps));
-  router.use(trainingDoors(deps));
+  router.use(nodeProxy(deps));
   router.use(
     documentRoutes([
       ...operations,

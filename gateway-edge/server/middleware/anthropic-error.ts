@@ -10,7 +10,7 @@ interface AnthropicError {
 
 const badRequest: AnthropicError = { status: 400, type: "invalid_request_error" };
 
-/** Codes whose status differs from the gateway's own; all others have the status of its total table, and the type that Anthropic gives that status. */
+/** Codes that have another status in Anthropic's API than in the gateway's. */
 const BY_CODE: Readonly<Partial<Record<ErrorCode, AnthropicError>>> = {
   UNPROCESSABLE: badRequest,
   QUOTA_EXCEEDED: { status: 402, type: "billing_error" },
@@ -30,21 +30,21 @@ export function anthropicErrorStatus(error: AppError): number {
   return rowOf(error).status;
 }
 
-/** The body of an answer, and of an `error` event in the middle of a stream. */
+/** The body of an error response, and of an `error` event in a stream. */
 export function anthropicErrorBody(error: AppError, requestId: string) {
   return { type: "error", error: { type: rowOf(error).type, message: error.message }, request_id: requestId };
 }
 
-/** Ends a request with an error in Anthropic's shape; its clients read the type and the message only there. */
+/** Sends an error in Anthropic's format. */
 export const anthropicErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
   const error = beginError(thrown, response);
   if (!error) return;
-  nameAnthropicRequest(response);
+  setAnthropicRequestId(response);
   response.status(anthropicErrorStatus(error)).json(anthropicErrorBody(error, requestIdOf(response)));
 };
 
-/** Anthropic's clients look for the id of a request under this name. */
-export function nameAnthropicRequest(response: Response): void {
+/** Anthropic's clients read the request id from this header. */
+export function setAnthropicRequestId(response: Response): void {
   response.setHeader("request-id", requestIdOf(response));
 }
 

@@ -15,13 +15,14 @@ import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from ".
 import { sendBytes } from "./send-bytes.ts";
 import { SseWriter } from "./sse-writer.ts";
 
+/** The dependencies of a route that makes calls. */
 export interface CallDeps extends IdempotentDeps {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
   readonly clock: Clock;
   readonly bodyBytesMax: number;
 }
 
-/** How an API words its errors. */
+/** The error format of one API. */
 export interface ErrorFormat {
   status(error: AppError): number;
   body(error: AppError): unknown;
@@ -29,7 +30,7 @@ export interface ErrorFormat {
 
 export const GATEWAY_ERRORS: ErrorFormat = { status: gatewayErrorStatus, body: gatewayErrorBody };
 
-/** A call that is authenticated and understood, with the exchange it is answered in. */
+/** An authenticated and parsed call, with its HTTP request and response. */
 export interface CallExchange<Answer> {
   readonly request: Request;
   readonly response: Response;
@@ -48,7 +49,7 @@ const JSON_TYPE = "application/json; charset=utf-8";
 const SILENCE_MS_MAX = 15_000;
 const STREAM_TYPE = "text/event-stream; charset=utf-8";
 
-/** The body of an authenticated call, as bytes and as JSON, and the model its path names. */
+/** Reads the body of a call, as bytes and as JSON, and the model in its path. */
 export async function readCall(
   deps: CallDeps,
   request: Request,
@@ -63,7 +64,7 @@ export function pathModelOf(request: Request): string | undefined {
   return Array.isArray(model) ? model.join("/") : model;
 }
 
-/** Makes the call and answers it, whole or streamed; under an Idempotency-Key at most once. */
+/** Makes the call and sends its answer, whole or streamed; at most once under an Idempotency-Key. */
 export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): Promise<void> {
   const { request, response, callId, caller, rawBody, pathModel, endpoint, job, routing } = exchange;
   const key = idempotencyKey(request);
@@ -71,7 +72,7 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   const idempotent = begun instanceof Promise ? await begun : begun;
   if (idempotent.answer) return replay(response, idempotent.answer);
   const newWriter = () => new SseWriter(response, deps.clock, exchange.format.keepAlive);
-  // A whole answer needs none; where only the upstream's answer tells that it is a stream, it is made then.
+  // Only a requested stream needs a writer now. If only the upstream's response turns out to be a stream, the writer is made later.
   const early = job.stream ? newWriter() : undefined;
   try {
     const call = { callId, endpoint, caller, job, routing, signal: clientLeft(response), errorStatus: exchange.errors.status };
@@ -88,7 +89,7 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   }
 }
 
-/** A provider may think for long before its first token. The status waits for it, but not so long that a proxy on the way gives up. */
+/** The status line waits for the first token, which may take long, but not so long that a proxy in between gives up. */
 function openInTime<Result>({ clock }: CallDeps, writer: SseWriter, result: Promise<Result>): Promise<Result> {
   return result.finally(clock.after(SILENCE_MS_MAX, () => writer.open()));
 }
@@ -102,12 +103,12 @@ interface Sending<Answer, Type extends "answer" | "stream"> {
 async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): Promise<void> {
   const { response, callId, format } = exchange;
   const headers = callHeaders(callId, result.head, result.bill);
-  const worded = format.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
-  const body = typeof worded === "string" ? worded : await worded;
+  const serialized = format.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
+  const body = typeof serialized === "string" ? serialized : await serialized;
   const contentType = format.wholeType?.(result.answer) ?? JSON_TYPE;
   idempotent.record(body);
-  const keeping = idempotent.keep(headers, contentType);
-  if (keeping) await keeping;
+  const storing = idempotent.store(headers, contentType);
+  if (storing) await storing;
   send(response, { headers, contentType, body });
 }
 
@@ -121,13 +122,13 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
     writer.open();
   }
   try {
-    // Must be iterated whatever happens, for the call is settled at the end of it; to break off means that the client left.
+    // Always iterate, because the end of the iteration settles the call; a break means that the client disconnected.
     for await (const part of result.parts) {
       const isLast = part.type === "settled";
       const frames = isLast ? ((await format?.last(part.bill)) ?? "") + (format?.end ?? DONE_FRAME) : framesOf(part, format);
       idempotent.record(frames);
       if (isLast) {
-        await idempotent.keep(headers, STREAM_TYPE);
+        await idempotent.store(headers, STREAM_TYPE);
         writer.end(frames);
       } else if (!(await writer.write(frames))) {
         break;
@@ -140,7 +141,7 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
 
 function framesOf(part: Exclude<DeliveredPart, { type: "settled" }> | BytesPart, format: StreamFormat | undefined): string | Uint8Array {
   if (part.type === "bytes") return part.bytes;
-  if (!format) throw new Error("an operation without frames of its own");
+  if (!format) throw new Error("a stream without a stream format");
   return format.frames(part);
 }
 
@@ -148,11 +149,11 @@ interface Failing<Answer> {
   exchange: CallExchange<Answer>;
   writer: SseWriter;
   thrown: unknown;
-  /** Undefined: nothing was sent but the status. */
+  /** Undefined if only the status was sent. */
   format: StreamFormat | undefined;
 }
 
-/** The status is out already: what went wrong is told in the stream, which still ends as a stream should. */
+/** The status is sent already, so the error becomes an event of the stream, which then ends properly. */
 async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, format }: Failing<Answer>): Promise<void> {
   const { response, errors, callId, job } = exchange;
   const error = asAppError(thrown);
@@ -177,11 +178,11 @@ function send(
   response.end(answer.body);
 }
 
-/** The request's own `close` may never come once its body was read; the response's always does. */
+/** Aborts when the client disconnects. The request's `close` event may never come after its body was read; the response's always does. */
 export function clientLeft(response: Response): AbortSignal {
   const left = new AbortController();
   const check = () => {
-    if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client left."));
+    if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected."));
   };
   if (response.closed) check();
   else response.on("close", check);

@@ -27,7 +27,7 @@ export function speechHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const { rawBody, body, pathModel } = await readCall(deps, request);
     const asked = parseSpeechRequest(body, pathModel);
-    // A provider that names its bytes after what they are is believed; many say only that they are bytes.
+    // A provider's audio type is used; many providers send only application/octet-stream.
     const bytesType = (upstreamType: string | undefined) =>
       upstreamType?.startsWith("audio/") ? upstreamType : SOUND_TYPES[asked.response_format ?? "mp3"];
     await answerCall(deps, {
@@ -98,7 +98,7 @@ async function answerForm(deps: CallDeps, { request, response, form, operation }
   });
 }
 
-/** What comes late is judged late: a fault in it ends the call before the provider has the whole form. */
+/** A form whose late parts are checked when they arrive: an error ends the call before the provider has the whole form. */
 function judgedForm(form: IncomingForm, judge: () => void): FormSource {
   let isComplete = false;
   const complete = form.complete.then(() => {
@@ -121,8 +121,8 @@ function judgedForm(form: IncomingForm, judge: () => void): FormSource {
 }
 
 /**
- * Whether a provider may get the form while it still comes in: when its size is known to be within the limit, so that nothing has to
- * be taken back, and when nobody wants the same answer twice, for which all of it must be known.
+ * Whether the form may be sent to a provider while it is still being received: only if its declared size is within the limit, and without
+ * an Idempotency-Key, which needs a hash of the whole form.
  */
 function mayStartEarly(request: Request): boolean {
   const length = declaredLength(request);

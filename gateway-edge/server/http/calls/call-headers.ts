@@ -3,7 +3,7 @@ import type { Bill } from "../../../calls/inference/bill.ts";
 import type { CallHead } from "../../../calls/inference/run-inference.ts";
 import { rateHeaders } from "../../../calls/rate-headers.ts";
 
-/** The headers of an answered call; the bill only where it is known before the first byte. */
+/** The response headers of a call; with the cost if it is known before the first byte. */
 export function callHeaders(callId: string, head: CallHead, bill?: Bill): Record<string, string> {
   return {
     "x-gw-call-id": callId,
@@ -18,7 +18,7 @@ export function callHeaders(callId: string, head: CallHead, bill?: Bill): Record
   };
 }
 
-/** A header can only hold printable ASCII; a model's name can hold anything. */
+/** A header value must be printable ASCII; a model's name can contain any characters. */
 function headerText(text: string): string {
   return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
 }

@@ -4,7 +4,7 @@ import { parseChatRequest } from "../../../schemas/calls/chat.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
 
-/** POST chat/completions, in each of its spellings. */
+/** POST chat/completions, on each of its paths. */
 export function chatCompletionsHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const { rawBody, body, pathModel } = await readCall(deps, request);

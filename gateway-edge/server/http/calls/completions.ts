@@ -4,7 +4,7 @@ import { parseCompletionsRequest } from "../../../schemas/calls/completions.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
 
-/** POST completions, in each of its spellings; `?model=` names the model where the path does not. */
+/** POST completions, on each of its paths; `?model=` names the model if the path does not. */
 export function completionsHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const { rawBody, body, pathModel } = await readCall(deps, request);

@@ -4,7 +4,7 @@ import { parseEmbeddingsRequest } from "../../../schemas/calls/embeddings.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
 
-/** POST embeddings, in each of its spellings. */
+/** POST embeddings, on each of its paths. */
 export function embeddingsHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const { rawBody, body, pathModel } = await readCall(deps, request);

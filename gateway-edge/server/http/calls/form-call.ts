@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { AppError } from "../../../../common/errors.ts";
 import type { IncomingForm } from "../../uploads/read-form.ts";
 
-/** What a form asks for, whatever its boundary and its order of parts: the same form sent again is the same call. */
+/** A hash of a form's fields and files, independent of boundary and field order, for idempotency. */
 export async function formDigest(form: IncomingForm): Promise<Buffer> {
   const hash = createHash("sha256");
   const fields = form.fields.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
@@ -11,7 +11,7 @@ export async function formDigest(form: IncomingForm): Promise<Buffer> {
   return hash.digest();
 }
 
-/** Throws INVALID_REQUEST for a file with nothing in it. */
+/** Throws INVALID_REQUEST for an empty file. */
 export function refuseEmptyFiles(form: IncomingForm): void {
   const empty = form.files.find(({ size }) => size === 0);
   if (empty) throw new AppError("INVALID_REQUEST", `${empty.field}: the file is empty`, { param: empty.field });

@@ -3,20 +3,21 @@ import type { Logger } from "../../../../common/logger.ts";
 import type { StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 
+/** The idempotency store of the control plane. */
 export interface IdempotentDeps {
   readonly access: Pick<ControlPlane["access"], "beginIdempotentCall" | "endIdempotentCall">;
   readonly logger: Logger;
 }
 
-/** A priced call under a client's Idempotency-Key; one without a key does nothing. */
+/** A call under a client's Idempotency-Key. Without a key all methods do nothing. */
 export interface IdempotentCall {
-  /** The answer given before: to be sent again, with nothing else done. */
+  /** The stored answer of an earlier call with this key: send it and do nothing else. */
   readonly answer: StoredAnswer | undefined;
-  /** Adds to what will be stored. */
+  /** Adds bytes to the answer that will be stored. */
   record(bytes: string | Uint8Array): void;
-  /** Stores what was recorded; before the client's last byte, so that its next try finds it. */
-  keep(headers: Readonly<Record<string, string>>, contentType: string): void | Promise<void>;
-  /** Frees the key, unless an answer was kept: the same call may be tried again. */
+  /** Stores the recorded answer. Must happen before the client's last byte, so that a retry finds it. */
+  store(headers: Readonly<Record<string, string>>, contentType: string): void | Promise<void>;
+  /** Frees the key if no answer was stored, so that the call can be retried. */
   close(): void | Promise<void>;
 }
 
@@ -24,16 +25,17 @@ const DEADLINE_MS = 2000;
 const ATTEMPTS = 3;
 const STORED_BYTES_MAX = 1024 * 1024;
 
+/** What identifies a call under an Idempotency-Key. */
 export interface IdempotentInput {
   readonly key: string | undefined;
   readonly keyId: string;
   readonly callId: string;
   readonly body: Buffer;
-  /** A model named by the path is part of what is asked. */
+  /** The path's model is part of the request. */
   readonly pathModel: string | undefined;
 }
 
-/** Throws IDEMPOTENCY_CONFLICT when the key was used with another body, or its call is still running. */
+/** Throws IDEMPOTENCY_CONFLICT if the key was used with another body, or its call is still running. */
 export function beginIdempotentCall(deps: IdempotentDeps, input: IdempotentInput): IdempotentCall | Promise<IdempotentCall> {
   return input.key === undefined ? NOT_IDEMPOTENT : beginUnder(deps, input.key, input);
 }
@@ -46,7 +48,7 @@ async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentIn
   return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, owner);
 }
 
-const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, keep: () => {}, close: () => {} };
+const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, store: () => {}, close: () => {} };
 
 function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: string; callId: string }): IdempotentCall {
   let recorded: (string | Uint8Array)[] | undefined = [];
@@ -72,8 +74,8 @@ function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: 
       if (bytes > STORED_BYTES_MAX) recorded = undefined;
       recorded?.push(piece);
     },
-    // An answer too large to store frees the key: better paid twice than never answered.
-    keep: (headers, contentType) =>
+    // An answer that is too large to store frees the key: a retry is billed again instead of refused.
+    store: (headers, contentType) =>
       end(
         recorded && { status: 200, contentType, body: Buffer.concat(recorded.map((piece) => Buffer.from(piece))), headers: { ...headers } },
       ),

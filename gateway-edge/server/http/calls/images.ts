@@ -39,7 +39,7 @@ export function imagesHandler(deps: CallDeps): RequestHandler {
 /** Sixteen images and a mask. */
 const EDIT_LIMITS = { fileFields: ["image", "image[]", "mask"], filesMax: 17, fileBytesMax: 25 * 1024 * 1024 };
 
-/** POST images/edits. Sent on when it is here as a whole: all its images count for the price. */
+/** POST images/edits. The call starts when the whole form is received, because all images count for the price. */
 export function imageEditsHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const form = readForm(request, EDIT_LIMITS);

@@ -24,7 +24,7 @@ const ranking = z.looseObject({
   meta: z.looseObject({ billed_units: z.looseObject({ search_units: z.number() }) }),
 });
 
-const answer = (schema: z.ZodType): ResponseDescription => ({ description: "The answer.", schema });
+const answer = (schema: z.ZodType): ResponseDescription => ({ description: "The response.", schema });
 
 interface Described {
   readonly paths: readonly string[];
@@ -38,14 +38,14 @@ interface Described {
 const OPERATIONS: readonly Described[] = [
   {
     paths: SPEECH_PATHS,
-    summary: "Text to sound; events instead of bytes when `stream_format` is sse",
+    summary: "Create speech from text; events instead of bytes if `stream_format` is sse",
     tag: "audio",
     body: speechRequest,
-    answer: { description: "The sound, as it is made.", schema: z.unknown(), contentType: "audio/*" },
+    answer: { description: "The audio, streamed.", schema: z.unknown(), contentType: "audio/*" },
   },
   {
     paths: TRANSCRIPTIONS_PATHS,
-    summary: "Sound to text; streamed when `stream` is true",
+    summary: "Transcribe audio; streamed if `stream` is true",
     tag: "audio",
     body: transcriptionsRequest,
     isForm: true,
@@ -53,16 +53,22 @@ const OPERATIONS: readonly Described[] = [
   },
   {
     paths: TRANSLATIONS_PATHS,
-    summary: "Sound to English text",
+    summary: "Translate audio to English text",
     tag: "audio",
     body: translationsRequest,
     isForm: true,
     answer: answer(transcript),
   },
-  { paths: IMAGES_PATHS, summary: "Images; streamed when `stream` is true", tag: "images", body: imagesRequest, answer: answer(images) },
+  {
+    paths: IMAGES_PATHS,
+    summary: "Generate images; streamed if `stream` is true",
+    tag: "images",
+    body: imagesRequest,
+    answer: answer(images),
+  },
   {
     paths: IMAGE_EDITS_PATHS,
-    summary: "Images out of images; streamed when `stream` is true",
+    summary: "Edit images; streamed if `stream` is true",
     tag: "images",
     body: imageEditsRequest,
     isForm: true,
@@ -70,14 +76,14 @@ const OPERATIONS: readonly Described[] = [
   },
   {
     paths: RERANK_PATHS,
-    summary: "Documents by how well they answer a question",
+    summary: "Rank documents by relevance to a query",
     tag: "rerank",
     body: rerankRequest,
     answer: answer(ranking),
   },
 ];
 
-/** What /openapi.json and /docs say of sound, images and ranking. */
+/** The OpenAPI entries of audio, images and reranking. */
 export function describeMediaOperations(refusals: Readonly<Record<number, ResponseDescription>>): OperationDescription[] {
   return OPERATIONS.flatMap(({ paths, summary, tag, body, isForm, answer: answered }) =>
     paths.map((path): OperationDescription => {

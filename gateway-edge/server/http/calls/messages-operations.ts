@@ -24,27 +24,27 @@ const anthropicError = z.object({
 
 const failure = (description: string): ResponseDescription => ({ description, schema: anthropicError });
 const REFUSALS: Readonly<Record<number, ResponseDescription>> = {
-  400: failure("The request is not valid, or asks for what is not possible."),
+  400: failure("The request is not valid or not supported."),
   401: failure("No valid API key."),
   403: failure("The key may not use the model, or its team is blocked."),
-  404: failure("No such model."),
-  429: failure("Over a rate limit."),
+  404: failure("The model does not exist."),
+  429: failure("A rate limit was exceeded."),
 };
 
-/** What /openapi.json and /docs say of Anthropic's operations. */
+/** The OpenAPI entries of Anthropic's API. */
 export function describeMessages(): OperationDescription[] {
   const create = {
-    summary: "A message in Anthropic's words, of any chat model; streamed when `stream` is true",
+    summary: "Create a message with any chat model in Anthropic's format; streamed if `stream` is true",
     body: messagesRequest,
     responses: {
       200: { description: "The message.", schema: message },
       402: failure("Out of credit."),
       ...REFUSALS,
-      529: failure("The provider cannot be reached, or has too much to do."),
+      529: failure("The provider cannot be reached or is overloaded."),
     },
   };
   const count = {
-    summary: "How many tokens a message would take",
+    summary: "Count the input tokens of a message",
     body: countMessagesRequest,
     responses: { 200: { description: "The count.", schema: z.object({ input_tokens: z.int() }) }, ...REFUSALS },
   };

@@ -20,18 +20,19 @@ import {
   parseMessagesRequest,
 } from "../../../schemas/calls/messages.ts";
 import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
-import { anthropicErrorBody, anthropicErrorStatus, nameAnthropicRequest } from "../../middleware/anthropic-error.ts";
+import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from "../../middleware/anthropic-error.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { requestIdOf } from "../../middleware/request-id.ts";
 import type { GatedRoute } from "../gate.ts";
 import { answerCall, type CallDeps, clientLeft, readCall } from "./answer-call.ts";
 import { COUNT_MESSAGES_PATHS, MESSAGES_PATHS } from "./messages-operations.ts";
 
+/** The dependencies of the Messages API's routes. */
 export interface MessagesDeps extends CallDeps {
   readonly inference: Pick<Inference, "routing" | "providers" | "countRemotely">;
 }
 
-/** Anthropic's Messages API over every chat model. What these throw leaves in Anthropic's shape: they need a gate of their own. */
+/** Anthropic's Messages API for every chat model. Its errors have Anthropic's format, so it has its own gate. */
 export function messagesRoutes(deps: MessagesDeps): GatedRoute[] {
   return [
     { method: "post", paths: MESSAGES_PATHS, handler: createMessageHandler(deps) },
@@ -39,12 +40,12 @@ export function messagesRoutes(deps: MessagesDeps): GatedRoute[] {
   ];
 }
 
-/** A model that has none of these is asked without them: callers of this API send them to every model. */
+/** Parameters that are dropped for models without them, because clients of this API send them to every model. */
 const OPTIONAL = ["parallel_tool_calls", "reasoning_effort", "service_tier", "thinking"];
 
 function createMessageHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
-    nameAnthropicRequest(response);
+    setAnthropicRequestId(response);
     const { rawBody, body } = await readCall(deps, request);
     const asked = parseMessagesRequest(body);
     const requestId = requestIdOf(response);
@@ -95,10 +96,10 @@ function messagesFormat({ showsThinking, requestId }: { showsThinking: boolean; 
   };
 }
 
-/** POST messages/count_tokens: by the provider's own count where it has one, else by ours. Costs nothing. */
+/** POST messages/count_tokens: counted by the provider if it offers that, otherwise by the gateway. Not billed. */
 function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
   return async (request, response) => {
-    nameAnthropicRequest(response);
+    setAnthropicRequestId(response);
     const { body } = await readCall(deps, request);
     const asked = parseCountMessagesRequest(body);
     const deployment = deploymentOf(deps, { caller: callerOf(response), model: asked.model });
@@ -123,8 +124,8 @@ async function count({ inference }: MessagesDeps, { asked, deployment, signal }:
   const provider = inference.providers.get(deployment.providerKind);
   const chat = toCountedChat(asked);
   const tools = chat["tools"] as readonly unknown[] | undefined;
-  const told = chat.messages as readonly ChatMessage[];
-  const messages = provider?.chat?.takesBlocks?.(deployment.inferenceModelId) ? told : plainMessages(told);
+  const original = chat.messages as readonly ChatMessage[];
+  const messages = provider?.chat?.takesBlocks?.(deployment.inferenceModelId) ? original : plainMessages(original);
   const remote = await inference.countRemotely({ deployment, asked: { messages, tools }, signal });
   if (remote?.type === "counted") return remote.tokens;
   if (provider?.counter) return provider.counter.countMessages(messages) + (tools ? provider.counter.countText(toJson(tools)) : 0);

@@ -8,24 +8,24 @@ import type { GatedRoute } from "../gate.ts";
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
 
-/** `/{provider}/*`: the provider's own API. What lies under /openai/deployments is ours, whether it exists or not. */
+/** `/{provider}/*`: the provider's own API. Paths under /openai/deployments always belong to the gateway. */
 export function passThroughRoutes(passThrough: PassThrough): GatedRoute[] {
   return UPSTREAM_ROWS.flatMap(({ kind }) =>
     METHODS.map((method) => ({ method, paths: [`/${kind}/*path`], handler: passHandler(passThrough, kind) })),
   );
 }
 
-/** One entry for all providers: what they answer is theirs to describe. */
+/** One OpenAPI entry for all providers, whose own documentation describes their responses. */
 export function describePassThrough(): OperationDescription[] {
   const [first = "", ...others] = UPSTREAM_ROWS.map(({ kind }) => kind);
   return METHODS.map((method) => ({
     method,
     path: "/:provider/*path",
-    summary: "A provider's own API, with the gateway's key in place of the provider's",
+    summary: "Call a provider's own API with a key of the gateway",
     tags: ["Pass-through"],
     auth: "key",
     params: z.object({ provider: z.enum([first, ...others]), path: z.string() }),
-    responses: { 200: { description: "What the provider answered, as it is." } },
+    responses: { 200: { description: "The provider's response, unchanged." } },
   }));
 }
 

@@ -16,6 +16,7 @@ import { platformErrorBody, platformErrorStatus } from "../../middleware/error-r
 import { requestIdOf } from "../../middleware/request-id.ts";
 import { answerCall, type CallDeps } from "./answer-call.ts";
 
+/** The dependencies of POST /api/gw/messages. */
 export interface PlatformMessagesDeps extends CallDeps {
   readonly control: Pick<ControlPlane, "identity" | "organizations">;
   readonly directory: KeyDirectory;
@@ -26,7 +27,7 @@ export interface PlatformMessagesDeps extends CallDeps {
 const IDENTITY_MS = 5000;
 const ORGANIZATIONS_MAX = 100;
 
-/** POST /api/gw/messages: a chat for a signed-in user, paid by the API key in its body. Errors leave in the platform's shape. */
+/** POST /api/gw/messages: a chat completion for a logged-in user, billed to the API key in its body. Errors have the platform's format. */
 export function messagesHandler(deps: PlatformMessagesDeps): RequestHandler {
   return async (request, response) => {
     const callId = newId("call", deps);
@@ -51,7 +52,7 @@ export function messagesHandler(deps: PlatformMessagesDeps): RequestHandler {
   };
 }
 
-/** Verifies the token before anything of the body is looked at. */
+/** Verifies the token before the body is read. */
 async function signedInUser({ control }: PlatformMessagesDeps, request: Request, response: Response) {
   const options = { deadlineMs: IDENTITY_MS, metadata: callMetadata(request, response, bearerToken(request)) };
   const { user, organization } = await control.identity.getMe({}, options);
@@ -75,7 +76,7 @@ function takeApiKey(body: unknown): { apiKey: string; chatBody: unknown } {
   throw new AppError("UNPROCESSABLE", `apiKey: ${message}`, { details: [{ path: "body.apiKey", message }], param: "apiKey" });
 }
 
-// Another organisation's key and a key that does not exist must look the same; so must an ill-formed one.
+// A key of another organization, an unknown key and a malformed one must give the same error.
 async function callerBehind(apiKey: string, { directory }: PlatformMessagesDeps): Promise<Caller | undefined> {
   return keyTest(directory)(apiKey) ? await directory.findCaller(secretSha256(apiKey)) : undefined;
 }

@@ -9,7 +9,7 @@ import type { RerankAnswer } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
 
-/** POST rerank, as Cohere has it. */
+/** POST rerank, in Cohere's format. */
 export function rerankHandler(deps: CallDeps): RequestHandler {
   return async (request, response) => {
     const { rawBody, body } = await readCall(deps, request);

@@ -17,26 +17,26 @@ import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import type { CallDeps } from "./answer-call.ts";
-import { keepResponse, type StoredResponsesDeps } from "./stored-responses.ts";
+import { type StoredResponsesDeps, storeResponse } from "./stored-responses.ts";
 
-interface Answering {
+interface AnsweredRequest {
   readonly asked: ResponsesRequest;
   readonly caller: Caller;
   readonly input: readonly Fields[];
 }
 
-/** Answers of any model as responses, kept before the caller sees their end. */
+/** Serializes answers of any model as responses, and stores them before the caller gets their end. */
 export function responsesFormat(
   deps: CallDeps & StoredResponsesDeps,
-  { asked, caller, input }: Answering,
+  { asked, caller, input }: AnsweredRequest,
 ): ResponseFormat<ResponsesAnswer> {
   const include = asked.include ?? [];
-  const isKept = asked.store !== false;
-  const keep = async (response: Fields) =>
-    isKept ? await keepResponse(deps, ownerOf(caller), { response, input, nowMs: deps.clock.now() }) : response;
+  const isStored = asked.store !== false;
+  const store = async (response: Fields) =>
+    isStored ? await storeResponse(deps, ownerOf(caller), { response, input, nowMs: deps.clock.now() }) : response;
   return {
-    whole: async (answer, context) => toJson(shownResponse(await keep(answered(answer, identityOf(context, asked), context)), include)),
-    stream: (context) => streamFormat(identityOf(context, asked), { include, keep, now: () => deps.clock.now() }),
+    whole: async (answer, context) => toJson(shownResponse(await store(answered(answer, identityOf(context, asked), context)), include)),
+    stream: (context) => streamFormat(identityOf(context, asked), { include, keep: store, now: () => deps.clock.now() }),
   };
 }
 
@@ -47,7 +47,7 @@ function answered(answer: ResponsesAnswer, identity: ResponseIdentity, context: 
   return proxiedResponse(identity, { ...response, usage }, new ItemNames(identity.suffix));
 }
 
-/** Whose events they are is known with the first part. */
+/** The first part shows whether the events are the provider's own. */
 function streamFormat(identity: ResponseIdentity, options: FrameOptions): StreamFormat {
   let chosen: ResponseFrames | ProxiedFrames | undefined;
   const framesFor = (isOfProvider: boolean) => {

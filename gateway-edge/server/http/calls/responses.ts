@@ -22,6 +22,7 @@ import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-ca
 import { responsesFormat } from "./responses-format.ts";
 import { conversationUpTo, namedInput, requireResponse, resolveReferences, type StoredResponsesDeps } from "./stored-responses.ts";
 
+/** The dependencies of the Responses API's operations. */
 export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
   readonly inference: Pick<Inference, "routing" | "providers">;
 }
@@ -29,7 +30,7 @@ export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
 const TAG = "responses";
 const ONE = twice("responses/:response_id");
 
-/** The Responses API over every chat model; what it stores belongs to the caller's team. */
+/** The Responses API for every chat model; stored responses belong to the caller's team. */
 export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
   const { bodyBytesMax } = deps;
   return [
@@ -37,7 +38,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     jsonOperation({
       method: "get",
       paths: ONE,
-      summary: "A stored response",
+      summary: "Retrieve a stored response",
       tag: TAG,
       query: includeQuery.extend({ stream: z.string().optional() }),
       answer: responseObject,
@@ -50,7 +51,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     jsonOperation({
       method: "delete",
       paths: ONE,
-      summary: "Removes a stored response",
+      summary: "Delete a stored response",
       tag: TAG,
       answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
       bodyBytesMax,
@@ -64,13 +65,13 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     jsonOperation({
       method: "post",
       paths: ONE.map((path) => `${path}/cancel`),
-      summary: "Cancels a response that runs in the background; none does here",
+      summary: "Cancel a background response; always refused, because background responses are not supported",
       tag: TAG,
       answer: responseObject,
       bodyBytesMax,
       handle: async ({ caller, param }) => {
         await requireResponse(deps, caller, param("response_id"));
-        throw new AppError("INVALID_REQUEST", "Only a response that was created with background=true can be cancelled.", {
+        throw new AppError("INVALID_REQUEST", "Only a response that was created with background=true can be canceled.", {
           param: "response_id",
         });
       },
@@ -78,7 +79,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     jsonOperation({
       method: "get",
       paths: ONE.map((path) => `${path}/input_items`),
-      summary: "The input of a stored response",
+      summary: "List the input items of a stored response",
       tag: TAG,
       query: listQuery.extend(includeQuery.shape),
       answer: z.looseObject({ object: z.literal("list"), data: z.array(z.looseObject({ id: z.string() })), has_more: z.boolean() }),
@@ -92,12 +93,12 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
   ];
 }
 
-/** What /openapi.json and /docs say of them; nobody is called for it. */
+/** The operations for /openapi.json and /docs; their handlers are not called. */
 export function describeResponses(): OperationDescription[] {
   return describeGatewayOperations(responsesOperations({ bodyBytesMax: 0 } as ResponsesDeps));
 }
 
-/** Clients write lists in a query with brackets, people often without. */
+/** Official clients send lists in a query with brackets, other clients often without. */
 const includeQuery = z.object({
   include: z.union([z.string(), z.array(z.string())]).optional(),
   "include[]": z.union([z.string(), z.array(z.string())]).optional(),
@@ -122,7 +123,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
   const described = jsonOperation({
     method: "post",
     paths: twice("responses"),
-    summary: "A response of any chat model; streamed when `stream` is true",
+    summary: "Create a response with any chat model; streamed if `stream` is true",
     tag: TAG,
     body: responsesRequest,
     answer: responseObject,
@@ -155,7 +156,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
   };
 }
 
-interface Asking {
+interface JobInput {
   readonly asked: ResponsesRequest;
   readonly caller: Caller;
   readonly items: readonly Fields[];
@@ -164,7 +165,7 @@ interface Asking {
 interface Turn {
   /** The whole conversation. */
   readonly items: readonly Fields[];
-  /** What this request adds to it. */
+  /** The items that this request adds. */
   readonly input: readonly Fields[];
 }
 
@@ -178,11 +179,11 @@ async function readTurn(
   return { items: [...before, ...input], input };
 }
 
-/** Where a deployment's server speaks this API, the request goes on as it is; everywhere else it is a chat. */
-function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: Asking): Job<ResponsesAnswer> {
+/** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */
+function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: JobInput): Job<ResponsesAnswer> {
   const asChat = () => chatJobOf(asked, items);
   const isSpoken = hasSpeaker(providers, routing.candidates(asked.model, caller));
-  // Sound: a chat is only given answers that it read itself.
+  // The cast is safe: a chat job only gets answers that it parsed itself.
   if (!isSpoken) return asChat() as unknown as Job<ResponsesAnswer>;
   return responsesJob({
     model: asked.model,
@@ -198,7 +199,7 @@ function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, ca
 
 const spoken = new WeakMap<readonly Deployment[], boolean>();
 
-/** Candidates stay the same list until the next table. */
+/** Cached by the list of candidates, which stays the same object until the routing table changes. */
 function hasSpeaker(providers: ReadonlyMap<string, Provider>, candidates: readonly Deployment[]): boolean {
   const known = spoken.get(candidates);
   if (known !== undefined) return known;
@@ -214,7 +215,7 @@ function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatA
   return translatedChatJob({
     withBlocks: toChatRequest(asked, items),
     plain: toPlainChat,
-    // Many clients send their defaults.
+    // Many clients send these default values.
     optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
     tags: tagsOf(asked),
     maxOutputParam: "max_output_tokens",

@@ -5,6 +5,7 @@ import { callHeaders } from "./call-headers.ts";
 import type { IdempotentCall } from "./idempotent-call.ts";
 import type { SseWriter } from "./sse-writer.ts";
 
+/** A call whose answer is bytes. */
 export interface BytesSending {
   readonly exchange: {
     readonly response: Response;
@@ -16,7 +17,7 @@ export interface BytesSending {
   readonly writer: SseWriter;
 }
 
-/** Bytes as they come. What goes wrong after the first can only be told by cutting the line: a shorter sound would pass for whole. */
+/** Streams bytes. An error after the first byte closes the connection, because shortened audio would look complete. */
 export async function sendBytes({ exchange, result, idempotent, writer }: BytesSending): Promise<void> {
   const { response, callId, format } = exchange;
   const headers = callHeaders(callId, result.head);
@@ -24,10 +25,10 @@ export async function sendBytes({ exchange, result, idempotent, writer }: BytesS
   const contentType = format.bytesType?.(result.contentType) ?? result.contentType ?? "application/octet-stream";
   writer.open(contentType);
   try {
-    // Must be iterated whatever happens, for the call is settled at the end of it; to break off means that the client left.
+    // Always iterate, because the end of the iteration settles the call; a break means that the client disconnected.
     for await (const part of result.parts) {
       if (part.type === "settled") {
-        await idempotent.keep(headers, contentType);
+        await idempotent.store(headers, contentType);
         writer.end("");
       } else if (part.type === "bytes") {
         idempotent.record(part.bytes);

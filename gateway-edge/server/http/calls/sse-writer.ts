@@ -4,19 +4,19 @@ import type { Clock } from "../../../../common/clock.ts";
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const KEEP_ALIVE_MS = 15_000;
 const DRAIN_MS_MAX = 60_000;
-/** More is not gathered: whether the client keeps up is known only of what was written. */
+/** Frames are gathered up to this size: only written bytes show whether the client keeps up. */
 const GATHERED_CHARACTERS_MAX = 65_536;
-/** A comment: every other kind of frame without data breaks some client of OpenAI's API. */
+/** A comment, because any other frame without data breaks some clients of OpenAI's API. */
 const COMMENT = ": keep-alive\n\n";
 
-/** Writes server-sent events to a client: waits for one that reads slowly, gives up one that does not read. */
+/** Writes server-sent events to a client. Waits for slow clients, and closes the connection of clients that do not read. */
 export class SseWriter {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
   readonly #keepAlive: string;
   #writtenAtMs = 0;
   #hasWritten = false;
-  /** Frames that go out together at the end of this turn. */
+  /** Frames that are written together at the end of this tick. */
   #gathered = "";
   #cancelKeepAlive: () => void = () => {};
 
@@ -27,19 +27,19 @@ export class SseWriter {
     response.once("close", () => this.#cancelKeepAlive());
   }
 
-  /** Whether the status is out. */
+  /** Whether status and headers are sent. */
   get isOpen(): boolean {
     return this.#response.headersSent;
   }
 
-  /** Sends status and headers; from here on an error can only be a frame. What is no stream of events gets no keep-alives. */
+  /** Sends status and headers; from then on an error can only be a frame. Only event streams get keep-alives. */
   open(contentType: string = EVENT_STREAM): void {
     if (this.#isGone()) return;
     this.#response.setHeader("content-type", contentType);
     this.#response.setHeader("cache-control", "no-cache");
     this.#response.setHeader("x-accel-buffering", "no");
     this.#response.writeHead(200);
-    // Nearly always a frame follows at once, and takes the head along.
+    // Usually a frame follows at once, and the headers are sent with it.
     setImmediate(() => {
       if (!this.#hasWritten && !this.#isGone()) this.#response.flushHeaders();
     });
@@ -47,7 +47,7 @@ export class SseWriter {
     if (contentType === EVENT_STREAM) this.#keepAliveIn(KEEP_ALIVE_MS);
   }
 
-  /** False when the client is gone. */
+  /** False if the client has disconnected. */
   write(frames: string | Uint8Array): boolean | Promise<boolean> {
     if (this.#isGone()) return false;
     this.#hasWritten = true;
@@ -56,7 +56,7 @@ export class SseWriter {
     return this.#response.writableNeedDrain ? this.#drained().then(() => !this.#isGone()) : true;
   }
 
-  /** The last frames; the connection's answer ends with them, or clients would wait for more. */
+  /** Writes the last frames and ends the response. */
   end(frames: string | Uint8Array): void {
     this.#cancelKeepAlive();
     this.#hasWritten = true;
@@ -70,11 +70,11 @@ export class SseWriter {
     this.#put(bytes);
   }
 
-  /** What arrived together leaves together: a write of its own for each frame costs more than the frame. */
+  /** Frames of one tick are written together, because a write costs more than a frame. */
   #gather(frames: string): void {
     if (this.#gathered === "") process.nextTick(() => this.#flush());
     this.#gathered += frames;
-    // An upstream whose data is all here already gives no turn in which it could go out.
+    // If the upstream's data is buffered already, no tick ends in between.
     if (this.#gathered.length > GATHERED_CHARACTERS_MAX) this.#flush();
   }
 
@@ -100,7 +100,7 @@ export class SseWriter {
 
   async #drained(): Promise<void> {
     await new Promise<void>((resolve) => {
-      // A client that stopped reading would hold its call for ever.
+      // A client that stops reading would keep its call open forever.
       const cancel = this.#clock.after(DRAIN_MS_MAX, () => this.#response.destroy());
       const finish = () => {
         this.#response.off("drain", finish);

@@ -5,40 +5,41 @@ import { responseId } from "../../../calls/dialects/responses/response.ts";
 import type { Owner, RecordStore } from "../../../stored/records/records.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 
-/** A response as it is kept: the object, and the input that was its own; what came before it is found by its previous_response_id. */
+/** A stored response and its own input items. The conversation before it is found by its previous_response_id. */
 export interface StoredResponse {
   readonly response: Fields;
   readonly input: readonly Fields[];
 }
 
+/** The store of responses. */
 export interface StoredResponsesDeps {
   readonly records: RecordStore;
   readonly logger: Logger;
 }
 
 const DAY_MS = 86_400_000;
-const KEPT_MS = 30 * DAY_MS;
+const RETENTION_MS = 30 * DAY_MS;
 const ATTEMPTS = 3;
 const CHAIN_MAX = 500;
-/** What may be over at the next attempt. */
+/** Errors that may pass with the next attempt. */
 const PASSING: ReadonlySet<ErrorCode> = new Set(["UNAVAILABLE", "DB_TIMEOUT", "SERVER_ERROR"]);
 
 async function findResponse({ records }: StoredResponsesDeps, caller: Caller, id: string): Promise<StoredResponse | undefined> {
   return (await records.get<StoredResponse>(caller.teamId, "response", id))?.body;
 }
 
-/** A stored response; NOT_FOUND when there is none, or it is another team's. */
+/** A stored response; throws NOT_FOUND if it does not exist or belongs to another team. */
 export async function requireResponse(deps: StoredResponsesDeps, caller: Caller, id: string): Promise<StoredResponse> {
   const found = await findResponse(deps, caller, id);
   if (!found) throw new AppError("NOT_FOUND", `There is no response with the id ${id}.`, { param: "response_id" });
   return found;
 }
 
-/** The conversation up to and with a response: input and output of each of its links, oldest first. */
+/** The conversation up to a response, included: input and output of each response in its chain, oldest first. */
 export async function conversationUpTo(deps: StoredResponsesDeps, caller: Caller, id: string | undefined): Promise<readonly Fields[]> {
   const links: StoredResponse[] = [];
   for (let next = id; next !== undefined; next = previousOf(links.at(-1))) {
-    if (links.length === CHAIN_MAX) throw notContinued(`The conversation has more than ${CHAIN_MAX} responses.`);
+    if (links.length === CHAIN_MAX) throw notContinued(`The conversation has more than ${CHAIN_MAX} responses. Start a new one.`);
     const link = await findResponse(deps, caller, next);
     if (!link) throw new AppError("NOT_FOUND", `There is no previous response with the id ${next}.`, { param: "previous_response_id" });
     links.push(link);
@@ -46,7 +47,7 @@ export async function conversationUpTo(deps: StoredResponsesDeps, caller: Caller
   return links.toReversed().flatMap(({ input, response }) => [...input, ...outputOf(response)]);
 }
 
-/** Items with every reference in them replaced by what it names. The id of an item tells the response that it is of. */
+/** Replaces item references by the items. The id of an item contains the id of its response. */
 export async function resolveReferences(
   deps: StoredResponsesDeps,
   caller: Caller,
@@ -66,7 +67,7 @@ export async function resolveReferences(
   }
 }
 
-/** Input with an id for each item, as it is kept and listed. */
+/** The input with an id for each item, as it is stored and listed. */
 export function namedInput(items: readonly Fields[], suffix: string): readonly Fields[] {
   return items.map((item, index) => {
     const type = typeof item["type"] === "string" ? item["type"] : "message";
@@ -77,11 +78,8 @@ export function namedInput(items: readonly Fields[], suffix: string): readonly F
 
 const PREFIXES: Readonly<Record<string, string>> = { message: "msg", function_call: "fc", function_call_output: "fco", reasoning: "rs" };
 
-/**
- * Keeps a response. The call is paid by now: where it cannot be kept, the caller gets it all the same, and it says itself that it is
- * not stored.
- */
-export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, stored: StoredResponse & { nowMs: number }): Promise<Fields> {
+/** Stores a response. The call is billed by now, so if the write fails, the caller still gets the response, with `store: false`. */
+export async function storeResponse(deps: StoredResponsesDeps, owner: Owner, stored: StoredResponse & { nowMs: number }): Promise<Fields> {
   const { response, input, nowMs } = stored;
   const id = String(response["id"]);
   const write = {
@@ -90,7 +88,7 @@ export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, stor
     kind: "response",
     body: { response, input },
     createdAtMs: nowMs,
-    expiresAtMs: nowMs + KEPT_MS,
+    expiresAtMs: nowMs + RETENTION_MS,
   } as const;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -98,7 +96,7 @@ export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, stor
       return response;
     } catch (thrown) {
       const code = thrown instanceof AppError ? thrown.code : undefined;
-      // An attempt whose answer was lost has done its work.
+      // An earlier attempt succeeded, and only its response was lost.
       if (attempt > 1 && code === "ALREADY_EXISTS") return response;
       if (attempt < ATTEMPTS && (code === undefined || PASSING.has(code))) continue;
       deps.logger.warn({ id, error: String(thrown) }, "a response could not be stored");
@@ -108,7 +106,7 @@ export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, stor
 }
 
 function isReference({ type, role, content, id }: Fields): boolean {
-  // Clients may leave the type of a reference out.
+  // Clients may omit the type of a reference.
   return type === "item_reference" || (type === undefined && role === undefined && content === undefined && typeof id === "string");
 }
 

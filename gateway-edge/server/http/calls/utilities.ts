@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from "express";
+import type { Request, RequestHandler } from "express";
 import { AppError } from "../../../../common/errors.ts";
 import { findModelData } from "../../../../common/model-data/model-data.ts";
 import { guessKind, kindOfPrefix } from "../../../../common/model-data/provider-kinds.ts";
@@ -32,7 +32,9 @@ import type { ChatMessage, Fields, Provider } from "../../../upstream/providers/
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { modelFacts, paramsOfDeployment } from "../models/model-facts.ts";
 import { redactHeaders, redactUrl } from "../redact.ts";
+import { clientLeft } from "./answer-call.ts";
 
+/** The dependencies of the utility handlers. */
 export interface UtilityDeps extends PlanDeps {
   readonly routing: ModelDirectory;
   readonly providers: ReadonlyMap<string, Provider>;
@@ -42,8 +44,8 @@ export interface UtilityDeps extends PlanDeps {
 }
 
 /**
- * POST utils/token_counter. A model that nobody configured is counted by its name alone. With call_endpoint the provider counts, where it
- * has an endpoint for that.
+ * POST utils/token_counter. A model that is not configured is counted by its name alone. With call_endpoint the provider counts, if it has
+ * an endpoint for that.
  */
 export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
   return async (request, response) => {
@@ -61,7 +63,7 @@ export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
       model_used: deployment?.inferenceModelId ?? asked.model,
       tokenizer_type: tokenizer,
       original_response: remote?.type === "counted" ? remote.original : null,
-      // The provider could not be asked: the count is ours, and says so.
+      // The provider's count failed, so the count is the gateway's.
       error: failure !== undefined,
       error_message: failure?.error.message ?? null,
       status_code: failure ? (failure.upstreamStatus ?? gatewayErrorStatus(failure.error)) : null,
@@ -69,7 +71,7 @@ export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
   };
 }
 
-/** GET utils/supported_openai_params: of a group that the key may use, or of a provider's model. */
+/** GET utils/supported_openai_params: for a group that the key may use, or for a provider's model. */
 export function supportedParamsHandler(deps: UtilityDeps): RequestHandler {
   return (request, response) => {
     const { model } = parseQuery(supportedParamsQuery, request.query);
@@ -82,12 +84,12 @@ export function supportedParamsHandler(deps: UtilityDeps): RequestHandler {
   };
 }
 
-/** POST utils/transform_request: what the provider would receive, without asking it. */
+/** POST utils/transform_request: the request that the provider would receive; nothing is sent. */
 export function transformRequestHandler(deps: UtilityDeps): RequestHandler {
   return async (request, response) => {
     const { callType, body } = parseTransformRequest(await readJson(deps, request));
     const makeJob = JOBS[callType];
-    if (!makeJob) throw new AppError("INVALID_REQUEST", `Requests of the type ${callType} cannot be shown.`, { param: "call_type" });
+    if (!makeJob) throw new AppError("INVALID_REQUEST", `This call_type is not supported here: ${callType}.`, { param: "call_type" });
     const dropParams = typeof body["drop_params"] === "boolean" ? body["drop_params"] : deps.dropParams();
     const preview = previewCall(deps, { caller: callerOf(response), job: makeJob(body), dropParams });
     const { url, headers, body: sent, signing } = preview.request;
@@ -95,13 +97,13 @@ export function transformRequestHandler(deps: UtilityDeps): RequestHandler {
     response.json({
       raw_request_api_base: redactUrl(url),
       raw_request_body: typeof sent === "string" ? (JSON.parse(sent) as unknown) : {},
-      // A signature is made when the request is sent; that there will be one is shown.
+      // A request is signed when it is sent; only the type of signature is shown.
       raw_request_headers: redactHeaders({ ...headers, ...(signing ? { authorization: signing.type } : {}) }, apiKey ? [apiKey] : []),
     });
   };
 }
 
-/** What a request of each kind asks for. Forms and sound are not shown. */
+/** How each call type becomes a job. Forms and audio are not supported. */
 const JOBS: Readonly<Partial<Record<CallType, (body: Fields) => Job<unknown>>>> = {
   completion: (body) => chatJob(parseChatRequest(body)),
   text_completion: (body) => completionsJob(parseCompletionsRequest(body)),
@@ -114,19 +116,13 @@ async function readJson({ bodyBytesMax }: UtilityDeps, request: Request): Promis
   return parseJson(await readBody(request, bodyBytesMax));
 }
 
-function clientLeft(response: Response): AbortSignal {
-  const left = new AbortController();
-  response.once("close", () => left.abort());
-  return left.signal;
-}
-
 function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller: Caller; model: string }): readonly Deployment[] {
   const deployments = routing.candidates(model, caller);
   if (deployments.length > 0 || !routing.groupOf(model, caller)) return deployments;
   throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
 }
 
-/** As the provider counts where that is known here, for that is what is billed; else by OpenAI's vocabularies. */
+/** Counts as the provider does if that is known, because that is billed; otherwise by OpenAI's vocabularies. */
 async function count(
   asked: TokenCountRequest,
   { deployment, providers }: { deployment: Deployment | undefined; providers: ReadonlyMap<string, Provider> },
@@ -140,7 +136,7 @@ async function count(
   return { tokens: await countTokens(deployment?.inferenceModelId ?? asked.model, asked), tokenizer: "openai_tokenizer" };
 }
 
-/** `provider/model`, or a bare name that the public data know. */
+/** `provider/model`, or a bare name of the public model data. */
 function paramsOfPublicModel(name: string): readonly string[] | undefined {
   const slash = name.indexOf("/");
   const prefixed = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));

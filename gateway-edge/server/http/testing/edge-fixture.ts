@@ -71,7 +71,7 @@ export function deployment(
   });
 }
 
-/** A stream of changes that a test feeds. */
+/** A watch stream that a test feeds. */
 export class FakeWatch implements AsyncIterable<WatchResponse> {
   readonly #waiting: WatchResponse[] = [];
   #wake: (() => void) | undefined;
@@ -105,15 +105,15 @@ export class FakeWatch implements AsyncIterable<WatchResponse> {
   }
 }
 
-/** A control plane in this process: keys, credit and settlements in plain maps, every question remembered. */
+/** A control plane in this process: keys, credit and settlements in maps, with all requests recorded. */
 export class FakeControl {
   readonly callers = new Map<string, Caller>();
-  /** Other teams, each with its list of models. */
+  /** Other teams and their model lists. */
   readonly teams = new Map<string, string[] | undefined>([["team_9", undefined]]);
   readonly settled = new Map<string, UsageLog>();
   readonly reserved: ReserveRequest[] = [];
   readonly released: string[] = [];
-  /** What was written down of calls before they were made. */
+  /** The journal's intents. */
   readonly intents: Intent[] = [];
   readonly leases = new Map<string, { granted: bigint; settled: bigint; released: bigint }>();
   readonly stored = new Map<string, { hash: string; answer: StoredAnswer | undefined }>();
@@ -124,12 +124,12 @@ export class FakeControl {
   settleCalls = 0;
   /** Runs before each settlement; may wait or throw. */
   beforeSettle: () => Promise<void> | void = () => {};
-  /** The configuration file, as the control plane hands it on. */
+  /** The configuration's settings as JSON. */
   settings = "{}";
   refuseReserve: AppError | undefined;
   rate: ReserveResponse["rate"];
   watches: FakeWatch[] = [];
-  /** What teams keep; work on it is done as the callers above. */
+  /** Stored records; background work on them has the callers above. */
   readonly records = createMemoryRecords({
     clock: systemClock,
     callerOf: (keyId) => [...this.callers.values()].find((caller) => caller.keyId === keyId),
@@ -209,10 +209,10 @@ export class FakeControl {
       this.watches.push(stream);
       return stream;
     };
-    return { access, identity, organizations, watch, close: () => {} } as unknown as ControlPlane;
+    return { access, identity, organizations, watch, reconnect: () => {}, close: () => {} } as unknown as ControlPlane;
   }
 
-  /** As generous as the real one: what is wanted, as far as there is. */
+  /** Grants the wanted amount, up to the balance. */
   #lease({ organizationId, need, want, released }: LeaseRequest): LeaseResponse {
     if (this.refuseReserve) throw this.refuseReserve;
     const known = this.leases.get(organizationId) ?? { granted: 0n, settled: 0n, released: 0n };
@@ -284,7 +284,7 @@ export interface TestEdge {
   close(): Promise<void>;
 }
 
-/** Tests look at what was settled as soon as they have the answer: here an answer waits for the ledger. */
+/** Answers wait for the ledger here, so that tests can read settlements as soon as they have the answer. */
 function settledAtOnce(credit: Credit, control: FakeControl): Credit {
   return {
     reserve: (input) => {
@@ -307,7 +307,7 @@ function settledAtOnce(credit: Credit, control: FakeControl): Credit {
   };
 }
 
-/** An edge's inference half on two loopback ports, one for each profile. */
+/** An edge's inference routes on two loopback ports, one per auth profile. */
 export async function startEdge(
   control = new FakeControl(),
   parts: InferenceParts = {},
@@ -369,7 +369,7 @@ export async function startEdge(
   };
 }
 
-/** Frames of a stream, read strictly: each is a comment, JSON data or [DONE], and [DONE] is the last. */
+/** Parses a stream strictly: each frame is a comment, JSON data or [DONE], and [DONE] is the last. */
 export function parseStream(text: string): Record<string, unknown>[] {
   if (!text.endsWith("data: [DONE]\n\n")) throw new Error("the stream does not end with [DONE]");
   const blocks = text.slice(0, -2).split("\n\n").slice(0, -1);

@@ -1,6 +1,6 @@
 import type { Fields } from "../../../upstream/providers/provider.ts";
 
-/** Calls an edge with a key, in JSON; another key can be named for a single call. */
+/** Calls an edge with JSON and a key; a single call can use another key. */
 export function jsonCaller(url: string, secret: string) {
   return async (method: string, path: string, body?: unknown, key = secret) => {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };

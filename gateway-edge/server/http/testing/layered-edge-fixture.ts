@@ -3,7 +3,7 @@ import type { UsageLog } from "../../../../proto/gen/tributary/usage/v1/usage.ts
 import type { Send, UpstreamRequest } from "../../../upstream/providers/provider.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "./edge-fixture.ts";
 
-/** What an upstream answers: a body, or frames of a stream. */
+/** An upstream's response: a body, or frames of a stream. */
 export type Reply = (body: Record<string, unknown>, request: UpstreamRequest) => unknown;
 
 export interface LayeredEdge {
@@ -16,10 +16,10 @@ export interface LayeredEdge {
   close(): Promise<void>;
 }
 
-/** In place of a chunk: nothing more comes. */
+/** In place of a chunk: the upstream sends nothing more. */
 export const SILENCE = "silence";
 
-/** An edge with settings of a configuration file, in front of one OpenAI-like upstream. */
+/** An edge with a configuration file's settings and one OpenAI-compatible upstream. */
 export async function startLayered(settings: object, reply: Reply, more: readonly Deployment[] = []): Promise<LayeredEdge> {
   const control = new FakeControl();
   control.settings = JSON.stringify(settings);

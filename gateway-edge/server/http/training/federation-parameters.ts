@@ -14,7 +14,7 @@ import { validate } from "../../middleware/validate.ts";
 const HEAD_PATH = "/training/federations/:id/parameters";
 const ROUND_PATH = "/training/federations/:id/rounds/:round/parameters";
 const LOOK_MS = 5000;
-/** A model of many gigabytes takes its time. */
+/** A model may have many gigabytes. */
 const DELIVERY_MS_MAX = 3_600_000;
 const JOIN_TOKEN = /^bearer +(join_[A-Za-z0-9_-]{20,100}) *$/i;
 const ENDINGS: Readonly<Record<string, string>> = { safetensors: "safetensors", npz: "npz" };
@@ -23,7 +23,7 @@ const query = z.object({ format: z.enum(["safetensors", "npz", "raw"], "must be 
 const headParams = z.object({ id });
 const roundParams = z.object({ id, round: z.coerce.number().pipe(z.int32().min(1, "must be at least 1")) });
 
-/** What a federation made, as a file: for its team by token, key or cookie, and for a participant by the token it joined with. */
+/** A federation's parameters as a file: for its team by platform token, API key or cookie, and for a participant by its join token. */
 export function federationParameters(deps: Pick<EdgeDeps, "control" | "config">): Router {
   const router = Router({ caseSensitive: true });
   router.get(HEAD_PATH, (request, response) => send(deps, { request, response, ...validate(headParams, request.params, "params") }));
@@ -32,14 +32,17 @@ export function federationParameters(deps: Pick<EdgeDeps, "control" | "config">)
   return router;
 }
 
-interface Asked {
+interface ParametersRequest {
   readonly request: Request;
   readonly response: Response;
   readonly id: string;
   readonly round?: number;
 }
 
-async function send({ control, config }: Pick<EdgeDeps, "control" | "config">, { request, response, id: federationId, round }: Asked) {
+async function send(
+  { control, config }: Pick<EdgeDeps, "control" | "config">,
+  { request, response, id: federationId, round }: ParametersRequest,
+) {
   const joinToken = JOIN_TOKEN.exec(request.headers.authorization ?? "")?.[1];
   const token = joinToken === undefined ? userOrKeyToken(request) : undefined;
   const left = new AbortController();
@@ -57,7 +60,7 @@ async function send({ control, config }: Pick<EdgeDeps, "control" | "config">, {
   const ending = ENDINGS[answer.headers.get("x-parameters-format") ?? ""] ?? "bin";
   response.setHeader("content-disposition", `attachment; filename="${fileName(found)}.${ending}"`);
   if (request.method === "HEAD" || !answer.body) return void response.end();
-  // Piece by piece, as fast as the caller reads; once the headers are out, the end of the connection is all that can say it failed.
+  // Streams with backpressure. After the headers are sent, a failure can only close the connection.
   await pipeline(Readable.fromWeb(answer.body), response).catch(() => response.destroy());
 }
 
@@ -78,7 +81,7 @@ const fileName = ({ name, round }: { name: string; round: number }): string =>
 
 async function refusal(answer: globalThis.Response, round: number): Promise<AppError> {
   const text = await answer.text();
-  if (answer.status === 404) return new AppError("NOT_FOUND", `The parameters of round ${round} are not with the coordinator any more.`);
+  if (answer.status === 404) return new AppError("NOT_FOUND", `The coordinator no longer has the parameters of round ${round}.`);
   if (answer.status === 415 || answer.status === 422) {
     const message = String((JSON.parse(text) as { error?: unknown }).error);
     return new AppError("VALIDATION_ERROR", message, { details: [{ path: "query.format", message }] });
@@ -95,11 +98,11 @@ const shared = {
   query,
   responses: {
     200: {
-      description: "The file. `etag` is the SHA-256 of its bytes; a join token of one of its participants opens it too.",
+      description: "The file. `etag` is the SHA-256 of its bytes. A participant's join token is accepted too.",
       contentType: "application/octet-stream",
       schema: z.string(),
     },
-    304: { description: "It is the one that if-none-match names." },
+    304: { description: "The file has the etag of `If-None-Match`." },
   },
 } as const;
 
@@ -107,8 +110,8 @@ export const parametersDescriptions: readonly OperationDescription[] = [
   {
     ...shared,
     path: HEAD_PATH,
-    summary: "Its newest parameters as a file: safetensors where it can be, or npz, or the bytes as they are",
+    summary: "Download a federation's newest parameters: as safetensors if possible, as npz, or as raw bytes",
     params: headParams,
   },
-  { ...shared, path: ROUND_PATH, summary: "The parameters of a committed round as a file", params: roundParams },
+  { ...shared, path: ROUND_PATH, summary: "Download the parameters of a committed round", params: roundParams },
 ];

@@ -4,13 +4,16 @@ import type { Options, RequestHandler } from "http-proxy-middleware";
 export type Forward = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export type ForwardOptions = Pick<Options, "target" | "router" | "agent" | "pathRewrite" | "proxyTimeout"> & {
-  /** The last word on the headers that go on. */
+  /** Changes the headers of the forwarded request. */
   onSend(sent: ClientRequest, request: IncomingMessage): void;
-  /** May change the headers of the answer before they are passed back. */
+  /** Changes the headers of the response before it is sent back. */
   onAnswer?(answer: IncomingMessage, request: IncomingMessage): void;
 };
 
-/** Passes a request on, and the answer back, as they are but for their headers. Resolves when the answer is over; rejects with what kept the request from there. */
+/**
+ * Forwards a request and its response unchanged except for headers. Resolves when the response has ended; rejects if the target cannot be
+ * reached.
+ */
 export function createForward({ onSend, onAnswer, ...options }: ForwardOptions): Forward {
   const failures = new WeakMap<IncomingMessage, (error: unknown) => void>();
   let loaded: Promise<RequestHandler> | undefined;
@@ -22,7 +25,7 @@ export function createForward({ onSend, onAnswer, ...options }: ForwardOptions):
       ejectPlugins: true,
       plugins: [
         (server) => {
-          // Some failures come as this event, some by `next`; one that nobody hears is thrown, as if the fault were ours.
+          // Some failures arrive as this event, some by `next`. Without a listener the event would be thrown.
           server.on("error", (error, request) => request && failures.get(request)?.(error));
           server.on("proxyReq", onSend);
           if (onAnswer) server.on("proxyRes", onAnswer);
@@ -32,11 +35,11 @@ export function createForward({ onSend, onAnswer, ...options }: ForwardOptions):
   };
   return (request, response) =>
     new Promise((resolve, reject) => {
-      // Once an answer has begun, its end is all that can be told.
+      // After the response has started, a failure can only close the connection.
       const fail = (error: unknown) => void (response.headersSent ? response.destroy() : reject(error));
       failures.set(request, fail);
       response.once("close", resolve);
-      // Loaded with the first request: most edges pass nothing on.
+      // Loaded with the first request, because most edges forward nothing.
       loaded ??= load();
       loaded.then((forward) => (response.destroyed ? undefined : forward(request, response, fail))).catch(fail);
     });

@@ -12,8 +12,8 @@ const CALL_MS_MAX = 600_000;
 const TOKEN = /^bearer +(join_[A-Za-z0-9_-]{20,100}) *$/i;
 
 /**
- * A participant that nobody can call, behind its join token: it asks for work here, fetches parameters by their hash and brings back what
- * it made. The coordinator holds the work; we look at the token and pass on.
+ * Routes for a participant that cannot be called: with its join token it polls for tasks, fetches parameters by their hash and uploads
+ * results. The edge checks the token and forwards to the coordinator.
  */
 export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
   const targets = new WeakMap<IncomingMessage, string>();
@@ -22,7 +22,7 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
     proxyTimeout: CALL_MS_MAX,
     pathRewrite: (_path, request) => targets.get(request) ?? "/",
     onSend: (sent) => {
-      // The participant's token is for us, ours for the coordinator.
+      // Replaces the participant's join token by the edge's own token for the coordinator.
       sent.removeHeader("authorization");
       if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
     },
@@ -56,25 +56,25 @@ export const joinedDescriptions: readonly OperationDescription[] = [
     ...shared,
     method: "get",
     path: "/training/join/tasks",
-    summary: "With a join token: the next piece of work, waited for up to 20 seconds; 204 when there is none",
+    summary: "With a join token: get the next task; waits up to 20 seconds, then 204",
     responses: {
-      200: { description: "Work.", schema: z.object({ task: z.looseObject({ id: z.string() }) }) },
-      204: { description: "None." },
+      200: { description: "The task.", schema: z.object({ task: z.looseObject({ id: z.string() }) }) },
+      204: { description: "There is no task." },
     },
   },
   {
     ...shared,
     method: "post",
     path: "/training/join/tasks/:task",
-    summary: "With a join token: what was made, parameters as octets and the other fields as JSON in X-Result",
+    summary: "With a join token: upload the result of a task, with parameters as octets and the other fields as JSON in X-Result",
     params: z.object({ task: z.string() }),
-    responses: { 200: { description: "Taken.", schema: z.object({ accepted: z.boolean() }) } },
+    responses: { 200: { description: "The result was accepted.", schema: z.object({ accepted: z.boolean() }) } },
   },
   {
     ...shared,
     method: "get",
     path: "/training/join/blobs/:sha256",
-    summary: "With a join token: parameters by their SHA-256",
+    summary: "With a join token: download parameters by their SHA-256",
     params: z.object({ sha256: z.string() }),
     responses: { 200: { description: "The bytes.", contentType: "application/octet-stream", schema: z.string() } },
   },

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import type { AppError } from "../../../../common/errors.ts";
 import type { EdgeDeps } from "../../../deps.ts";
-import { trainingDoors } from "./node-proxy.ts";
+import { nodeProxy } from "./node-proxy.ts";
 
 interface Answer {
   readonly status?: number;
@@ -31,7 +31,7 @@ beforeAll(async () => {
     };
   };
   const deps = { control: { training: { getNode } }, config: { allowPrivateNodes: true } };
-  const app = express().use(trainingDoors(deps as unknown as Pick<EdgeDeps, "control" | "config">));
+  const app = express().use(nodeProxy(deps as unknown as Pick<EdgeDeps, "control" | "config">));
   app.use(((error: AppError, _request, response, _next) => {
     response.status(error.code === "UNAUTHORIZED" ? 401 : 500).end(error.message);
   }) as express.ErrorRequestHandler);

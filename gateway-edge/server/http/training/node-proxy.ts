@@ -9,10 +9,10 @@ import { createForward, type Forward } from "./forward.ts";
 import { restrictNodeAnswer, sandboxAnswer } from "./node-answer.ts";
 
 const LOOK_MS = 5000;
-/** A round's training may take this long on one connection; longer work is a job of the node. */
+/** A training call may take this long on one connection; longer work is an asynchronous job of the node. */
 const WORK_MS_MAX = 3_600_000;
-/** What opens our doors must not reach a node that somebody else runs, and what is between us and it is not the caller's to say. */
-const OURS = [
+/** Headers that are not forwarded: credentials must not reach a tenant's node, and the caller must not set the proxy's own headers. */
+const STRIPPED_HEADERS = [
   "authorization",
   "x-gw-api-key",
   "x-api-key",
@@ -25,48 +25,52 @@ const OURS = [
   "x-gw-tenant",
 ];
 
-interface Door {
+interface ProxyTarget {
   readonly url: URL;
   readonly token: string | undefined;
+  /** The path and query after the prefix. */
   readonly rest: string;
-  /** The node's address at this edge, so that what it says of its own paths can be followed. */
+  /** The node's path at this edge, sent as x-forwarded-prefix so that its own links work. */
   readonly prefix: string;
-  /** The organization that calls: a node that several share keeps them apart by it. */
+  /** The caller's organization, which a shared node uses to separate tenants. */
   readonly tenant: string | undefined;
 }
 
 /**
- * `/training/nodes/{id}/...`: a team's trainer node behind the edge. The console's session cookie does not authenticate here, and the
- * node's answer is data to a browser: a team's node must not act in the name of a person who opens a link to it.
+ * The node proxy: `/training/nodes/{id}/...` forwards to a team's trainer node. The console's session cookie does not authenticate here,
+ * and browsers get the response as data: a team's node must not act in the name of a user who opens a link to it.
  */
-export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
+export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
   const judge = (host: string) => judgePlace(host, { allowPrivate: config.allowPrivateNodes });
-  const doors = new WeakMap<IncomingMessage, Door>();
-  const doorOf = (request: IncomingMessage): Door => {
-    const found = doors.get(request);
-    if (!found) throw new Error("a call through a door that nobody opened");
+  const targets = new WeakMap<IncomingMessage, ProxyTarget>();
+  const targetOf = (request: IncomingMessage): ProxyTarget => {
+    const found = targets.get(request);
+    if (!found) throw new Error("a proxied request without a target");
     return found;
   };
-  const through = (agent: HttpAgent): Forward =>
+  const forwardWith = (agent: HttpAgent): Forward =>
     createForward({
       agent,
       proxyTimeout: WORK_MS_MAX,
-      router: (request) => doorOf(request).url.origin,
+      router: (request) => targetOf(request).url.origin,
       pathRewrite: (_path, request) => {
-        const { url, rest } = doorOf(request);
+        const { url, rest } = targetOf(request);
         return url.pathname.replace(/\/$/, "") + rest;
       },
       onSend: (sent, request) => {
-        for (const name of OURS) sent.removeHeader(name);
-        const { token, prefix, tenant } = doorOf(request);
+        for (const name of STRIPPED_HEADERS) sent.removeHeader(name);
+        const { token, prefix, tenant } = targetOf(request);
         sent.setHeader("x-forwarded-prefix", prefix);
         if (tenant !== undefined) sent.setHeader("x-gw-tenant", tenant);
         if (token !== undefined) sent.setHeader("authorization", `Bearer ${token}`);
       },
-      onAnswer: (answer, request) => restrictNodeAnswer(answer, doorOf(request)),
+      onAnswer: (answer, request) => restrictNodeAnswer(answer, targetOf(request)),
     });
-  const agents = (options: AgentOptions) => ({ "http:": through(new HttpAgent(options)), "https:": through(new HttpsAgent(options)) });
-  // The name is judged by what it leads to, with every connection; the operator's own nodes are where he put them.
+  const agents = (options: AgentOptions) => ({
+    "http:": forwardWith(new HttpAgent(options)),
+    "https:": forwardWith(new HttpsAgent(options)),
+  });
+  // Every connection checks the address that a tenant's host name resolves to; the operator's own nodes may be anywhere.
   const checked = agents({ lookup: checkedLookup(judge), keepAlive: true });
   const own = agents({ keepAlive: true });
   const router = Router({ caseSensitive: true });
@@ -74,12 +78,12 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
     sandboxAnswer(response);
     const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response, userOrKeyHeader(request)) };
     const { node, tenantId: tenant } = await control.training.getNode({ id: request.params.id, withToken: true }, options);
-    if (!node) throw new AppError("NOT_FOUND", "There is no such node.");
+    if (!node) throw new AppError("NOT_FOUND", "The trainer node does not exist.");
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));
     const url = new URL(node.url);
     const isOwn = node.teamId === "";
     const prefix = `/training/nodes/${node.id}`;
-    doors.set(request, { url, token: node.token, rest, prefix, tenant });
+    targets.set(request, { url, token: node.token, rest, prefix, tenant });
     try {
       if (!isOwn) judgeLiteral(url, judge);
       await (isOwn ? own : checked)[url.protocol === "https:" ? "https:" : "http:"](request, response);
@@ -91,6 +95,8 @@ export function trainingDoors({ control, config }: Pick<EdgeDeps, "control" | "c
 }
 
 function unreachable(error: unknown): AppError {
-  const message = isPlaceRefused(error) ? "The trainer node's address is private." : "The trainer node cannot be reached.";
+  const message = isPlaceRefused(error)
+    ? "The trainer node has a private address, which is not allowed here."
+    : "The trainer node cannot be reached.";
   return new AppError("UPSTREAM_UNAVAILABLE", message, { internal: String(error), cause: error });
 }
