@@ -7,29 +7,31 @@ import { ownObjects } from "./own-objects.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
-// Longer than the 60 s of common load balancers, so that they close idle connections and never we under their feet.
+// Longer than the 60 s of common load balancers, so that they close idle connections first.
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
 const DRAIN_MS = 28_000;
 
+/** Where to listen, and what sees the requests. */
 export interface ListenOptions {
   host: string;
   port: number;
   reusePort: boolean;
   /** Sees every request before the app does. */
   observe(request: IncomingMessage, response: ServerResponse): void;
-  /** Answered before the app, and without it. */
+  /** Routes that are matched before the app. */
   exact: ExactRoutes;
 }
 
+/** An open HTTP server. */
 export interface Listener {
   readonly port: number;
-  /** No new connections; waits for running answers, then cuts. */
+  /** Accepts no new connections, waits for running responses, then closes all. */
   stop(): Promise<void>;
 }
 
-/** Opens an HTTP server with a limit on everything a slow or hostile client could hold. */
+/** Opens an HTTP server with limits on everything that a slow or hostile client could occupy. */
 export async function listen(app: Express, options: ListenOptions): Promise<Listener> {
   const server = createServer(
     {
@@ -43,7 +45,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     (request, response) => {
       options.observe(request, response);
       boundUnreadBody(request, response);
-      // An absolute address names a host that is not ours to speak for; a proxy we are not.
+      // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuseTarget(response);
       if (!options.exact(request, response)) app(request, response);
     },
@@ -60,7 +62,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
 async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  // Keep-alive connections that finish their answer meanwhile become idle: close them as they do.
+  // Keep-alive connections become idle when their response ends: close them then.
   const sweep = setInterval(() => server.closeIdleConnections(), 250);
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;
@@ -70,10 +72,10 @@ async function drain(server: Server): Promise<void> {
 
 function refuseTarget(response: ServerResponse): void {
   response.writeHead(400, { "content-type": "application/json; charset=utf-8", connection: "close" });
-  response.end(errorText("The request target must be a path."));
+  response.end(errorText("The request target must be a path that starts with /."));
 }
 
-/** What could not even be read as HTTP; there is no request to answer, only a socket. */
+/** Answers bytes that are not valid HTTP; there is no request, only a socket. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ""] ?? ["400 Bad Request", "The request is not valid HTTP."];
@@ -84,7 +86,7 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 const UNREADABLE: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The headers are too large."],
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The request headers are too large."],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request did not arrive in time."],
 };
 

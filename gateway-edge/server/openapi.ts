@@ -23,9 +23,9 @@ export interface OpenApiDocument {
 }
 
 const DESCRIPTION = [
-  "Money is integer nano-USD (1 USD = 1,000,000,000); a sibling field `...Usd` holds the exact decimal string.",
+  "Amounts are integer nano-USD (1 USD = 1,000,000,000); a sibling field `...Usd` has the exact decimal string.",
   "Field names are accepted in camelCase and in snake_case. Lists are `{data, meta}` with `page` and `pageSize`.",
-  "Writes take an `Idempotency-Key`: the same key and body within 24 hours gives the same answer, with `idempotent-replayed: true`.",
+  "Writes accept an `Idempotency-Key`: the same key and body within 24 hours returns the same response, with `idempotent-replayed: true`.",
 ].join("\n\n");
 
 const SECURITY: Readonly<Record<OperationDescription["auth"], readonly Record<string, readonly string[]>[]>> = {
@@ -35,7 +35,7 @@ const SECURITY: Readonly<Record<OperationDescription["auth"], readonly Record<st
   key: [{ apiKey: [] }, { bearerKey: [] }],
 };
 
-/** OpenAPI 3.1 printed from the same declarations that serve the requests. */
+/** The OpenAPI 3.1 document, made from the same declarations that serve the requests. */
 export function openApiDocument(operations: readonly OperationDescription[]): OpenApiDocument {
   const schemas: Record<string, JsonSchema> = {};
   const paths: OpenApiDocument["paths"] = {};
@@ -106,7 +106,7 @@ function hasRequired(schema: JsonSchema): boolean {
   return Array.isArray(schema["required"]) && schema["required"].length > 0;
 }
 
-/** A zod schema as JSON Schema. What has an id moves to the components and is referred to from there. */
+/** A zod schema as JSON Schema. Schemas with an id move to the components and are referenced. */
 function toSchema(schema: z.ZodType, schemas: Record<string, JsonSchema>): JsonSchema {
   const converted = z.toJSONSchema(schema, { target: "draft-2020-12", io: "input", unrepresentable: "any", override: asSentOnWire });
   const { $schema: _dialect, $defs: named, ...own } = refersToComponents(converted) as JsonSchema;
@@ -114,7 +114,7 @@ function toSchema(schema: z.ZodType, schemas: Record<string, JsonSchema>): JsonS
   return own;
 }
 
-/** bigint and Date leave as integers and ISO 8601; a field may say by `meta({openapi})` how it looks from outside. */
+/** bigint and Date become integers and ISO 8601 strings; `meta({openapi})` replaces the schema of a field. */
 function asSentOnWire({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   const { type } = zodSchema._zod.def;
   if (type === "bigint") Object.assign(jsonSchema, { type: "integer", format: "int64" });

@@ -3,7 +3,7 @@ import type { Clock } from "../../../common/clock.ts";
 import type { Logger } from "../../../common/logger.ts";
 import { requestIdOf } from "./request-id.ts";
 
-/** One line for each answer. The path only: a query may name a key. */
+/** Logs one line per response. Only the path is logged, because a query may contain a key. */
 export function accessLog({ logger, clock }: { logger: Logger; clock: Clock }): RequestHandler {
   return (request, response, next) => {
     const startedMs = clock.monotonicMs();

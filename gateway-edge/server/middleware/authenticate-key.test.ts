@@ -16,7 +16,7 @@ const GW = "x-gw-api-key";
 const AUTH = "Authorization";
 
 const rows: Row[] = [
-  // One carrier.
+  // One credential header.
   [[], "401", "401"],
   [[[GW, KEY]], KEY, KEY],
   [[["X-GW-API-KEY", KEY]], KEY, KEY],
@@ -53,11 +53,11 @@ const rows: Row[] = [
   [[[AUTH, `Basic ${KEY}`]], "401", "401"],
   [[[AUTH, `Token ${KEY}`]], "401", "401"],
   [[[AUTH, `AWS4-HMAC-SHA256 Credential=${KEY}`]], "401", "401"],
-  // Headers that are no carriers.
+  // Other headers.
   [[["cookie", `key=${KEY}`]], "401", "401"],
   [[["x-key", KEY]], "401", "401"],
   [[["x_gw_api_key", KEY]], "401", "401"],
-  // Twice the same carrier, whatever it holds.
+  // The same credential header twice, with any value.
   [
     [
       [GW, KEY],
@@ -115,7 +115,7 @@ const rows: Row[] = [
     "400",
     "400",
   ],
-  // Two carriers that agree.
+  // Two credential headers that agree.
   [
     [
       [GW, KEY],
@@ -158,7 +158,7 @@ const rows: Row[] = [
     KEY,
     KEY,
   ],
-  // Two carriers that do not.
+  // Two credential headers that do not.
   [
     [
       [GW, KEY],

@@ -5,26 +5,27 @@ import { AppError } from "../../../common/errors.ts";
 import { hasKeyShape, secretSha256 } from "../../../common/key-shape.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 
-/** Which headers may carry a key: `gateway` takes all four, `hosted` only x-gw-api-key. */
+/** Which credential headers are accepted: `gateway` accepts all four, `hosted` only x-gw-api-key. */
 export type AuthProfile = "gateway" | "hosted";
 
+/** The key of a request, or why there is none. */
 export type KeyReading = { type: "key"; secret: string } | { type: "refused" } | { type: "repeated"; header: string };
 
-/** What authentication needs to know of the world; access/ implements it. */
+/** Looks up keys; implemented by the mirror in access/. */
 export interface KeyDirectory {
-  /** The caller behind a key; undefined when there is none. Throws UNAVAILABLE when nobody can say. */
+  /** The caller of a key; undefined if there is none. Throws UNAVAILABLE if the control plane does not answer. */
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
   /** Compares in constant time. */
   isMasterKey(sha256: Buffer): boolean;
 }
 
-const CARRIERS = ["x-gw-api-key", "authorization", "x-api-key", "api-key"] as const;
-type Carrier = (typeof CARRIERS)[number];
-const CARRIER_LENGTHS: ReadonlySet<number> = new Set(CARRIERS.map(({ length }) => length));
+const CREDENTIAL_HEADERS = ["x-gw-api-key", "authorization", "x-api-key", "api-key"] as const;
+type CredentialHeader = (typeof CREDENTIAL_HEADERS)[number];
+const CREDENTIAL_HEADER_LENGTHS: ReadonlySet<number> = new Set(CREDENTIAL_HEADERS.map(({ length }) => length));
 
 const MASTER_KEY_LENGTH_MIN = 16;
 
-/** Authenticates who calls, before a byte of the body is read. What the caller may do is decided later, by admit. */
+/** Authenticates the caller before the body is read. `admit` decides later what the caller may do. */
 export function authenticateKey(
   profile: AuthProfile,
   directory: KeyDirectory,
@@ -42,7 +43,7 @@ export function authenticateKey(
   };
 }
 
-/** Who sent a request; at once where this edge knows the key, as it nearly always does. */
+/** The caller of a request; synchronous if the mirror has the key, as it nearly always does. */
 function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (request: IncomingMessage) => Caller | Promise<Caller> {
   const known = (caller: Caller | undefined): Caller => {
     if (caller === undefined) throw invalidKey(profile);
@@ -58,21 +59,21 @@ function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (requ
   };
 }
 
-/** The caller that authenticateKey found. */
+/** The caller that authenticateKey stored. */
 export function callerOf(response: Response): Caller {
   const caller = response.locals["caller"] as Caller | undefined;
   if (caller === undefined) throw new Error("an inference route without authenticateKey before it");
   return caller;
 }
 
-/** Whether a text may be a key: by its checksum, or because it is the master key. No RPC. */
+/** Whether a text can be a key: it has a valid checksum or is the master key. Makes no RPC. */
 export function keyTest(directory: Pick<KeyDirectory, "isMasterKey">, hash = secretSha256): (text: string) => boolean {
   return (text) => hasKeyShape(text) || (mayBeMasterKey(text) && directory.isMasterKey(hash(text)));
 }
 
 type Hash = (text: string) => Buffer;
 
-/** One for each connection, which nearly always brings the same key again: no secret is remembered longer than its connection lasts. */
+/** One hash cache per connection, which nearly always sends the same key. No secret is cached longer than its connection. */
 function hashers(): (connection: Socket) => Hash {
   const known = new WeakMap<Socket, Hash>();
   return (connection) => {
@@ -93,43 +94,43 @@ function rememberLast(hash: Hash): Hash {
 }
 
 /**
- * The one strict reader of credentials. It has no precedence among carriers: what smuggles an identity past a front
- * proxy is precedence. Two carriers must agree; only a Bearer that is no key is ignored beside a good x-gw-api-key,
- * because stock clients cannot leave the Authorization header out.
+ * The only reader of credential headers. No header has precedence, because precedence would allow a caller to smuggle an identity past a
+ * proxy in front. Two headers must agree. The exception is a Bearer token that is not a key: it is ignored beside a valid x-gw-api-key,
+ * because some clients cannot omit the Authorization header.
  */
 export function readKey(
   rawHeaders: readonly string[],
   { profile, isKey }: { profile: AuthProfile; isKey: (text: string) => boolean },
 ): KeyReading {
-  const given = new Map<Carrier, string>();
+  const given = new Map<CredentialHeader, string>();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const raw = rawHeaders[index] ?? "";
-    // Nearly all headers are none, and most of those are told by their length.
-    if (!CARRIER_LENGTHS.has(raw.length)) continue;
-    const name = raw.toLowerCase() as Carrier;
-    if (!CARRIERS.includes(name)) continue;
+    // The length excludes most other headers cheaply.
+    if (!CREDENTIAL_HEADER_LENGTHS.has(raw.length)) continue;
+    const name = raw.toLowerCase() as CredentialHeader;
+    if (!CREDENTIAL_HEADERS.includes(name)) continue;
     if (given.has(name)) return { type: "repeated", header: name };
     given.set(name, rawHeaders[index + 1] ?? "");
   }
   const own = given.get("x-gw-api-key");
   const secret = own ?? (profile === "gateway" ? firstOther(given) : undefined);
   if (secret === undefined || !isKey(secret)) return { type: "refused" };
-  // A single one agrees with itself.
+  // A single header needs no comparison.
   const agrees =
-    given.size === 1 || [...given].every(([carrier, value]) => agreesWith(secret, { carrier, value, ownGiven: own !== undefined, isKey }));
+    given.size === 1 || [...given].every(([header, value]) => agreesWith(secret, { header, value, ownGiven: own !== undefined, isKey }));
   return agrees ? { type: "key", secret } : { type: "refused" };
 }
 
-function firstOther(given: ReadonlyMap<Carrier, string>): string | undefined {
+function firstOther(given: ReadonlyMap<CredentialHeader, string>): string | undefined {
   const authorization = given.get("authorization");
   return authorization === undefined ? (given.get("x-api-key") ?? given.get("api-key")) : bearerToken(authorization);
 }
 
 function agreesWith(
   secret: string,
-  { carrier, value, ownGiven, isKey }: { carrier: Carrier; value: string; ownGiven: boolean; isKey: (text: string) => boolean },
+  { header, value, ownGiven, isKey }: { header: CredentialHeader; value: string; ownGiven: boolean; isKey: (text: string) => boolean },
 ): boolean {
-  if (carrier !== "authorization") return value === secret;
+  if (header !== "authorization") return value === secret;
   const token = bearerToken(value);
   if (token === undefined) return false;
   return token === secret || (ownGiven && !isKey(token));
@@ -145,7 +146,7 @@ function mayBeMasterKey(text: string): boolean {
   return text.startsWith("sk-") && text.length >= MASTER_KEY_LENGTH_MIN;
 }
 
-// Missing, ill-formed, unknown, revoked and expired look alike: the answer tells nobody which keys exist.
+// Missing, malformed, unknown, revoked and expired keys get the same error, so that it does not reveal which keys exist.
 function invalidKey(profile: AuthProfile): AppError {
   const advice =
     profile === "hosted"

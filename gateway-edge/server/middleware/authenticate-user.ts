@@ -13,25 +13,25 @@ const BEARER_KEY = /^bearer +(sk-\S{13,253}) *$/i;
 const KEY = /^sk-\S{13,253}$/;
 
 /**
- * The platform JWT of a request, from its header or else from the console's cookie. Only its presence and shape are judged here; whether it is genuine and what its holder may do, the
- * control plane decides, in the same call that does the work.
+ * The platform JWT of a request, from its header or else from the console's cookie. Only its presence and shape are checked here. The
+ * control plane verifies it and the user's permissions in the same call that does the work.
  */
 export function bearerToken(request: IncomingMessage): string {
   return tokenIn(authorizationOf(request) ?? cookieAuthorization(request));
 }
 
-/** The same where nobody needs one: what is no token is as none. */
+/** The platform JWT where authentication is optional; undefined for anything that is not a token. */
 export function tokenIfAny(request: IncomingMessage): string | undefined {
   const { authorization } = request.headers;
   return authorization === undefined ? cookieToken(request) : BEARER.exec(authorization)?.[1];
 }
 
-/** The same where a key may come in place of a person, in x-gw-api-key or as the bearer: of a secret only its hash leaves the edge. */
+/** A platform JWT, or the hash of an API key in x-gw-api-key or as bearer. Only the hash of a key leaves the edge. */
 export function userOrKeyToken(request: IncomingMessage): string {
   return keyHash(request) ?? bearerToken(request);
 }
 
-/** The same from headers alone: where the console's cookie must not count. */
+/** Like userOrKeyToken, but without the console's cookie. */
 export function userOrKeyHeader(request: IncomingMessage): string {
   const header = authorizationOf(request);
   const key = keyHash(request);
@@ -40,12 +40,12 @@ export function userOrKeyHeader(request: IncomingMessage): string {
   return tokenIn(header);
 }
 
-/** Who and what every call to the control plane is made for. */
+/** The metadata of calls to the control plane: token, request id and client address. */
 export function callMetadata(request: Request, response: Response, token?: string): Record<string, string | undefined> {
   return { authorization: token, "x-request-id": requestIdOf(response), "x-client-ip": request.ip };
 }
 
-/** Throws UNAUTHORIZED for a bad token and FORBIDDEN for somebody who is no platform admin. */
+/** Throws UNAUTHORIZED for an invalid token and FORBIDDEN for a user who is not a platform admin. */
 export async function requireAdmin(control: ControlPlane, options: CallOptions): Promise<void> {
   const { user } = await control.identity.getMe({}, options);
   if (user?.role !== "admin") throw new AppError("FORBIDDEN", "Only a platform admin may do this.");
@@ -65,9 +65,9 @@ function keyHash(request: IncomingMessage): string | undefined {
 }
 
 function authorizationOf(request: IncomingMessage): string | undefined {
-  const carriers = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
-  if (carriers.length > 1) throw unauthorized("The Authorization header was sent more than once.");
-  return carriers.length === 0 ? undefined : (request.headers.authorization ?? "");
+  const sent = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization");
+  if (sent.length > 1) throw unauthorized("The Authorization header was sent more than once.");
+  return sent.length === 0 ? undefined : (request.headers.authorization ?? "");
 }
 
 function cookieAuthorization(request: IncomingMessage): string {

@@ -14,7 +14,7 @@ interface PlatformError {
   status: number;
 }
 
-/** Every code that can be thrown, as one of the eight of the platform document and a status. A new code does not compile until it is here. */
+/** Maps every error code to a platform API code and a status. A new code does not compile until it is here. */
 export const PLATFORM_ERRORS: Readonly<Record<ErrorCode, PlatformError>> = {
   UNAUTHORIZED: { code: "UNAUTHORIZED", status: 401 },
   FORBIDDEN: { code: "FORBIDDEN", status: 403 },
@@ -56,15 +56,18 @@ export function platformErrorBody(error: AppError, requestId: string): PlatformE
   return { error: error.message, code: PLATFORM_ERRORS[error.code].code, ...(details.length > 0 ? { details } : {}), requestId };
 }
 
-/** The answer to anything thrown under /api. What only the log may see stays in the log. */
+/** Sends errors of /api and /training. `internal` is only logged. */
 export function platformErrorHandler(logger: Logger): ErrorRequestHandler {
   return (thrown: unknown, _request, response, _next) => {
     const error = asAppError(thrown);
     const requestId = requestIdOf(response);
-    // A caller that left gets no answer, and its broken body is no fault of ours.
+    // The caller disconnected or the response has started: no error can be sent.
     if (response.destroyed || response.headersSent) {
       response.destroy();
-      logger.debug({ requestId, code: error.code, internal: error.internal }, "the caller left, or an answer broke off");
+      logger.debug(
+        { requestId, code: error.code, internal: error.internal },
+        "the caller disconnected, or a response failed after it started",
+      );
       return;
     }
     const status = platformErrorStatus(error);
@@ -79,7 +82,7 @@ function sendPlatformError(response: Response, error: AppError): void {
   const retryAfterSeconds = error.retryAfterSeconds ?? (status === 504 || status === 429 ? 1 : undefined);
   if (retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(retryAfterSeconds))));
   for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
-  // The rest of a body that is too large is not worth reading.
+  // The rest of a body that is too large is not read.
   if (status === 413) response.setHeader("connection", "close");
   response.setHeader("content-type", "application/json; charset=utf-8");
   response.status(status).end(toJson(platformErrorBody(error, requestIdOf(response))));
@@ -89,10 +92,10 @@ export const platformNotFound: RequestHandler = (request) => {
   throw new AppError("NOT_FOUND", `There is no operation ${request.method} ${request.baseUrl}${request.path.slice(0, 200)}.`);
 };
 
-/** A path that express could not decode is the caller's mistake, in whichever shape it will be told. */
+/** Turns express' error for a path that cannot be decoded into a 400. */
 export const explainBadPath: ErrorRequestHandler = (thrown: unknown, _request, _response, next) => {
   const isBadPath = thrown instanceof Error && !(thrown instanceof AppError) && (thrown as Error & { status?: unknown }).status === 400;
-  next(isBadPath ? new AppError("INVALID_REQUEST", "The path is not valid.", { cause: thrown }) : thrown);
+  next(isBadPath ? new AppError("INVALID_REQUEST", "The path of the request is not valid.", { cause: thrown }) : thrown);
 };
 
 function causeOf(error: AppError): string | undefined {

@@ -4,9 +4,9 @@ import { AppError } from "../../../common/errors.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** The Idempotency-Key of a request, undefined without one. */
+/** The Idempotency-Key of a request; undefined without one. */
 export function idempotencyKey(request: IncomingMessage): string | undefined {
-  // Node takes all headers apart again to tell repeated ones: not for the many requests without one.
+  // headersDistinct parses all headers again, which the many requests without a key should not pay for.
   if (request.headers["idempotency-key"] === undefined) return undefined;
   const given = request.headersDistinct["idempotency-key"] ?? [];
   const [key] = given;
@@ -15,7 +15,7 @@ export function idempotencyKey(request: IncomingMessage): string | undefined {
   throw new AppError("VALIDATION_ERROR", `Idempotency-Key ${message}.`, { details: [{ path: "headers.idempotency-key", message }] });
 }
 
-/** What tells a repeated write from another one under the same key: where it went and what it said, whatever the order of its fields. */
+/** A hash of method, path and body, independent of field order: tells a repeated write from another one under the same key. */
 export function idempotencyHash(request: { method: string; path: string; body: unknown }): string {
   return createHash("sha256")
     .update(`${request.method} ${request.path}\n${canonicalJson(request.body)}`)

@@ -15,37 +15,37 @@ const BODY_BYTES_MAX = 1024 * 1024;
 
 export const DEADLINE_MS = { read: 5000, write: 5000, checkout: 20_000, password: 15_000, export: 60_000, verify: 300_000 } as const;
 
-/** What a handler may do besides reading its input. */
+/** The control plane options and the response status of one request. */
 export interface OperationCall {
-  /** Options of a call that changes nothing. Given up when the caller leaves. */
+  /** Options of a read. It is aborted when the caller disconnects. */
   read(deadlineMs?: number): CallOptions;
-  /** Options of the one call that does the work: carries the Idempotency-Key, and is not given up half-way. */
+  /** Options of the one write of an operation: with the Idempotency-Key, and not aborted when the caller disconnects. */
   write(deadlineMs?: number): CallOptions;
-  /** Another success status than the declared one. */
+  /** Sets another success status than the declared one. */
   setStatus(status: number): void;
-  /** What a client says of its place in an event stream that it had before, as browsers do by themselves. */
+  /** The Last-Event-ID header of a client that resumes an event stream. */
   readonly lastEventId?: string | undefined;
 }
 
-/** One HTTP operation, declared once: the route, its checks, its OpenAPI entry and its work. */
+/** One HTTP operation, declared once: route, validation, OpenAPI entry and handler. */
 export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, Params extends z.ZodType, Answer extends z.ZodType> {
   method: HttpMethod;
   path: string;
   summary: string;
   tag: string;
-  /** What is for platform admins the master key opens too. */
+  /** `admin` also accepts the master key. */
   auth: "none" | "user" | "admin";
-  /** Everybody may ask; who comes with a token may be shown more. */
+  /** No authentication is needed, but a token is passed on and may show more. */
   optionalToken?: true;
-  /** A user's operation that an API key opens too, for its team. */
+  /** Also accepts an API key, for its team. */
   apiKey?: true;
   body?: Body;
   query?: Query;
   params?: Params;
-  /** Of success. */
+  /** The success status. */
   status: number;
   answer: Answer;
-  /** Further answers worth describing, such as another success status. */
+  /** Further responses in /openapi.json, such as another success status. */
   otherResponses?: Readonly<Record<number, ResponseDescription>>;
   handler(
     input: { body: z.output<Body>; query: z.output<Query>; params: z.output<Params> },
@@ -53,6 +53,7 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   ): Promise<z.input<Answer> | TextStream>;
 }
 
+/** An operation as the router and /openapi.json read it. */
 export interface Operation extends OperationDescription {
   readonly auth: "none" | "user" | "admin";
   readonly optionalToken: boolean;
@@ -77,18 +78,18 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
     query: spec.query,
     params: spec.params,
     status: spec.status,
-    // The control plane keeps answers sealed, so that even a token may be one.
+    // The control plane stores answers encrypted, so even an answer with a token can be stored.
     idempotent: spec.method !== "get",
-    responses: { [spec.status]: { description: "Done.", schema: spec.answer }, ...spec.otherResponses },
-    // Sound: the router hands over only what these same schemas gave out.
+    responses: { [spec.status]: { description: "Success.", schema: spec.answer }, ...spec.otherResponses },
+    // The cast is safe: the router passes only the output of these schemas.
     handler: spec.handler as Operation["handler"],
   };
 }
 
-/** The table as routes. Another method on a known path is a 405 that names the right ones. */
+/** The routes of operations. Another method on a known path is a 405 with the allowed methods. */
 export function operationRouter(operations: readonly Operation[], deps: EdgeDeps): Router {
   const router = Router({ caseSensitive: true });
-  // Path by path, its refusals at once: or GET on "/teams/invite-member" would be taken for a team of that id.
+  // Each path gets its 405 handler right after its routes; otherwise GET "/teams/invite-member" would match "/teams/:id".
   for (const [path, entries] of Map.groupBy(operations, (entry) => entry.path)) {
     for (const entry of entries) router[entry.method](path, (request, response) => serve(entry, { request, response, deps }));
     router.all(path, allowOnly(entries.map(({ method }) => method.toUpperCase())));
@@ -96,17 +97,17 @@ export function operationRouter(operations: readonly Operation[], deps: EdgeDeps
   return router;
 }
 
-interface Exchange {
+interface OperationExchange {
   request: Request;
   response: Response;
   deps: EdgeDeps;
 }
 
-async function serve(entry: Operation, exchange: Exchange): Promise<void> {
+async function serve(entry: Operation, exchange: OperationExchange): Promise<void> {
   const { request, response } = exchange;
   response.locals["route"] = entry.path;
   response.statusCode = entry.status;
-  // Authentication comes before validation: whoever is not logged in learns nothing about bodies.
+  // Authentication comes before validation, so that anonymous callers learn nothing about bodies.
   const token = tokenOf(entry, request);
   const call = new RequestCall(exchange, token);
   const input = await readInput(entry, request, call).catch((problem: unknown) =>
@@ -143,7 +144,7 @@ async function readJson(request: Request): Promise<unknown> {
   return parseJson(bytes);
 }
 
-/** Input is wrong; but a bad token is a 401, and a caller who is no admin a 403, whatever the input is. */
+/** Throws the input's problem, but only after the token is checked: a bad token is a 401, and a caller who is not an admin a 403. */
 async function refuseInput(entry: Operation, refused: { call: OperationCall; problem: unknown; deps: EdgeDeps }): Promise<never> {
   const { call, problem, deps } = refused;
   if (entry.apiKey) await deps.control.training.checkCaller({}, call.read());
@@ -159,7 +160,7 @@ class RequestCall implements OperationCall {
   readonly #metadata: Record<string, string | undefined>;
   readonly #left = new AbortController();
 
-  constructor({ request, response }: Exchange, token: string | undefined) {
+  constructor({ request, response }: OperationExchange, token: string | undefined) {
     this.#response = response;
     this.lastEventId = request.get("last-event-id");
     this.#metadata = callMetadata(request, response, token);
@@ -185,13 +186,13 @@ class RequestCall implements OperationCall {
   }
 }
 
-/** What comes after the handlers of a path: every other method. OPTIONS is told which ones there are. */
+/** Mounted after the handlers of a path: answers OPTIONS, and refuses all other methods. */
 export function allowOnly(allowed: readonly string[]): RequestHandler {
   const known = allowed.includes("GET") ? [...allowed, "HEAD", "OPTIONS"] : [...allowed, "OPTIONS"];
   return (request, response) => {
     response.setHeader("allow", known.join(", "));
     if (request.method !== "OPTIONS") {
-      throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not possible here; use ${allowed.join(" or ")}.`);
+      throw new AppError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here; use ${allowed.join(" or ")}.`);
     }
     response.status(204).end();
   };

@@ -6,7 +6,7 @@ import type { Random } from "../../../common/random.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Gives every answer an `x-request-id`: the caller's own when it is a sane one. */
+/** Sets `x-request-id` on every response: the caller's own if it is valid. */
 export function requestId(source: { clock: Clock; random: Random }): RequestHandler {
   return (request, response, next) => {
     assignRequestId(request, response, source);
@@ -14,7 +14,7 @@ export function requestId(source: { clock: Clock; random: Random }): RequestHand
   };
 }
 
-/** Sets the header unless it is there already, and returns what it holds. */
+/** Sets the header unless it is set already, and returns its value. */
 export function assignRequestId(request: IncomingMessage, response: ServerResponse, source: { clock: Clock; random: Random }): string {
   const present = response.getHeader("x-request-id");
   if (typeof present === "string") return present;

@@ -4,7 +4,7 @@ const CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'no
 const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-request-id, x-gw-api-key, x-api-key, api-key";
 const EXPOSED_HEADERS = "x-request-id, x-gw-call-id, idempotent-replayed, retry-after, content-disposition";
 
-/** What a browser is told about every answer that is not inference. A page that needs more sets its own policy after this. */
+/** Security headers of every response except inference. A page that needs more sets its own policy later. */
 export const securityHeaders: RequestHandler = (request, response, next) => {
   response.setHeader("x-content-type-options", "nosniff");
   response.setHeader("referrer-policy", "no-referrer");
@@ -16,13 +16,13 @@ export const securityHeaders: RequestHandler = (request, response, next) => {
   next();
 };
 
-/** Answers may hold balances, tokens and keys. */
+/** Responses may contain balances, tokens and keys. */
 export const noStore: RequestHandler = (_request, response, next) => {
   response.setHeader("cache-control", "no-store");
   next();
 };
 
-/** Opens the edge to pages of the listed origins, and to no others. Not mounted where the list is empty. */
+/** CORS for the listed origins. Not mounted if the list is empty. */
 export function crossOrigin(origins: readonly string[]): RequestHandler {
   const allowed = new Set(origins);
   return (request, response, next) => {

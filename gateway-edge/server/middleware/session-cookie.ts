@@ -2,20 +2,20 @@ import type { IncomingMessage } from "node:http";
 import type { Request, Response } from "express";
 import { AppError } from "../../../common/errors.ts";
 
-/** The prefix makes browsers refuse it from subdomains, other paths and plain http, except on loopback. */
+/** With the prefix `__Host-` browsers refuse the cookie from subdomains, other paths and plain http, except on loopback. */
 const SECURE_COOKIE = "__Host-tributary";
-/** For plain http alone, where some browsers drop the other one: a console on a private network still works. */
+/** Only for plain http, where some browsers drop the other cookie, so that a console on a private network works. */
 const PLAIN_COOKIE = "tributary-session";
 const TOKEN = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
- * The token in the console's cookie; undefined without one. A browser sends cookies by itself, so a write counts only when the browser
- * says that a page of this very origin made it.
+ * The token in the console's cookie; undefined without one. Browsers send cookies by themselves, so a write is only accepted if the browser
+ * reports that a page of this origin made it.
  */
 export function cookieToken(request: IncomingMessage): string | undefined {
   const cookies = readCookies(request.headers.cookie);
-  // Over https anybody who may set cookies for a neighbouring host could plant the plain one.
+  // Over https a site that can set cookies for a sibling host could set the plain cookie.
   const token = cookies.get(SECURE_COOKIE) ?? (isSecure(request) ? undefined : cookies.get(PLAIN_COOKIE));
   if (token === undefined || !TOKEN.test(token)) return undefined;
   if (!SAFE_METHODS.has(request.method ?? "")) requireSameOrigin(request);
@@ -34,11 +34,11 @@ export function clearSessionCookie(response: Response): void {
   response.append("set-cookie", `${PLAIN_COOKIE}=; ${attributes}`);
 }
 
-/** Refuses a request that another site's page made. Browsers send one of the two headers with every write. */
+/** Refuses a request from another site's page. Browsers send one of the two headers with every write. */
 export function requireSameOrigin(request: IncomingMessage): void {
   const site = request.headers["sec-fetch-site"];
   const isOwn = site === undefined ? originHost(request.headers.origin) === request.headers.host : site === "same-origin";
-  if (!isOwn) throw new AppError("FORBIDDEN", "This must come from a page of the console itself, not from another site.");
+  if (!isOwn) throw new AppError("FORBIDDEN", "This request must come from a page of the console, not from another site.");
 }
 
 function originHost(origin: string | undefined): string | undefined {

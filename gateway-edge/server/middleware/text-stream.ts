@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
 
-/** An answer that is not JSON and not held in memory: text that is made while it is sent, a file where it has a name. */
+/** A response that is text and not JSON, produced while it is sent; with a file name it is a download. */
 export class TextStream {
   readonly contentType: string;
   readonly fileName: string | undefined;
@@ -15,7 +15,7 @@ export class TextStream {
   }
 }
 
-/** Headers leave with the first part, so that what goes wrong before it is still a status. */
+/** Headers are sent with the first part, so that an earlier error still has a status. */
 export async function sendTextStream(response: Response, stream: TextStream): Promise<void> {
   const parts = stream.parts[Symbol.asyncIterator]();
   const first = await parts.next();

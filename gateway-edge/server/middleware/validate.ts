@@ -5,7 +5,7 @@ const UNKNOWN_FIELDS_MAX = 20;
 
 export type InputPlace = "body" | "query" | "params";
 
-/** Input that fits the schema, typed; else VALIDATION_ERROR with every problem and where it is. */
+/** Validates input against the schema; throws VALIDATION_ERROR with all problems and their paths. */
 export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, place: InputPlace): z.output<Schema> {
   refusePrototypeKeys(value, place);
   const result = schema.safeParse(place === "params" ? value : withDeclaredSpelling(schema, value));
@@ -13,14 +13,14 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
   throw invalid(result.error.issues.flatMap((issue) => detailsOf(issue, place)));
 }
 
-/** A field that nobody knows is named as every other is, not by the object it is in. */
+/** An unknown field is reported under its own path, not under its object's. */
 function detailsOf(issue: z.core.$ZodIssue, place: InputPlace): ErrorDetail[] {
   const path = [place, ...issue.path.map(String)].join(".");
   if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
-  return issue.keys.slice(0, UNKNOWN_FIELDS_MAX).map((key) => ({ path: `${path}.${key.slice(0, 100)}`, message: "is not a field here" }));
+  return issue.keys.slice(0, UNKNOWN_FIELDS_MAX).map((key) => ({ path: `${path}.${key.slice(0, 100)}`, message: "is not a known field" }));
 }
 
-/** Fields may be spelled in camelCase or snake_case; the schema names one of the two. */
+/** Renames fields to the schema's spelling: camelCase and snake_case are both accepted. */
 function withDeclaredSpelling(schema: z.ZodType, value: unknown): unknown {
   const shape = shapeOf(schema);
   if (!shape || typeof value !== "object" || value === null || Array.isArray(value)) return value;
@@ -46,7 +46,7 @@ function otherSpelling(name: string): string {
     : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-// Schemas copy only what they name, so such a key has no effect; but whoever sends one is not a client to be lenient with.
+// Schemas copy only declared fields, so such a key has no effect; it is refused because only an attacker sends it.
 function refusePrototypeKeys(value: unknown, path: string): void {
   if (typeof value !== "object" || value === null) return;
   for (const [name, inner] of Object.entries(value)) {

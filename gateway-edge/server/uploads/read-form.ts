@@ -6,8 +6,9 @@ import { dropRest, requireIdentity } from "../../calls/read-body.ts";
 import type { FormField, FormFile } from "../../upstream/providers/provider.ts";
 import { Spool } from "./spool.ts";
 
+/** The limits of a form. */
 export interface FormLimits {
-  /** The fields that are files; a file under another name is refused. */
+  /** The fields that may be files. */
   readonly fileFields: readonly string[];
   readonly filesMax: number;
   readonly fileBytesMax: number;
@@ -16,7 +17,7 @@ export interface FormLimits {
 const FIELDS_MAX = 200;
 const FIELD_BYTES_MAX = 1024 * 1024;
 
-/** Reads a form as it comes in: fields into memory, files into spools. Nobody has to wait for the end of it. */
+/** Reads a form while it is received: fields into memory, files into spools. Its parts can be used before its end. */
 export function readForm(request: IncomingMessage, limits: FormLimits): IncomingForm {
   const type = request.headers["content-type"] ?? "";
   if (!/^multipart\/form-data\s*;/i.test(type)) {
@@ -41,7 +42,7 @@ export class IncomingForm {
     this.#request = request;
     this.#limits = limits;
     this.#parser = openParser(request);
-    // Nobody may be listening when they fail; whoever is, hears it.
+    // Without these handlers a failure before anyone awaits the promises would be an unhandled rejection.
     this.#begun.promise.catch(() => {});
     this.#complete.promise.catch(() => {});
     this.#parser.on("field", (name, value, info) => this.#takeField(name, value, info));
@@ -49,15 +50,17 @@ export class IncomingForm {
       this.#takeFile({ field: field ?? "", name: filename ?? "", contentType: mimeType }, stream);
     });
     this.#parser.once("fieldsLimit", () => this.#fail(tooLarge(`The form has more than ${FIELDS_MAX} fields.`)));
-    this.#parser.on("error", (cause) => this.#fail(new AppError("INVALID_REQUEST", "The form is not well-formed.", { cause })));
+    this.#parser.on("error", (cause) =>
+      this.#fail(new AppError("INVALID_REQUEST", "The form is not valid multipart/form-data.", { cause })),
+    );
     this.#parser.once("close", () => void this.#finish());
     request.once("close", () => {
-      if (!request.complete) this.#fail(new AppError("INVALID_REQUEST", "The client left before its form was sent."));
+      if (!request.complete) this.#fail(new AppError("INVALID_REQUEST", "The client disconnected before the form was complete."));
     });
     request.pipe(this.#parser);
   }
 
-  /** Resolves when a file begins, and with it all fields that come before it are here; or at the end. */
+  /** Resolves when the first file begins, so that all fields before it are known, or at the end of the form. */
   get begun(): Promise<void> {
     return this.#begun.promise;
   }
@@ -75,7 +78,7 @@ export class IncomingForm {
     return this.#fields;
   }
 
-  /** So far; each can be read as often as needed, from its start, while it comes in. */
+  /** The files so far. Each can be read repeatedly, from its start, while it is received. */
   get files(): readonly FormFile[] {
     return this.#files.map(({ head, spool }) => ({
       ...head,
@@ -84,7 +87,7 @@ export class IncomingForm {
     }));
   }
 
-  /** After the answer: frees the files, and takes what still comes in so that the client can read its answer. */
+  /** After the response: frees the files, and drains the rest of the request so that the client can read its response. */
   async close(): Promise<void> {
     const wasComplete = this.isComplete;
     this.#fail(new Error("the form was dropped"));
@@ -103,9 +106,9 @@ export class IncomingForm {
   #takeFile(head: Omit<FormFile, "size" | "content">, stream: Readable): void {
     const { fileFields, filesMax } = this.#limits;
     const problem = !fileFields.includes(head.field)
-      ? `No file is expected under the name ${head.field}.`
-      : this.#files.length >= filesMax && `There are more than ${filesMax} files.`;
-    // Where it is not read it may break off unheard: the form as a whole tells why.
+      ? `The field ${head.field} must not be a file.`
+      : this.#files.length >= filesMax && `The form has more than ${filesMax} files.`;
+    // A stream that is not read may fail; the form reports the reason.
     stream.on("error", () => {});
     if (problem) {
       stream.resume();
@@ -122,7 +125,7 @@ export class IncomingForm {
     const { fileBytesMax } = this.#limits;
     for await (const bytes of stream as AsyncIterable<Buffer>) {
       if (this.#state === "failed") continue;
-      if (spool.size + bytes.length > fileBytesMax) this.#fail(tooLarge(`A file may have ${fileBytesMax} bytes at most.`));
+      if (spool.size + bytes.length > fileBytesMax) this.#fail(tooLarge(`A file can have at most ${fileBytesMax} bytes.`));
       else await spool.write(bytes);
     }
     spool.end();
@@ -145,7 +148,7 @@ export class IncomingForm {
     this.#complete.reject(error);
     this.#request.unpipe(this.#parser);
     this.#request.resume();
-    // A file that waits for more of itself would wait for ever.
+    // Otherwise a file that is not complete would wait forever.
     this.#parser.destroy();
   }
 }
@@ -158,7 +161,7 @@ function openParser(request: IncomingMessage): busboy.Busboy {
       limits: { fields: FIELDS_MAX, fieldSize: FIELD_BYTES_MAX, fieldNameSize: 256 },
     });
   } catch (cause) {
-    throw new AppError("INVALID_REQUEST", "The form has no boundary in its Content-Type.", { cause });
+    throw new AppError("INVALID_REQUEST", "The Content-Type of the form has no boundary.", { cause });
   }
 }
 

@@ -3,13 +3,13 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What is kept in memory before a file is opened for it. */
+/** Bytes that stay in memory; more go to a file. */
 const MEMORY_BYTES_MAX = 64 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Bytes that are written once and read as often as attempts need them, also while they still come in. The start is in memory, the
- * rest in a file that has no name any more: whatever ends this process, the system removes it.
+ * Bytes that are written once and can be read repeatedly, also while they are still written. Small content stays in memory. Larger content
+ * is in a file that is unlinked at once, so that the system removes it when this process ends.
  */
 export class Spool {
   readonly #folder: string;
@@ -25,7 +25,7 @@ export class Spool {
     this.#folder = folder;
   }
 
-  /** So far. */
+  /** Bytes so far. */
   get size(): number {
     return this.#size;
   }
@@ -34,7 +34,7 @@ export class Spool {
     return this.#state === "ended";
   }
 
-  /** One at a time. Resolves when the bytes are kept, so that whoever waits for it holds no more than one piece. */
+  /** One write at a time. Resolves when the bytes are stored, so that the writer holds only one piece. */
   async write(bytes: Buffer): Promise<void> {
     if (!this.#file && this.#size + bytes.length <= MEMORY_BYTES_MAX) {
       this.#memory.push(bytes);
@@ -51,7 +51,7 @@ export class Spool {
     this.#wake();
   }
 
-  /** Nothing more comes: readers get the reason in place of the rest. */
+  /** Ends the content with an error, which readers get in place of the rest. */
   fail(reason: unknown): void {
     if (this.#state !== "open") return;
     this.#state = "failed";
@@ -59,7 +59,7 @@ export class Spool {
     this.#wake();
   }
 
-  /** From the first byte to the last, waiting for what has not come in yet. */
+  /** Reads from the first byte to the last, waiting for bytes that are not written yet. */
   async *read(): AsyncGenerator<Uint8Array> {
     let position = 0;
     for (;;) {
@@ -74,7 +74,7 @@ export class Spool {
     }
   }
 
-  /** Frees the disk. Whoever still reads gets an error. */
+  /** Frees the disk. Active readers get an error. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.fail(new Error("the upload was dropped"));
