@@ -24,7 +24,7 @@ const signUp = ({ control }: EdgeDeps, path: string) =>
   operation({
     method: "post",
     path,
-    summary: "Sign up: makes the user, an organization and its first team; with `inviteToken` the user joins that team too",
+    summary: "Sign up: creates the user, an organization and its first team; with `inviteToken` the user also joins the inviting team",
     tag,
     auth: "none",
     body: schemas.signUpBody,
@@ -46,7 +46,7 @@ const createToken = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/auth/token",
-    summary: "Log in: e-mail and password for a token",
+    summary: "Log in with email and password; returns a token",
     tag,
     auth: "none",
     body: schemas.createTokenBody,
@@ -59,7 +59,7 @@ const refreshToken = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/auth/token/refresh",
-    summary: "A fresh token for the same session",
+    summary: "Refresh the token of the session",
     tag,
     auth: "user",
     status: 200,
@@ -71,7 +71,7 @@ const getMe = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/auth/me",
-    summary: "Who am I, and which organisation is active",
+    summary: "The logged-in user and the active organization",
     tag,
     auth: "user",
     status: 200,
@@ -114,7 +114,7 @@ const requestPasswordReset = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/auth/password/reset-request",
-    summary: "Ask for a mail with a reset token; the answer is the same for unknown addresses",
+    summary: "Request an email with a reset token; the response is the same for unknown addresses",
     tag,
     auth: "none",
     body: schemas.requestResetBody,

@@ -14,7 +14,7 @@ const getBalance = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/balance",
-    summary: "The credit of the active organisation",
+    summary: "The balance of the active organization",
     tag,
     auth: "user",
     status: 200,
@@ -29,7 +29,7 @@ const getQuota = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/quota",
-    summary: "Credit in detail: reserved, bought, used, and how long it will last",
+    summary: "Credit in detail: reserved, purchased, used, and the estimated days left",
     tag,
     auth: "user",
     status: 200,
@@ -44,7 +44,7 @@ const purchase = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/credits/purchase",
-    summary: "Buy credits for the active organisation; unblocks its teams. By card: pay at its checkoutUrl",
+    summary: "Buy credits for the active organization, which unblocks its teams; with method card, pay at checkoutUrl",
     tag,
     auth: "user",
     body: schemas.purchaseBody,
@@ -60,7 +60,7 @@ const listPurchases = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/credits/purchases",
-    summary: "Purchases of the active organisation, newest first",
+    summary: "List the purchases of the active organization, newest first",
     tag,
     auth: "user",
     query: pageQuery,
@@ -76,7 +76,7 @@ const getReceipt = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/credits/purchases/:id/receipt",
-    summary: "The receipt of a purchase that is paid, with what was refunded since",
+    summary: "The receipt of a paid purchase, with later refunds",
     tag,
     auth: "user",
     params: idParams,
@@ -109,14 +109,14 @@ const listEntries = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/credits/ledger",
-    summary: "Every movement of credit of the active organisation, newest first",
+    summary: "List the ledger entries of the active organization, newest first",
     tag,
     auth: "user",
     query: schemas.listEntriesQuery,
     status: 200,
     answer: schemas.listEntriesAnswer,
     handler: async ({ query: { page, pageSize, type } }, call) => {
-      // One type is looked for among all entries.
+      // A filter by type scans all entries.
       const options = call.read(type === undefined ? DEADLINE_MS.read : DEADLINE_MS.export);
       const { entries, meta } = await control.ledger.listEntries({ page: { page, pageSize }, type }, options);
       return presentList(entries, meta, presentLedgerEntry);

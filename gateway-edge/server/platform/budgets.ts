@@ -2,7 +2,7 @@ import { toUsdString } from "../../../common/money.ts";
 import type { Budget, BudgetChange } from "../../../proto/gen/tributary/budgets/v1/budgets.ts";
 import type { BudgetFields, BudgetRecord } from "../../schemas/platform/budgets.ts";
 
-/** The budget of a body as the control plane takes it; undefined where the body says nothing of it. */
+/** The change of a budget for the control plane; undefined if the body has no budget fields. */
 export function budgetChange({ maxBudget, budgetPeriod }: BudgetFields): BudgetChange | undefined {
   if (maxBudget === undefined && budgetPeriod === undefined) return undefined;
   return {

@@ -10,7 +10,7 @@ export function catalogOperations(deps: EdgeDeps): Operation[] {
   return [listModels(deps), listProviders(deps)];
 }
 
-/** The same lists as admins see them, disabled models included. */
+/** The lists for admins, with disabled models. */
 export function adminCatalogLists(deps: EdgeDeps): Operation[] {
   return [listAdminModels(deps), listAdminProviders(deps)];
 }
@@ -22,8 +22,8 @@ const listModels = (deps: EdgeDeps) =>
   operation({
     ...models,
     path: "/api/models",
-    summary: "Models that can be called, with their prices",
-    tag: "Catalogue",
+    summary: "List the models that can be called, with prices",
+    tag: "Catalog",
     auth: "none",
     answer: schemas.listModelsAnswer,
     handler: async ({ query }, call) => {
@@ -36,7 +36,7 @@ const listAdminModels = (deps: EdgeDeps) =>
   operation({
     ...models,
     path: "/api/admin/models",
-    summary: "Every model, with its price, its budget and where it comes from",
+    summary: "List all models with price, budget and source",
     tag: "Admin",
     auth: "admin",
     answer: schemas.listAdminModelsAnswer,
@@ -51,8 +51,8 @@ const listProviders = ({ control }: EdgeDeps) =>
   operation({
     ...providers,
     path: "/api/providers",
-    summary: "Providers of models; never an address or a key",
-    tag: "Catalogue",
+    summary: "List the providers of models, without base URLs and keys",
+    tag: "Catalog",
     auth: "none",
     answer: schemas.listProvidersAnswer,
     handler: async ({ query: { page, pageSize, search } }, call) => {
@@ -65,12 +65,12 @@ const listAdminProviders = ({ control }: EdgeDeps) =>
   operation({
     ...providers,
     path: "/api/admin/providers",
-    summary: "Providers of models and where they come from; never an address or a key",
+    summary: "List the providers of models with their source, without base URLs and keys",
     tag: "Admin",
     auth: "admin",
     answer: schemas.listAdminProvidersAnswer,
     handler: async ({ query: { page, pageSize, search } }, call) => {
-      // The control plane lists providers for any caller, so this route asks first.
+      // The control plane lists providers for any caller, so this route checks the role itself.
       await requireAdmin(control, call.read());
       const found = await control.catalog.listProviders({ page: { page, pageSize }, search }, call.read());
       return presentList(found.providers, found.meta, presentAdminProvider);

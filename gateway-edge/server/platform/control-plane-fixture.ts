@@ -11,7 +11,7 @@ import type { ControlPlane } from "../../access/clients/control-plane.ts";
 
 const at = new Date("2026-01-02T03:04:05.678Z");
 
-/** One message of each kind, with as little as a control plane may send. */
+/** One message of each kind, with the fewest fields that a control plane sends. */
 export const samples = {
   user: User.fromPartial({ id: 7n, email: "a@example.com", name: "A", role: "user", organizationId: "org_1", createdAt: at }),
   organization: Organization.fromPartial({ id: "org_1", name: "O", ownerId: 7n, balance: -1_500_000_000n, createdAt: at, updatedAt: at }),
@@ -55,7 +55,7 @@ export interface RecordedCall {
 
 type Answer = (request: unknown, options: CallOptions) => unknown;
 
-/** A control plane in memory: knows two tokens, answers what a test told it, and remembers what it was asked. */
+/** A control plane in memory: it knows two tokens, returns a test's answers and records its calls. */
 export function fakeControlPlane(answers: Readonly<Record<string, Answer>>): { control: ControlPlane; calls: RecordedCall[] } {
   const calls: RecordedCall[] = [];
   const known: Readonly<Record<string, Answer>> = { "identity.getMe": getMe, ...answers };
@@ -67,7 +67,7 @@ export function fakeControlPlane(answers: Readonly<Record<string, Answer>>): { c
           const method = `${service}.${String(name)}`;
           calls.push({ method, request, options });
           const answer = known[method];
-          if (!answer) throw new AppError("SERVER_ERROR", "Not told.", { internal: method });
+          if (!answer) throw new AppError("SERVER_ERROR", "The test has no answer for this call.", { internal: method });
           return answer(request, options);
         },
       },

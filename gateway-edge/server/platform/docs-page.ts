@@ -1,10 +1,10 @@
 import type { JsonSchema, OpenApiDocument, OpenApiOperation } from "../openapi.ts";
 
-/** What the page may load: its own style, nothing else. It has no script. */
+/** The page may load only its own style. It has no script. */
 export const DOCS_CONTENT_POLICY =
   "default-src 'none'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** The API document as one page of HTML, for people. */
+/** The OpenAPI document as one HTML page. */
 export function docsPage(document: OpenApiDocument): string {
   const sections = document.tags.map(({ name }) => section(document, name));
   const links = document.tags.map(({ name }) => `<a href="#${slug(name)}">${escapeHtml(name)}</a>`);
@@ -40,7 +40,7 @@ function operationHtml({ path, method, entry }: { path: string; method: string; 
   });
   return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escapeHtml(path)}</code> <span>${escapeHtml(entry.summary)}</span>${
     entry.security.length > 0 ? '<i title="needs authentication">auth</i>' : ""
-  }</summary>${table("Parameters", parameters)}${body ? schemaTable("Body", body) : ""}${table("Answers", responses)}</details>`;
+  }</summary>${table("Parameters", parameters)}${body ? schemaTable("Body", body) : ""}${table("Responses", responses)}</details>`;
 }
 
 function records(document: OpenApiDocument): string {
@@ -67,7 +67,7 @@ function fieldRow({ name, schema, required, note }: { name: string; schema: Json
 }
 
 function limitsOf(schema: JsonSchema): string {
-  const words = {
+  const labels = {
     minimum: "at least",
     maximum: "at most",
     minLength: "length from",
@@ -75,13 +75,13 @@ function limitsOf(schema: JsonSchema): string {
     maxItems: "items up to",
     default: "default",
   };
-  return Object.entries(words)
+  return Object.entries(labels)
     .filter(([key]) => schema[key] !== undefined)
-    .map(([key, word]) => `${word} ${String(schema[key])}`)
+    .map(([key, label]) => `${label} ${String(schema[key])}`)
     .join(", ");
 }
 
-/** A schema in a few words, as HTML: names of records are links. */
+/** A short description of a schema as HTML; names of records are links. */
 function typeOf(schema: JsonSchema): string {
   const reference = schema["$ref"];
   if (typeof reference === "string") {

@@ -7,7 +7,7 @@ import { createGuardrailLayer } from "../../calls/guardrails/guardrail-layer.ts"
 import { createRouter } from "../../upstream/routing/route.ts";
 import type { GatewayState } from "./admin/admin-gateway.ts";
 
-/** The real parts of an edge that admins look at, without the rest of it. */
+/** The parts of an edge that the admin operations show. */
 export function gatewayState(settings: object = {}, deployments: readonly Deployment[] = []): GatewayState {
   const json = JSON.stringify(settings);
   const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
@@ -15,7 +15,7 @@ export function gatewayState(settings: object = {}, deployments: readonly Deploy
   routing.update(deployments, json);
   const cache = createCacheLayer({ ...ports, chosen: undefined, redisUrl: undefined, bytesMax: 1_000_000 });
   cache.update(json);
-  const guardrails = createGuardrailLayer({ ...ports, moderate: () => Promise.reject(new Error("nobody moderates here")) });
+  const guardrails = createGuardrailLayer({ ...ports, moderate: () => Promise.reject(new Error("there is no moderation in this test")) });
   guardrails.update(json);
   return { routing, layers: { cache, guardrails } };
 }

@@ -8,9 +8,9 @@ const ADMIN_DEADLINE_MS = 5000;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "::ffff:127.0.0.1"]);
 
 export interface HealthParts {
-  /** Whether calls can be served: the control plane has been heard and nobody asked us to stop. */
+  /** Whether calls can be served: the control plane is connected and the edge is not stopping. */
   ready(): boolean;
-  /** In constant time. */
+  /** Compares in constant time. */
   isMasterKey(sha256: Buffer): boolean;
   metrics: Metrics;
 }
@@ -43,13 +43,16 @@ export function healthRoutes(deps: EdgeDeps, parts: HealthParts): Router {
   return router;
 }
 
-/** A call from this machine. One that a proxy on this machine passed on says so, and is not. */
+/** Whether a request comes from this machine and was not forwarded by a proxy on it. */
 function isLocal(request: IncomingMessage): boolean {
   const passedOn = request.headers["x-forwarded-for"] !== undefined || request.headers["forwarded"] !== undefined;
   return !passedOn && LOOPBACK.has(request.socket.remoteAddress ?? "");
 }
 
-/** The master key, or the token of a platform admin. One that was made up at the first start only the control plane knows. */
+/**
+ * Requires the master key or the token of a platform admin. A master key that was generated at the first start is known only to the control
+ * plane.
+ */
 async function requireOperator(
   request: Request,
   response: Response,

@@ -17,7 +17,7 @@ const listInvitations = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/invitations",
-    summary: "The invitations to the caller's e-mail address that wait to be accepted; the token is in the link alone",
+    summary: "List the pending invitations to the caller's email address; the token is only in the invitation link",
     tag,
     auth: "user",
     query: pageQuery,
@@ -33,7 +33,7 @@ const acceptInvitation = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/invitations/accept",
-    summary: "Accept an invitation with the token of its link, as the invited address",
+    summary: "Accept an invitation with the token of its link; the caller must have the invited email address",
     tag,
     auth: "user",
     body: schemas.acceptInvitationBody,

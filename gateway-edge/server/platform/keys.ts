@@ -15,7 +15,7 @@ const listKeys = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/api-keys",
-    summary: "The keys of the active organisation; never a secret",
+    summary: "List the API keys of the active organization, without secrets",
     tag,
     auth: "user",
     query: schemas.listKeysQuery,
@@ -32,7 +32,7 @@ const createKey = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/api-keys",
-    summary: "Make a key of a team; the secret is in this answer and never again",
+    summary: "Create an API key for a team; the secret is only in this response",
     tag,
     auth: "user",
     body: schemas.createKeyBody,
@@ -49,7 +49,7 @@ const updateKey = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/api-keys/update",
-    summary: "Rename a key or change its limits; null takes a limit away",
+    summary: "Rename an API key or change its limits; null removes a limit",
     tag,
     auth: "user",
     body: schemas.updateKeyBody,
@@ -66,7 +66,7 @@ const removeKey = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/api-keys/remove",
-    summary: "Remove a key; every edge refuses it within a second",
+    summary: "Revoke an API key; every edge refuses it within a second",
     tag,
     auth: "user",
     body: schemas.removeKeyBody,
@@ -82,7 +82,7 @@ const rotateKey = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/api-keys/rotate",
-    summary: "A new secret for a key; the old one works for graceSeconds more. A key blocked because its maker left works again",
+    summary: "Rotate an API key: a new secret, with the old one valid for graceSeconds; unblocks a key whose creator left the team",
     tag,
     auth: "user",
     body: schemas.rotateKeyBody,

@@ -4,7 +4,7 @@ import type { usageLogRecord } from "../../schemas/records.ts";
 type LogRecord = z.infer<typeof usageLogRecord>;
 type Cell = string | number | bigint | boolean | Date | null;
 
-/** Column by column: its name and what it shows. */
+/** The columns: name and value. */
 const COLUMNS: readonly (readonly [name: string, cell: (log: LogRecord) => Cell])[] = [
   ["id", (log) => log.id],
   ["createdAt", (log) => log.createdAt],
@@ -52,7 +52,7 @@ function csvCell(value: Cell): string {
   if (value === null) return "";
   if (value instanceof Date) return value.toISOString();
   if (typeof value !== "string") return String(value);
-  // Text that a spreadsheet would run as a formula; people choose names of keys, teams and end users.
+  // Prevents formula injection in spreadsheets: users choose the names of keys, teams and end users.
   const safe = /^[=+\-@\t\r]/.test(value) && !/^-?\d+(\.\d+)?$/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

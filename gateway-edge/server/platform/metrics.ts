@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "../../../common/clock.ts";
 
+/** The Prometheus metrics of an edge. */
 export interface Metrics {
-  /** For other parts of the edge that have figures of their own. */
+  /** For metrics of other parts of the edge. */
   readonly registry: Registry;
-  /** Counts a request when it is answered, under the template of its route and never under its path. */
+  /** Counts a request when its response ends, under the route's template and never under its path. */
   observe(request: IncomingMessage, response: ServerResponse): void;
 }
 
@@ -23,7 +24,7 @@ export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: n
   });
   const seconds = new Histogram({
     name: "tributary_http_request_duration_seconds",
-    help: "From the request's head to the end of its answer.",
+    help: "Time from the request's headers to the end of its response.",
     labelNames: ["method", "route"],
     buckets: DURATION_BUCKETS_SECONDS,
     registers: [registry],
@@ -43,7 +44,7 @@ export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: n
   };
 }
 
-/** Figures that the inference half keeps; read when somebody asks. */
+/** Figures of the calls, read when metrics are collected. */
 export interface CallFigures {
   readonly settledByStatus: Readonly<Record<string, number>>;
   readonly settlementsPending: number;
@@ -56,7 +57,7 @@ export interface CallFigures {
 export function addCallFigures({ registry }: Metrics, read: () => CallFigures): void {
   new Gauge({
     name: "tributary_calls_settled",
-    help: "Calls this process handed over for settlement, since its start.",
+    help: "Calls that this process submitted for settlement, since its start.",
     labelNames: ["status"],
     registers: [registry],
     collect() {
@@ -72,7 +73,7 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
         this.set(value(read()));
       },
     });
-  gauge("tributary_settlements_pending", "Settlements the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
+  gauge("tributary_settlements_pending", "Settlements that the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
   gauge("tributary_callers_cached", "Keys in the access mirror.", (figures) => figures.callersCached);
   gauge(
     "tributary_upstream_calls_waiting",
@@ -82,12 +83,12 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
   gauge("tributary_upstream_waits", "Calls that waited for a connection, since the start.", (figures) => figures.connectionWaits.waits);
   gauge(
     "tributary_upstream_wait_seconds",
-    "How long calls waited for a connection, all together, since the start.",
+    "Total time that calls waited for a connection, since the start.",
     (figures) => figures.connectionWaits.waitedMs / 1000,
   );
   gauge("tributary_cache_hits", "Answers given from the response cache, since the start.", ({ cache }) => cache.hits);
-  gauge("tributary_cache_misses", "Questions that the response cache had no answer to, since the start.", ({ cache }) => cache.misses);
-  gauge("tributary_cache_failures", "Commands that the response cache failed, since the start.", ({ cache }) => cache.failures);
+  gauge("tributary_cache_misses", "Calls that the response cache had no answer for, since the start.", ({ cache }) => cache.misses);
+  gauge("tributary_cache_failures", "Failed commands of the response cache, since the start.", ({ cache }) => cache.failures);
   new Gauge({
     name: "tributary_guardrail_findings",
     help: "Texts that a guardrail blocked or masked, since the start.",

@@ -40,11 +40,11 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
   ];
 }
 
-/** Served by the inference half, because it is a priced call; described here, because it is the platform's. */
+/** The OpenAPI entry of POST /api/gw/messages, which the inference routes serve because it is a priced call. */
 export const messagesDescription: OperationDescription = {
   method: "post",
   path: "/api/gw/messages",
-  summary: "A chat completion paid by the key in the body; streamed when asked",
+  summary: "Create a chat completion, billed to the API key in the body; streamed if `stream` is true",
   tags: ["Chat"],
   auth: "user",
   body: z.looseObject({
@@ -53,5 +53,5 @@ export const messagesDescription: OperationDescription = {
     apiKey: z.string(),
     stream: z.boolean().optional(),
   }),
-  responses: { 200: { description: "The answer, as OpenAI writes it.", schema: z.looseObject({ id: z.string() }) } },
+  responses: { 200: { description: "The completion in OpenAI's format.", schema: z.looseObject({ id: z.string() }) } },
 };

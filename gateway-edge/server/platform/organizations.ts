@@ -5,7 +5,7 @@ import { type Operation, operation } from "../middleware/operation.ts";
 import { budgetChange } from "./budgets.ts";
 import { presentList, presentOrganization, sent } from "./present.ts";
 
-const tag = "Organisations";
+const tag = "Organizations";
 
 export function organizationOperations(deps: EdgeDeps): Operation[] {
   return [listOrganizations(deps), updateOrganization(deps)];
@@ -15,7 +15,7 @@ const listOrganizations = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/organizations/list",
-    summary: "The organisations the caller belongs to",
+    summary: "List the organizations of the caller",
     tag,
     auth: "user",
     query: pageQuery,
@@ -31,7 +31,7 @@ const updateOrganization = ({ control }: EdgeDeps) =>
   operation({
     method: "put",
     path: "/api/gw/organizations",
-    summary: "Change an organisation, or make it the active one of the session",
+    summary: "Update an organization, or make it the active one of the session",
     tag,
     auth: "user",
     body: schemas.updateOrganizationBody,

@@ -14,8 +14,8 @@ const EVENT_BYTES_MAX = 256 * 1024;
 const answer = z.object({ received: z.literal(true), outcome: z.string() });
 
 /**
- * What the payment provider tells. The body goes on byte for byte, because its signature is over bytes; the control plane has the secret
- * to check it. Anything but a 2xx makes the provider tell it again.
+ * Webhook of the payment provider. The body is passed on byte for byte, because the signature covers the bytes; the control plane has the
+ * secret to verify it. The provider retries on any response but a 2xx.
  */
 export function paymentEventsHandler({ control }: EdgeDeps): RequestHandler {
   return async (request, response) => {
@@ -33,9 +33,9 @@ export function paymentEventsHandler({ control }: EdgeDeps): RequestHandler {
 export const paymentEventsDescription: OperationDescription = {
   method: "post",
   path: PAYMENT_EVENTS_PATH,
-  summary: "Events of Stripe, signed by Stripe",
+  summary: "Webhook for Stripe events, signed by Stripe",
   tags: ["Credits"],
   auth: "none",
   body: z.looseObject({ id: z.string(), type: z.string() }),
-  responses: { 200: { description: "Taken in; each event counts once.", schema: answer } },
+  responses: { 200: { description: "The event was accepted; a repeated event has no effect.", schema: answer } },
 };

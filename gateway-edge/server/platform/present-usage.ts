@@ -42,7 +42,7 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
   };
 }
 
-/** What it was counted in beside tokens, by unit. */
+/** Amounts in other units than tokens. */
 function presentAmounts({ usage }: UsageLog) {
   const amounts = usage?.amounts?.amounts;
   return amounts && { amounts: Object.fromEntries(amounts.map(({ unit, input, output }) => [unit, { input, output }])) };

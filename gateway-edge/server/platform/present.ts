@@ -14,9 +14,9 @@ import { presentTrained } from "../http/models/trained-facts.ts";
 import { presentBudget } from "./budgets.ts";
 import { presentLimits } from "./rate-limits.ts";
 
-// A control-plane message as the record that leaves: absent becomes null, money gets its decimal sibling.
+// Messages of the control plane as records of the API: absent becomes null, and amounts get their decimal sibling.
 
-/** What a correct control plane always sends. */
+/** Asserts a field that the control plane always sends. */
 export function sent<Value>(value: Value | undefined, field: string): Value {
   assert(value !== undefined, `the control plane left out ${field}`);
   return value;
@@ -146,7 +146,7 @@ export function presentModel(model: Model): z.infer<typeof records.modelRecord> 
     description,
     contextWindow: model.contextWindow ?? null,
     maxOutputTokens: model.maxOutputTokens ?? null,
-    // Null: nobody has set a price yet, so it cannot be called.
+    // Null if there is no price yet; then the model cannot be called.
     pricing: model.pricing ? presentPricing(model.pricing) : null,
     capabilities,
     supportedParams,
@@ -158,7 +158,7 @@ export function presentModel(model: Model): z.infer<typeof records.modelRecord> 
   };
 }
 
-/** What a model may spend is the platform's own business. */
+/** Budgets of models are only shown to admins. */
 export function presentAdminModel(model: Model): z.infer<typeof records.adminModelRecord> {
   const { inferenceModelId } = model;
   return { ...presentModel(model), source: sourceOf(model), inferenceModelId, ...presentBudget(model.budget) };
@@ -193,7 +193,7 @@ export function presentAdminProvider(provider: Provider): z.infer<typeof records
   return { ...presentProvider(provider), source: sourceOf(provider) };
 }
 
-/** A control plane that does not say it yet knows the catalog alone as what can be changed. */
+/** An older control plane sends no source; then it is the catalog. */
 function sourceOf({ source }: { source: string }): "catalog" | "configuration" | "training" {
   return source === "configuration" || source === "training" ? source : "catalog";
 }

@@ -3,7 +3,7 @@ import type { RateLimitFields } from "../../schemas/platform/rate-limits.ts";
 
 const NAMES = ["rpm", "tpm", "maxParallelRequests"] as const;
 
-/** Limits of a body as the control plane takes them; undefined where the body says nothing of them. */
+/** The change of rate limits for the control plane; undefined if the body has no limits. */
 export function limitsChange(body: RateLimitFields): RateLimitsChange | undefined {
   if (NAMES.every((name) => body[name] === undefined)) return undefined;
   return { set: limitsOf(body), clear: NAMES.filter((name) => body[name] === null) };

@@ -12,7 +12,7 @@ export function receiptOperations(deps: EdgeDeps): Operation[] {
   return [getReceipt(deps)];
 }
 
-/** Outside /api, where a checker looks for it without knowing us. */
+/** Outside /api, at a well-known path for verifiers. */
 export function receiptKeyOperations(deps: EdgeDeps): Operation[] {
   return [listKeys(deps)];
 }
@@ -21,7 +21,7 @@ const getReceipt = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/logs/:id/receipt",
-    summary: "A signed receipt of one call, which anybody can check with the published keys",
+    summary: "A signed receipt of one call, which can be verified with the published keys",
     tag,
     auth: "user",
     params: idParams,
@@ -29,7 +29,7 @@ const getReceipt = ({ control }: EdgeDeps) =>
     answer: schemas.receiptAnswer,
     handler: async ({ params }, call) => {
       const { receiptJson, signature, keyId } = await control.proof.getReceipt(params, call.read());
-      // As it was signed: what is made of it here would have to be made alike for ever.
+      // The receipt is passed on as signed, so that its signature stays valid.
       const receipt = fromJson(receiptJson) as z.infer<typeof schemas.receiptRecord>;
       return { receipt, signature, keyId, algorithm: "Ed25519" as const };
     },
@@ -39,7 +39,7 @@ const listKeys = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/.well-known/tributary-receipts.json",
-    summary: "The public keys that receipts are signed with, the one in use first",
+    summary: "The public keys of receipts, the current one first",
     tag,
     auth: "none",
     status: 200,

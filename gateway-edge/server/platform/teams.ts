@@ -16,7 +16,7 @@ const listTeams = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/teams",
-    summary: "The teams of the active organisation",
+    summary: "List the teams of the active organization",
     tag,
     auth: "user",
     query: searchQuery,
@@ -32,7 +32,7 @@ const createTeam = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams",
-    summary: "Make a team in the active organisation",
+    summary: "Create a team in the active organization",
     tag,
     auth: "user",
     body: schemas.createTeamBody,
@@ -48,7 +48,7 @@ const getTeam = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/teams/:id",
-    summary: "A team with its members and keys",
+    summary: "Retrieve a team with its members and keys",
     tag,
     auth: "user",
     params: idParams,
@@ -70,7 +70,7 @@ const updateTeam = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/gw/teams/:id",
-    summary: "Rename a team or change its models, limits and budget; null takes one away",
+    summary: "Rename a team or change its models, limits and budget; null removes one",
     tag,
     auth: "user",
     params: idParams,
@@ -96,7 +96,7 @@ const inviteMember = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams/invite-member",
-    summary: "Invite an address; a member of the organization joins the team at once",
+    summary: "Invite an email address; a member of the organization joins the team at once",
     tag,
     auth: "user",
     body: schemas.inviteMemberBody,
@@ -104,7 +104,7 @@ const inviteMember = ({ control }: EdgeDeps) =>
     answer: schemas.inviteMemberAnswer,
     otherResponses: {
       200: {
-        description: "Was a member already, or was invited: then with a fresh link, and the one before it has ended.",
+        description: "The address was a member already, or was invited before: then with a new link, and the old link is invalid.",
         schema: schemas.inviteMemberAnswer,
       },
     },
@@ -124,7 +124,7 @@ const updateMember = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams/update-member",
-    summary: "Give a member or an invitation another role; the last owner keeps his",
+    summary: "Change the role of a member or an invitation; the role of the last owner cannot change",
     tag,
     auth: "user",
     body: schemas.updateMemberBody,
@@ -140,7 +140,7 @@ const removeMember = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams/remove-member",
-    summary: "Remove a member, whose keys of the team stop working, or an invitation; the last owner stays",
+    summary: "Remove a member and block the member's keys of the team, or remove an invitation; the last owner cannot be removed",
     tag,
     auth: "user",
     body: schemas.removeMemberBody,

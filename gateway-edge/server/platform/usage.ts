@@ -21,7 +21,7 @@ const listLogs = (deps: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/logs",
-    summary: "Every call of the active organisation, newest first, as JSON or CSV",
+    summary: "List the calls of the active organization, newest first, as JSON or CSV",
     tag,
     auth: "user",
     query: schemas.listLogsQuery,
@@ -45,7 +45,7 @@ const getLog = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/logs/:id",
-    summary: "One call by its id",
+    summary: "Retrieve a call by its id",
     tag,
     auth: "user",
     params: idParams,
@@ -61,7 +61,7 @@ const getUsage = ({ control, clock }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/usage",
-    summary: "Usage added up by time and group; the last 30 days unless told otherwise",
+    summary: "Usage by time and group; by default of the last 30 days",
     tag,
     auth: "user",
     query: schemas.usageQuery,
@@ -88,7 +88,7 @@ async function* exportLogs({ control }: EdgeDeps, filter: LogFilter, options: ()
   do {
     const { logs, nextCursor } = await control.usage.listLogs({ filter, page: undefined, cursor, export: true }, options());
     for (const log of logs) text += csvRow(presentUsageLog(log));
-    // An answer without rows has searched a part of the log in vain; the next goes on.
+    // An answer may have no rows although the search continues with the next cursor.
     if (text !== "") yield text;
     text = "";
     cursor = nextCursor;

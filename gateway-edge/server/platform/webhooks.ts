@@ -15,7 +15,7 @@ const listWebhooks = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/webhooks",
-    summary: "The webhooks of the active organisation, for its owners and admins",
+    summary: "List the webhooks of the active organization; for owners and admins",
     tag,
     auth: "user",
     query: pageQuery,
@@ -31,7 +31,7 @@ const createWebhook = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/webhooks",
-    summary: "Have an address told of events, signed as Standard Webhooks; the secret is in this answer and never again",
+    summary: "Create a webhook, signed as Standard Webhooks; the secret is only in this response",
     tag,
     auth: "user",
     body: schemas.createWebhookBody,
@@ -47,7 +47,7 @@ const deleteWebhook = ({ control }: EdgeDeps) =>
   operation({
     method: "delete",
     path: "/api/gw/webhooks/:id",
-    summary: "Delete a webhook; what was not sent yet is not sent",
+    summary: "Delete a webhook; pending deliveries are dropped",
     tag,
     auth: "user",
     params: idParams,
@@ -63,7 +63,7 @@ const testWebhook = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/webhooks/:id/test",
-    summary: "Send a message of the type webhook.test; what became of it is in the deliveries",
+    summary: "Send an event of the type webhook.test; its result is in the deliveries",
     tag,
     auth: "user",
     params: idParams,
@@ -79,7 +79,7 @@ const listDeliveries = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/webhooks/:id/deliveries",
-    summary: "What was sent to a webhook in the last 30 days, newest first",
+    summary: "List the deliveries of a webhook of the last 30 days, newest first",
     tag,
     auth: "user",
     params: idParams,

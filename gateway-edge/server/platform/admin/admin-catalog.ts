@@ -26,7 +26,7 @@ const createModel = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/admin/models",
-    summary: "Add a model; every edge serves it within a second",
+    summary: "Create a model; every edge serves it within a second",
     tag,
     auth,
     body: schemas.createModelBody,
@@ -43,7 +43,7 @@ const updateModel = ({ control }: EdgeDeps, method: "patch" | "put") =>
   operation({
     method,
     path: "/api/admin/models/:id",
-    summary: "Change a model; a new price is a new version of it; null takes a rate limit or the budget away",
+    summary: "Update a model; a new price is a new price version; null removes a rate limit or the budget",
     tag,
     auth,
     params: idParams,
@@ -61,7 +61,7 @@ const deleteModel = ({ control }: EdgeDeps) =>
   operation({
     method: "delete",
     path: "/api/admin/models/:id",
-    summary: "Take a model out of the catalogue",
+    summary: "Delete a model from the catalog",
     tag,
     auth,
     params: idParams,
@@ -77,7 +77,7 @@ const createProvider = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/admin/providers",
-    summary: "Add a provider of models",
+    summary: "Create a provider of models",
     tag,
     auth,
     body: schemas.createProviderBody,
@@ -93,7 +93,7 @@ const updateProvider = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/providers/:id",
-    summary: "Change a provider's name, address or key",
+    summary: "Update a provider's name, base URL or API key",
     tag,
     auth,
     params: idParams,
@@ -110,7 +110,7 @@ const deleteProvider = ({ control }: EdgeDeps) =>
   operation({
     method: "delete",
     path: "/api/admin/providers/:id",
-    summary: "Remove a provider",
+    summary: "Delete a provider",
     tag,
     auth,
     params: idParams,

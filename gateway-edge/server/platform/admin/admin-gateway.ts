@@ -8,7 +8,7 @@ import { presentCache, presentGuardrails, presentRouting } from "./present-gatew
 const tag = "Admin";
 const auth = "admin";
 
-/** What the operations look at: the inference half of the edge that answers. */
+/** The state that these operations show: that of the edge that answers. */
 export type GatewayState = Pick<Inference, "routing" | "layers">;
 
 export function adminGatewayOperations(deps: EdgeDeps, gateway: GatewayState): Operation[] {
@@ -19,7 +19,7 @@ const showRouting = ({ control, config }: EdgeDeps, { routing }: GatewayState) =
   operation({
     method: "get",
     path: "/api/admin/routing",
-    summary: "Groups, their deployments and fallbacks, and how each deployment fares at the edge that answers",
+    summary: "Model groups with deployments and fallbacks, and each deployment's health at the edge that answers",
     tag,
     auth,
     status: 200,
@@ -34,7 +34,7 @@ const showGuardrails = ({ control, config }: EdgeDeps, { layers }: GatewayState)
   operation({
     method: "get",
     path: "/api/admin/guardrails",
-    summary: "The configured guardrails, and what they found at the edge that answers",
+    summary: "The configured guardrails, and their findings at the edge that answers",
     tag,
     auth,
     status: 200,
@@ -49,7 +49,7 @@ const showCache = ({ control, config }: EdgeDeps, { layers }: GatewayState) =>
   operation({
     method: "get",
     path: "/api/admin/cache",
-    summary: "How answers are kept, and how often that helped at the edge that answers",
+    summary: "The response cache: settings, hits and misses at the edge that answers",
     tag,
     auth,
     status: 200,
@@ -64,7 +64,7 @@ const clearCache = ({ control }: EdgeDeps, { layers }: GatewayState) =>
   operation({
     method: "post",
     path: "/api/admin/cache/clear",
-    summary: "Have every edge forget the answers it keeps",
+    summary: "Clear the response cache of every edge",
     tag,
     auth,
     body: schemas.clearCacheBody,
@@ -72,7 +72,7 @@ const clearCache = ({ control }: EdgeDeps, { layers }: GatewayState) =>
     answer: schemas.clearCacheAnswer,
     handler: async (_input, call) => {
       await control.catalog.clearCache({}, call.write());
-      // The others hear of it; whoever asked is not to be given an old answer by this one meanwhile.
+      // The feed notifies the other edges. This edge clears its cache at once, so that it serves no old answer after this request.
       await layers.cache.clear();
       return { cleared: true as const };
     },

@@ -8,7 +8,7 @@ import { money, presentList, sent } from "../present.ts";
 const tag = "Admin";
 const auth = "admin";
 
-/** Proof for operators: read-only, also by the master key, so that a script needs nobody's password. */
+/** Verification for operators: read-only. The master key is accepted too, so that scripts need no password. */
 export function adminLedgerOperations(deps: EdgeDeps): Operation[] {
   return [verifyLedger(deps), replayLedger(deps)];
 }
@@ -17,7 +17,7 @@ const verifyLedger = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/ledger/verify",
-    summary: "Re-read all the books: the ledger and its chain, balances, the calls it charges, the sums of charts",
+    summary: "Verify the ledger: its hash chain, balances, charged calls and roll-ups",
     tag,
     auth,
     status: 200,
@@ -33,7 +33,7 @@ const replayLedger = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/ledger/replay",
-    summary: "Balances as of a moment, made again from the entries; what calls would have cost with the prices of another",
+    summary: "Recompute balances from ledger entries as of a time; with `withPrices`, what calls would have cost at another time's prices",
     tag,
     auth,
     query: schemas.replayQuery,

@@ -25,7 +25,7 @@ const listOrganizations = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/organizations",
-    summary: "All organisations, with balance and block; searched by name or id",
+    summary: "List all organizations with balance and status; `search` matches name or id",
     tag,
     auth,
     query: searchQuery,
@@ -41,7 +41,7 @@ const setOrganizationLimits = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/organizations/:id",
-    summary: "Change the rate limits or the budget of an organisation; null takes one away",
+    summary: "Update the rate limits or the budget of an organization; null removes one",
     tag,
     auth,
     params: idParams,
@@ -59,7 +59,7 @@ const grantCredits = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/admin/organizations/:id/credits",
-    summary: "Grant credits to an organisation, or take some back",
+    summary: "Grant credits to an organization; a negative amount removes credits",
     tag,
     auth,
     params: idParams,
@@ -77,8 +77,8 @@ const setOrganizationBlock = ({ control }: EdgeDeps, { path, blocked }: { path: 
     method: "post",
     path,
     summary: blocked
-      ? "Block an organisation with all its teams, for a reason that no purchase lifts"
-      : "Lift the block of an organisation; teams that were blocked by themselves stay so",
+      ? "Block an organization and all its teams; purchases do not lift this block"
+      : "Unblock an organization; teams with a block of their own stay blocked",
     tag,
     auth,
     params: idParams,

@@ -4,7 +4,7 @@ import { type SystemEdge, type SystemTrainer, systemAnswer } from "../../../sche
 import { type Operation, operation } from "../../middleware/operation.ts";
 import { money, sent } from "../present.ts";
 
-/** For operators, also by the master key, so that a script needs nobody's password. */
+/** For operators. The master key is accepted too, so that scripts need no password. */
 export function adminSystemOperations(deps: EdgeDeps): Operation[] {
   return [getSystem(deps)];
 }
@@ -13,7 +13,7 @@ const getSystem = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/system",
-    summary: "How the processes are: versions, edges with their leases and journals, queues of the control plane, trainers",
+    summary: "State of the processes: versions, edges with leases and journals, queues of the control plane, trainer nodes",
     tag: "Admin",
     auth: "admin",
     status: 200,

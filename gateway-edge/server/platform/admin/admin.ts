@@ -26,7 +26,7 @@ const listUsers = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/users",
-    summary: "All users",
+    summary: "List all users",
     tag,
     auth,
     query: searchQuery,
@@ -42,7 +42,7 @@ const getUser = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/users/:id",
-    summary: "One user",
+    summary: "Retrieve a user",
     tag,
     auth,
     params: userIdParams,
@@ -58,7 +58,7 @@ const updateUser = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/users/:id",
-    summary: "Change a user's name, platform role, rate limits or budget; null takes one away",
+    summary: "Update a user's name, platform role, rate limits or budget; null removes a limit",
     tag,
     auth,
     params: userIdParams,
@@ -76,7 +76,7 @@ const deleteUser = ({ control }: EdgeDeps) =>
   operation({
     method: "delete",
     path: "/api/admin/users/:id",
-    summary: "Delete a user; sessions and keys of the user end",
+    summary: "Delete a user; the user's sessions and keys end",
     tag,
     auth,
     params: userIdParams,
@@ -92,7 +92,7 @@ const setTeamBlock = ({ control }: EdgeDeps, { path, blocked }: { path: string; 
   operation({
     method: "post",
     path,
-    summary: blocked ? "Block a team, for a reason that no purchase lifts" : "Lift the block of a team",
+    summary: blocked ? "Block a team; purchases do not lift this block" : "Unblock a team",
     tag,
     auth,
     params: idParams,
@@ -109,7 +109,7 @@ const listAudit = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/audit",
-    summary: "Who changed what, newest first",
+    summary: "List the audit log, newest first",
     tag,
     auth,
     query: schemas.listAuditQuery,

@@ -5,15 +5,15 @@ import { fallbacksFor } from "../../../upstream/routing/fallback-plan.ts";
 import type { DeploymentHealth } from "../../../upstream/routing/health.ts";
 import type { Router } from "../../../upstream/routing/route.ts";
 
-type Group = RoutingAnswer["data"][number];
-type Shown = Group["deployments"][number];
+type RoutingGroup = RoutingAnswer["data"][number];
+type RoutingDeployment = RoutingGroup["deployments"][number];
 
 export function presentRouting(routing: Pick<Router, "targets" | "settings" | "stateOf">): Omit<RoutingAnswer, "edge"> {
   const settings = routing.settings();
   const { strategy, numRetries, timeoutMs, cooldowns, cooldownMs, maxFallbacks, defaultFallbacks, aliases, strategyOfGroup } = settings;
   const named = Map.groupBy(routing.targets(), (target) => target.settings.teamModelName ?? target.deployment.modelName);
   const groups = [...named].map(
-    ([name, targets]): Group => ({
+    ([name, targets]): RoutingGroup => ({
       name,
       strategy: strategyOfGroup.get(name) ?? strategy,
       deployments: targets.map((target) => presentTarget(target, routing.stateOf(target.deployment.id))),
@@ -31,7 +31,7 @@ export function presentRouting(routing: Pick<Router, "targets" | "settings" | "s
   };
 }
 
-function presentTarget({ deployment, settings }: Target, health: DeploymentHealth | undefined): Shown {
+function presentTarget({ deployment, settings }: Target, health: DeploymentHealth | undefined): RoutingDeployment {
   return {
     id: deployment.id,
     providerKind: deployment.providerKind,
@@ -52,7 +52,7 @@ function presentTarget({ deployment, settings }: Target, health: DeploymentHealt
 
 const STATES = { closed: "up", open: "cooling", "half-open": "probing" } as const;
 
-function presentHealth(health: DeploymentHealth | undefined): Shown["health"] {
+function presentHealth(health: DeploymentHealth | undefined): RoutingDeployment["health"] {
   const availability = health?.availability ?? { state: "closed" };
   const isOpen = availability.state === "open";
   return {

@@ -7,13 +7,13 @@ import { presentList, sent } from "../present.ts";
 
 const shared = { tag: "Training", auth: "user", apiKey: true, path: "/training/datasets", status: 200 } as const;
 
-/** The privacy that federations have spent of data sets. */
+/** Privacy budgets of data sets. */
 export function dataSetOperations({ control }: EdgeDeps): Operation[] {
   return [
     operation({
       ...shared,
       method: "get",
-      summary: "What federations have spent of the privacy of the organisation's data sets",
+      summary: "List the organization's data sets with the epsilon that federations have spent",
       query: pageQuery,
       answer: schemas.listDataSetsAnswer,
       handler: async ({ query }, call) => {
@@ -24,7 +24,7 @@ export function dataSetOperations({ control }: EdgeDeps): Operation[] {
     operation({
       ...shared,
       method: "put",
-      summary: "Bound what may be spent of a data set: no round begins that would spend more, or that adds no noise",
+      summary: "Set the epsilon budget of a data set: a round that would exceed it, or that adds no noise, does not start",
       body: schemas.dataSetBudgetBody,
       answer: schemas.dataSetAnswer,
       handler: async ({ body: { name, epsilonBudget, delta } }, call) => {

@@ -14,7 +14,7 @@ import { presentModel, presentVersion } from "./trained-models.ts";
 const shared = { tag: "Training", auth: "user", apiKey: true, params: idParams } as const;
 const PAGE_SIZE = 100;
 
-/** What a federation made, as a model of the gateway: publish a round, see its versions, go back to one. */
+/** Federations as models of the gateway: publish a round, list versions, roll back. */
 export function federationModelOperations(deps: EdgeDeps): Operation[] {
   return [publish(deps), versions(deps), rollBack(deps)];
 }
@@ -24,7 +24,7 @@ const publish = (deps: EdgeDeps) =>
     ...shared,
     method: "post",
     path: "/training/federations/:id/publish",
-    summary: "Publish a committed round as a model's next version, with its lineage; every edge serves it at once",
+    summary: "Publish a committed round as the next version of a model, with its lineage; every edge serves it at once",
     body: schemas.publishFederationBody,
     status: 201,
     answer: trained.publishAnswer,
@@ -54,7 +54,7 @@ const versions = (deps: EdgeDeps) =>
     ...shared,
     method: "get",
     path: "/training/federations/:id/versions",
-    summary: "The versions of the model that a federation was published as, newest first",
+    summary: "List the versions of a federation's published model, newest first",
     query: schemas.versionsQuery,
     status: 200,
     answer: trained.listVersionsAnswer,
@@ -71,7 +71,7 @@ const rollBack = (deps: EdgeDeps) =>
     ...shared,
     method: "post",
     path: "/training/federations/:id/rollback",
-    summary: "Have an earlier version answer every call: the one named, or the one before",
+    summary: "Roll back: send all calls to an earlier version, by default the previous one",
     body: schemas.rollbackFederationBody,
     status: 200,
     answer: trained.trainedModelAnswer,
@@ -107,10 +107,10 @@ function taskOf({ settings }: Federation): string {
   return (JSON.parse(settings) as { task: { name: string } }).task.name;
 }
 
-/** Published, it would be a model that no node can answer with. */
+/** Without its parameters no node could serve the model. */
 function parametersGone(round: number): AppError {
-  return new AppError("NOT_FOUND", `The parameters of round ${round} are not with the coordinator any more; publish another round.`, {
-    details: [{ path: "body.round", message: "has no parameters any more" }],
+  return new AppError("NOT_FOUND", `The coordinator no longer has the parameters of round ${round}; publish another round.`, {
+    details: [{ path: "body.round", message: "no longer has parameters" }],
   });
 }
 

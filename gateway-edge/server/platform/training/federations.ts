@@ -8,7 +8,7 @@ import * as schemas from "../../../schemas/platform/training.ts";
 import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
 import { TextStream } from "../../middleware/text-stream.ts";
 import { presentList, sent } from "../present.ts";
-import { federationEvents, placeOf } from "./federation-events.ts";
+import { federationEvents, sequenceOf } from "./federation-events.ts";
 import { presentFederation, presentRound } from "./present-training.ts";
 
 const tag = "Training";
@@ -21,9 +21,9 @@ export function federationOperations(deps: EdgeDeps): Operation[] {
     getFederation(deps),
     listRounds(deps),
     followEvents(deps),
-    change(deps, "pause", "Pause: the open round keeps the updates it has"),
-    change(deps, "resume", "Go on where it was paused"),
-    change(deps, "stop", "Stop for good; what was set aside for the open round is given back"),
+    change(deps, "pause", "Pause a federation; the open round keeps its updates"),
+    change(deps, "resume", "Resume a paused federation"),
+    change(deps, "stop", "Stop a federation permanently; the budget of the open round is released"),
     verify(deps),
     replay(deps),
   ];
@@ -33,7 +33,7 @@ const createFederation = (deps: EdgeDeps) =>
   operation({
     method: "post",
     path,
-    summary: "Train together: rounds run by themselves from here on",
+    summary: "Create a federation; its rounds start by themselves",
     tag,
     auth: "user",
     apiKey: true,
@@ -64,7 +64,7 @@ const createFederation = (deps: EdgeDeps) =>
     },
   });
 
-/** Participants that cannot honor the federation's privacy or strategy are refused now, not when its first round begins. */
+/** Refuses participants that lack a capability for the federation's privacy or strategy, before its first round. */
 async function refuseUnable(
   { control, config }: EdgeDeps,
   { participants, ...settings }: z.infer<typeof schemas.createFederationBody>,
@@ -72,10 +72,10 @@ async function refuseUnable(
 ): Promise<void> {
   const needs = needsOf(settings);
   if (needs.length === 0) return;
-  // Addresses are looked at for callers that are known, and for no others.
+  // Participants' addresses are only contacted for authenticated callers.
   await control.training.checkCaller({}, call.read());
   const asked = { participants: participants.map(({ url = "", token = "" }) => ({ url, token })), needs };
-  // A coordinator that is away finds out by itself, when it is back.
+  // If the coordinator is unavailable, it checks this itself later.
   const cannot = await connectCoordinator(config)
     .unable(asked, call.read())
     .catch(() => []);
@@ -91,7 +91,7 @@ const listFederations = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path,
-    summary: "The federations of the caller's teams, newest first",
+    summary: "List the federations of the caller's teams, newest first",
     tag,
     auth: "user",
     apiKey: true,
@@ -108,7 +108,7 @@ const getFederation = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: `${path}/:id`,
-    summary: "A federation: where it stands, and what it waits for",
+    summary: "Retrieve a federation: its state, and what it waits for",
     tag,
     auth: "user",
     apiKey: true,
@@ -125,7 +125,7 @@ const listRounds = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: `${path}/:id/rounds`,
-    summary: "Its rounds in order: who gave what, the chained record, what was paid",
+    summary: "List the rounds of a federation with contributions, round records and rewards",
     tag,
     auth: "user",
     apiKey: true,
@@ -143,7 +143,7 @@ const followEvents = (deps: EdgeDeps) =>
   operation({
     method: "get",
     path: `${path}/:id/events`,
-    summary: "What happens to it, as server-sent events from the first on, or after the one named; ends when the federation has",
+    summary: "Stream a federation's events as server-sent events, from the first one or after the given one, until it ends",
     tag,
     auth: "user",
     apiKey: true,
@@ -154,7 +154,11 @@ const followEvents = (deps: EdgeDeps) =>
     handler: async ({ params, query }, call) =>
       new TextStream({
         contentType: "text/event-stream; charset=utf-8",
-        parts: federationEvents(deps, { federationId: params.id, after: query.after ?? placeOf(call.lastEventId), options: call.read() }),
+        parts: federationEvents(deps, {
+          federationId: params.id,
+          after: query.after ?? sequenceOf(call.lastEventId),
+          options: call.read(),
+        }),
       }),
   });
 
@@ -179,7 +183,7 @@ const verify = ({ control, config }: EdgeDeps) =>
   operation({
     method: "get",
     path: `${path}/:id/verify`,
-    summary: "Check its history: the chain of records, the bytes behind every hash, every aggregation made again",
+    summary: "Verify a federation: the chain of round records, the bytes behind every hash, and every aggregation",
     tag,
     auth: "user",
     apiKey: true,
@@ -198,7 +202,7 @@ const replay = ({ control, config }: EdgeDeps) =>
   operation({
     method: "post",
     path: `${path}/:id/replays`,
-    summary: "Time travel: make its rounds again from their stored updates with another strategy, and compare; nothing of it is changed",
+    summary: "Replay a federation's rounds from their stored updates with another strategy and compare; changes nothing",
     tag,
     auth: "user",
     apiKey: true,

@@ -48,7 +48,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
   };
 }
 
-/** What a federation's model is called by unless the publisher says otherwise. */
+/** The default name of a federation's published model. */
 export const modelNameOf = ({ id, name }: Pick<Federation, "id" | "name">): string => modelNameFrom(name) ?? id;
 
 export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> {

@@ -10,7 +10,7 @@ import { money, presentList, sent } from "../present.ts";
 const tag = "Trained models";
 const shared = { tag, auth: "user", apiKey: true } as const;
 
-/** `/training/models`: versions of models that were trained here, and which of them answer. */
+/** `/training/models`: versions of trained models, and their shares of traffic. */
 export function trainedModelOperations(deps: EdgeDeps): Operation[] {
   return [publish(deps), list(deps), listVersions(deps), rollBack(deps), split(deps)];
 }
@@ -20,7 +20,7 @@ const publish = ({ control }: EdgeDeps) =>
     ...shared,
     method: "post",
     path: "/training/models",
-    summary: "Publish parameters as a model's next version; every edge serves it at once",
+    summary: "Publish parameters as the next version of a model; every edge serves it at once",
     body: schemas.publishBody,
     status: 201,
     answer: schemas.publishAnswer,
@@ -42,7 +42,7 @@ const list = ({ control }: EdgeDeps) =>
     ...shared,
     method: "get",
     path: "/training/models",
-    summary: "The trained models of the active organisation",
+    summary: "List the trained models of the active organization",
     query: pageQuery,
     status: 200,
     answer: schemas.listTrainedAnswer,
@@ -57,7 +57,7 @@ const listVersions = ({ control }: EdgeDeps) =>
     ...shared,
     method: "get",
     path: "/training/models/:model/versions",
-    summary: "A trained model's versions, newest first, with their lineage and their share of the calls",
+    summary: "List the versions of a trained model, newest first, with lineage and share of traffic",
     params: schemas.modelParams,
     query: pageQuery,
     status: 200,
@@ -73,7 +73,7 @@ const rollBack = ({ control }: EdgeDeps) =>
     ...shared,
     method: "post",
     path: "/training/models/:model/rollback",
-    summary: "Have one version answer every call: the one named, or the one before",
+    summary: "Roll back: send all calls to one version, by default the previous one",
     params: schemas.modelParams,
     body: schemas.rollBackBody,
     status: 200,
@@ -89,7 +89,7 @@ const split = ({ control }: EdgeDeps) =>
     ...shared,
     method: "post",
     path: "/training/models/:model/split",
-    summary: "Have a version answer a share of the calls; the others share the rest",
+    summary: "Set a version's share of traffic; the other versions share the rest",
     params: schemas.modelParams,
     body: schemas.splitBody,
     status: 200,

@@ -16,14 +16,14 @@ export function trainerNodeOperations(deps: EdgeDeps): Operation[] {
 }
 
 type ShownNode = ReturnType<typeof presentNode>;
-/** Why a node cannot be reached; null: it can. */
+/** Why a node cannot be reached; null if it can. */
 type TroubleOf = (node: ShownNode) => Promise<string | null>;
 
 const createNode = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/training/nodes",
-    summary: "Make a trainer node known to a team",
+    summary: "Register a trainer node for a team",
     tag,
     auth: "user",
     apiKey: true,
@@ -40,7 +40,7 @@ const listNodes = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes",
-    summary: "The trainer nodes of the caller's teams, with what became of the calls to them",
+    summary: "List the trainer nodes of the caller's teams, with the results of calls to them",
     tag,
     auth: "user",
     apiKey: true,
@@ -58,7 +58,7 @@ const getNode = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes/:id",
-    summary: "A trainer node",
+    summary: "Retrieve a trainer node",
     tag,
     auth: "user",
     apiKey: true,
@@ -75,7 +75,7 @@ const nodeHealth = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
   operation({
     method: "get",
     path: "/training/nodes/:id/health",
-    summary: "Whether a trainer node answers now",
+    summary: "Check whether a trainer node responds now",
     tag,
     auth: "user",
     apiKey: true,
@@ -91,7 +91,7 @@ const nodeHealth = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
     },
   });
 
-/** Where a private address is not allowed, a name that leads to one is not connected to, but for the operator's own nodes. */
+/** If private addresses are not allowed, names that resolve to one are refused, except for the operator's own nodes. */
 function healthLook({ allowPrivateNodes }: EdgeDeps["config"]): TroubleOf {
   const judge = (host: string) => judgePlace(host, { allowPrivate: allowPrivateNodes });
   const checked = new Agent({ connect: { lookup: checkedLookup(judge) } });
@@ -103,7 +103,7 @@ function healthLook({ allowPrivateNodes }: EdgeDeps["config"]): TroubleOf {
       const signal = AbortSignal.timeout(HEALTH_MS);
       const { statusCode, body } = await request(`${node.url}/health`, { dispatcher: isOwn ? own : checked, signal });
       await body.dump();
-      // A participant of another make has no such page; that it answers is what counts.
+      // Another participant may have no /health; any response below 500 counts.
       return statusCode < 500 ? null : `it answered ${statusCode}`;
     } catch (thrown) {
       return `it cannot be reached: ${codeOf(thrown)}`;
@@ -115,7 +115,7 @@ const deleteNode = ({ control }: EdgeDeps) =>
   operation({
     method: "delete",
     path: "/training/nodes/:id",
-    summary: "Forget a trainer node; federations that have it go on with it",
+    summary: "Delete a trainer node; federations that use it continue to",
     tag,
     auth: "user",
     apiKey: true,
@@ -128,7 +128,7 @@ const deleteNode = ({ control }: EdgeDeps) =>
     },
   });
 
-/** Nobody writes down how calls to the operator's nodes went, for they are nobody's: they are asked. */
+/** Results of calls to the operator's nodes are not recorded, so their health is checked now. */
 async function withStatus(node: ShownNode, { troubleOf, clock }: { troubleOf: TroubleOf; clock: EdgeDeps["clock"] }): Promise<ShownNode> {
   if (node.teamId !== null) return node;
   const lastError = await troubleOf(node);
