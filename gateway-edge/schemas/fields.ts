@@ -35,7 +35,7 @@ export const email = z
   .trim()
   .toLowerCase()
   .max(254, "must have at most 254 characters")
-  .refine((value) => z.regexes.email.test(value) || /^[a-z0-9][a-z0-9._+-]*@localhost$/.test(value), "must be an e-mail address")
+  .refine((value) => z.regexes.email.test(value) || /^[a-z0-9][a-z0-9._+-]*@localhost$/.test(value), "must be an email address")
   .meta({ openapi: { type: "string", format: "email", maxLength: 254 } });
 
 /** The email of a log-in. Its format is not checked, so that a malformed one is a 401 like any other. */

@@ -15,7 +15,7 @@ interface Score {
 }
 
 /** A federation's rounds, aggregated again with another strategy. */
-export interface Replay {
+export interface FederationReplay {
   strategy: Record<string, unknown>;
   rounds: { round: number; parameters: string; original: Score; replayed: Score }[];
 }
@@ -28,7 +28,7 @@ interface CallOptions {
 /** The coordinator's HTTP API: operations that need the bytes of updates and models, which only the coordinator has. */
 export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
-  replay(federationId: string, body: object, options: CallOptions): Promise<Replay>;
+  replay(federationId: string, body: object, options: CallOptions): Promise<FederationReplay>;
   hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
   /** A model as a file. The response's body is not read yet. */
   parameters(
@@ -71,7 +71,7 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
     },
     replay: async (federationId, body, options) => {
       const answer = await ask(federation(federationId, "replays"), options, { method: "POST", body });
-      if (answer.status === 200) return JSON.parse(answer.text) as Replay;
+      if (answer.status === 200) return JSON.parse(answer.text) as FederationReplay;
       throw answer.status >= 400 && answer.status < 500 && answer.status !== 401 ? refused(answer.text) : unexpected(answer);
     },
     hasBlob: async (sha256, options) => {

@@ -84,14 +84,14 @@ export function describeOperations(): OperationDescription[] {
   ];
 }
 
-interface Described {
+interface DescribedOperation {
   summary: string;
   tag: string;
   body: z.ZodObject;
   answer: z.ZodType;
 }
 
-function describe(paths: readonly string[], { summary, tag, body, answer }: Described): OperationDescription[] {
+function describe(paths: readonly string[], { summary, tag, body, answer }: DescribedOperation): OperationDescription[] {
   return paths.map((path) => ({
     method: "post",
     path,

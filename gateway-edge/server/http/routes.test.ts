@@ -145,7 +145,7 @@ describe("POST /api/gw/messages", () => {
     const streamed = await edge.post(path, { ...chat, apiKey: secret, stream: true }, token);
     expect(await streamed.text()).toContain("[DONE]");
     expect([...control.settled.values()].every((log) => log.endpoint === path && log.apiKeyId === "key_1")).toBe(true);
-    // An organisation that is not the active one.
+    // An organization that is not the active one.
     expect((await edge.post(path, { ...chat, apiKey: control.addKey({ organizationId: "org_3" }).secret }, token)).status).toBe(200);
   });
 

@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import type { BatchError, BatchObject, newBatch } from "../../schemas/stored/batches.ts";
-import { NOTHING_DONE, type Progress, withDone } from "./progress.ts";
+import { type BatchProgress, NOTHING_DONE, withDone } from "./progress.ts";
 
 /** The stored body of a batch: the API object, and the progress. */
 export interface BatchBody {
   readonly batch: BatchObject;
-  readonly progress: Progress;
+  readonly progress: BatchProgress;
   /** How many parts of the results are stored. */
   readonly parts: number;
   /** The ids of the result files are chosen in advance, so that a repeated finish writes the same files. */

@@ -26,7 +26,7 @@ const ranking = z.looseObject({
 
 const answer = (schema: z.ZodType): ResponseDescription => ({ description: "The response.", schema });
 
-interface Described {
+interface MediaOperation {
   readonly paths: readonly string[];
   readonly summary: string;
   readonly tag: string;
@@ -35,7 +35,7 @@ interface Described {
   readonly answer: ResponseDescription;
 }
 
-const OPERATIONS: readonly Described[] = [
+const OPERATIONS: readonly MediaOperation[] = [
   {
     paths: SPEECH_PATHS,
     summary: "Create speech from text; events instead of bytes if `stream_format` is sse",

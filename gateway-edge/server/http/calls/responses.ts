@@ -162,7 +162,7 @@ interface JobInput {
   readonly items: readonly Fields[];
 }
 
-interface Turn {
+interface ConversationTurn {
   /** The whole conversation. */
   readonly items: readonly Fields[];
   /** The items that this request adds. */
@@ -172,7 +172,7 @@ interface Turn {
 async function readTurn(
   deps: ResponsesDeps,
   { asked, caller, callId }: { asked: ResponsesRequest; caller: Caller; callId: string },
-): Promise<Turn> {
+): Promise<ConversationTurn> {
   const before = await conversationUpTo(deps, caller, asked.previous_response_id);
   const own = await resolveReferences(deps, caller, { items: inputItems(asked.input), before });
   const input = namedInput(own, suffixOf(callId));

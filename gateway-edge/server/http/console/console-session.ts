@@ -61,13 +61,13 @@ function closeSession({ control }: EdgeDeps): RequestHandler {
   };
 }
 
-interface Opened {
+interface OpenedSession {
   request: Request;
   response: Response;
   session: { token: string; expiresAt: Date | undefined };
 }
 
-function answer({ request, response, session: { token, expiresAt } }: Opened): void {
+function answer({ request, response, session: { token, expiresAt } }: OpenedSession): void {
   setSessionCookie(request, response, { token, expiresAt: expiresAt ?? new Date(0) });
   response.setHeader("content-type", "application/json; charset=utf-8");
   response.end(toJson({ expiresAt: expiresAt ?? null }));

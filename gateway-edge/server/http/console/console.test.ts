@@ -65,7 +65,7 @@ function build(folder: string): void {
   writeFileSync(join(folder, "assets/main-abc.js.gz"), gzipSync("start()"));
 }
 
-test("every screen's address is the page, never kept; hashed files are kept for ever and come compressed where that is taken", async () => {
+test("every screen's address is the page, never kept; hashed files are kept forever and come compressed where that is taken", async () => {
   const { call } = await start();
   for (const path of ["/ui/", "/ui/keys", "/ui/teams/team_1"]) {
     const page = await call(path);
@@ -132,7 +132,7 @@ test("the session is a __Host- cookie no script can read; over https there is no
 
 test.each([
   ["another site's page", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }],
-  ["a neighbouring host's page", { "sec-fetch-site": "same-site" }],
+  ["a neighboring host's page", { "sec-fetch-site": "same-site" }],
   ["another origin in a browser without fetch metadata", { origin: "https://evil.example" }],
   ["an origin that hides", { origin: "null" }],
   ["no sign of a page at all", {}],

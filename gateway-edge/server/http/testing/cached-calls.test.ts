@@ -23,7 +23,7 @@ const contentOf = async (response: Response) =>
   ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content;
 const textOf = (text: string) => (parseStream(text) as unknown as Chunk[]).map(({ choices }) => choices[0]?.delta.content ?? "").join("");
 
-test("the same question of the same organisation is answered once: nobody is asked, nothing is paid or reserved, and the row says so", async () => {
+test("the same question of the same organization is answered once: nobody is asked, nothing is paid or reserved, and the row says so", async () => {
   const { key, sent, logs, control, edge } = await open(numbered);
   const [one, colleague] = [key(), key({ userId: 8n })];
   const first = await one(CHAT, ask);
@@ -53,7 +53,7 @@ test("an order to forget that comes over the feed empties the cache", async () =
   expect(sent).toHaveLength(2);
 });
 
-test("another organisation, another question and another model never see it", async () => {
+test("another organization, another question and another model never see it", async () => {
   const { key, sent } = await open(numbered);
   const [one, other] = [key(), key({ organizationId: "org_2", teamId: "team_2" })];
   await one(CHAT, ask);

@@ -10,7 +10,7 @@ export interface Found {
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-interface Counted {
+interface CountedPassage {
   readonly passage: Passage;
   readonly words: ReadonlyMap<string, number>;
   readonly length: number;
@@ -30,7 +30,7 @@ export function search(passages: readonly Passage[], { query, limit }: { query: 
   return scored.map(({ passage, score }) => ({ passage, score: score / best }));
 }
 
-function countWords(passage: Passage): Counted {
+function countWords(passage: Passage): CountedPassage {
   const words = new Map<string, number>();
   let length = 0;
   for (const word of wordsOf(passage.text)) {
@@ -45,12 +45,12 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{M}\p{N}]+/gu) ?? [];
 }
 
-function rarity(word: string, counted: readonly Counted[]): number {
+function rarity(word: string, counted: readonly CountedPassage[]): number {
   const holders = counted.filter(({ words }) => words.has(word)).length;
   return Math.log(1 + (counted.length - holders + 0.5) / (holders + 0.5));
 }
 
-function scoreOf({ words, length }: Counted, weights: ReadonlyMap<string, number>, averageLength: number): number {
+function scoreOf({ words, length }: CountedPassage, weights: ReadonlyMap<string, number>, averageLength: number): number {
   let score = 0;
   for (const [word, weight] of weights) {
     const count = words.get(word) ?? 0;
