@@ -66,7 +66,7 @@ interface Layer {
   readonly handle?: { readonly stack?: readonly Layer[] };
 }
 
-/** Every method and path that some router answers; a route for all methods is the refusal of the others, but for the doors to nodes. */
+/** Every method and path that some router answers; a route for all methods refuses the others, except for the node proxy. */
 function routesOf(router: Router): Set<string> {
   return new Set(routesUnder(router.stack as unknown as readonly Layer[]));
 }

@@ -62,7 +62,7 @@ test("no inference route answers without a key: each one found in the router is 
   expect(inferenceOperations.length).toBeGreaterThanOrEqual(18);
 });
 
-test("carriers by profile, on every path", async () => {
+test("credential headers by profile, on every path", async () => {
   const { secret } = control.addKey();
   const carriers: [Record<string, string>, number, number][] = [
     [{ "x-gw-api-key": secret }, 200, 200],
@@ -99,7 +99,7 @@ test("missing, ill-formed, unknown, expired and revoked are one answer", async (
   expect(((await hosted.json()) as { error: { message: string } }).error.message).toContain("x-gw-api-key");
 });
 
-test("one question for each known key, none for an ill-formed one; a removed key is refused, a blocked team told so", async () => {
+test("one lookup for each known key, none for a malformed one; a revoked key is refused, and a blocked team gets its own error", async () => {
   const { secret, caller } = control.addKey();
   for (let repeat = 0; repeat < 3; repeat++) await call(edge.url, "/v1/chat/completions", { "x-api-key": secret });
   await call(edge.url, "/v1/chat/completions", { "x-api-key": `${secret.slice(0, -1)}!` });

@@ -2,7 +2,7 @@ import { AppError, ERROR_CODES } from "../../../common/errors.ts";
 import { errorRecord } from "../../schemas/records.ts";
 import { PLATFORM_ERRORS, platformErrorBody, platformErrorStatus } from "./error-response.ts";
 
-test.each(ERROR_CODES)("%s is told as one of the eight codes of the document, with an error status", (code) => {
+test.each(ERROR_CODES)("%s becomes one of the eight codes of the platform API, with an error status", (code) => {
   const error = new AppError(code, "Text.", { internal: "secret", details: [{ path: "body.x", message: "y" }] });
   const body = platformErrorBody(error, "req_1");
   expect(errorRecord.strict().safeParse(body).success).toBe(true);

@@ -16,7 +16,7 @@ async function readAll(spool: Spool): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-test("whoever reads, early or late, gets the bytes that were written, in order", async () => {
+test("early and late readers get the written bytes in order", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat({ max: 50_000 }), { maxLength: 12 }), async (sizes) => {
       const spool = new Spool(folder);

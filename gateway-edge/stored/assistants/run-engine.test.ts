@@ -171,7 +171,7 @@ test("a run that takes too long expires, with what was said so far", async () =>
   expect(await isFree()).toBe(true);
 });
 
-test("a run that waits for its caller is held by nobody, and expires all the same", async () => {
+test("a run that waits for its caller is unclaimed, and still expires", async () => {
   edgeOf();
   await newRun();
   model.gate(0).say(CALLS);
@@ -208,7 +208,7 @@ test("a cancelled run whose edge is gone is ended by the next one, without anoth
   expect([(await runNow())?.status, model.calls.length, await isFree()]).toEqual(["cancelled", 0, true]);
 });
 
-test("a cancellation that comes while the answer is written wins, and the answer is kept as what it is", async () => {
+test("a cancellation that comes while the answer is written wins, and the answer is stored as incomplete", async () => {
   let isFirst = true;
   const racing: RecordStore = {
     ...bound(memory),

@@ -333,7 +333,7 @@ test("a run searches the files attached to its thread, and the model reads what 
   expect(textOf((await messagesOf(place.at)).at(-1))).toBe("It is Oslo.");
 });
 
-test("metadata of a run that is at work can be changed, and is kept when it ends", async () => {
+test("metadata of a run that is at work can be changed, and stays when it ends", async () => {
   const place = await begin([{ calls: [OSLO] }, { text: ["7."] }], { tools: [WEATHER] });
   const waiting = await run(place);
   const at = `${place.at}/runs/${waiting.id}`;

@@ -17,7 +17,7 @@ interface Priced {
   readonly output: bigint;
 }
 
-/** An edge before one real upstream, which the model `m` is at; it is priced as told. */
+/** An edge with one real upstream for the model `m`, at the given price. */
 async function open(price: Priced, handler: Handler, more: { kind?: string; deployments?: number } = {}) {
   const upstream = createServer((request, response) => void handler(request, response));
   await listen(upstream);

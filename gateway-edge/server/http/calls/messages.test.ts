@@ -40,7 +40,7 @@ const chatAnswer = (message: object, finish_reason = "stop") =>
   JSON.stringify({ choices: [{ index: 0, message, finish_reason }], usage: { prompt_tokens: 5, completion_tokens: 2 } });
 const lastLog = (control: FakeControl) => [...control.settled.values()].at(-1);
 
-test("a message is answered in Anthropic's words by any chat model, under both carriers of a key, and paid once", async () => {
+test("a message is answered in Anthropic's format by any chat model, with the key in either credential header, and billed once", async () => {
   const { control, post, secret } = await open();
   for (const headers of [{ "x-api-key": secret }, { authorization: `Bearer ${secret}` }]) {
     const response = await post(hi, headers as Record<string, string>);
@@ -107,7 +107,7 @@ test.each([
   ]);
 });
 
-test("who has no key, no credit or no right is told so in Anthropic's words", async () => {
+test("a caller without key, credit or permission gets an error in Anthropic's format", async () => {
   const { control, edge, post } = await open();
   expect([(await post(hi, {})).status, await (await post(hi, {})).json()]).toMatchObject([
     401,
@@ -132,7 +132,7 @@ test("an upstream that refuses or cannot be reached is overloaded, never the cal
   expect([response.status, await response.json()]).toMatchObject([529, { type: "error", error: { type: "overloaded_error" } }]);
 });
 
-test("an upstream that breaks off in the middle is told by an error event, after what was delivered and paid", async () => {
+test("an upstream that fails mid-stream becomes an error event, after what was delivered and billed", async () => {
   const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
   const { control, post } = await open({ text: chunk({ content: "one " }) + chunk({ content: "two " }), fail: true });
   const events = readNamedEvents(await (await post({ ...hi, model: "gpt", stream: true })).text());

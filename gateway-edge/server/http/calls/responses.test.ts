@@ -46,7 +46,7 @@ const chatAnswer = (message: object, finish_reason = "stop") =>
 const lastLog = (control: FakeControl) => [...control.settled.values()].at(-1);
 const textOf = ({ output }: Fields) => (output as { content: { text: string }[] }[]).map(({ content }) => content[0]?.text).join("");
 
-test("a response is made by any chat model, paid, kept before it is answered, and found, listed and removed by its id", async () => {
+test("a response is made by any chat model, billed, stored before it is sent, and retrieved, listed and deleted by its id", async () => {
   const { control, call, create } = await open();
   for (const path of ["/responses", "/v1/responses"]) {
     const { status, json, headers } = await call("POST", path, { model: "echo", input: "one two", metadata: { a: "b" } });

@@ -65,7 +65,7 @@ function build(folder: string): void {
   writeFileSync(join(folder, "assets/main-abc.js.gz"), gzipSync("start()"));
 }
 
-test("every screen's address is the page, never kept; hashed files are kept forever and come compressed where that is taken", async () => {
+test("every screen's address is the page, never cached; hashed files are cached forever and compressed if the client accepts that", async () => {
   const { call } = await start();
   for (const path of ["/ui/", "/ui/keys", "/ui/teams/team_1"]) {
     const page = await call(path);

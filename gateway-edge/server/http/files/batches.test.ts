@@ -121,7 +121,7 @@ test("every line of a batch is answered under its custom_id and paid like a call
   expect(parts.records).toEqual([]);
 });
 
-test("embeddings and completions are batched too, each worded as at its own path", async () => {
+test("embeddings and completions are batched too, each in the format of its own path", async () => {
   const control = new FakeControl();
   control.deployments = ["davinci", "ada"].map((modelName) =>
     deployment({ modelName, providerKind: "openai", inferenceModelId: modelName, baseUrl: "http://upstream.test/v1", apiKey: "k" }),
@@ -224,7 +224,7 @@ test("a batch of an edge that stops is gone on with by another, where it was: ev
   expect([paid.length, new Set(paid).size]).toEqual([200, 200]);
 }, 60_000);
 
-test("a cancelled batch ends within seconds, calls nobody any more, and keeps what was answered", async () => {
+test("a canceled batch ends within seconds, makes no more calls, and keeps its answers", async () => {
   const calls = { count: 0 };
   const { batchOf, wait, cancel, lines } = await open(slow(50, calls));
   const { id } = await batchOf(many(2000));
@@ -263,7 +263,7 @@ test("without credit a line fails and says so", async () => {
   );
 });
 
-test("a batch whose key is removed calls nobody any more", async () => {
+test("a batch whose key is revoked makes no more calls", async () => {
   const calls = { count: 0 };
   const { batchOf, wait, control, caller, edge } = await open(slow(30, calls));
   const { id } = await batchOf(many(400));

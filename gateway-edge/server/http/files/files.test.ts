@@ -68,7 +68,7 @@ test("a file comes back byte by byte, with its record, until it is deleted", asy
   for (const path of [`/v1/files/${file.id}`, `/v1/files/${file.id}/content`]) expect((await get(path)).status).toBe(404);
 });
 
-test("what is not an upload is told what is wrong with it, and nothing of it is kept", async () => {
+test("an invalid upload gets an error that says why, and nothing of it is stored", async () => {
   const before = control.records.contents.size;
   const blob = new Blob(["x"]);
   const tooLarge = new Blob([Buffer.alloc(3_000_001)]);

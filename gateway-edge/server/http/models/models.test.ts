@@ -116,7 +116,7 @@ test("a wrong scope or fallback_type is a 400 in both shapes", async () => {
   }
 });
 
-test("scope=expand shows everything to whoever manages, and changes nothing for others", async () => {
+test("scope=expand shows everything to owners and admins, and changes nothing for others", async () => {
   const owner = control.addKey({ models: { names: ["echo"] }, role: "owner" }).secret;
   expect(await names("?scope=expand", owner)).toEqual(await names());
   expect(await names("?scope=expand", keyFor("echo"))).toEqual(["echo", "quick"]);

@@ -23,7 +23,7 @@ const contentOf = async (response: Response) =>
   ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content;
 const textOf = (text: string) => (parseStream(text) as unknown as Chunk[]).map(({ choices }) => choices[0]?.delta.content ?? "").join("");
 
-test("the same question of the same organization is answered once: nobody is asked, nothing is paid or reserved, and the row says so", async () => {
+test("a repeated request of an organization comes from the cache: no upstream call, nothing billed or reserved, and a usage row that says so", async () => {
   const { key, sent, logs, control, edge } = await open(numbered);
   const [one, colleague] = [key(), key({ userId: 8n })];
   const first = await one(CHAT, ask);
@@ -62,14 +62,14 @@ test("another organization, another question and another model never see it", as
   expect(sent).toHaveLength(3);
 });
 
-test("a key that may not use the model, or whose team is blocked, gets no kept answer either", async () => {
+test("a key that may not use the model, or whose team is blocked, gets no cached answer either", async () => {
   const { key } = await open(numbered);
   await key()(CHAT, ask);
   expect((await key({ models: { names: ["other"] } })(CHAT, ask)).status).toBe(403);
   expect((await key({ status: "team_blocked" })(CHAT, ask)).status).toBe(403);
 });
 
-test("a stream is kept when it came to its end, and a kept answer is replayed as a well-formed stream", async () => {
+test("a complete stream is cached, and a cached answer is replayed as a well-formed stream", async () => {
   const { key, sent } = await open(numbered);
   const post = key();
   const streamed = await (await post(CHAT, { ...ask, stream: true })).text();
@@ -118,7 +118,7 @@ test("calls of tools survive the way from stream to answer and back", async () =
   ]);
 });
 
-test.each(["length", "content_filter"])("an answer that ended with %s is not kept", async (finish) => {
+test.each(["length", "content_filter"])("an answer that ended with %s is not cached", async (finish) => {
   const { key, sent } = await open((body) => (body["stream"] ? frames(["cut"], finish) : completion("cut", {}, finish)));
   const post = key();
   await post(CHAT, ask);
@@ -164,7 +164,7 @@ test("a request can say no: caching false, no-cache, no-store, s-maxage; a cache
   expect(sent.some((body) => "cache" in body || "caching" in body)).toBe(false);
 });
 
-test("embeddings are kept entry by entry: only what is missing is asked for and paid", async () => {
+test("embeddings are cached entry by entry: only missing entries are requested and billed", async () => {
   const reply: Reply = (body) => {
     const input = body["input"] as string[];
     const tokens = input.length * 10;
@@ -210,7 +210,7 @@ test("embeddings are kept entry by entry: only what is missing is asked for and 
   ]);
 });
 
-test("completions and moderations are kept too; without settings nothing is", async () => {
+test("completions and moderations are cached too; without settings nothing is", async () => {
   const reply: Reply = (body) =>
     "input" in body
       ? { id: "m", results: [{ flagged: false }] }
@@ -234,7 +234,7 @@ test("completions and moderations are kept too; without settings nothing is", as
   expect(without.sent).toHaveLength(2);
 });
 
-test("a stream of more parts than an entry may have is passed on whole and not kept", async () => {
+test("a stream of more parts than an entry may have is delivered whole and not cached", async () => {
   const words = Array.from({ length: 20_000 }, () => "w");
   const { key } = await open(() => frames(words));
   const post = key();

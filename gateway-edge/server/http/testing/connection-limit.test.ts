@@ -94,7 +94,7 @@ test("a call above the limit waits; the wait is the gateway's own time, not the 
   expect(edge.inference.routing.stateOf("dep_gpt")).toMatchObject({ failed: 0, succeeded: 3 });
 });
 
-test("a call that waits as long as a whole call may take is told that the gateway is full; the deployment does not rest for it", async () => {
+test("a call that waits as long as a whole call may take gets the error that the gateway is full; the deployment gets no cool-down for it", async () => {
   const { upstream, edge, ask } = await open({
     routerSettings: { timeout: SILENCE_MS / 1000, num_retries: 0, stream_timeout: 60, allowed_fails: 0 },
     env: { UPSTREAM_CONNECTIONS_MAX: "1" },

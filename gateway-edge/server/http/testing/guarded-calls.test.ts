@@ -45,7 +45,7 @@ describe("before the call", () => {
     expect((await key()(CHAT, ask("open sesame"))).status).toBe(200);
   });
 
-  test("every text is read: system turns, content parts, what tools were told and answered, completions and embeddings", async () => {
+  test("every text is read: system turns, content parts, arguments and results of tools, completions and embeddings", async () => {
     const { key } = await open([SECRET]);
     const post = key();
     const call = { id: "c", type: "function", function: { name: "f", arguments: '{"a":"sesame-1"}' } };
@@ -60,7 +60,7 @@ describe("before the call", () => {
     expect((await post("/v1/embeddings", { model: "gpt", input: ["x", "sesame-1"] })).status).toBe(400);
   });
 
-  test("tokens cannot be read, so they are refused where a guardrail must read; moderations are nobody's business", async () => {
+  test("tokens cannot be read, so they are refused where a guardrail must read; moderations are not guarded", async () => {
     const { key } = await open([SECRET], () => ({ id: "m", results: [{ flagged: true }] }));
     expect(await errorOf(await key()("/v1/embeddings", { model: "gpt", input: [1, 2, 3] }))).toMatchObject([
       400,
@@ -69,7 +69,7 @@ describe("before the call", () => {
     expect((await key()("/v1/moderations", { model: "gpt", input: "sesame-1" })).status).toBe(200);
   });
 
-  test("who may not use the model is told that, not what the guardrails think", async () => {
+  test("a caller that may not use the model gets that error, not a guardrail's", async () => {
     const { key } = await open([SECRET]);
     expect((await key({ models: { names: ["other"] } })(CHAT, ask("sesame-1"))).status).toBe(403);
     expect((await key()(CHAT, { ...ask("sesame-1"), model: "nope" })).status).toBe(404);
@@ -93,7 +93,7 @@ describe("whose guardrails hold", () => {
     expect(await status(bound, "pineapple")).toBe(200);
   });
 
-  test("an unknown name is a 400, whoever named it", async () => {
+  test("an unknown name is a 400, wherever it was set", async () => {
     const { key, sent } = await open([words("a", "apple")]);
     expect(await errorOf(await key()(CHAT, ask("x", { guardrails: ["z"] })))).toMatchObject([
       400,
@@ -240,7 +240,7 @@ describe("personal data", () => {
     expect((await blocked.key()(CHAT, ask(letter))).status).toBe(400);
   });
 
-  test("with the cache on, one caller's data never comes back to another: what is kept is the masked answer", async () => {
+  test("with the cache on, one caller's data never comes back to another: the masked answer is cached", async () => {
     const { key, sent } = await open([pii({ unmask: true })], echo, { litellm_settings: { cache: true } });
     const post = key();
     expect(await contentOf(await post(CHAT, ask("mail ann@example.org")))).toBe("You wrote: mail ann@example.org");
@@ -279,7 +279,7 @@ describe("a moderation model", () => {
     expect(await errorOf(await post(CHAT, ask("bad")))).toMatchObject([400, { message: expect.stringContaining("hate") }]);
   });
 
-  test("fails closed: where the judge cannot be asked, nobody is answered", async () => {
+  test("fails closed: if the moderation model cannot be called, no call is answered", async () => {
     const { key, sent } = await open([guard("judge", "moderation-model", { default_on: true, model: "nobody" })], reply);
     expect((await key()(CHAT, ask("good"))).status).toBe(404);
     expect(sent).toHaveLength(0);

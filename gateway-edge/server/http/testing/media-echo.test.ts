@@ -133,7 +133,7 @@ test("documents are ranked by their words, the best first, with what they are wh
   }
 });
 
-test("what is wrong with a form is told by name, with the status that belongs to it", async () => {
+test("an invalid form field is named in the error, with its status", async () => {
   const refusal = async (body: FormData | string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${edge.url}/v1/audio/transcriptions`, { method: "POST", headers: { ...auth, ...headers }, body });
     return [response.status, ((await response.json()) as { error: { param: string | null } }).error.param];

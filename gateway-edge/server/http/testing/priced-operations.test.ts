@@ -78,7 +78,7 @@ test("embeddings: every form of input reaches the upstream, numbers and base64 c
   expect([bytes.readFloatLE(0), bytes.readFloatLE(4)]).toEqual([0.5, -1]);
 });
 
-test("embeddings: nothing, an empty text and too much are told by name, and cost nothing", async () => {
+test("embeddings: no input, an empty text and too many inputs are named in the error, and cost nothing", async () => {
   const { control, post, requests } = await open({ answer: {} });
   for (const input of ["", [], [""], [[]], Array.from({ length: 2049 }, () => "a")]) {
     const response = await post("/v1/embeddings", { model: "gpt", input });

@@ -83,7 +83,7 @@ test("two schemas with the same $id are two schemas", async () => {
   expect((await post(CHAT, ask(true, { $id: "http://x/s", type: "array" }))).status).toBe(500);
 });
 
-test("only an answer that fits is kept in the cache", async () => {
+test("only an answer that matches the schema is cached", async () => {
   const { key, sent } = await open([completion("wrong"), completion("wrong"), completion('{"n":1}')], {
     litellm_settings: { cache: true },
   });

@@ -112,7 +112,7 @@ test.each(DIALECTS)(
     expect(text.endsWith("data: [DONE]\n\n")).toBe(dialect.isDone);
     const usage = dialect.end(dialect.isDone ? parseStream(text) : parseEvents(text));
     const [log] = control.settled.values();
-    // Execute and assert: paid for, cut off, and nobody below zero.
+    // Execute and assert: billed, cut off, and no balance below zero.
     expect(Number(log?.usage?.output)).toBe(usage[dialect.output]);
     expect(usage[dialect.output]).toBeGreaterThan(30);
     expect(usage[dialect.output]).toBeLessThan(45);

@@ -9,7 +9,7 @@ afterEach(async () => {
 
 const LIMIT = 20;
 
-/** An upstream that takes no notice of max_tokens: it says so many words, or goes on until nobody listens. */
+/** An upstream that ignores max_tokens: it sends a number of words, or continues until the client disconnects. */
 async function open({ words = Number.POSITIVE_INFINITY, word = "go " } = {}) {
   const seen = { sent: 0, isAborted: false };
   const send: Send = async (_request, signal) => {

@@ -34,12 +34,12 @@ const guard = (action: string) => ({
     },
   ],
 });
-const DOORS = [
+const DIALECT_CALLS = [
   ["/v1/messages", (text: string) => ({ max_tokens: 9, messages: [{ role: "user", content: text }] })],
   ["/v1/responses", (text: string) => ({ input: text })],
 ] as const;
 
-test.each(DOORS)("%s is no way around a guardrail", async (path, body) => {
+test.each(DIALECT_CALLS)("%s is no way around a guardrail", async (path, body) => {
   const blocked = await open(guard("block"), () => completion("fine"));
   const refused = await blocked.key()(path, { model: "gpt", ...body("open sesame-42") });
   expect([refused.status, blocked.sent.length, await refused.text()]).toEqual([400, 0, expect.stringContaining("no-secrets")]);
@@ -50,14 +50,14 @@ test.each(DOORS)("%s is no way around a guardrail", async (path, body) => {
   expect(JSON.stringify(masked.sent)).toContain("open ");
 });
 
-test("a request that a guardrail changed is still told to each provider in the words it takes", async () => {
+test("a request that a guardrail changed is still sent to each provider in its own format", async () => {
   const { key, sent } = await open(guard("mask"), () => completion("fine"));
   const content = [{ type: "text", text: "open sesame-42", cache_control: { type: "ephemeral" } }];
   await key()("/v1/messages", { model: "gpt", max_tokens: 9, messages: [{ role: "user", content }], context_management: { edits: [] } });
   expect(JSON.stringify(sent)).not.toMatch(/cache_control|context_management/);
 });
 
-test.each(DOORS)("%s gives a kept answer again, whole and streamed, for nothing", async (path, body) => {
+test.each(DIALECT_CALLS)("%s serves a cached answer, whole and streamed, at no cost", async (path, body) => {
   const { key, sent, logs } = await open({ litellm_settings: { cache: true } }, ({ stream }) =>
     stream ? frames(["hi"]) : completion("hi"),
   );
@@ -74,7 +74,7 @@ test.each(DOORS)("%s gives a kept answer again, whole and streamed, for nothing"
   ]);
 });
 
-test("a kept answer has its thinking in its place when it is streamed", async () => {
+test("a cached answer has its thinking in its place when it is streamed", async () => {
   const { key, sent } = await open({ litellm_settings: { cache: true } }, () => claudeAnswer);
   const post = key();
   const asked = {

@@ -15,7 +15,7 @@ async function listen(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A door that forwards to `target`, and says what kept a request from there. */
+/** A server that forwards to `target` and records why a request failed. */
 const doorTo = (target: string) => {
   const forward = createForward({ target, onSend: (sent) => sent.setHeader("authorization", "ours") });
   return listen((request, response) => {
@@ -29,7 +29,7 @@ test("a request goes on with the headers we chose, and its answer comes back", a
   expect([answer.status, await answer.text()]).toEqual([200, "POST /a?b=c ours"]);
 });
 
-test("where nobody answers, whoever forwards is told, once and with the reason", async () => {
+test("an unreachable target rejects the forward once, with the reason", async () => {
   const answer = await fetch(await doorTo("http://127.0.0.1:9"));
   expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("ECONNREFUSED")]);
 });

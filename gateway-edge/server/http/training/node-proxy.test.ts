@@ -61,7 +61,7 @@ async function through(id: string, headers: Record<string, string> = {}) {
   return received[0];
 }
 
-test("a shared node is told whose call it is, and where the caller finds it; what the caller says of that is dropped", async () => {
+test("a shared node receives the tenant and the forwarded prefix; the caller's own values are dropped", async () => {
   const call = await through("node_shared", { "x-gw-tenant": "org_other", "x-forwarded-prefix": "/elsewhere" });
   expect(call).toMatchObject({
     url: "/v1/jobs/j?x=1",
