@@ -3,47 +3,57 @@ import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { JournalFigures } from "./journal/journal.ts";
 import type { Intent, Progress, ServedRecord } from "./journal/records.ts";
 
+/** A call that asks for credit. */
 export interface ReserveInput {
-  /** Who calls for what, and the most it can cost: what is written down of the call before it is made. */
+  /** The call's intent record: who calls which model, and the most the call can cost. */
   readonly intent: Intent;
-  /** The group asked for, as it is configured: its limits hold beside the caller's. */
+  /** The requested model group, by its configured name. Its limits apply beside the caller's. */
   readonly model: string;
   /** Tokens that count against a rate limit. */
   readonly tokens: number;
-  /** Somebody who has to do with the call has a limit or a budget: it is asked for by itself. */
+  /** The caller or the model has a limit or a budget: the control plane reserves for this call alone. */
   readonly isLimited: boolean;
 }
 
+/** Credit that is reserved for one call, and the state of its rate limits. */
 export interface Reservation {
-  /** The worst case, or all that was left. */
+  /** The worst case, or the remaining credit where that is less. */
   readonly reserved: bigint;
   readonly rate: RateState | undefined;
 }
 
 /**
- * Credit of organisations, as one call sees it. Every successful `reserve` is followed by exactly one `settle`; a
- * `reserve` that failed needs nothing more.
+ * Credit of organizations, as one call sees it. Every successful `reserve` is followed by exactly one `settle`; a failed `reserve` needs
+ * nothing more.
  */
 export interface Credit {
-  /** Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when nobody can say or nothing can be written down. */
+  /**
+   * Throws QUOTA_EXCEEDED, TEAM_BLOCKED, RATE_LIMIT_EXCEEDED, or UNAVAILABLE when the control plane does not answer or the journal cannot
+   * be written.
+   */
   reserve(input: ReserveInput): Reservation | Promise<Reservation>;
-  /** A running call needs more than it holds. Gives what it got, down to nothing; asks nobody while the lease has enough. */
+  /**
+   * A running call needs more credit than it holds. Returns the amount it got, which may be zero. While the lease has enough, no RPC is
+   * made.
+   */
   grow(input: ReserveInput, more: bigint): Promise<bigint>;
-  /** Who answers it, at what prices, and what was delivered so far: what a call costs if this process dies in it. */
+  /**
+   * The deployment that answers a call, its prices, and what is delivered so far. A call is billed by these if this process dies during it.
+   */
   served(served: ServedRecord): void;
   progress(progress: Progress): void;
-  /** Writes the end of a call down, for good: from then on it comes into the ledger, once, whatever dies. */
+  /** Writes the final record of a call durably. From then on the call reaches the ledger exactly once, whatever process dies. */
   settle(log: UsageLog): Promise<void>;
-  /** The organisation's credit was taken away: what no call has set aside goes back at once. */
+  /** The organization's credit was revoked: credit that no call has reserved is returned at once. */
   recall(organizationId: string): void;
   /** Settlements that the ledger does not have yet. */
   pending(): number;
   /** Resolves when the ledger has every call that has ended. */
   settled(): Promise<void>;
-  /** Why no call can be taken now; undefined: none. */
+  /** Why no call can be accepted now; undefined when calls can be accepted. */
   trouble(): string | undefined;
-  /** Of the calls that were written down here. */
+  /** Figures of this edge's journal. */
   journal(): JournalFigures;
-  /** After the last call: brings what is left to the ledger, gives leases back. */
+  /** Called after the last call: ships the remaining finals to the ledger and returns the leases. */
   close(): Promise<void>;
 }

@@ -9,8 +9,8 @@ type Access = ControlPlane["access"];
 const GATHERED_MAX = 200;
 
 /**
- * Reservations of single calls, gathered: what is asked while an answer is on its way goes out together when it has come. One call alone
- * waits for nobody; many at once cost a fraction of an RPC each. Every caller gets an outcome of its own.
+ * Batches the reservations of single calls: requests that arrive while an RPC is running are sent together in the next one. A single call
+ * does not wait; many at once cost a fraction of an RPC each. Every caller gets its own outcome.
  */
 export function gatherReservations(
   access: Pick<Access, "reserveMany">,
@@ -18,7 +18,7 @@ export function gatherReservations(
   return gather((reservations, options) => reserveMany(access, reservations, options));
 }
 
-/** The outcome of one request; what is thrown for all is thrown for each. */
+/** The outcome of one request. An error of the whole batch is the outcome of each of its requests. */
 type Outcome<Answer> = { answer: Answer } | { error: AppError };
 
 async function reserveMany(
@@ -62,7 +62,7 @@ function gather<Request, Answer>(
   return (request, options) =>
     new Promise((resolve, reject) => {
       waiting.push({ request, options, resolve, reject });
-      // At the end of this turn: calls that arrived together go together.
+      // Sent at the end of this turn of the event loop, so that calls that arrive together share one RPC.
       if (!sending) {
         sending = true;
         setImmediate(() => void sendAll());

@@ -1,10 +1,10 @@
-/** What the control plane has given an edge of one organisation's credit. All sums only grow, so that a message may come twice. */
+/** The credit of one organization that the control plane has granted to an edge. All sums only grow, so that a message may arrive twice. */
 export interface Grant {
-  /** Of the lease; a new one when the old one ran out. Sums of another generation mean nothing. */
+  /** Of the lease; a new lease has a new generation after the old one expired. Sums of another generation do not apply. */
   readonly generation: bigint;
-  /** Everything given in this generation. */
+  /** Total granted in this generation. */
   readonly granted: bigint;
-  /** How long it may be used from when it was asked for. */
+  /** How long it may be used, from the time of the request. */
   readonly lifeMs: number;
 }
 
@@ -14,20 +14,20 @@ export interface Held {
   readonly amount: bigint;
 }
 
-/** Calls in the demand window below which nothing is kept in advance: an organisation that calls now and then has its credit free. */
+/** Calls in the demand window below which no credit is leased in advance: the credit of an organization that calls seldom stays free. */
 const BUSY_CALLS = 4;
 const WINDOW_MS = 500;
 /**
- * Longer than a control plane takes to start again, and than a replica set takes to commit again whose primary stands still: that is up
- * to 19 s, most of it MongoDB's own, and half of this may be used up when it begins. Meanwhile calls go on.
+ * Longer than a control plane takes to restart, and than a replica set without a primary takes to commit again: up to 19 s, most of it
+ * MongoDB's own, and half of this time may already be used up. Calls go on meanwhile.
  */
 const AHEAD_SECONDS = 40n;
-/** Far longer than the control plane keeps a lease that it hears no more of: as long as it does, its sums have to be known here. */
+/** Far longer than the control plane remembers a lease without messages: as long as it does, the sums must be known here. */
 const FORGET_MS = 600_000;
 
 /**
- * One organisation's lease at this edge: arithmetic in memory, so that a call in steady state asks nobody. Free is what was granted
- * less what was spent, given back and is held by running calls.
+ * One organization's lease at this edge: arithmetic in memory, so that a call in steady state makes no RPC. Free credit is what was granted
+ * minus what was spent, returned and is held by running calls.
  */
 export class LeaseAccount {
   readonly organizationId: string;
@@ -47,7 +47,7 @@ export class LeaseAccount {
     return this.#generation;
   }
 
-  /** Everything given back in this generation; told with every message. */
+  /** Total returned in this generation; sent with every message. */
   get released(): bigint {
     return this.#released;
   }
@@ -61,17 +61,17 @@ export class LeaseAccount {
     return left > 0n ? left : 0n;
   }
 
-  /** Below zero when calls cost more than they held: what is granted next makes that good first. */
+  /** Below zero when calls cost more than they held: the next grant makes up for that first. */
   left(nowMs: number): bigint {
     return nowMs >= this.#validUntilMs ? 0n : this.#granted - this.#spent - this.#released - this.#held;
   }
 
-  /** How much should be free so that calls of the next seconds ask nobody. The control plane gives less of it where little is left. */
+  /** How much should be free so that calls of the next seconds need no RPC. The control plane grants less where little is left. */
   target(nowMs: number): bigint {
     return this.#demand.target(nowMs);
   }
 
-  /** A call asks for so much; below zero: it got so much less than it had asked for. */
+  /** A call requests this amount; below zero: it got that much less than it requested. */
   wanted(amount: bigint, nowMs: number): void {
     if (amount > 0n) this.#demand.add(amount, nowMs);
     else this.#demand.subtract(-amount, nowMs);
@@ -81,15 +81,15 @@ export class LeaseAccount {
     this.#demand = new Demand();
   }
 
-  /** Only after `free` said that there is so much. */
+  /** Only after `free` reported at least this amount. */
   hold(amount: bigint): Held {
     this.#held += amount;
     return { generation: this.#generation, amount };
   }
 
-  /** A call ended: what it held is free again, what it cost is spent. */
+  /** A call ended: the amount it held is free again, its cost is spent. */
   settle({ generation, amount }: Held, cost: bigint): void {
-    // What was held under a lease that ran out went back with it.
+    // Credit held under an expired lease was returned with that lease.
     if (generation !== this.#generation) return;
     this.#held -= amount;
     this.#spent += cost;
@@ -105,19 +105,19 @@ export class LeaseAccount {
       this.#held = 0n;
     }
     if (granted > this.#granted) this.#granted = granted;
-    // Counted from the asking: the control plane's own clock started later.
+    // From the time of the request: the control plane's own clock started later.
     const validUntilMs = askedAtMs + lifeMs;
     if (validUntilMs > this.#validUntilMs) this.#validUntilMs = validUntilMs;
   }
 
-  /** Whether more is free than the next seconds can take, even if demand only paused for a moment. */
+  /** Whether more is free than the next seconds can use, even if demand only paused for a moment. */
   hasExcess(nowMs: number): boolean {
     return this.free(nowMs) > this.target(nowMs) * 2n;
   }
 
   /**
-   * Gives back what is free above the target, to be told to the control plane with the next message; not before there is twice as much,
-   * for what is given back while calls go on is asked for again, and each asking is a transaction.
+   * Returns credit that is free above the target; the next message reports it to the control plane. It waits until twice the target is
+   * free: credit that is returned while calls go on is requested again, and each request is a transaction.
    */
   release(nowMs: number): bigint {
     if (!this.hasExcess(nowMs)) return 0n;
@@ -126,26 +126,26 @@ export class LeaseAccount {
     return excess;
   }
 
-  /** Nothing runs under it and nothing is kept. */
+  /** No call holds credit of this lease, and none is reserved in advance. */
   isIdle(nowMs: number): boolean {
     return this.#held === 0n && this.free(nowMs) === 0n && this.target(nowMs) === 0n;
   }
 
-  /** Whether calls may still be made under it. */
+  /** Whether calls may still reserve from it. */
   isUsable(nowMs: number): boolean {
     return nowMs < this.#validUntilMs;
   }
 
   /**
-   * Long enough after its end that the control plane has taken it back for certain. Forgotten earlier, the sums of a lease that is
-   * renewed would start again from nothing here, and what was spent of it could be spent once more.
+   * Long enough after its end that the control plane has certainly taken the lease back. Deleted earlier, the sums of a renewed lease would
+   * restart from zero here, and what was spent of it could be spent again.
    */
   isOver(nowMs: number): boolean {
     return this.isIdle(nowMs) && nowMs >= this.#validUntilMs + FORGET_MS;
   }
 }
 
-/** What calls asked for in the last second, in two halves. */
+/** The amounts that calls requested in the last second, in two halves. */
 class Demand {
   #startMs = Number.NEGATIVE_INFINITY;
   #now = { sum: 0n, calls: 0 };
@@ -159,7 +159,7 @@ class Demand {
 
   subtract(amount: bigint, nowMs: number): void {
     this.#turn(nowMs);
-    // What does not fit into this half was asked for in the one before; what fits in neither is forgotten already.
+    // An amount that exceeds this half was requested in the previous half; what exceeds both is no longer counted.
     const left = amount - this.#now.sum;
     this.#now.sum = left < 0n ? -left : 0n;
     if (left > 0n) this.#before.sum = left < this.#before.sum ? this.#before.sum - left : 0n;
@@ -168,7 +168,7 @@ class Demand {
   target(nowMs: number): bigint {
     this.#turn(nowMs);
     if (this.#now.calls + this.#before.calls < BUSY_CALLS) return 0n;
-    // A half that has only begun says little: until it has as much as the one before, that one counts for both.
+    // A half that has only begun is not representative: until it exceeds the previous half, the previous half counts twice.
     const [now, before] = [this.#now.sum, this.#before.sum];
     return (now > before ? now + before : before * 2n) * AHEAD_SECONDS;
   }

@@ -12,7 +12,7 @@ export interface LeaseBookDeps {
   readonly edgeId: string;
 }
 
-/** Longer than a control plane takes that has much to do: who waits for credit would only be refused. */
+/** Longer than a busy control plane needs to answer: a shorter deadline would only refuse the calls that wait for credit. */
 const LEASE_MS = 3000;
 
 interface Waiting {
@@ -23,17 +23,17 @@ interface Waiting {
 
 interface LeaseEntry {
   readonly account: LeaseAccount;
-  /** Calls that found too little, in the order they came. */
+  /** Calls that found too little credit, in order of arrival. */
   readonly waiting: Waiting[];
   asking: boolean;
   isStrict: boolean;
   isBlocked: boolean;
   askedAtMs: number;
-  /** What was free when the control plane last gave less than was wanted; undefined: it gave all. */
+  /** The free credit when the control plane last granted less than was requested; undefined: it granted everything. */
   mostGiven: bigint | undefined;
 }
 
-/** The leases of this edge, one for each organisation that calls. In steady state a call is answered from memory. */
+/** The leases of this edge, one for each organization that makes calls. In steady state a call needs no RPC. */
 export class LeaseBook {
   readonly #deps: LeaseBookDeps;
   readonly #entries = new Map<string, LeaseEntry>();
@@ -42,13 +42,13 @@ export class LeaseBook {
     this.#deps = deps;
   }
 
-  /** Sets the worst case aside, or all that is left where the policy allows; QUOTA_EXCEEDED when there is nothing. */
+  /** Reserves the worst case, or the remaining credit where the policy allows; throws QUOTA_EXCEEDED when there is none. */
   reserve(organizationId: string, worstCase: bigint): Held | Promise<Held> {
     const nowMs = this.#deps.clock.monotonicMs();
     const entry = this.#entryOf(organizationId);
     const { account } = entry;
     account.wanted(worstCase, nowMs);
-    // Whoever came first and waits is served first.
+    // Waiting calls are served in order of arrival.
     if (entry.waiting.length === 0 && account.free(nowMs) >= worstCase) {
       const held = account.hold(worstCase);
       if (runsLow(entry, nowMs)) void this.#ask(entry);
@@ -60,7 +60,7 @@ export class LeaseBook {
     });
   }
 
-  /** What is free goes back at once, and is told with the next message; the next call asks. */
+  /** Free credit is returned at once, and the next message reports it; the next call requests credit again. */
   recall(organizationId: string): void {
     const account = this.#entries.get(organizationId)?.account;
     account?.forgetDemand();
@@ -71,13 +71,16 @@ export class LeaseBook {
     this.#entries.get(organizationId)?.account.settle(held, cost);
   }
 
-  /** What is free above what the next seconds take, given back. All that was ever given back is told, so that a lost message costs nothing. */
+  /**
+   * Returns credit that is free above the demand of the next seconds. Each message has the total ever returned, so that a lost message
+   * costs nothing.
+   */
   returns(): LeaseReturn[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const returns: LeaseReturn[] = [];
     for (const { account, waiting } of this.#entries.values()) {
       if (waiting.length === 0) account.release(nowMs);
-      // One that ran out is not told any more: hearing of it, the control plane would keep it alive.
+      // An expired lease is not reported: the control plane would renew it.
       if (account.generation > 0n && account.isUsable(nowMs)) {
         returns.push({ organizationId: account.organizationId, generation: account.generation, released: account.released });
       }
@@ -85,13 +88,13 @@ export class LeaseBook {
     return returns;
   }
 
-  /** Whether something could be given back now. */
+  /** Whether credit could be returned now. */
   hasExcess(): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     return [...this.#entries.values()].some(({ account }) => account.hasExcess(nowMs));
   }
 
-  /** Keeps leases alive under which calls run; forgets those of organisations that do not call any more. */
+  /** Renews leases with running calls; deletes those of organizations that make no more calls. */
   renew(olderThanMs: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [organizationId, entry] of this.#entries) {
@@ -105,7 +108,7 @@ export class LeaseBook {
     if (entry.asking) return;
     entry.asking = true;
     try {
-      // Calls that came while an answer was on its way may need another one.
+      // Calls that arrived during the request may need another one.
       do await this.#askOnce(entry);
       while (entry.waiting.length > 0);
     } finally {
@@ -147,20 +150,20 @@ export class LeaseBook {
     this.#serve(entry, asked);
   }
 
-  /** Those that were counted in the asking get what there is, in order; who finds nothing is refused. */
+  /** The calls that the request counted get the available credit, in order; calls that find none are refused. */
   #serve({ account, waiting, isStrict, isBlocked }: LeaseEntry, asked: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const { worstCase, resolve, reject } of waiting.splice(0, asked)) {
       const free = account.free(nowMs);
       const isEnough = free >= worstCase;
       const given = isEnough || !isStrict ? smaller(worstCase, free) : 0n;
-      // Demand is what calls got: one that wants more than there is does not make the edge want that for the calls after it.
+      // Demand is what calls got: a call that requests more than there is does not raise the demand for later calls.
       account.wanted(given - worstCase, nowMs);
       if (given > 0n || isEnough) resolve(account.hold(given));
-      // A blocked team is known here before the change of it has come.
+      // The lease response reports a blocked team before the feed does.
       else reject(isBlocked ? teamBlocked({ reason: "quota" }) : quotaExceeded(isStrict && free > 0n));
     }
-    // Those that came meanwhile wait no longer than they have to: else under load the next ones would wait behind them for ever.
+    // Calls that arrived meanwhile are served as soon as possible; otherwise later calls would wait behind them without end under load.
     for (let next = waiting[0]; next && account.free(nowMs) >= next.worstCase; next = waiting[0]) {
       waiting.shift();
       next.resolve(account.hold(next.worstCase));
@@ -185,8 +188,8 @@ export class LeaseBook {
 }
 
 /**
- * Half of what should be free is used up. Where less could be had, half of that: to ask again with every call would not bring more, and
- * each asking is a transaction of the control plane.
+ * Half of the target is used up. Where the control plane granted less, half of that: a request with every call would not get more, and each
+ * request is a transaction of the control plane.
  */
 function runsLow({ account, mostGiven }: LeaseEntry, nowMs: number): boolean {
   const target = account.target(nowMs);

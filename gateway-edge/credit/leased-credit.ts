@@ -23,19 +23,19 @@ export interface LeasedCreditDeps {
 interface Holding {
   readonly organizationId: string;
   held: Held;
-  /** Its call is over: it holds nothing any more, but the ledger has yet to hear under which lease the call was made. */
+  /** The call has ended and holds nothing, but the ledger has not yet received the lease generation of the call. */
   isOver: boolean;
 }
 
-/** Finished calls that the ledger does not have yet; above it no new call is admitted. */
+/** Finished calls that the ledger does not have yet; above this number no new call is admitted. */
 const PENDING_MAX = 50_000;
 const SWEEP_MS = 250;
-/** Well before a lease may no longer be used. */
+/** Well before a lease expires. */
 const RENEW_MS = 15_000;
 
 /**
- * Credit without an RPC on a call's way: set aside from this edge's lease, written down in its journal, brought to the ledger behind
- * the call's back. Rate limits come in slices too; calls under a budget or a limit of a few calls are asked for one by one.
+ * Credit without an RPC per call: reserved from this edge's lease, recorded in its journal, and shipped to the ledger in the background.
+ * Rate limits are leased in slices too; calls under a budget or a limit of a few calls are reserved one by one.
  */
 export class LeasedCredit implements Credit {
   readonly #deps: LeasedCreditDeps;
@@ -43,7 +43,7 @@ export class LeasedCredit implements Credit {
   readonly #shipper: Shipper;
   readonly #byCall: ReturnType<typeof reserveByCall>;
   readonly #permits: RatePermits;
-  /** What calls hold of leases, and held until they were over; until the ledger has them. */
+  /** The lease credit of calls, from their reservation until the ledger has them. */
   readonly #held = new Map<string, Holding>();
   #cancelSweep: () => void = () => {};
   readonly #wake = () => this.#shipper.wake();
@@ -65,14 +65,14 @@ export class LeasedCredit implements Credit {
       settled: (callId) => this.#held.delete(callId),
       endedEdges: journal.start.endedEdges,
     });
-    // What a process before this one left, and that it is dead.
-    this.#shipper.wake({ tellReturns: journal.start.endedEdges.length > 0 });
+    // Ships the finals that the previous process left, and reports that it ended.
+    this.#shipper.wake({ reportReturns: journal.start.endedEdges.length > 0 });
     this.#sweep();
   }
 
   reserve(input: ReserveInput): Reservation | Promise<Reservation> {
     const trouble = this.trouble();
-    // Before anything is set aside: a call that cannot be written down cannot be made.
+    // Before anything is reserved: a call that cannot be recorded cannot be made.
     if (trouble !== undefined) throw new AppError("UNAVAILABLE", trouble, { retryAfterSeconds: 1 });
     if (this.pending() >= PENDING_MAX) {
       throw new AppError("UNAVAILABLE", "Too many finished calls wait for their settlement. Try again shortly.", { retryAfterSeconds: 1 });
@@ -115,7 +115,7 @@ export class LeasedCredit implements Credit {
 
   recall(organizationId: string): void {
     this.#book.recall(organizationId);
-    this.#shipper.wake({ tellReturns: true });
+    this.#shipper.wake({ reportReturns: true });
   }
 
   pending(): number {
@@ -137,7 +137,7 @@ export class LeasedCredit implements Credit {
 
   async close(): Promise<void> {
     this.#cancelSweep();
-    this.#shipper.wake({ tellReturns: this.#book.hasExcess() });
+    this.#shipper.wake({ reportReturns: this.#book.hasExcess() });
     await this.#shipper.idle();
     this.#shipper.stop();
     await this.#deps.journal.close();
@@ -161,8 +161,8 @@ export class LeasedCredit implements Credit {
   }
 
   /**
-   * What was held under a lease that ran out went back with it, and may be the very credit that is given now: it is set aside again
-   * before anything counts as more, or the call would spend it twice.
+   * Credit held under an expired lease was returned with that lease, and may be the very credit that is granted now. It is reserved again
+   * before anything counts as more; otherwise the call would spend it twice.
    */
   async #growHeld(holding: Holding, more: bigint): Promise<bigint> {
     const before = holding.held;
@@ -175,7 +175,7 @@ export class LeasedCredit implements Credit {
 
   async #holdMore(holding: Holding, more: bigint): Promise<bigint> {
     const held = await this.#book.reserve(holding.organizationId, more);
-    // The call ended while it waited: nobody else would give this back.
+    // The call ended while it waited: only this code can return the credit.
     if (holding.isOver) {
       this.#book.settle(holding.organizationId, held, 0n);
       return 0n;
@@ -186,8 +186,8 @@ export class LeasedCredit implements Credit {
   }
 
   /**
-   * Refused while calls that have ended are not in the ledger yet: once they are, what they did not use may be enough, or the team is
-   * blocked and the caller is told so.
+   * Refused while ended calls are not in the ledger yet: afterwards their unused credit may be enough, or the team is blocked and the
+   * caller gets that error.
    */
   async #onceSettled({ intent: { organizationId, worstCase } }: ReserveInput, error: unknown): Promise<Held> {
     if (asAppError(error).code !== "QUOTA_EXCEEDED" || this.pending() === 0) throw error;
@@ -218,10 +218,10 @@ export class LeasedCredit implements Credit {
     else this.#byCall.release(callId);
   }
 
-  /** Credit that an organisation stopped needing goes back, and leases of calls that take long stay alive. */
+  /** Returns credit that organizations no longer need, and renews leases of long calls. */
   #sweep(): void {
     this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => {
-      if (this.#book.hasExcess()) this.#shipper.wake({ tellReturns: true });
+      if (this.#book.hasExcess()) this.#shipper.wake({ reportReturns: true });
       this.#book.renew(RENEW_MS);
       this.#byCall.returnUnused();
       this.#sweep();

@@ -4,7 +4,7 @@ import type { Credit } from "./credit.ts";
 import { openJournal } from "./journal/open-journal.ts";
 import { LeasedCredit } from "./leased-credit.ts";
 
-/** Leases and the journal, in a folder of this edge alone. */
+/** Leases and the journal, in a folder that belongs to this edge alone. */
 export async function openCredit({ config, control, clock, logger }: EdgeDeps, edgeId: string): Promise<Credit> {
   const journal = await openJournal({
     disk: systemDisk,
@@ -13,7 +13,7 @@ export async function openCredit({ config, control, clock, logger }: EdgeDeps, e
     sync: config.journalSync,
     clock,
     logger,
-    // Nobody knows what is safe any more; the next process reads what there is.
+    // It is no longer known what is durable; the next process reads what is on disk.
     onBroken: (error) => {
       logger.error({ error: String(error) }, "the journal is broken");
       process.exit(1);

@@ -2,14 +2,14 @@ import type { RateState } from "../../common/errors.ts";
 import type { RatePermit } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReserveInput } from "./credit.ts";
 
-/** What was asked for in advance and not used, by the call that it came with. */
+/** A permit that was requested in advance and not used, with the id of the call that brought it. */
 export interface UnusedPermit {
   readonly callId: string;
   readonly unused: RatePermit;
 }
 
 export interface Permitted {
-  /** How the limits of the call stand with it. */
+  /** The rate limits of the call after this permit. */
   readonly rate: RateState;
   /** The call was not made after all. */
   putBack(): void;
@@ -17,10 +17,10 @@ export interface Permitted {
 
 interface Held {
   readonly callId: string;
-  /** How the limits stood without the permit. */
+  /** The rate limits without the permit. */
   readonly rate: RateState;
   readonly untilMs: number;
-  /** Undefined: no limit of tokens holds. */
+  /** Undefined: there is no limit on tokens. */
   tokens: bigint | undefined;
   requests: bigint;
   takenRequests: number;
@@ -29,7 +29,7 @@ interface Held {
 
 interface PermitEntry {
   held: Held | undefined;
-  /** One asking at a time brings a permit. */
+  /** One request at a time brings a permit. */
   isAsking: boolean;
   second: number;
   now: Demand;
@@ -41,12 +41,12 @@ interface Demand {
   tokens: number;
 }
 
-/** Calls a second below which each is asked for by itself: little is saved, and what is held in advance is missing elsewhere. */
+/** Calls per second below which each call is reserved alone: a permit would save little, and its slice would be missing at other edges. */
 const BUSY_CALLS = 8;
 
 /**
- * Slices of rate limits that this edge may spend by itself, one for each key and model that is called often. The control plane has
- * counted them already: a call that finds room here asks nobody.
+ * Slices of rate limits that this edge may spend by itself, one for each key and model that is called often. The control plane has already
+ * counted them: a call that finds room here makes no RPC.
  */
 export class RatePermits {
   readonly #monotonicMs: () => number;
@@ -57,7 +57,7 @@ export class RatePermits {
     this.#monotonicMs = monotonicMs;
   }
 
-  /** Room for one call; undefined: it has to be asked for. */
+  /** Room for one call; undefined: the call has to be reserved at the control plane. */
   take(input: ReserveInput): Permitted | undefined {
     const entry = this.#entryOf(input);
     entry.now.requests++;
@@ -68,7 +68,7 @@ export class RatePermits {
     return { rate: stateOf(held), putBack: () => count(held, input.tokens, -1) };
   }
 
-  /** What to ask for beside a call: as much as the last second took. Followed by `asked` when it is anything. */
+  /** How much to request beside a call: as much as the last second used. `asked` follows when this is more than zero. */
   ahead(input: ReserveInput): Demand {
     const entry = this.#entryOf(input);
     const requests = Math.max(entry.now.requests, entry.before.requests);
@@ -77,20 +77,20 @@ export class RatePermits {
     return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens) };
   }
 
-  /** The answer to an asking with something ahead, or that there is none. */
+  /** The permit that a request with `ahead` brought; undefined: it brought none. */
   asked(input: ReserveInput, answer: { permit: RatePermit | undefined; rate: RateState | undefined; askedAtMs: number } | undefined): void {
     const entry = this.#entryOf(input);
     entry.isAsking = false;
     if (!answer?.permit || !answer.rate) return;
     this.#drop(entry);
     const { requests, tokens, lifeMs } = answer.permit;
-    // Counted from the asking: the control plane's own second started later.
+    // From the time of the request: the control plane's own second started later.
     const untilMs = answer.askedAtMs + lifeMs;
     const { callId } = input.intent;
     entry.held = { callId, rate: answer.rate, untilMs, requests, tokens, takenRequests: 0, takenTokens: 0 };
   }
 
-  /** What nobody will use any more, to be told once; forgets keys that call no more. */
+  /** Expired permits, each returned once. Also deletes the entries of keys that make no more calls. */
   unused(): UnusedPermit[] {
     const second = this.#second();
     for (const [name, entry] of this.#entries) {
@@ -140,7 +140,7 @@ function count(held: Held, tokens: number, calls: 1 | -1): void {
   if (held.tokens !== undefined) held.tokens -= BigInt(calls * tokens);
 }
 
-/** As the control plane would tell it: what it said, less what was taken here since. */
+/** As the control plane would report it: its last state minus what this edge has used since. */
 function stateOf({ rate, takenRequests, takenTokens }: Held): RateState {
   const left = (remaining: number | undefined, taken: number) => (remaining === undefined ? undefined : Math.max(0, remaining - taken));
   return {

@@ -19,11 +19,11 @@ const RESERVE_MS = 1000;
 const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
 
-/** Asks the control plane for one call: what has a budget, or a limit of a few calls, cannot be set aside in advance. */
+/** Reserves at the control plane for one call: a call with a budget or a limit of a few calls cannot be reserved in advance. */
 export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCallDeps) {
   const ask = gatherReservations(access);
 
-  /** Brings a permit for the calls after it, where there are many. */
+  /** Also brings a permit for later calls, where there are many. */
   async function reserve(input: ReserveInput): Promise<Reservation> {
     const ahead = permits.ahead(input);
     const askedAtMs = clock.monotonicMs();
@@ -33,7 +33,7 @@ export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCall
       return { reserved: answer.reserved, rate: answer.rate };
     } catch (thrown) {
       const error = asAppError(thrown);
-      // Nobody knows whether it was set aside: give it back, or it is missing until it expires.
+      // It is not known whether the credit was reserved: release it, or it is missing until the reservation expires.
       if (isTransient(error)) release(input.intent.callId);
       throw error;
     } finally {
@@ -41,7 +41,7 @@ export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCall
     }
   }
 
-  /** For a call that runs already: so much beside what it holds. */
+  /** Reserves this much more for a running call. */
   async function grow(input: ReserveInput, more: bigint): Promise<bigint> {
     return (await ask(requestOf(input, { more }), { deadlineMs: RESERVE_MS })).reserved;
   }
@@ -60,7 +60,7 @@ export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCall
     };
   }
 
-  /** Permits that nobody will use. One that cannot be told is missing for a minute. */
+  /** Returns expired permits. A permit whose return fails is missing for a minute. */
   function returnUnused(): void {
     for (const unused of permits.unused()) void access.release(unused, { deadlineMs: RESERVE_MS }).catch(() => {});
   }

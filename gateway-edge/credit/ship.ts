@@ -12,36 +12,36 @@ export interface ShipperDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly edgeId: string;
-  /** The lease that a call was made under; zero: it was reserved by itself, or before this process started. */
+  /** The lease generation of a call; zero: it was reserved alone, or before this process started. */
   readonly generationOf: (callId: string) => bigint;
-  /** What leases give back; asked for each batch. */
+  /** Credit that leases return; read for each batch. */
   readonly returns: () => LeaseReturn[];
-  /** The ledger has it, or refused it for good. */
+  /** The ledger has the call, or refused it permanently. */
   readonly settled: (callId: string) => void;
-  /** Processes before this one, whose calls stand in the journal: once those are settled, their leases end. */
+  /** Earlier processes whose calls are in the journal: when those are settled, their leases end. */
   readonly endedEdges: readonly string[];
 }
 
 const BATCH_MAX = 400;
 const SETTLE_MS = 5000;
 /**
- * While calls come one after another, each batch waits so long for company, or until it is full: a batch costs much the same with one
- * call or with fifty. Who waits for the ledger ends it.
+ * While calls end one after another, each batch waits this long to fill up: a batch costs much the same with one call or fifty. A caller
+ * that waits for the ledger ends the wait.
  */
 const GATHER_MS = 250;
-/** After so long without a batch a call is alone. */
+/** After this time without a batch a call is shipped alone. */
 const PAUSE_MS = 200;
 const BACK_OFF_MS = 50;
 const BACK_OFF_MS_MAX = 1000;
 
-/** Brings finished calls from the journal to the ledger, in order, batch by batch, however often it has to be tried. */
+/** Ships finished calls from the journal to the ledger, in order and in batches, until the ledger has them. */
 export class Shipper {
   readonly #deps: ShipperDeps;
   #running = false;
   #stopped = false;
-  /** Something came since the journal was last looked at. */
+  /** Something was added since the journal was last read. */
   #woken = false;
-  #tellReturns = false;
+  #reportReturns = false;
   #lastShippedMs = Number.NEGATIVE_INFINITY;
   #idleWaiters: (() => void)[] = [];
   #endedEdges: readonly string[];
@@ -52,15 +52,15 @@ export class Shipper {
     this.#endedEdges = deps.endedEdges;
   }
 
-  /** The journal has more, or, when leases have something to give back, less than nothing has to be told. */
-  wake({ tellReturns = false } = {}): void {
+  /** The journal has more finals, or leases have credit to return. */
+  wake({ reportReturns = false } = {}): void {
     this.#woken = true;
-    this.#tellReturns ||= tellReturns;
+    this.#reportReturns ||= reportReturns;
     if (!this.#running && !this.#stopped) void this.#run();
     else if (this.#deps.journal.pending() >= BATCH_MAX) this.#endGathering();
   }
 
-  /** Resolves when the ledger has everything that the journal had when this was asked. */
+  /** Resolves when the ledger has everything that the journal had at the time of the call. */
   async idle(): Promise<void> {
     if (!this.#running) return;
     const idle = new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
@@ -68,7 +68,7 @@ export class Shipper {
     await idle;
   }
 
-  /** After the batch that is on its way; what is left is in the journal. */
+  /** Stops after the running batch; the rest stays in the journal. */
   stop(): void {
     this.#stopped = true;
   }
@@ -84,32 +84,32 @@ export class Shipper {
     for (const wake of this.#idleWaiters.splice(0)) wake();
   }
 
-  /** Full batches one after the other. What came meanwhile and does not fill one waits for company, as every batch does. */
+  /** Ships full batches one after the other. A batch that is not full waits for more finals. */
   async #ship(): Promise<void> {
     do {
       const batch = this.#take();
-      if (batch.length === 0 && !this.#tellReturns) return;
-      this.#tellReturns = false;
-      // What the ledger did not take stays unacknowledged: the next process brings it.
+      if (batch.length === 0 && !this.#reportReturns) return;
+      this.#reportReturns = false;
+      // Finals that the ledger did not take stay unacknowledged: the next process ships them.
       if (!(await this.#bring(batch))) return;
       const last = batch.at(-1);
       if (last) this.#deps.journal.acknowledge(last.sequence);
       for (const { log } of batch) this.#deps.settled(log.callId);
       this.#lastShippedMs = this.#deps.clock.monotonicMs();
-      // The journal had no more: what dead processes left was in it.
-      if (batch.length < BATCH_MAX && this.#endedEdges.length > 0) await this.#tellEnded();
-    } while (!this.#stopped && (this.#tellReturns || this.#deps.journal.pending() >= BATCH_MAX));
+      // The journal has no more finals, so those of dead processes are shipped.
+      if (batch.length < BATCH_MAX && this.#endedEdges.length > 0) await this.#reportEnded();
+    } while (!this.#stopped && (this.#reportReturns || this.#deps.journal.pending() >= BATCH_MAX));
     this.#woken ||= this.#deps.journal.pending() > 0;
   }
 
-  /** Tried again with the next batch where it failed; until then their leases run out by themselves. */
-  async #tellEnded(): Promise<void> {
+  /** Tried again with the next batch if it fails; until then their leases expire by themselves. */
+  async #reportEnded(): Promise<void> {
     if ((await this.#settle([], this.#endedEdges)) === undefined) this.#endedEdges = [];
   }
 
   async #gather(): Promise<void> {
     const sinceMs = this.#deps.clock.monotonicMs() - this.#lastShippedMs;
-    // Alone after a pause, or somebody waits for it: goes at once.
+    // A single call after a pause, or a call that something waits for, is shipped at once.
     if (sinceMs > PAUSE_MS || this.#idleWaiters.length > 0 || this.#deps.journal.pending() >= BATCH_MAX) return;
     await new Promise<void>((resolve) => {
       const cancel = this.#deps.clock.after(GATHER_MS, resolve);
@@ -130,7 +130,7 @@ export class Shipper {
     return batch;
   }
 
-  /** Whether the ledger has all of it, or refused it for good; false: it was stopped before. */
+  /** Whether the ledger has all of the batch, or refused it permanently; false: stopped before. */
   async #bring(batch: readonly Settlement[]): Promise<boolean> {
     for (let delayMs = BACK_OFF_MS; ; delayMs = Math.min(delayMs * 2, BACK_OFF_MS_MAX)) {
       const failure = await this.#settle(batch);
@@ -141,12 +141,15 @@ export class Shipper {
     }
   }
 
-  /** One refused settlement refuses its batch: asked one by one each gets its own answer, and the call id makes that harmless. */
+  /**
+   * One refused settlement fails its batch: sent one by one, each gets its own result. A repeated settlement is harmless because of its
+   * call id.
+   */
   async #oneByOne(batch: readonly Settlement[], failure: AppError): Promise<boolean> {
     const [only] = batch;
     if (only && batch.length === 1) {
       const { callId, cost } = only.log;
-      // Refused for what it says: asking again changes nothing. This is money lost or counted twice, so it is loud.
+      // Refused for its content: a retry changes nothing. This is money lost or counted twice, so it is logged as an error.
       this.#deps.logger.error({ callId, code: failure.code, cost: cost.toString(), reason: failure.message }, "a settlement was refused");
       return true;
     }

@@ -4,8 +4,8 @@ import { decodeHeader, readFrames } from "./frame.ts";
 import type { Segment } from "./segment.ts";
 
 /**
- * The finals that the ledger has not acknowledged. The newest are in memory, as many as are allowed; the others are read from the files
- * again, so that an outage of hours costs disk and eight bytes of memory a call.
+ * The finals that the ledger has not acknowledged. The newest are in memory, up to a limit; the others are read from the files again, so
+ * that an outage of hours costs disk space and eight bytes of memory per call.
  */
 export class Backlog {
   readonly #inMemoryMax: number;
@@ -60,7 +60,7 @@ export class Backlog {
     return this.#inMemory[firstAfter(this.#inMemory, after, (each) => each.sequence)];
   }
 
-  /** Half of them at once, so that it is seldom; only what can be read from a file again. */
+  /** Drops half of them at once, so that it runs seldom. Drops only finals that can be read from a file again. */
   #forget(safeSequence: number): void {
     const safe = firstAfter(this.#inMemory, safeSequence, (each) => each.sequence);
     this.#inMemory.splice(0, Math.min(safe, this.#inMemoryMax / 2));

@@ -1,8 +1,8 @@
-/** CRC-32C (Castagnoli), as storage uses it: it finds every torn or flipped piece that a length alone would miss. */
+/** CRC-32C (Castagnoli), as storage systems use it: it finds torn or flipped bytes that a length alone would miss. */
 export function crc32c(bytes: Uint8Array, { from = 0, to = bytes.length, seed = 0 } = {}): number {
   let crc = ~seed;
   let index = from;
-  // Four bytes at a time, each by the table for its place.
+  // Four bytes at a time, each by the table for its position.
   for (; index + 4 <= to; index += 4) {
     crc ^=
       (bytes[index] as number) |

@@ -3,7 +3,7 @@ import type { Frame } from "./frame.ts";
 import { unpackPositionalFinal } from "./positional-final.ts";
 import { RECORD_TYPE } from "./records.ts";
 
-/** A final with its place in the journal; the ledger takes them in the order of their sequence. */
+/** A final with its sequence in the journal; the ledger takes finals in the order of their sequence. */
 export interface Settlement {
   readonly sequence: number;
   readonly log: UsageLog;

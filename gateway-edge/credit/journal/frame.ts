@@ -8,12 +8,12 @@ import type { RecordType } from "./records.ts";
 
 export interface FileHeader {
   readonly edgeId: string;
-  /** Grows with every start of the edge: a sequence is unique in its epoch, whatever a crash made of the one before. */
+  /** Grows with every start of the edge: a sequence is unique in its epoch, whatever a crash did to the previous epoch. */
   readonly epoch: number;
   /** Of the file in its epoch. */
   readonly number: number;
   readonly firstSequence: number;
-  /** All finals up to here were acknowledged when the file was begun. */
+  /** All finals up to this sequence were acknowledged when the file was created. */
   readonly watermark: number;
 }
 
@@ -26,9 +26,9 @@ export interface Frame {
 /** How the frames of a file end. */
 export type FileEnd =
   | { readonly state: "whole" }
-  /** The last write was cut short; what is before `goodBytes` is all there ever was. */
+  /** The last write was cut short; nothing was written after `goodBytes`. */
   | { readonly state: "torn"; readonly goodBytes: number }
-  /** A bad record with good ones behind it: not what a crash leaves. */
+  /** A bad record before good ones: a crash does not leave this. */
   | { readonly state: "damaged"; readonly goodBytes: number };
 
 const MAGIC = 0x54524a4c;
@@ -39,7 +39,7 @@ const CHECKSUM_BYTES = 4;
 const PREFIX_BYTES = 8;
 const SEQUENCE_AND_TYPE_BYTES = 9;
 export const FRAME_OVERHEAD_BYTES = PREFIX_BYTES + SEQUENCE_AND_TYPE_BYTES;
-/** No row comes near it; a length above it is not one of ours. */
+/** No row comes near this size; a larger length is not a valid record. */
 export const PAYLOAD_BYTES_MAX = 1_048_576;
 
 export function encodeHeader({ edgeId, epoch, number, firstSequence, watermark }: FileHeader): Buffer {
@@ -58,8 +58,8 @@ export function encodeHeader({ edgeId, epoch, number, firstSequence, watermark }
 }
 
 /**
- * The header and its length. `unfinished`: the file was begun and nothing stands behind what there is of its header; `unreadable`: something
- * does. A newer version is an error.
+ * The header and its length. `unfinished`: the file was created and nothing follows its incomplete header; `unreadable`: something follows.
+ * A newer version is an error.
  */
 export function decodeHeader(bytes: Buffer): { header: FileHeader; length: number } | "unfinished" | "unreadable" {
   if (bytes.length < EDGE_ID_AT + CHECKSUM_BYTES) return "unfinished";
@@ -125,7 +125,7 @@ function frameAt(bytes: Buffer, at: number, seed: number): Frame | undefined {
   return { type: bytes[start + 8] as RecordType, sequence, payload: bytes.subarray(start + SEQUENCE_AND_TYPE_BYTES, end) };
 }
 
-/** Whether any later record of this file can be read. The sequence is looked at first: a checksum of every offset would take minutes. */
+/** Whether any later record of this file can be read. The sequence is compared first: a checksum at every offset would take minutes. */
 function hasFrameAfter(bytes: Buffer, bad: { at: number; sequence: number; seed: number }): boolean {
   const last = bad.sequence + Math.ceil((bytes.length - bad.at) / FRAME_OVERHEAD_BYTES);
   for (let at = bad.at + 1; at + FRAME_OVERHEAD_BYTES <= bytes.length; at++) {

@@ -19,11 +19,11 @@ export interface Opened {
   readonly disk: FakeDisk;
   readonly clock: FakeClock;
   readonly lines: LogLine[];
-  /** What the disk could not make safe. */
+  /** Errors after which the journal reported itself broken. */
   readonly broken: unknown[];
 }
 
-/** A journal on a disk in memory, everything it says kept. */
+/** A journal on a disk in memory that records everything the journal reports. */
 export async function openOn(disk = fakeDisk(), options: Partial<JournalOptions> = {}): Promise<Opened> {
   const clock = fakeClock();
   const lines: LogLine[] = [];
@@ -79,7 +79,7 @@ export function progressOf(index: number, output: number): Progress {
   return { callId: callId(index), elapsedMs: output * 10, firstTokenMs: 80, usage: { ...NO_USAGE, input: 100, output } };
 }
 
-/** The row of a call that delivered so much and ended well. */
+/** The row of a call that delivered this much and succeeded. */
 export function finalOf(index: number, output = 200): UsageLog {
   const { createdAtMs, worstCase: _worstCase, tags, ...intent } = intentOf(index);
   const { deploymentId, provider, priceVersion, attempts } = servedOf(index);
@@ -116,7 +116,7 @@ export function finalOf(index: number, output = 200): UsageLog {
   };
 }
 
-/** Intent, who serves it, one progress, the end. */
+/** Intent, served, one progress and the final. */
 export async function runCall(journal: Journal, index: number): Promise<void> {
   journal.intent(intentOf(index));
   journal.served(servedOf(index));

@@ -10,53 +10,57 @@ export interface JournalStart {
   readonly records: number;
   /** Finals that were waiting for the ledger. */
   readonly unacknowledged: number;
-  /** Rows of calls that the process before this one died in; they are settled like any other. */
+  /** Rows of calls during which the previous process died; they are settled like any other. */
   readonly recovered: readonly UsageLog[];
   readonly tornBytes: number;
   readonly damagedFiles: readonly string[];
-  /** Who wrote the files before: dead, as the folder is of one process at a time. */
+  /** Edge ids of the processes that wrote the existing files. They are dead: one folder belongs to one process at a time. */
   readonly endedEdges: readonly string[];
 }
 
 /** For operators. */
 export interface JournalFigures {
-  /** Calls that have begun and not ended. */
+  /** Calls that have an intent and no final. */
   readonly openCalls: number;
-  /** Of the files that are kept. */
+  /** Of the files on disk. */
   readonly bytes: number;
   readonly records: number;
   readonly unacknowledged: number;
-  /** When the oldest of those ended. */
+  /** When the oldest unacknowledged call ended. */
   readonly oldestUnacknowledgedAt: Date | undefined;
 }
 
 /**
- * What an edge writes down of its calls, so that each is settled once whatever dies: intent before anything is sent, who serves it, how
- * much was delivered so far, and the row of its end before the client's last byte. Calls of one turn of the event loop are one write.
+ * What an edge records of its calls, so that each is settled once whatever process dies: the intent before anything is sent, the deployment
+ * that serves it, how much is delivered so far, and the final before the client's last byte. Records of one turn of the event loop are one
+ * write.
  */
 export interface Journal {
   readonly epoch: number;
   readonly start: JournalStart;
-  /** Throws UNAVAILABLE while the journal cannot be written. Not waited for: the final that follows is safe only with it. */
+  /**
+   * Throws UNAVAILABLE while the journal cannot be written. Callers do not wait for it: the final that follows is durable only together
+   * with it.
+   */
   intent(intent: Intent): void;
   served(served: ServedRecord): void;
   progress(progress: Progress): void;
   /**
-   * Resolves when the row is safe: on disk, or acknowledged. While the disk is full that may take long; the row waits in memory
-   * and is among the unacknowledged all the same. Rejects only when it cannot even wait.
+   * Resolves when the row is durable: on disk, or acknowledged by the ledger. While the disk is full that may take long; the row waits in
+   * memory and counts as unacknowledged. Rejects only when there is no memory left to hold it.
    */
   final(log: UsageLog): Promise<void>;
   /**
-   * In order, each with its place; only what is safe, so that what was told to the ledger is never told otherwise after a crash. While the
-   * disk takes nothing also what waits for it: then the ledger is the safer place.
+   * In order, each with its sequence. Only durable rows, so that the ledger never receives a row that a crash could change. While the disk
+   * accepts no writes, also the rows that wait for it: then the ledger is the safer place.
    */
   unacknowledged(): Generator<Settlement>;
-  /** The ledger has every final up to here. Files that hold nothing else are removed. */
+  /** The ledger has every final up to this sequence. Files without other content are removed. */
   acknowledge(sequence: number): void;
   /** How many finals are unacknowledged. */
   pending(): number;
   healthy(): JournalHealth;
   figures(): JournalFigures;
-  /** Writes what waits, as far as the disk takes it. */
+  /** Writes the waiting records, as far as the disk accepts them. */
   close(): Promise<void>;
 }

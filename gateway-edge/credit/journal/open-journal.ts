@@ -25,21 +25,24 @@ import { type JournalSync, JournalWriter, type WriterLimits } from "./writer.ts"
 
 export interface JournalOptions {
   readonly disk: Disk;
-  /** Of this edge alone: two processes on one folder would take each other's running calls for dead. */
+  /** Belongs to this edge alone: two processes on one folder would take each other's running calls for dead. */
   readonly folder: string;
   readonly edgeId: string;
   readonly sync: JournalSync;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The disk failed to make safe what it took: end the process, its restart reads what there is. */
+  /** The disk failed to make written data durable: the process must end, and its restart reads what is on disk. */
   readonly onBroken: (error: unknown) => void;
   readonly limits?: Partial<JournalLimits>;
 }
 
 export interface JournalLimits extends WriterLimits {
-  /** Unacknowledged finals kept in memory; more are read from the files again. */
+  /** Unacknowledged finals in memory; more are read from the files again. */
   readonly inMemoryMax: number;
-  /** Files after which the calls that hold back the oldest are written again, so that one long call does not keep them all. */
+  /**
+   * With more files than this, the calls that hold back the oldest file are written again, so that one long call does not prevent its
+   * removal.
+   */
   readonly filesMax: number;
 }
 
@@ -64,7 +67,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   return journal;
 }
 
-/** A call that has no final yet, with what would be needed to end it. */
+/** A call without a final, with the records that recovery would need. */
 interface OpenCall {
   segment: Segment;
   readonly intent: Intent;
@@ -91,7 +94,7 @@ class FileJournal implements Journal {
     this.#limits = { ...LIMITS, ...options.limits };
     this.#segments = [...replay.segments];
     this.#watermark = replay.watermark;
-    // By the clock only to be above what was used before a folder was lost.
+    // The clock only makes the epoch larger than any that was used before a folder was lost.
     this.epoch = Math.max(replay.lastEpoch + 1, Math.floor(options.clock.now()));
     const firstSequence = replay.lastSequence + 1;
     const { unacknowledged, records, tornBytes, damagedFiles, endedEdges } = replay;
@@ -110,7 +113,10 @@ class FileJournal implements Journal {
     });
   }
 
-  /** Ends the calls that the process before this one died in. They are safe before anything else happens: no second recovery says otherwise. */
+  /**
+   * Writes finals for the calls during which the previous process died. They are durable before anything else happens, so that a second
+   * recovery gives the same rows.
+   */
   async begin(replay: Replay): Promise<void> {
     const { logger } = this.#options;
     this.start.recovered.forEach((log, index) => {
@@ -133,14 +139,14 @@ class FileJournal implements Journal {
   served(served: ServedRecord): void {
     const call = this.#open.get(served.callId);
     if (call) call.served = served;
-    // Waits with the finals while the disk takes nothing: it says what the call costs.
+    // Written with the finals while the disk accepts no writes: it determines what the call costs.
     this.#writer.append(RECORD_TYPE.served, packServed(served));
   }
 
   progress(progress: Progress): void {
     const call = this.#open.get(progress.callId);
     if (call) call.progress = progress;
-    // The next one says more than this one: none has to wait for the disk.
+    // The next progress record replaces this one, so none has to wait for the disk.
     if (!this.#writer.trouble) this.#writer.append(RECORD_TYPE.progress, packProgress(progress));
   }
 
@@ -148,7 +154,7 @@ class FileJournal implements Journal {
     try {
       return this.#writer.safe(this.#appendFinal(log, this.#open.get(log.callId)?.segment));
     } catch (error) {
-      // Nothing of it may be lost without a trace: what cannot be kept is at least said.
+      // No finished call may be lost without a trace: a row that cannot be stored is at least logged.
       this.#options.logger.error({ row: toJson(log), error: String(error) }, "a finished call could not be written down");
       return Promise.reject(error);
     }
@@ -176,7 +182,7 @@ class FileJournal implements Journal {
     this.#watermark = sequence;
     this.#backlog.acknowledge(sequence);
     this.#writer.release(sequence);
-    // Not waited for: if it is lost, the ledger is told again what it has, and nothing changes.
+    // Not awaited: if this record is lost, the ledger receives rows again that it already has, and nothing changes.
     if (!this.#writer.trouble) this.#writer.append(RECORD_TYPE.acknowledged, packAcknowledged(sequence));
     if (this.#trim() > 0 && this.#writer.trouble) this.#writer.flush();
   }
@@ -217,7 +223,7 @@ class FileJournal implements Journal {
   #oldest(): Date | undefined {
     const sequence = this.#backlog.first;
     if (sequence === undefined) return undefined;
-    // It may have to be read from a file: not again while it stays the oldest.
+    // It may have to be read from a file, so it is read once while it stays the oldest.
     if (this.#oldestSeen?.sequence !== sequence) {
       const [settlement] = this.unacknowledged().take(1);
       this.#oldestSeen = settlement?.sequence === sequence ? { sequence, at: settlement.log.completedAt } : undefined;
@@ -225,7 +231,10 @@ class FileJournal implements Journal {
     return this.#oldestSeen?.at;
   }
 
-  /** From the files. Everything is looked at afresh after each one: meanwhile files come and go, and more may leave memory. */
+  /**
+   * From the files. Everything is looked up again after each final: meanwhile files are added and removed, and more finals may leave
+   * memory.
+   */
   *#notInMemory(after: number): Generator<Settlement> {
     for (let position = after; position + 1 < this.#backlog.inMemoryFrom; ) {
       const segment = this.#segments.find(({ lastSequence }) => lastSequence > position);
@@ -239,7 +248,7 @@ class FileJournal implements Journal {
     }
   }
 
-  /** While the disk takes nothing, the ledger may be the one that keeps what waits. */
+  /** While the disk accepts no writes, waiting finals are offered too, because the ledger can store them. */
   #offered(): number {
     return this.#writer.trouble ? this.#writer.lastSequence : this.#writer.safeSequence;
   }
@@ -247,7 +256,7 @@ class FileJournal implements Journal {
   #becameSafe(sequence: number): void {
     for (let index = this.#segments.length - 1; index >= 0; index--) {
       const segment = this.#segments[index];
-      // Files become safe in their order.
+      // Files become durable in their order.
       if (!segment || segment.safe) break;
       segment.safe = segment.lastSequence >= segment.firstSequence && segment.firstSequence <= sequence;
     }
@@ -259,7 +268,7 @@ class FileJournal implements Journal {
     this.#carryOver();
   }
 
-  /** Removes files that nothing needs; how many. */
+  /** Removes files that nothing needs; returns how many. */
   #trim(): number {
     const { disk, logger } = this.#options;
     let removed = 0;
@@ -276,7 +285,7 @@ class FileJournal implements Journal {
     return removed;
   }
 
-  /** Writes the calls that hold back the oldest file again, into the newest. */
+  /** Writes the calls that hold back the oldest file again, into the newest file. */
   #carryOver(): void {
     const [oldest] = this.#segments;
     if (this.#segments.length <= this.#limits.filesMax || !oldest || oldest.lastFinal > this.#watermark || this.#writer.trouble) return;

@@ -4,7 +4,7 @@ import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Prices } from "../pricing/price.ts";
 import type { Usage } from "../pricing/usage.ts";
 
-/** A call that was admitted: all that a usage row needs if nothing more is ever heard of it. */
+/** An admitted call: everything that a usage row needs if no further record of the call follows. */
 export interface Intent {
   readonly callId: string;
   /** Milliseconds since 1970. */
@@ -26,22 +26,22 @@ export interface Intent {
   readonly onceFor: string | undefined;
 }
 
-/** Who answers a call, and at what prices. */
+/** The deployment that answers a call, and its prices. */
 export interface ServedRecord {
   readonly callId: string;
   readonly deploymentId: string;
   readonly provider: string;
-  /** The name the row carries: after a fallback the group that answers. */
+  /** The model of the row: after a fallback, the group that answers. */
   readonly model: string;
   readonly type: string;
   readonly priceVersion: number;
-  /** Undefined: nothing is charged for it. */
+  /** Undefined: the call is free. */
   readonly prices: Prices | undefined;
   readonly attempts: number;
   readonly fallbackFrom: string | undefined;
 }
 
-/** What was delivered so far, not since the last time. */
+/** Totals delivered so far, not since the previous record. */
 export interface Progress {
   readonly callId: string;
   /** Since the call was created. */
@@ -50,16 +50,16 @@ export interface Progress {
   readonly usage: Usage;
 }
 
-/** Written to disk: never given another meaning. */
+/** Stored on disk: a number never changes its meaning. */
 export const RECORD_TYPE = { intent: 1, served: 2, progress: 3, positionalFinal: 4, acknowledged: 5, final: 6 } as const;
 
 export type RecordType = (typeof RECORD_TYPE)[keyof typeof RECORD_TYPE];
 
-// Arrays by position, no maps and no shared structures: small, quick, and each record can be read alone. Fields are only ever added at
-// the end. Bigints stay bigints: msgpackr writes them as 64-bit integers and larger numbers as floats.
+// Arrays by position, no maps and no shared structures: small, fast, and each record can be read alone. Fields are only added at the end.
+// Bigints stay bigints: msgpackr writes them as 64-bit integers and larger numbers as floats.
 export const packr = new Packr({ useRecords: false, int64AsType: "bigint" });
 
-/** Nothing is written as null. */
+/** An absent field is written as null. */
 export type Absent<T> = T | null;
 type IntentFields = [
   callId: string,
@@ -158,7 +158,7 @@ type PriceFields = [
   audioOutput: Absent<bigint>,
 ];
 
-/** Only what prices a call: a row of the catalogue has more. */
+/** Only the fields that price a call: a catalog row has more. */
 function priceFields({ unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput }: Prices): PriceFields {
   return [unit ?? null, input, output, cachedInput ?? null, cacheWrite ?? null, audioInput ?? null, audioOutput ?? null];
 }
@@ -194,7 +194,7 @@ export function unpackProgress(payload: Uint8Array): Progress {
   const [callId, elapsedMs, firstTokenMs, input, cachedInput, cacheWrite, output, ...rest] = packr.unpack(payload) as ProgressFields;
   const [reasoning, audioInput, audioOutput, amounts] = rest;
   const tokens = { input, cachedInput, cacheWrite, output, reasoning, audioInput, audioOutput };
-  // Whoever counted it then, nobody has the provider's last word any more.
+  // The call has no final, so the provider's own count is not known.
   const usage: Usage = { ...tokens, amounts: amounts ?? undefined, source: "estimated" };
   return { callId, elapsedMs, firstTokenMs: firstTokenMs ?? undefined, usage };
 }
@@ -217,7 +217,7 @@ const CALL_ID_TAG = 0x0a;
 export function callIdOf(type: RecordType, payload: Buffer): string {
   if (type !== RECORD_TYPE.final) return packedCallId(payload);
   const length = payload[1] ?? 0;
-  // The length of a longer text takes more than one byte; no id of ours has one.
+  // The length of a longer text takes more than one byte; no call id is that long.
   return payload[0] === CALL_ID_TAG && length < 128 ? payload.toString("utf8", 2, 2 + length) : UsageLog.decode(payload).callId;
 }
 

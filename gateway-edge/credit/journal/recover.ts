@@ -4,22 +4,22 @@ import { cost } from "../pricing/price.ts";
 import { NO_USAGE, toWireUsage } from "../pricing/usage.ts";
 import type { Intent, Progress, ServedRecord } from "./records.ts";
 
-/** What the journal knows of a call whose end it never saw. */
+/** The journal records of a call without a final. */
 export interface OpenRecords {
   readonly intent: Intent;
   readonly served: ServedRecord | undefined;
   readonly progress: Progress | undefined;
 }
 
-/** The error code of a row that was made from the journal after the gateway died in the middle of the call. */
+/** The error code of a row that recovery made after the gateway died during the call. */
 const RECOVERED_CODE = "GATEWAY_RESTARTED";
 
-/** As for a client that left: no status ever went over the wire. */
+/** As for a client that disconnected: no status was sent. */
 const CUT_OFF_STATUS = 499;
 
 /**
- * The row of a call that the gateway died in: what is known to be delivered is paid, at the prices it was served at. Made of the records
- * alone, no clock: recovered twice it is the same row.
+ * The row of a call during which the gateway died: what is known to be delivered is billed, at the prices of the served record. It depends
+ * on the records alone and on no clock, so that a second recovery gives the same row.
  */
 export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLog {
   const elapsedMs = progress?.elapsedMs ?? 0;
@@ -46,7 +46,7 @@ export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLo
     httpStatus: CUT_OFF_STATUS,
     errorCode: RECOVERED_CODE,
     usage: toWireUsage({ ...usage, source: "estimated" }),
-    // Without an answer there is nothing to pay.
+    // Without an answer there is nothing to bill.
     cost: served?.prices ? cost(usage, served.prices) : nanoUsd(0n),
     priceVersion: served?.priceVersion ?? 0,
     cacheHit: false,

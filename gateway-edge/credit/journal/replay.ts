@@ -7,12 +7,12 @@ import { callIdOf, RECORD_TYPE, unpackAcknowledged, unpackIntent, unpackProgress
 import type { OpenRecords } from "./recover.ts";
 import { epochOfName, isSegmentName, type Segment } from "./segment.ts";
 
-/** What a journal's folder says, all files read in their order. */
+/** The content of a journal's folder, all files read in order. */
 export interface Replay {
   readonly segments: Segment[];
-  /** Calls without an end, oldest first, with the file each began in. */
+  /** Calls without a final, oldest first, each with the file of its intent. */
   readonly open: readonly (OpenRecords & { readonly segment: Segment })[];
-  /** Sequences of the finals that nobody acknowledged, in order. */
+  /** Sequences of the unacknowledged finals, in order. */
   readonly unacknowledged: readonly number[];
   readonly watermark: number;
   readonly lastSequence: number;
@@ -20,9 +20,9 @@ export interface Replay {
   readonly records: number;
   /** Bytes of writes that a crash cut short. */
   readonly tornBytes: number;
-  /** Files in which a bad record stands before good ones; each was copied aside. */
+  /** Files with a bad record before good ones; each was copied aside. */
   readonly damagedFiles: readonly string[];
-  /** Other edges that wrote files here: processes before this one. */
+  /** Edge ids of earlier processes that wrote files here. */
   readonly endedEdges: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function replayFolder(deps: ReplayDeps): Replay {
   return reader.result();
 }
 
-/** Its records as they stand in the file: only a call that turns out to have no end is read. */
+/** The records as they are in the file: only those of a call without a final are decoded. */
 interface OpenCall {
   readonly intent: Buffer;
   readonly segment: Segment;
@@ -72,7 +72,7 @@ class FolderReader {
     const path = join(folder, name);
     const bytes = disk.read(path);
     const decoded = decodeHeader(bytes);
-    // The name counts too: an epoch whose header cannot be read was used all the same.
+    // The file name counts too: an epoch whose header cannot be read was still used.
     this.#lastEpoch = Math.max(this.#lastEpoch, epochOfName(name));
     if (typeof decoded === "string") {
       this.#readNothing(path, bytes, decoded);
@@ -102,7 +102,7 @@ class FolderReader {
       open,
       unacknowledged: this.#finals.filter((sequence) => sequence > watermark),
       watermark,
-      // Acknowledged sequences are used up, also those that a power cut took out of the file.
+      // Acknowledged sequences are used up, also those that a power cut removed from the file.
       lastSequence: Math.max(this.#lastSequence, watermark),
       lastEpoch: this.#lastEpoch,
       records: this.#records,
@@ -132,10 +132,10 @@ class FolderReader {
     if (isFinal(type)) {
       this.#open.delete(callId);
       segment.lastFinal = sequence;
-      // A batch whose half could not be taken off again stands in two files; it is one batch.
+      // A half-written batch that could not be truncated is in two files; it counts once.
       if (sequence > (this.#finals.at(-1) ?? 0)) this.#finals.push(sequence);
     } else if (type === RECORD_TYPE.intent) {
-      // Written again when an old file is given up: what follows it may have been cut short, what came before still holds.
+      // Written again when an old file is removed: the records after it may have been cut short, so the earlier ones still apply.
       this.#open.set(callId, { ...this.#open.get(callId), intent: payload, segment });
     } else {
       const call = this.#open.get(callId);
@@ -157,7 +157,7 @@ class FolderReader {
     disk.rename(path, renamedTo);
   }
 
-  /** Takes off what cannot be read, a damaged file only after it was copied. Returns the bytes that are left. */
+  /** Truncates what cannot be read, a damaged file only after a copy. Returns the remaining bytes. */
   #cut(path: string, bytes: Buffer, { state, goodBytes }: Exclude<FileEnd, { state: "whole" }>): number {
     const { logger } = this.#deps;
     const lostBytes = bytes.length - goodBytes;
@@ -167,7 +167,7 @@ class FolderReader {
     } else {
       this.#damagedFiles.push(path);
       logger.error(
-        { path, goodBytes, lostBytes, renamedTo: `${path}${ASIDE}` },
+        { path, goodBytes, lostBytes, copiedTo: `${path}${ASIDE}` },
         "a journal file is damaged; what follows the damage is not settled",
       );
     }
@@ -177,7 +177,7 @@ class FolderReader {
       file.truncate(goodBytes);
       file.close();
     } catch (error) {
-      // Read up to the same place next time: only the room is missing, or the right to write.
+      // The next start reads up to the same offset: only disk space or the right to write is missing.
       logger.error({ path, error: String(error) }, "a journal file could not be repaired and stays as it is");
     }
     return goodBytes;

@@ -1,22 +1,22 @@
-/** What is known in memory of one file of the journal. */
+/** The in-memory state of one journal file. */
 export interface Segment {
   readonly path: string;
   readonly epoch: number;
   readonly number: number;
   readonly firstSequence: number;
-  /** Below `firstSequence` while nothing is in it. */
+  /** Below `firstSequence` while the file is empty. */
   lastSequence: number;
   lastFinal: number;
   bytes: number;
-  /** Calls that began in this file, and of whose end nothing is safe on disk: without the file a crash would forget them. */
+  /** Calls with their intent in this file and without a durable final: without the file a crash would lose them. */
   openCalls: number;
-  /** It is on disk, and what was last waited for is safe in it. */
+  /** The file exists on disk, and the last awaited write to it is durable. */
   safe: boolean;
 }
 
 const NAME = /^(\d{16})-(\d{6})\.journal$/;
 
-/** The names sort as the files were written. */
+/** File names sort in the order of writing. */
 export function segmentName({ epoch, number }: { epoch: number; number: number }): string {
   return `${String(epoch).padStart(16, "0")}-${String(number).padStart(6, "0")}.journal`;
 }
@@ -31,9 +31,9 @@ export function isSegmentName(name: string): boolean {
 }
 
 /**
- * The oldest files that nothing needs any more: every final in them was acknowledged and no call that began in them is open. Always from the
- * oldest on, because a file may hold what belongs to calls of the file before it; and never the newest that is safe, which knows
- * how far the epochs and sequences went.
+ * The oldest files that nothing needs: every final in them is acknowledged and no call that began in them is open. Removal always starts
+ * with the oldest, because a file may hold records of calls that began in the file before it. It never removes the newest durable file,
+ * which holds the last epoch and sequence.
  */
 export function removable(segments: readonly Segment[], watermark: number): Segment[] {
   const needed = segments.findIndex(

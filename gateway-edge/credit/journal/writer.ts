@@ -7,7 +7,7 @@ import { checksumSeed, encodeHeader, FRAME_OVERHEAD_BYTES, PAYLOAD_BYTES_MAX, pu
 import type { RecordType } from "./records.ts";
 import { type Segment, segmentName } from "./segment.ts";
 
-/** `process`: what is acknowledged survives a killed process. `disk`: it survives a power cut. */
+/** `process`: acknowledged records survive a killed process. `disk`: they survive a power cut. */
 export type JournalSync = "process" | "disk";
 
 export interface WriterDeps {
@@ -20,19 +20,19 @@ export interface WriterDeps {
   readonly limits: WriterLimits;
   readonly epoch: number;
   readonly firstSequence: number;
-  /** Put into the header of each new file. */
+  /** Written into the header of each new file. */
   readonly watermark: () => number;
   readonly onSegment: (segment: Segment) => void;
-  /** Everything up to this sequence is as safe as `sync` promises. */
+  /** Everything up to this sequence is as durable as `sync` promises. */
   readonly onSafe: (sequence: number) => void;
-  /** What was written can no longer be made safe: the process has to end, its restart reads what there is. */
+  /** Written data can no longer be made durable: the process must end, and its restart reads what is on disk. */
   readonly onBroken: (error: unknown) => void;
 }
 
 export interface WriterLimits {
-  /** A file that reached it is followed by the next. */
+  /** A file of this size is followed by a new one. */
   readonly fileBytesMax: number;
-  /** Records kept in memory while the disk takes none. */
+  /** Bytes of records in memory while the disk accepts no writes. */
   readonly heldBytesMax: number;
   readonly probeMs: number;
 }
@@ -47,8 +47,8 @@ const BATCH_BYTES = 4096;
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Appends records in groups: what is appended in one turn of the event loop is one write, and what waits while a sync is on its way
- * shares the next. When the disk takes nothing, records wait here in their order and are tried again until it does.
+ * Appends records in groups: records of one turn of the event loop are one write, and records that arrive during a sync share the next
+ * sync. When the disk accepts no writes, records wait here in order and are tried again.
  */
 export class JournalWriter {
   readonly #deps: WriterDeps;
@@ -61,7 +61,7 @@ export class JournalWriter {
   #safe: number;
   #segment: Segment;
   #file: DiskFile | undefined;
-  /** Files with writes that are not synced; closed once they are, unless they are the current one. */
+  /** Files with unsynced writes; each is closed after its sync, unless it is the current one. */
   #unsynced = new Map<Segment, DiskFile>();
   #folderUnsynced = false;
   #syncing = false;
@@ -79,7 +79,7 @@ export class JournalWriter {
     this.#segment = this.#newSegment(0);
   }
 
-  /** Where the next record goes. */
+  /** The file for the next record. */
   get segment(): Segment {
     return this.#segment;
   }
@@ -92,12 +92,15 @@ export class JournalWriter {
     return this.#safe;
   }
 
-  /** Why nothing can be written now, as callers are told; undefined when all is well. */
+  /** Why nothing can be written now, as an error for callers; undefined when writing works. */
   get trouble(): AppError | undefined {
     return this.#trouble;
   }
 
-  /** Takes a record and gives its sequence. It is written at the end of this turn, or, while the disk is in trouble, when that is over. */
+  /**
+   * Takes a record and returns its sequence. It is written at the end of this turn of the event loop, or, while the disk fails, when the
+   * disk works again.
+   */
   append(type: RecordType, payload: Buffer): number {
     if (this.#isBroken && this.#trouble) throw this.#trouble;
     const bytes = FRAME_OVERHEAD_BYTES + payload.length;
@@ -112,18 +115,18 @@ export class JournalWriter {
     return sequence;
   }
 
-  /** Resolves when a record is safe. */
+  /** Resolves when a record is durable. */
   safe(sequence: number): Promise<void> {
     if (sequence <= this.#safe) return Promise.resolve();
     return new Promise((resolve, reject) => this.#waiters.push({ sequence, resolve, reject }));
   }
 
-  /** The records up to here are kept elsewhere: nobody has to wait for this disk. */
+  /** The records up to this sequence are stored elsewhere: no caller has to wait for this disk. */
   release(sequence: number): void {
     this.#resolveWaiters(sequence);
   }
 
-  /** Writes what waits. Called by itself; from outside when there is reason to think that the disk has room again. */
+  /** Writes the waiting records. The writer calls it itself; others call it when the disk may have room again. */
   flush(): void {
     this.#scheduled = false;
     if (this.#batchBytes === 0 || this.#isBroken) return;
@@ -142,7 +145,7 @@ export class JournalWriter {
     if (this.#segment.bytes >= this.#deps.limits.fileBytesMax) this.#endSegment();
   }
 
-  /** Resolves when all is safe, or at once when the disk takes nothing. */
+  /** Resolves when all records are durable, or at once when the disk accepts no writes. */
   async settled(): Promise<void> {
     this.flush();
     if (!this.#trouble) await this.safe(this.lastSequence);
@@ -163,7 +166,7 @@ export class JournalWriter {
   #makeRoom(bytes: number): void {
     const needed = this.#batchBytes + bytes;
     if (needed <= this.#batch.length) return;
-    // Without trouble a batch is one turn's work; with it, this is the bound on what waits.
+    // While the disk works a batch is one turn's records; while it fails, this limits the records that wait.
     if (this.#trouble && needed > this.#deps.limits.heldBytesMax) throw this.#trouble;
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#batch.length * 2));
     this.#batch.copy(larger, 0, 0, this.#batchBytes);
@@ -200,7 +203,7 @@ export class JournalWriter {
     return file;
   }
 
-  /** Takes a half-written batch off again; where that fails, what follows goes into a file of its own. */
+  /** Truncates a half-written batch; where that fails, the following records go into a new file. */
   #undo(file: DiskFile): void {
     try {
       file.truncate(this.#segment.bytes);
@@ -212,7 +215,7 @@ export class JournalWriter {
 
   #endSegment(): void {
     const ended = this.#segment;
-    // A sync may be on its way: then the file is closed after the next one.
+    // A sync may be running: then the file is closed after the next one.
     if (this.#file && this.#deps.sync === "disk") this.#unsynced.set(ended, this.#file);
     else this.#file?.close();
     this.#file = undefined;
@@ -221,7 +224,7 @@ export class JournalWriter {
 
   #newSegment(number: number): Segment {
     const { folder, epoch, onSegment } = this.#deps;
-    // What is held goes into it too.
+    // The waiting records go into it too.
     const firstSequence = this.#written + 1;
     const path = join(folder, segmentName({ epoch, number }));
     const segment = {
@@ -259,7 +262,7 @@ export class JournalWriter {
     this.#deps.logger.info({}, "the journal can be written again");
   }
 
-  /** One sync at a time; whoever comes meanwhile shares the next. */
+  /** One sync at a time; records that arrive meanwhile share the next. */
   async #syncAll(): Promise<void> {
     if (this.#syncing) return;
     this.#syncing = true;
@@ -302,7 +305,10 @@ export class JournalWriter {
     for (const { reject } of this.#waiters.splice(0)) reject(error);
   }
 
-  /** After a failed sync the operating system may have dropped the writes and call them clean: asking again would be told a lie. */
+  /**
+   * After a failed sync the operating system may have dropped the writes and marked them clean, so a second sync could succeed without the
+   * data.
+   */
   #break(error: unknown): void {
     this.#isBroken = true;
     const message = "The gateway's journal is broken: the gateway has to be restarted.";

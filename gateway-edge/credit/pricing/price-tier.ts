@@ -2,7 +2,8 @@ import { type PriceMessage, type PriceTier, ratesAt } from "../../../common/pric
 import type { Prices } from "./price.ts";
 
 /**
- * How far a provider's count may exceed ours, in percent: we count without its vocabulary. A tier within that is reserved for.
+ * How far a provider's count may exceed ours, in percent: the gateway counts without the provider's vocabulary. A tier within that range is
+ * reserved for.
  */
 const REACH_PERCENT = 150;
 
@@ -11,7 +12,7 @@ export function pricesAt(prices: PriceMessage, inputTokens: number): Prices {
   return ratesAt<Prices>(prices, prices.tiers?.tiers ?? [], inputTokens);
 }
 
-/** What is reserved: of every class the dearest price of all tiers that so much input can reach. */
+/** What is reserved: for every class the highest price of all tiers that the input can reach. */
 export function dearestPrices(prices: PriceMessage, inputTokens: number): Prices {
   if (prices.tiers === undefined) return prices;
   const reachable = prices.tiers.tiers.filter(({ aboveInputTokens }) => inputTokens * REACH_PERCENT > aboveInputTokens * 100);
@@ -23,7 +24,7 @@ function dearer(left: Prices, right: PriceTier): Prices {
     ...left,
     input: highest(left.input, right.input),
     output: highest(left.output, right.output),
-    // A class without a price of its own costs what its kind costs.
+    // A class without its own price costs what its kind costs.
     cachedInput: highest(left.cachedInput ?? left.input, right.cachedInput ?? right.input),
     cacheWrite: highest(left.cacheWrite ?? left.input, right.cacheWrite ?? right.input),
   };

@@ -6,7 +6,7 @@ import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 /** The price of one call: the tier that holds for it is chosen. */
 export type Prices = Omit<Price, "tiers">;
 
-/** The most a call can come to, in every unit it can be counted in. */
+/** The most a call can use, in every unit that it can be counted in. */
 export interface Most {
   readonly input: number;
   readonly output: number;
@@ -18,7 +18,7 @@ export function cost(usage: Usage, prices: Prices): NanoUsd {
   return roundedUp(unrounded(usage, prices));
 }
 
-/** The most a call can cost: whatever classes its input and its output turn out to be in. */
+/** The most a call can cost, whatever classes its input and output turn out to be in. */
 export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
   if (prices.unit === "call") return cost({ ...NO_USAGE, input: 1 }, prices);
   if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
@@ -44,7 +44,7 @@ const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 /** In nano-USD × 1,000,000: exact, and therefore additive. */
 export function unrounded(usage: Usage, prices: Prices): bigint {
   const { unit } = prices;
-  // Without a token in or out there was no answer: nothing to pay.
+  // Without a token in or out there was no answer and nothing to bill.
   if (unit === "call") return totalTokens(usage) > 0 ? prices.input : 0n;
   if (unit !== undefined && unit !== "token") {
     const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };

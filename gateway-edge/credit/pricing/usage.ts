@@ -1,19 +1,19 @@
 import type { TokenUsage } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Amounts, ReportedUsage } from "../../upstream/providers/provider.ts";
 
-/** Tokens in disjoint classes: each token is in exactly one, and they add up to the provider's total. */
+/** Tokens in disjoint classes: each token is in exactly one, and the classes add up to the provider's total. */
 export interface Usage {
   readonly input: number;
   readonly cachedInput: number;
   readonly cacheWrite: number;
   readonly output: number;
   readonly reasoning: number;
-  /** Tokens of sound, where they are told apart. */
+  /** Audio tokens, where the provider reports them separately. */
   readonly audioInput: number;
   readonly audioOutput: number;
   /** The same call in other units than tokens, for models that are priced by them. */
   readonly amounts?: Amounts | undefined;
-  /** `estimated`: the provider never said, we counted. */
+  /** `estimated`: the provider did not report usage, the gateway counted. */
   readonly source: "provider" | "estimated";
 }
 
@@ -28,7 +28,7 @@ export const NO_USAGE: Usage = {
   source: "estimated",
 };
 
-/** A provider's report taken apart. A part larger than its whole is cut to it, so that the sum stays the provider's total. */
+/** A provider's report split into classes. A part larger than its whole is cut to it, so that the sum stays the provider's total. */
 export function disjointUsage(reported: ReportedUsage): Usage {
   const cachedInput = Math.min(reported.cachedTokens, reported.promptTokens);
   const cacheWrite = Math.min(reported.cacheWriteTokens, reported.promptTokens - cachedInput);
@@ -55,7 +55,7 @@ export function totalTokens(usage: Usage): number {
   return inputTokens(usage) + usage.output + usage.reasoning + usage.audioOutput;
 }
 
-/** As rows carry it. */
+/** As usage rows hold it. */
 export function toWireUsage(usage: Usage): TokenUsage {
   const audio = usage.audioInput + usage.audioOutput;
   return {
