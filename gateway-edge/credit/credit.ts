@@ -32,14 +32,9 @@ export interface Credit {
    * be written.
    */
   reserve(input: ReserveInput): Reservation | Promise<Reservation>;
-  /**
-   * A running call needs more credit than it holds. Returns the amount it got, which may be zero. While the lease has enough, no RPC is
-   * made.
-   */
+  /** A running call needs more credit than it holds. Returns the amount it got, which may be zero. While the lease has enough, no RPC is made. */
   grow(input: ReserveInput, more: bigint): Promise<bigint>;
-  /**
-   * The deployment that answers a call, its prices, and what is delivered so far. A call is billed by these if this process dies during it.
-   */
+  /** The deployment that answers a call, its prices, and what is delivered so far. A call is billed by these if this process dies during it. */
   served(served: ServedRecord): void;
   progress(progress: Progress): void;
   /** Writes the final record of a call durably. From then on the call reaches the ledger exactly once, whatever process dies. */

@@ -3,14 +3,14 @@ import type { Provider } from "../../upstream/providers/provider.ts";
 import { type Job, offerOf, providerFor } from "./job.ts";
 import { listedModel } from "./listed-model.ts";
 
-/** What planning needs of the deployments of a group that offer an operation: worked out once for each table, not for each call. */
+/** What planning needs to know of the deployments of a group that offer an operation. Computed once per routing table, not per call. */
 export interface AbleGroup {
   readonly deployments: readonly Deployment[];
-  /** One for each way in which they are priced and limited: of the others no plan would come out dearer. */
+  /** One deployment for each combination of prices and limits: no other deployment would give a higher plan. */
   readonly kinds: readonly Deployment[];
-  /** The largest maximum of output; infinite where one is not known. */
+  /** The largest output limit; infinite where one is not known. */
   readonly mostOutput: number;
-  /** One of their models has a limit or a budget of its own. */
+  /** One of their models has its own limit or budget. */
   readonly isLimited: boolean;
 }
 
@@ -18,7 +18,7 @@ type Providers = ReadonlyMap<string, Provider>;
 
 const known = new WeakMap<Providers, WeakMap<readonly Deployment[], Map<string, AbleGroup>>>();
 
-/** Candidates stay the same list until the next table: what was worked out for it holds for as long. */
+/** The candidates are the same list until the next routing table, so the result is cached for that list. */
 export function ableGroup(providers: Providers, candidates: readonly Deployment[], job: Job<unknown>): AbleGroup {
   const offer = offerOf(job);
   const found = known.get(providers)?.get(candidates)?.get(offer);
@@ -34,7 +34,7 @@ export function outputLimitOf(deployment: Deployment): number | undefined {
   return deployment.model?.maxOutputTokens ?? listedModel(deployment)?.maxOutputTokens;
 }
 
-/** A limit or a budget of the model itself: its calls have to be asked for, whoever makes them. */
+/** A limit or budget of the model itself: its calls are reserved one by one, whatever key makes them. */
 export function hasLimit({ model }: Deployment): boolean {
   const { rpm, tpm, maxParallelRequests } = model?.limits ?? {};
   return (rpm ?? tpm ?? maxParallelRequests ?? model?.budget) !== undefined;
@@ -54,7 +54,7 @@ function compile(deployments: readonly Deployment[]): AbleGroup {
   };
 }
 
-/** The same for deployments whose calls are planned alike. */
+/** Equal for deployments whose calls are planned alike. */
 function kindOf(deployment: Deployment): string {
   const limit = outputLimitOf(deployment);
   const pricing = deployment.model?.pricing;
@@ -64,12 +64,12 @@ function kindOf(deployment: Deployment): string {
   return JSON.stringify([limit, prices], (_name, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
 }
 
-/** What a caller that names no limit is given where the maximum is not known; see outputAt. */
+/** The output limit for callers without one where the model's maximum is not known; see outputAt. */
 export const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
-/** Above it kinds are compared no more: of all together the dearest price of each class counts. */
+/** With more kinds than this they are not compared one by one: the highest price of each class counts. */
 const KINDS_COMPARED_MAX = 16;
 
-/** As many kinds as can be compared with every call. Prices with tiers, or of other units than tokens, stay as they are. */
+/** As many kinds as can be compared with every call. Prices with tiers, or in other units than tokens, stay as they are. */
 function comparable(kinds: readonly Deployment[]): readonly Deployment[] {
   if (kinds.length <= KINDS_COMPARED_MAX) return kinds;
   const plain = kinds.filter(hasPlainPrices);
@@ -81,7 +81,7 @@ function hasPlainPrices({ model }: Deployment): boolean {
   return model?.pricing?.unit === "token" && model.pricing.tiers === undefined;
 }
 
-/** One that is never cheaper than any of them. */
+/** A deployment that is never cheaper than any of these. */
 function merged(kinds: readonly Deployment[] = []): Deployment[] {
   const [first, ...others] = kinds;
   return first ? [others.reduce(dearer, first)] : [];
@@ -91,7 +91,7 @@ function dearer(left: Deployment, right: Deployment): Deployment {
   const [model, pricing, other] = [left.model, left.model?.pricing, right.model?.pricing];
   if (!model || !pricing || !other) return left;
   const limits = [outputLimitOf(left), outputLimitOf(right)].filter((limit) => limit !== undefined);
-  // A class without a price of its own costs what its kind costs.
+  // A class without its own price costs what its kind costs.
   const dearest = {
     input: highest(pricing.input, other.input),
     output: highest(pricing.output, other.output),

@@ -12,7 +12,7 @@ export interface Admission {
   readonly mayUse: (model: string) => boolean;
 }
 
-/** Whether a caller may use a model, or the reason why not. Credit and limits come after it. */
+/** Whether a caller may use a model; throws the reason if not. Credit and limits are checked later. */
 export function admit(admission: Admission): void {
   refuseBlocked(admission.caller);
   refuseModel(admission, { model: admission.model, param: "model" });

@@ -25,20 +25,20 @@ export interface AttemptInput<Answer> {
 interface Open {
   readonly attempt: Attempt;
   readonly provider: Provider;
-  /** What went wrong after it was open, as our error. */
+  /** An error after the attempt was open, as an AppError. */
   asError(thrown: unknown): AppError;
-  /** Frees the connection; what has not arrived is not wanted any more. */
+  /** Frees the connection and discards what has not arrived. */
   close(): void;
-  /** How long it waited for a connection of ours. */
+  /** How long the attempt waited for a connection of the pool. */
   readonly queuedMs: number;
 }
 
-/** An attempt with something to show: a whole answer, or the first part of a stream. */
+/** An attempt with a result: a whole answer, or the first part of a stream. */
 export type OpenAttempt<Answer> =
   | (Open & { readonly type: "answer"; readonly answer: JobAnswer<Answer> })
   | (Open & {
       readonly type: "stream";
-      /** As the upstream named it. */
+      /** As the upstream sent it. */
       readonly contentType: string | undefined;
       readonly first: IteratorResult<AttemptPart>;
       next(): Promise<IteratorResult<AttemptPart>>;
@@ -46,7 +46,7 @@ export type OpenAttempt<Answer> =
 
 type AttemptPart = StreamPart | BytesPart;
 
-/** Nothing of it was visible: another deployment may be asked. */
+/** Nothing was visible to the client: another deployment may be tried. */
 export interface FailedOpening {
   readonly type: "failed";
   readonly error: AppError;
@@ -54,7 +54,7 @@ export interface FailedOpening {
   readonly queuedMs: number;
 }
 
-/** Asks one deployment once. What goes wrong is an outcome, not an exception. */
+/** Sends one request to one deployment. An error is an outcome, not an exception. */
 export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput<Answer>): Promise<OpenAttempt<Answer> | FailedOpening> {
   const { job, attempt, signal, maxOutputTokens, dropParams } = input;
   const line = new Line(deps, { attempt, signal, uploaded: job.uploaded });
@@ -93,10 +93,10 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
   }
 }
 
-/** Requests of one attempt that are under way at the same time. */
+/** Requests of one attempt that run at the same time. */
 const PIECES_AT_ONCE = 4;
 
-/** Answers in the order of the jobs. The first failure is that of all: the line is closed then, which aborts what is under way. */
+/** Answers in the order of the jobs. The first failure fails all: it closes the line, which aborts the running requests. */
 async function askAll<Answer>(
   jobs: readonly Job<Answer>[],
   ask: (job: Job<Answer>) => Promise<JobAnswer<Answer>>,
@@ -140,7 +140,7 @@ function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: Attemp
   });
 }
 
-/** The status is only known with the first part: until then an error is still a real one, and another deployment may be tried. */
+/** The status is only sent with the first part: until then an error can have its own status, and another deployment may be tried. */
 async function openStream<Answer>(
   open: Open & { contentType: string | undefined },
   parts: AsyncIterable<AttemptPart>,
@@ -160,10 +160,10 @@ async function openStream<Answer>(
   return { ...open, close, type: "stream", first: await next(), next };
 }
 
-/** Why a line was closed; made once, because a reason of its own for every call costs a stack trace each. */
+/** Why a line was closed. One shared object, because a new error for every call would cost a stack trace each. */
 const CLOSED = Object.assign(new Error("the line was closed"), { name: "AbortError" });
 
-/** The connection of one attempt: aborted when the client left, when it takes too long, or when nobody wants the rest. */
+/** The upstream connection of one attempt: aborted when the client disconnects, at a timeout, or when the rest of the answer is not needed. */
 class Line implements ConnectionWait {
   readonly #clock: Clock;
   readonly #waitMsMax: number;
@@ -190,7 +190,7 @@ class Line implements ConnectionWait {
     signal.addEventListener("abort", this.#onClientLeft, { once: true });
     this.#watchdog = new Watchdog(clock, attempt.timeouts, () => this.#abort.abort(CLOSED));
     if (!uploaded) return;
-    // A client that sends slowly does not make the upstream slow.
+    // A client that uploads slowly does not count against the upstream's timeout.
     this.#watchdog.hold();
     const release = () => this.#watchdog.release();
     uploaded.then(release, release);
@@ -200,7 +200,10 @@ class Line implements ConnectionWait {
     return this.#abort.signal;
   }
 
-  /** As long as the gateway has no connection for it, the upstream is not asked, and its time does not count. The wait has as long as the whole. */
+  /**
+   * While the request waits for a connection of the pool, the upstream's timeout does not run. The wait may last as long as the total
+   * timeout.
+   */
   queued(): void {
     this.#queuedCount++;
     if (this.#queuedCount > 1) return;
@@ -238,7 +241,7 @@ class Line implements ConnectionWait {
   }
 
   close(): void {
-    // What has arrived in full has freed its connection already.
+    // A complete answer has already freed its connection.
     if (this.#finished) return;
     this.done();
     this.#abort.abort(CLOSED);

@@ -4,12 +4,12 @@ import type { Usage } from "../../credit/pricing/usage.ts";
 
 /** How a call ended. */
 export type Outcome =
-  /** Ended by us where the credits did, if it says so. */
+  /** `isCutShort`: the gateway ended the stream because the credits were used up. */
   | { readonly status: "success"; readonly isCutShort?: boolean }
   | { readonly status: "cancelled" }
   | { readonly status: "error"; readonly error: AppError; readonly httpStatus: number };
 
-/** What it used and what that costs. */
+/** What a call used and what that costs. */
 export interface Bill {
   readonly usage: Usage;
   readonly cost: NanoUsd;

@@ -20,7 +20,7 @@ export interface Metered {
   readonly maxOutputTokens: number;
 }
 
-/** Who answered in the end, and how many were asked. */
+/** The deployment that answered, and its provider. */
 export interface ServedDeployment {
   readonly attempt: { readonly deployment: Deployment; readonly group: string; readonly isFallback: boolean };
   readonly provider: Provider;
@@ -28,10 +28,10 @@ export interface ServedDeployment {
 
 const END_USER_CHARACTERS_MAX = 256;
 
-/** The status that logs show for a client that left; it never goes over a wire. */
+/** The status that logs show for a client that disconnected; it is never sent. */
 const CLIENT_LEFT_STATUS = 499;
 
-/** What is written down of a call before it is made. */
+/** The intent record of a call. */
 export function intentOf({ callId, onceFor, caller, endpoint, job }: Metered, at: { createdAtMs: number; worstCase: bigint }): Intent {
   return {
     callId,
@@ -54,7 +54,7 @@ export function intentOf({ callId, onceFor, caller, endpoint, job }: Metered, at
   };
 }
 
-/** What is written down of who answers. */
+/** The journal record of the deployment that answers. */
 export function servedRecordOf(call: Metered, served: ServedDeployment, attempts: number): ServedRecord {
   const { deploymentId, provider, model, type } = identityOf(call, served);
   const { deployment, isFallback } = served.attempt;
@@ -72,7 +72,7 @@ export function servedRecordOf(call: Metered, served: ServedDeployment, attempts
   };
 }
 
-/** How a call went, in time. */
+/** When a call started and ended, and how long its parts took. */
 export interface Timing {
   readonly createdAt: Date;
   readonly completedAt: Date;
@@ -111,7 +111,7 @@ export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Ou
   };
 }
 
-/** Who called for what, and who answered, as a row says it. */
+/** Who called which model, and which deployment answered, as fields of the row. */
 export function identityOf(
   { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens" | "maxOutputTokens">,
   served: Pick<ServedDeployment, "attempt"> | undefined,
@@ -129,7 +129,7 @@ export function identityOf(
     maskedKey: caller.maskedKey,
     userId: caller.userId,
     endUser: endUserOf(job),
-    // The name asked for, also when it was an alias; after a fallback the group that answered.
+    // The requested name, also when it is an alias; after a fallback the group that answered.
     model: served?.attempt.isFallback ? served.attempt.group : job.model,
     deploymentId: deployment?.id ?? "",
     provider: deployment?.model?.providerName || deployment?.providerKind || "",
@@ -143,7 +143,7 @@ function errorCodeOf(outcome: Outcome): string | undefined {
   return outcome.status === "success" && outcome.isCutShort ? "QUOTA_EXCEEDED" : undefined;
 }
 
-/** A label for the log, not a place to keep things: a row has to fit into a message. */
+/** A label for the log. It is truncated because a row has to fit into a message. */
 function endUserOf({ endUser }: Job<unknown>): string | undefined {
   return endUser?.slice(0, END_USER_CHARACTERS_MAX);
 }

@@ -13,47 +13,47 @@ import type {
 } from "../../upstream/providers/provider.ts";
 import { targetOf } from "../../upstream/target.ts";
 
-/** One priced piece of work, whatever the operation: how to ask a provider for it and how to read what comes back. Pure. */
+/** One operation for one call: how to build the request for a provider and how to read the answer. Pure. */
 export interface Job<Answer> {
   readonly operation: Operation;
-  /** The group the caller asked for. */
+  /** The requested model group. */
   readonly model: string;
   readonly stream: boolean;
-  /** The upstream's bytes are the answer: passed on as they come, read by nobody. */
+  /** The upstream's bytes are the answer: they are forwarded as they arrive and not parsed. */
   readonly passesBytes?: true;
-  /** Settles when the caller's own data is all here; absent: it is. An upstream's time counts from then. */
+  /** Resolves when the caller's upload is complete; absent: there is none. The upstream's timeout starts then. */
   readonly uploaded?: Promise<void>;
-  /** What the upstream's whole answer is; absent: JSON. */
+  /** The format of the upstream's whole answer; absent: JSON. */
   readonly answerAs?: "json" | "text";
   readonly choiceCount: number;
-  /** The most output tokens the caller wants of each choice; undefined: as many as the model gives; 0: there is no output. */
+  /** The output limit of the caller for each choice; undefined: the model's limit; 0: there is no output. */
   readonly maxOutputTokens: number | undefined;
-  /** The field of the request that says so; absent: the limit is not the caller's own. */
+  /** The request field that holds this limit; absent: the caller did not set it. */
   readonly maxOutputParam?: string | undefined;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
   countInput(counter: TokenCounter): number;
-  /** The most it can come to in other units than tokens; only by these can it be priced. */
+  /** The most it can use in other units than tokens; it can be priced only by these units. */
   readonly most?: Amounts;
-  /** What it came to, as far as can be told from what was sent and what came back; stands in where the provider says nothing. */
+  /** The usage as computed from the request and the answer; used where the provider reports none. */
   estimate?(answered: Answered): Estimate;
-  /** Jobs with the same word here are offered by the same deployments; absent: all of one operation are. */
+  /** Jobs with the same value are offered by the same deployments; absent: all jobs of one operation are. */
   readonly offer?: string;
-  /** Whether the provider has the operation at all, or this deployment of it. */
+  /** Whether the provider, and this deployment of it, has the operation. */
   isOfferedBy(provider: Provider, target: ProviderTarget): boolean;
-  /** Throws UNSUPPORTED_PARAMETER for a field that the model does not understand and nobody allowed to drop. */
+  /** Throws UNSUPPORTED_PARAMETER for a field that the model does not support, unless `dropParams` is set. */
   request(attempt: JobAttempt): UpstreamRequest;
-  /** The job in pieces where one request to this provider does not take all of it; undefined: it does. Never of a stream. */
+  /** The job in several requests where one request to this provider cannot hold all of it; undefined: it can. Never for a stream. */
   pieces?(provider: Provider, target: ProviderTarget): JobPieces<Answer> | undefined;
   readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
   readStream(provider: Provider, body: AsyncIterable<Uint8Array>, target: ProviderTarget): AsyncIterable<StreamPart | BytesPart>;
-  /** What cache, guardrails and schema check go by; absent: they let the job pass. */
+  /** What cache, guardrails and schema check use; absent: they pass the job unchanged. */
   traits?(): JobTraits<Answer>;
 }
 
-/** What was passed on without being read. */
+/** What is known of an answer that was forwarded without being parsed. */
 export interface Answered {
-  /** As they were counted before the call. */
+  /** As counted before the call. */
   readonly inputTokens: number;
   readonly bytes: number;
   /** Tokens of the text in it, by the provider's own count. */
@@ -70,23 +70,23 @@ export interface JobAttempt {
   readonly provider: Provider;
   readonly target: ProviderTarget;
   readonly maxOutputTokens: number;
-  /** Fields that the model does not understand are left out instead of refused. */
+  /** Fields that the model does not support are dropped instead of refused. */
   readonly dropParams: boolean;
 }
 
-/** What decides, beside the deployment, whether a job is offered. */
+/** The value that decides, with the deployment, whether a job is offered. */
 export function offerOf({ offer, operation }: Job<unknown>): string {
   return offer ?? operation;
 }
 
-/** Requests of one attempt: all of them are answered, or the attempt has failed. */
+/** Requests of one attempt: the attempt succeeds only when all of them do. */
 export interface JobPieces<Answer> {
   readonly jobs: readonly Job<Answer>[];
   /** Answers in the order of the jobs. */
   join(answers: readonly JobAnswer<Answer>[]): JobAnswer<Answer>;
 }
 
-/** The provider of a deployment, when it has the job's operation. */
+/** The provider of a deployment, if it has the job's operation. */
 export function providerFor(providers: ReadonlyMap<string, Provider>, job: Job<unknown>, deployment: Deployment): Provider | undefined {
   const provider = providers.get(deployment.providerKind);
   return provider && job.isOfferedBy(provider, targetOf(deployment)) ? provider : undefined;
@@ -95,7 +95,7 @@ export function providerFor(providers: ReadonlyMap<string, Provider>, job: Job<u
 export interface JobAnswer<Answer> {
   readonly answer: Answer;
   readonly usage: ReportedUsage | undefined;
-  /** What counts as output when the provider does not say, by choice. */
+  /** The texts that count as output when the provider reports no usage, by choice. */
   readonly texts: readonly string[];
 }
 
@@ -104,23 +104,23 @@ export interface JobAnswer<Answer> {
  * without traits passes them unchanged.
  */
 export interface JobTraits<Answer> {
-  /** The request as it came, the gateway's own fields included. */
+  /** The request as it arrived, including the gateway's own fields. */
   readonly request: Fields;
-  /** The same job in words that guardrails can read; made in its place where any hold. */
+  /** The same job in a form that guardrails can read; it replaces this job where a guardrail applies. */
   readable?(): Job<Answer>;
-  /** What guardrails read of it; absent: they have no say in this operation. */
+  /** What guardrails read of it; absent: guardrails do not apply to this operation. */
   readonly prompt?: PromptTraits<Answer>;
-  /** What a cache may keep of its answer; absent: nothing. */
+  /** How a cache stores its answer; absent: it does not. */
   readonly cacheable?: CacheableTraits<Answer>;
   readonly batch?: BatchTraits<Answer>;
 }
 
 export interface PromptTraits<Answer> {
-  /** Everything that is text in the request, in order; undefined: it came as tokens, which nobody here can read. */
+  /** All texts of the request, in order; undefined: the request came as tokens, which guardrails cannot read. */
   readonly texts: readonly string[] | undefined;
-  /** The same job with other texts in their places. */
+  /** The same job with other texts in the same places. */
   withTexts(texts: readonly string[]): Job<Answer>;
-  /** Absent: the answer is no text. */
+  /** Absent: the answer is not text. */
   readonly answer?: AnswerTraits<Answer>;
 }
 
@@ -130,18 +130,18 @@ export interface AnswerTraits<Answer> {
 }
 
 export interface CacheableTraits<Answer> {
-  /** False for an answer that was cut off or withheld: the next caller deserves a better one. */
+  /** False for an answer that was cut off or withheld: it must not be the answer to the next caller. */
   isWhole(answer: Answer): boolean;
-  /** A stream's parts as the answer that was streamed, for operations that have a stream. */
+  /** The whole answer that a stream's parts make, for operations with streams. */
   assemble?(parts: readonly StreamPart[]): Answer;
   /** An answer as parts of a stream. */
   replay?(answer: Answer): StreamPart[];
 }
 
-/** A request that is a list of like things, each of which can be answered by itself. */
+/** A request that is a list of items, each of which can be answered alone. */
 export interface BatchTraits<Answer> {
   readonly count: number;
-  /** The same job for some of the items, by their places. */
+  /** The same job for some of the items, by their indexes. */
   only(places: readonly number[]): Job<Answer>;
   split(answer: Answer): readonly Answer[];
   join(answers: readonly Answer[]): Answer;

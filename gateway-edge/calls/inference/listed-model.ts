@@ -5,17 +5,17 @@ import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.t
 const KNOWN_MAX = 10_000;
 const known = new Map<string, ModelData | undefined>();
 
-/** The public list's prices of it, with their tiers. */
+/** A deployment's prices from the public list, with their tiers. */
 export function listedPrices(deployment: Deployment): PriceMessage | undefined {
   const price = listedModel(deployment)?.pricing;
   return price && priceMessage(price);
 }
 
-/** What the public list says of a deployment's model; for models under a wildcard, which nobody wrote down one by one. */
+/** The public list's entry for a deployment's model; used for models under a wildcard, which have no catalog row of their own. */
 export function listedModel({ providerKind, inferenceModelId }: Deployment): ModelData | undefined {
   const key = `${providerKind}/${inferenceModelId}`;
   if (!known.has(key)) {
-    // A caller chooses the names under a wildcard: what is remembered of them has a bound.
+    // Callers choose the names under a wildcard, so the cache has a limit.
     if (known.size >= KNOWN_MAX) known.clear();
     known.set(key, findModelData({ kind: providerKind, model: inferenceModelId }));
   }

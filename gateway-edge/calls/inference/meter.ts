@@ -19,40 +19,40 @@ export interface Disbelieved {
   readonly reported: ReportedUsage;
 }
 
-/** Watches one call: what was delivered, what it costs, where its time went. */
+/** Measures one call: what was delivered, what it costs, where its time went. */
 export interface Meter {
-  /** Counts the time of something that is not our own work: the upstream, or a client that reads slowly. */
+  /** Counts the time of a wait that is not the gateway's own: for the upstream, or for a client that reads slowly. */
   outside<T>(waiting: Promise<T>): Promise<T>;
   waited(milliseconds: number): void;
-  /** What is written down of the call before it is made. */
+  /** The intent record of the call. */
   intent(worstCase: bigint): Intent;
-  /** Who answers. */
+  /** The deployment that answers. */
   servedBy(served: ServedDeployment, route: { readonly retries: number; readonly fallbacks: number }): void;
-  /** What is written down of who answers. */
+  /** The journal record of the deployment that answers. */
   served(served: ServedDeployment): ServedRecord;
   /** A part of a stream that goes to the client. */
   delivered(part: StreamPart | BytesPart): void;
-  /** What the provider says of a stream's usage. */
+  /** The usage that the provider reports for a stream. */
   reported(usage: ReportedUsage): void;
-  /** A whole answer: its texts, by choice, and what the provider says of its usage. */
+  /** A whole answer: its texts, by choice, and the usage that the provider reports. */
   answered(texts: readonly string[], usage: ReportedUsage | undefined): void;
-  /** What was delivered so far, when it is time to write that down again. */
+  /** The totals delivered so far, when the next progress record is due. */
   progress(): Progress | undefined;
-  /** What the call costs if it ends now: by the provider's word, or by our own count of what was delivered. */
+  /** What the call costs if it ends now: by the provider's report, or by the gateway's count of what was delivered. */
   bill(): Bill | Promise<Bill>;
   log(outcome: Outcome, bill: Bill): UsageLog;
-  /** What the provider reported and could not be true; the bill is by our own count then. */
+  /** A provider report that cannot be true; the bill then uses the gateway's count. */
   disbelieved(): Disbelieved | undefined;
   overheadMs(): number;
   elapsedMs(): number;
   firstTokenMs(): number | undefined;
 }
 
-/** How much may be delivered, and for how long, before it is written down again: a process that dies forgets no more than that. */
+/** How much may be delivered, and for how long, between progress records: a process that dies loses no more than that. */
 const PROGRESS_DELTAS = 32;
 const PROGRESS_MS = 250;
 
-/** Of the rough count of a request, which is for reservations: what a row gets that is made out of the journal, a token for four bytes. */
+/** A share of the rough count for reservations: a row that recovery makes has one input token for every four bytes. */
 const JOURNAL_INPUT_SHARE = 0.75;
 
 export function createMeter(call: Metered, clock: Clock): Meter {
@@ -64,7 +64,7 @@ class CallMeter implements Meter {
   readonly #clock: Clock;
   readonly #createdAt: Date;
   readonly #startedMs: number;
-  /** Counted only when the provider does not say what was used. */
+  /** Counted only when the provider reports no usage. */
   #text: DeliveredText | undefined;
   #deltas = 0;
   #outsideMs = 0;
@@ -75,7 +75,7 @@ class CallMeter implements Meter {
   #disbelieved: Disbelieved | undefined;
   #served: ServedDeployment | undefined;
   #attempts = 1;
-  /** What was last written down of the call. */
+  /** The totals of the last progress record. */
   #noted = { deltas: 0, elapsedMs: 0 };
 
   constructor(call: Metered, clock: Clock) {
@@ -90,7 +90,7 @@ class CallMeter implements Meter {
     const over = () => {
       this.#outsideMs += this.#clock.monotonicMs() - sinceMs;
     };
-    // One promise more, not the three of an async function: it is passed with every token.
+    // One more promise, not the three of an async function: this runs for every token.
     return waiting.then(
       (value) => {
         over();
@@ -121,7 +121,7 @@ class CallMeter implements Meter {
   }
 
   progress(): Progress | undefined {
-    // What passes as bytes is measured at its end.
+    // A job with its own estimate is measured at its end.
     if (this.#call.job.estimate) return undefined;
     const elapsedMs = this.elapsedMs();
     const fresh = this.#deltas - this.#noted.deltas;
@@ -158,7 +158,7 @@ class CallMeter implements Meter {
   }
 
   bill(): Bill | Promise<Bill> {
-    // Without an answer there is nothing to pay.
+    // Without an answer there is nothing to bill.
     const prices = this.#served && pricesOf(this.#served.attempt.deployment, this.#call.job);
     const usage = this.#call.job.estimate ? this.#measured(prices?.unit) : this.#usage();
     const billOf = (used: Usage): Bill => ({ usage: used, cost: prices ? cost(used, pricesAt(prices, inputTokens(used))) : nanoUsd(0n) });
@@ -192,33 +192,33 @@ class CallMeter implements Meter {
     return this.#firstTokenMs;
   }
 
-  /** The last word counts, whether it can be true or not. */
+  /** The last report counts, whether it is believed or not. */
   #believe(reported: ReportedUsage): void {
     const reason = whyNotBelieved(reported, this.#call);
     this.#disbelieved = reason === undefined ? undefined : { reason, reported };
     this.#reported = reason === undefined ? reported : undefined;
   }
 
-  /** The usage of a job that can be counted in more than tokens. */
+  /** The usage of a job that can be counted in other units than tokens. */
   #measured(unit: PriceUnit = "token"): Usage | Promise<Usage> {
     if (this.#passedBytes === 0 && !this.#answered) return NO_USAGE;
     const measure = ({ input, output }: Counted) => {
       const answered = { bytes: this.#passedBytes, textTokens: output, inputTokens: input };
       return measured({ estimate: this.#call.job.estimate?.(answered), reported: this.#reported, unit });
     };
-    // What the provider says needs no count of ours.
+    // A provider report needs no count by the gateway.
     return saysTokens(this.#reported) ? measure({ input: this.#call.inputTokens, output: 0 }) : mapped(this.#counted(), measure);
   }
 
   #usage(): Usage | Promise<Usage> {
-    // Nothing at all used for an answer is as good as nothing said.
+    // A report of zero tokens for an answer counts as no report.
     if (saysTokens(this.#reported)) return disjointUsage(this.#reported);
-    // A client that left before anything came pays nothing; an answer without a word on usage is counted by us.
+    // A client that disconnects before the first part pays nothing; an answer without a usage report is counted here.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
     return mapped(this.#counted(), (counted) => ({ ...NO_USAGE, ...counted }));
   }
 
-  /** Our own count of request and answer. Where it takes a vocabulary it may have to wait for it. */
+  /** The gateway's count of request and answer. A count by vocabulary may have to wait for it to load. */
   #counted(): Counted | Promise<Counted> {
     const output = this.#text?.total() ?? 0;
     if (this.#countsItself()) return mapped(output, (tokens) => ({ input: this.#call.inputTokens, output: tokens }));
@@ -227,13 +227,13 @@ class CallMeter implements Meter {
     return Promise.all([input, output]).then(([inputTokens, outputTokens]) => ({ input: inputTokens, output: outputTokens }));
   }
 
-  /** The request's tokens as far as they are known without counting them. */
+  /** The request's tokens as far as they are known without counting. */
   #inputNow(): number {
     const { inputTokens: known } = this.#call;
     return this.#countsItself() ? known : Math.ceil(known * JOURNAL_INPUT_SHARE);
   }
 
-  /** Whether the provider's own way of counting is known here, by which the request was counted before the call. */
+  /** Whether the provider's own counter is known, by which the request was counted before the call. */
   #countsItself(): boolean {
     return this.#served?.provider.counter !== undefined;
   }

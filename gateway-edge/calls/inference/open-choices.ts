@@ -2,7 +2,7 @@ import type { BytesPart, StreamPart } from "../../upstream/providers/provider.ts
 
 type Finish = Extract<StreamPart, { type: "finish" }>;
 
-/** The choices of a stream that have no end yet: where the gateway ends it, each of them gets a well-formed one. */
+/** The choices of a stream without a finish: if the gateway ends the stream, each gets a well-formed one. */
 export class OpenChoices {
   readonly #count: number;
   readonly #finished = new Set<number>();

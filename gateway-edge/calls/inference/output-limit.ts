@@ -5,31 +5,31 @@ import { OpenChoices } from "./open-choices.ts";
 
 export interface OutputLimitOptions {
   readonly job: Pick<Job<unknown>, "choiceCount">;
-  /** The provider's own, which counts as its upstream does; undefined: ours is a guess. */
+  /** The provider's own counter, which counts as its upstream does; undefined: the gateway's count is an estimate. */
   readonly counter: TokenCounter | undefined;
-  /** What the upstream was asked for, of each choice. */
+  /** The output limit that the upstream was sent, for each choice. */
   readonly maxOutputTokens: number;
 }
 
-/** Without the upstream's vocabulary a token may be up to nine bytes long before we call it two: no honest stream is cut by our guess. */
+/** Without the upstream's vocabulary, up to nine bytes count as one token, so that the estimate never cuts a correct stream. */
 const GUESS_FACTOR = 3;
 const GUESS_TOKENS = 16;
-/** Text that is held to be counted as a whole; what is longer is counted and dropped. */
+/** Text up to this length is counted as a whole; longer text is counted and dropped. */
 const HELD_LENGTH_MAX = 64 * 1024;
 const BYTES_PER_UNIT_MAX = 3;
 
-/** Ends a stream that goes on beyond what its upstream was asked for: nothing was set aside for the rest. */
+/** Ends a stream that exceeds the output limit of its request: no credit is reserved for the rest. */
 export class OutputLimit {
   readonly #most: number;
   readonly #counter: TokenCounter | undefined;
   readonly #choices: OpenChoices;
-  /** Without a counter only the bytes are counted. */
+  /** Without a counter only bytes are counted. */
   #bytes = 0;
   #texts = new Map<number, string[]>();
   #heldLength = 0;
   /** Tokens of text that was dropped. */
   #counted = 0;
-  /** No text has more tokens than bytes: up to this length nothing has to be counted. */
+  /** A text has at most as many tokens as bytes: up to this length nothing needs to be counted. */
   #lengthBelow: number;
   #isBegun = false;
 
@@ -41,7 +41,7 @@ export class OutputLimit {
     this.#lengthBelow = Math.min(HELD_LENGTH_MAX, this.#most / BYTES_PER_UNIT_MAX);
   }
 
-  /** Whether a part may be handed over. The first always may: an upstream may say all it has to say in one. */
+  /** Whether a part may be delivered. The first part always may: an upstream may send everything in one. */
   covers(part: StreamPart | BytesPart): boolean {
     this.#choices.received(part);
     if (part.type !== "text-delta" && part.type !== "other-delta") return true;
@@ -66,7 +66,7 @@ export class OutputLimit {
     return this.#heldLength <= this.#lengthBelow || this.#count(this.#counter);
   }
 
-  /** Whether it is still within the limit; and how much text can come before it has to be counted again. */
+  /** Whether the text is within the limit; also sets how much text can follow before the next count. */
   #count(counter: TokenCounter): boolean {
     let tokens = this.#counted;
     for (const texts of this.#texts.values()) tokens += counter.countText(texts.join(""));

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 
-/** Parameters that OpenAI documents: a model may lack one of them. Fields that are in no list are passed on as they are. */
+/** Parameters that OpenAI documents; a model may not support each of them. Fields in no list are passed through unchanged. */
 const KNOWN = new Set([
   "audio",
   "frequency_penalty",
@@ -34,10 +34,10 @@ const KNOWN = new Set([
   "best_of",
 ]);
 
-/** Output limits are ours to set, under whatever name the provider has for them. */
+/** The gateway sets output limits itself, under the provider's name for them. */
 const ALWAYS = new Set(["max_tokens", "max_completion_tokens"]);
 
-/** A body with only what the model understands; refuses the rest by name, or leaves it out where that is allowed. */
+/** A body with only the parameters that the model supports; the others are refused by name, or dropped where that is allowed. */
 export function keepSupported<Body extends Fields>(body: Body, supported: readonly string[], dropParams: boolean): Body {
   const understood = setOf(supported);
   const lacking = Object.keys(body).filter((name) => KNOWN.has(name) && !ALWAYS.has(name) && !understood.has(name));
@@ -53,14 +53,14 @@ export function keepSupported<Body extends Fields>(body: Body, supported: readon
 
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** Adapters keep one list for each family of models. */
+/** Adapters have one list for each model family. */
 function setOf(names: readonly string[]): ReadonlySet<string> {
   const known = sets.get(names) ?? new Set(names);
   sets.set(names, known);
   return known;
 }
 
-// Asking for one choice, or for no penalty, asks for nothing.
+// One choice or no penalty is the default, so the parameter has no effect.
 function isNeutral(name: string, value: unknown): boolean {
   if (name === "n" || name === "best_of") return value === 1;
   if (name === "frequency_penalty" || name === "presence_penalty") return value === 0;

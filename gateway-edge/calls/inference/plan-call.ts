@@ -15,22 +15,22 @@ import type { Job } from "./job.ts";
 import { listedPrices } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
 
-/** What a call can cost at the dearest deployment that may serve it, before anything is reserved or sent. */
+/** What a call can cost at the most expensive deployment that may serve it, before anything is reserved or sent. */
 export interface CallPlan {
   readonly inputTokens: number;
-  /** For each choice, at the dearest deployment. */
+  /** For each choice, at the most expensive deployment. */
   readonly maxOutputTokens: number;
   readonly worstCase: NanoUsd;
-  /** What is set aside before the call: its worst case, or less where the length of an answer is the caller's word alone. */
+  /** The reservation before the call: its worst case, or less where only the caller limits the length of the answer. */
   readonly reserve: NanoUsd;
-  /** The model that is asked for has a limit of its own. */
+  /** The requested model has its own limit. */
   readonly isLimited: boolean;
 }
 
 export interface PlanDeps {
   readonly routing: Pick<Router, "candidates" | "fallbacksOf" | "groupOf" | "accessGroups">;
   readonly providers: ReadonlyMap<string, Provider>;
-  /** The operator's word that unsupported parameters may be dropped. */
+  /** Whether the operator allows dropping unsupported parameters. */
   readonly dropParams: () => boolean;
 }
 
@@ -41,22 +41,22 @@ interface PlannedCall {
   readonly routing: OutputRouting;
 }
 
-/** What is done about more output than the model gives. */
+/** What happens when a caller requests more output than the model gives. */
 export interface OutputRouting {
-  /** The caller's word; undefined: the operator's holds. */
+  /** The caller's choice; undefined: the operator's applies. */
   readonly dropParams: boolean | undefined;
-  /** The limit on output is for more than this call: it is lowered to what the model gives, never refused. */
+  /** The output limit applies to more than this call: it is lowered to the model's limit, never refused. */
   readonly lowersOutput?: true;
 }
 
 /**
- * Credit is set aside for no more output than this where the model's maximum is not known: else a caller could set aside all that its
- * organization has by writing a large number. A stream gets more as it goes on; a whole answer is not asked to be longer.
+ * The most output tokens to reserve for where the model's limit is not known: otherwise a caller could reserve all credit of its
+ * organization with a large number. A stream reserves more as it goes on; a whole answer is not requested longer.
  */
 export const RESERVED_OUTPUT_TOKENS_MAX = 131_072;
 const FREE: Prices = { input: 0n, output: 0n };
 
-/** Admits a call and prices its worst case; throws the reason why it cannot be made. */
+/** Admits a call and prices its worst case; throws why the call cannot be made. */
 export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   const { caller, job, alternatives } = call;
   admit({
@@ -80,7 +80,7 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
     });
   const own = plansOf(able);
   if (own.length === 0) throw new AppError("INVALID_REQUEST", unpricedText(job.model), { param: "model" });
-  // A fallback may be dearer than what was asked for: what it could cost is set aside too.
+  // A fallback may cost more than the requested model: the reservation covers it too.
   const configured = deps.routing.fallbacksOf(job.model, "general", caller);
   const others = alternatives.length + configured.length === 0 ? [] : [...alternatives, ...configured];
   const all = others.length === 0 ? own : [...own, ...others.flatMap((model) => plansOf(ableFor(deps, call, model)))];
@@ -89,7 +89,7 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   return { inputTokens, maxOutputTokens, worstCase, reserve, isLimited: able.isLimited };
 }
 
-/** The request that a call would send to the first deployment that may serve it. Admitted like the call; nothing is reserved or sent. */
+/** The request that a call would send to the first deployment that may serve it. Admitted like a call; nothing is reserved or sent. */
 export function previewCall(
   deps: PlanDeps,
   { caller, job, dropParams }: { caller: Caller; job: Job<unknown>; dropParams: boolean },
@@ -103,7 +103,7 @@ export function previewCall(
   return { deployment, request: first.request({ provider, target, maxOutputTokens: outputAt(deployment, job), dropParams }) };
 }
 
-/** More than any deployment of the group can give is refused, unless it may be lowered. Where one has no known maximum, it may give that much. */
+/** Refuses more output than any deployment of the group gives, unless it may be lowered. A deployment without a known limit allows any. */
 function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, { mostOutput: most }: AbleGroup): void {
   const { maxOutputTokens: asked, maxOutputParam: param } = job;
   if (asked === undefined || param === undefined || routing.lowersOutput) return;
@@ -112,7 +112,7 @@ function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, 
   throw new AppError("INVALID_REQUEST", message, { param });
 }
 
-/** What may serve a name for this caller, by providers that have the operation. */
+/** The deployments that may serve a name for this caller, at providers that have the operation. */
 export function ableDeployments(deps: PlanDeps, call: { caller: Caller; job: Job<unknown> }, model: string): readonly Deployment[] {
   return ableFor(deps, call, model).deployments;
 }
@@ -122,8 +122,8 @@ function ableFor(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unk
 }
 
 /**
- * The prices a deployment is billed at; undefined when nobody set any, or only for a unit that this operation cannot be counted in.
- * Moderation is free wherever it has no price of its own.
+ * The prices that a deployment is billed at; undefined when none are set, or only for a unit that this operation is not counted in.
+ * Moderation is free where it has no price of its own.
  */
 export function pricesOf(deployment: Deployment, job: Job<unknown>): PriceMessage | undefined {
   const pricing = (deployment.model?.pricing as PriceMessage | undefined) ?? listedPrices(deployment);
@@ -132,19 +132,19 @@ export function pricesOf(deployment: Deployment, job: Job<unknown>): PriceMessag
 }
 
 function isCountedBy(job: Job<unknown>, unit: PriceUnit): boolean {
-  // What is not counted in tokens has no way yet to say that it was answered.
+  // A job that is not counted in tokens cannot report yet that it was answered.
   if (unit === "call") return job.estimate === undefined;
   return unit === "token" || job.most?.[unit] !== undefined;
 }
 
-/** The most output tokens that a deployment is asked for, of each choice: what the caller wants, and never more than the model gives. */
+/** The output limit that a deployment is sent for each choice: the caller's, and never more than the model's. */
 export function outputAt(deployment: Deployment, job: Job<unknown>): number {
   const limit = outputLimitOf(deployment);
   const asked = job.maxOutputTokens ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN;
   return limit === undefined || asked < limit ? asked : limit;
 }
 
-/** The output each choice may have for what was reserved: all of it, or what that credit pays for at this deployment, at least one token. */
+/** The output that each choice may have within the reservation: all of it, or what the credit pays for at this deployment, at least one token. */
 export function outputWithin(
   plan: CallPlan,
   { reserved, deployment, job }: { reserved: bigint; deployment: Deployment; job: Job<unknown> },

@@ -37,13 +37,13 @@ export function routingOf(request: Readonly<Record<string, unknown>>): CallRouti
   };
 }
 
-/** Every model the caller named besides the one it asked for. */
+/** Every model that the caller named besides the requested one. */
 export function alternativesOf({ fallbacks, contextWindowFallbacks }: CallRouting): readonly string[] {
   const named = Object.values(contextWindowFallbacks);
   return named.length === 0 ? fallbacks : [...fallbacks, ...named];
 }
 
-/** What routing must know of a call. */
+/** What routing needs to know of a call. */
 export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): RouteCall {
   const { job, caller, routing, callId } = call;
   const { inputTokens, maxOutputTokens } = plan;

@@ -28,32 +28,32 @@ export interface InferenceDeps extends PlanDeps {
 
 export interface InferenceCall<Answer> {
   readonly callId: string;
-  /** The piece of background work it is made for: of all calls for the same piece, also of an edge that died, one is paid. */
+  /** The key of the background work that makes this call: of all calls with one key, also those of a dead edge, one is billed. */
   readonly onceFor?: string | undefined;
   readonly endpoint: string;
   readonly caller: Caller;
   readonly job: Job<Answer>;
-  /** What the caller said about where the call may go. */
+  /** The caller's routing options. */
   readonly routing: CallRouting;
-  /** Aborted when the client left. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
-  /** The status under which the client sees an error; for the log. */
+  /** The status that the client gets for an error; for the log. */
   readonly errorStatus: (error: AppError) => number;
-  /** Looks at a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is paid all the same. */
+  /** Reads a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is billed all the same. */
   readonly review?: ((answer: Answer, bill: Bill) => Promise<Answer>) | undefined;
 }
 
 /** What is known of a call before its first byte. */
 export interface CallHead {
-  /** The model as the client knows it: the name it sent, or the fallback's. */
+  /** The model as the client knows it: the requested name, or the fallback's. */
   readonly model: string;
   readonly deploymentId: string;
   readonly rate: RateState | undefined;
   readonly retries: number;
   readonly fallbacks: number;
-  /** Time spent here, without the provider's and the client's. */
+  /** Time in the gateway, without the provider's and the client's. */
   overheadMs(): number;
-  /** Set when nobody was asked: the answer was given before. */
+  /** Set when the answer comes from the cache. */
   readonly cacheKey?: string;
 }
 
@@ -62,14 +62,14 @@ export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly 
 export type InferenceResult<Answer> =
   | { readonly type: "answer"; readonly head: CallHead; readonly answer: Answer; readonly bill: Bill }
   /**
-   * Parts to send on, then one `settled`: the ledger has the call, the last bytes may go out. To stop iterating means that
-   * the client left. An error thrown by it comes after the first part, and after the settlement.
+   * Parts to send on, then one `settled`: the call is settled, the last bytes may be sent. A reader that stops iterating has disconnected.
+   * An error thrown by it comes after the first part, and after the settlement.
    */
   | { readonly type: "stream"; readonly head: CallHead; readonly contentType: string | undefined; readonly parts: DeliveredParts };
 
 export type DeliveredParts = AsyncIterable<DeliveredPart | BytesPart>;
 
-/** The one data path of every priced call: admit, reserve, route, send, meter, settle, end. Knows no provider and no web framework. */
+/** The one data path of every priced call: admit, reserve, route, send, meter, settle. Knows no provider and no web framework. */
 export async function runInference<Answer>(deps: InferenceDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
   const { job, caller, routing } = call;
   const alternatives = alternativesOf(routing);
@@ -79,10 +79,10 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const meter = createMeter({ callId, onceFor, endpoint, caller, job, inputTokens, maxOutputTokens }, deps.clock);
   const input = reserveInput(deps, { call, plan, meter });
   const reservation = deps.credit.reserve(input);
-  // In steady state the credit is here, and nobody waits.
+  // In steady state the lease has the credit, and the call does not wait.
   const { reserved, rate } = reservation instanceof Promise ? await meter.outside(reservation) : reservation;
   const running = new RunningCall(deps, { call, plan, meter, rate, input, reserved });
-  // From here on credit is set aside: every way out goes through exactly one settlement.
+  // From here on credit is reserved: every way out goes through exactly one settlement.
   try {
     return await running.run();
   } catch (thrown) {
@@ -144,7 +144,7 @@ class RunningCall<Answer> {
     const head = this.#head(open);
     if (open.type === "stream") {
       const served = this.#meter.served(open);
-      // A whole answer is written down with its end, before any of it is shown; a stream may be cut off after its first part.
+      // A whole answer gets its final before any of it is shown; a stream may end after any part, so its prices are recorded now.
       this.#deps.credit.served(served);
       const growing = { ...this.#parts, job, credit: this.#deps.credit, counter: open.provider.counter };
       const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
@@ -157,7 +157,7 @@ class RunningCall<Answer> {
     return { type: "answer", head, answer, bill: await this.#settle({ status: "success" }) };
   }
 
-  /** Settles for what was delivered so far, if anything, and gives the error to show. */
+  /** Settles for what was delivered so far, if anything, and returns the error to show. */
   async fail(thrown: unknown): Promise<AppError> {
     const error = this.#open ? this.#open.asError(thrown) : asError(thrown, this.#call.signal);
     if (!this.#settled) {
@@ -168,7 +168,7 @@ class RunningCall<Answer> {
     return error;
   }
 
-  /** Tries where the router says until one attempt has something to show. Nothing visible was sent before that. */
+  /** Makes attempts as the router says until one has something to show. Nothing is visible to the client before that. */
   async #openFirst(mostOutput: (deployment: Deployment) => number): Promise<OpenAttempt<Answer>> {
     const { job, signal, routing } = this.#call;
     for (;;) {
@@ -180,7 +180,7 @@ class RunningCall<Answer> {
       const maxOutputTokens = mostOutput(attempt.deployment);
       const sinceMs = this.#deps.clock.monotonicMs();
       const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
-      // A wait for one of our own connections is ours.
+      // A wait for the gateway's own connection pool counts as the gateway's time.
       this.#waitedSince(sinceMs + opened.queuedMs);
       if (opened.type !== "failed") return opened;
       if (signal.aborted) this.#route.cancelled(attempt);
@@ -196,7 +196,7 @@ class RunningCall<Answer> {
     return new AppError(code, message, { internal, details, param, retryAfterSeconds, retried: true, cause: lastError });
   }
 
-  /** Takes note of a whole answer, and lets whoever wants to look at it. */
+  /** Meters a whole answer and passes it to `review`. */
   #reviewed({ answer, usage, texts }: JobAnswer<Answer>): Answer | Promise<Answer> {
     this.#meter.answered(texts, usage);
     const { review } = this.#call;
@@ -208,7 +208,7 @@ class RunningCall<Answer> {
   async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>, bounds: StreamBounds): AsyncGenerator<DeliveredPart | BytesPart> {
     const { clock } = this.#deps;
     let isCutShort = false;
-    // From handing a part over to having the next, the time is the client's and the upstream's.
+    // From handing over a part to receiving the next, the time is the client's and the upstream's.
     let sinceMs = clock.monotonicMs();
     const waited = () => this.#waitedSince(sinceMs);
     try {
@@ -226,18 +226,18 @@ class RunningCall<Answer> {
         if (part.type !== "usage") yield part;
         next = await open.next();
       }
-      // Written down before the client's last byte: what a client saw the end of is settled, whatever dies.
+      // Settled before the client's last byte: a call whose end the client saw is settled, whatever process dies.
       yield { type: "settled", bill: await this.#settle({ status: "success", isCutShort }) };
     } catch (thrown) {
       if (!this.#settled) waited();
       throw await this.fail(thrown);
     } finally {
-      // Reached unsettled only when the reader stopped reading: the client left.
+      // Reached unsettled only when the reader stopped reading: the client disconnected.
       if (!this.#settled) await this.#settle({ status: "cancelled" });
     }
   }
 
-  /** Counted when handed over: what a client may have seen is paid. */
+  /** Counted when handed over: what a client may have seen is billed. */
   #handOver(part: Exclude<StreamPart, { type: "usage" }> | BytesPart): void {
     this.#meter.delivered(part);
     const progress = this.#meter.progress();
@@ -247,7 +247,7 @@ class RunningCall<Answer> {
   async #settle(outcome: Outcome): Promise<Bill> {
     this.#settled = true;
     const counted = this.#meter.bill();
-    // What has not arrived is not wanted any more, however long the counting takes.
+    // The rest of the answer is not needed, however long the count takes.
     if (counted instanceof Promise) this.#open?.close();
     const bill = counted instanceof Promise ? await counted : counted;
     if (this.#open) this.#close(this.#open, outcome, bill);
@@ -286,7 +286,7 @@ class RunningCall<Answer> {
   #head(open: OpenAttempt<Answer>): CallHead {
     const { deployment, group } = open.attempt;
     const { retries, fallbacks } = this.#route;
-    // The name the client sent, also when it was an alias; after a fallback the group that really answered.
+    // The requested name, also when it is an alias; after a fallback the group that answered.
     const model = fallbacks > 0 ? group : this.#call.job.model;
     return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
   }

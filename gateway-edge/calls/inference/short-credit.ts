@@ -11,38 +11,41 @@ import { ownCounter } from "./text-counters.ts";
 export interface ShortCreditOptions {
   readonly credit: Pick<Credit, "grow">;
   readonly input: ReserveInput;
-  /** What the call holds; less than it may cost. */
+  /** The reservation; less than the worst case. */
   readonly reserved: bigint;
   readonly prices: Prices;
-  /** The provider's; a rough one where it has none. */
+  /** The provider's own; a rough one where it has none. */
   readonly counter: TokenCounter | undefined;
   readonly plan: { readonly inputTokens: number };
   readonly job: { readonly choiceCount: number };
 }
 
-/** What found less than it may cost: a stream in tokens is cut where no more can be had, all else is asked for less in the first place. */
+/**
+ * With less credit than the worst case, a stream in tokens grows its reservation and is cut where there is no more; every other job is sent
+ * a lower output limit.
+ */
 export function isGrowingStream({ job, plan, reserved }: { job: GrowingJob; plan: { worstCase: bigint }; reserved: bigint }): boolean {
   return reserved < plan.worstCase && job.stream && isInTokens(job);
 }
 
-/** Whether its parts are text that counts in tokens, so that it can be ended anywhere. */
+/** Whether the parts are text counted in tokens, so that the stream can end anywhere. */
 export function isInTokens(job: Pick<GrowingJob, "passesBytes" | "estimate">): boolean {
   return !job.passesBytes && !job.estimate;
 }
 
 type GrowingJob = Pick<Job<unknown>, "stream" | "passesBytes" | "estimate">;
 
-/** How far ahead of what is delivered more is asked for: far enough that a stream asks seldom, not so far that others find nothing. */
+/** How far ahead of delivery more credit is requested: far enough that a stream asks seldom, not so far that other calls find none. */
 const SLICE_TOKENS = 128;
 
 /**
- * A stream that found less credit than it may cost. What it holds grows with it, slice by slice, for as long as there is more; when
- * there is none it ends, so that nothing is delivered that nobody paid for.
+ * A stream with less credit than its worst case. Its reservation grows in slices while there is credit; when there is none the stream ends,
+ * so that no unpaid output is delivered.
  */
 export class ShortCredit {
   readonly #options: ShortCreditOptions;
   readonly #choices: OpenChoices;
-  /** Where the provider's own way of counting is known. */
+  /** Set where the provider's own counter is known. */
   readonly #text: DeliveredText | undefined;
   #bytes = 0;
   #isBegun = false;
@@ -56,7 +59,7 @@ export class ShortCredit {
     this.#text = options.counter && new DeliveredText(ownCounter(options.counter), { choiceCount, whole: [] });
   }
 
-  /** Whether a part may be handed over. The first one always may: what was asked is paid for by then, and a token came of it. */
+  /** Whether a part may be delivered. The first part always may: its input is already paid for and a token has arrived. */
   covers(part: StreamPart | BytesPart): boolean | Promise<boolean> {
     this.#choices.received(part);
     if (part.type !== "text-delta" && part.type !== "other-delta") return true;
@@ -68,7 +71,7 @@ export class ShortCredit {
     return this.#grow(due, output).then((isCovered) => isCovered || isFirst);
   }
 
-  /** The well-formed end of every choice that has none yet. */
+  /** A well-formed finish for every choice without one. */
   endings(): ReturnType<OpenChoices["endings"]> {
     return this.#choices.endings("credits_used_up");
   }
@@ -82,7 +85,7 @@ export class ShortCredit {
     return due <= this.#reserved;
   }
 
-  /** The tokens of everything that was delivered and of what comes next. */
+  /** The tokens of everything delivered and of the next part. */
   #outputWith({ choice, text }: { choice: number; text: string }): number {
     if (!this.#text) {
       this.#bytes += Buffer.byteLength(text);

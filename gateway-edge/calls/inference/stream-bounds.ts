@@ -2,7 +2,7 @@ import type { BytesPart, StreamPart } from "../../upstream/providers/provider.ts
 import type { OutputLimit } from "./output-limit.ts";
 import type { ShortCredit } from "./short-credit.ts";
 
-/** What can end a stream before its upstream does: the output that was agreed, and credit that is less than that may cost. */
+/** What can end a stream before its upstream does: the output limit, and less credit than the worst case. */
 export class StreamBounds {
   readonly #limit: OutputLimit | undefined;
   readonly #short: ShortCredit | undefined;
@@ -13,7 +13,7 @@ export class StreamBounds {
     this.#short = short;
   }
 
-  /** Whether a part may be handed over; if not, the stream ends with `endings`. */
+  /** Whether a part may be delivered; if not, the stream ends with `endings`. */
   covers(part: StreamPart | BytesPart): true | false | Promise<boolean> {
     if (this.#limit && !this.#limit.covers(part)) {
       this.#reached = this.#limit;

@@ -7,15 +7,15 @@ import type { ServedDeployment } from "./call-row.ts";
 import type { Job } from "./job.ts";
 
 /**
- * How the text of an answer is counted where its provider does not report it: as the provider counts where that is known here, else by the
- * vocabulary of the model, which for models of other houses than OpenAI is o200k.
+ * How the text of an answer is counted where its provider reports no usage: by the provider's own counter where it is known, otherwise by
+ * the vocabulary of the model, which is o200k for models of other vendors than OpenAI.
  */
 export function textCounterOf(served: ServedDeployment | undefined): TextCounter {
   const own = served?.provider.counter;
   return own ? ownCounter(own) : vocabularyCounter(encodingOf(modelOf(served)));
 }
 
-/** A provider's own way of counting: exact at once. */
+/** A provider's own counter: exact without waiting. */
 export function ownCounter({ countText }: TokenCounter): TextCounter {
   return { isReady: () => true, countNow: countText, countWithLoaded: countText, count: countText };
 }
@@ -23,12 +23,15 @@ export function ownCounter({ countText }: TokenCounter): TextCounter {
 /** Texts up to this length are counted without a pause. */
 const AT_ONCE_CHARACTERS = 4096;
 
-/** Counts by a vocabulary, which is loaded by the first call that needs it. Until then a count without waiting is one of pieces, which is too low. */
+/**
+ * Counts by a vocabulary, which the first call that needs it loads. Until then a count without waiting is one of word pieces, which is too
+ * low.
+ */
 export function vocabularyCounter(encoding: EncodingName): TextCounter {
   const pieces = (text: string) => countPieces(text, SPLITS[encoding]);
   const loadedOrLoading = () => {
     const vocabulary = loadedVocabulary(encoding);
-    // A failure shows where the count is waited for.
+    // A failure shows where the count is awaited.
     if (!vocabulary) vocabularyOf(encoding).catch(() => undefined);
     return vocabulary;
   };
@@ -36,7 +39,7 @@ export function vocabularyCounter(encoding: EncodingName): TextCounter {
     try {
       return await (await vocabularyOf(encoding)).count(text);
     } catch {
-      // The call is settled whatever happens to the files of the vocabulary.
+      // The call is settled even if the vocabulary cannot be loaded.
       return pieces(text);
     }
   };
@@ -68,7 +71,7 @@ export async function countRequest(job: Job<unknown>, served: ServedDeployment):
   };
   const model = modelOf(served);
   const counter = vocabularyCounter(encodingOf(model));
-  // What came as tokens is counted by the job itself.
+  // A request that came as tokens is counted by the job itself.
   let tokens = job.countInput(collecting);
   for (const text of texts) tokens += await counter.count(text);
   for (const messages of conversations) tokens += await countTokens(model, { messages });

@@ -3,26 +3,26 @@ import { disjointUsage, NO_USAGE, type Usage } from "../../credit/pricing/usage.
 import type { Fields, ReportedUsage } from "../../upstream/providers/provider.ts";
 import type { Estimate, Job } from "./job.ts";
 
-/** What a call allowed its provider to use. */
+/** What a call allows its provider to use. */
 export interface Allowed {
   readonly job: Job<unknown>;
   /** As counted for the reservation: a token for every three bytes. */
   readonly inputTokens: number;
-  /** For each choice, as the provider was asked. */
+  /** For each choice, as the provider was sent it. */
   readonly maxOutputTokens: number;
 }
 
-/** How far a report of output may go beyond what was asked for: providers end a few tokens late. */
+/** How far reported output may exceed the limit: providers stop a few tokens late. */
 const OUTPUT_TOLERANCE = 1.01;
 const OUTPUT_TOLERANCE_TOKENS = 16;
 /** No vocabulary has more tokens than bytes; the reservation counts three bytes as one. */
 const BYTES_PER_ROUGH_TOKEN = 3;
 /**
- * Hidden prompts, templates around messages and tools, and what a provider reads of its own accord: of 756 recorded answers of real
- * providers the largest surplus was 33,000 tokens.
+ * Hidden prompts, templates around messages and tools, and what a provider adds: in 756 recorded answers of real providers the largest
+ * surplus was 33,000 tokens.
  */
 const HIDDEN_TOKENS = 100_000;
-/** More than the longest context there is, several times over: for requests whose size says nothing of what a provider reads. */
+/** Several times the longest context there is: for requests whose size does not tell what a provider reads. */
 const READ_TOKENS_MAX = 10_000_000;
 
 /** Why a provider's report cannot be true; undefined: it can be. */
@@ -30,12 +30,12 @@ export function whyNotBelieved(reported: ReportedUsage, allowed: Allowed): strin
   const { promptTokens, completionTokens } = reported;
   if (!isCounts(reported)) return "a count is negative, fractional, not a number or absurdly large";
   if (completionTokens > outputBound(allowed)) return "more output than max_tokens";
-  // Only a report that the request's size does not explain makes it worth looking into the request.
+  // The request is inspected only when its size does not explain the report.
   const isExplained = promptTokens <= allowed.inputTokens * BYTES_PER_ROUGH_TOKEN + HIDDEN_TOKENS;
   return isExplained || readsMore(allowed.job) ? undefined : "more input than the request has";
 }
 
-/** The provider's word where it gave one, our own count for the rest; the source is that of the unit which is paid. */
+/** The provider's report where there is one, the gateway's count for the rest; the source is that of the billed unit. */
 export function measured(known: { estimate: Estimate | undefined; reported: ReportedUsage | undefined; unit: PriceUnit }): Usage {
   const { estimate, reported, unit } = known;
   const tokens = saysTokens(reported)
@@ -45,12 +45,12 @@ export function measured(known: { estimate: Estimate | undefined; reported: Repo
   return { ...tokens, amounts: { ...estimate?.amounts, ...reported?.amounts }, source: isSaid ? "provider" : "estimated" };
 }
 
-/** Whether the provider gave a count of tokens. */
+/** Whether the provider reported tokens. */
 export function saysTokens(reported: ReportedUsage | undefined): reported is ReportedUsage {
   return reported !== undefined && reported.promptTokens + reported.completionTokens > 0;
 }
 
-/** Whether a report is one of counts at all. */
+/** Whether every number of a report is a valid count. */
 export function isCounts(reported: ReportedUsage): boolean {
   const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens, reasoningTokens } = reported;
   const { audioPromptTokens = 0, audioCompletionTokens = 0, amounts = {} } = reported;
@@ -70,18 +70,18 @@ function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0 && value <= READ_TOKENS_MAX;
 }
 
-/** In other units, such as milliseconds, there is no such limit. */
+/** Other units, such as milliseconds, have no such limit. */
 function isAmount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Jobs in other units than tokens (pictures, sound) have no limit of tokens to hold a report against. */
+/** Jobs in other units than tokens (images, audio) have no token limit to compare a report with. */
 function outputBound({ job, maxOutputTokens }: Allowed): number {
   if (job.estimate) return READ_TOKENS_MAX;
   return maxOutputTokens * job.choiceCount * OUTPUT_TOLERANCE + OUTPUT_TOLERANCE_TOKENS;
 }
 
-/** Fields by which a provider reads more than was sent: what it searches for, stores or remembers. */
+/** Fields that let a provider read more than was sent: searches, stored or remembered content. */
 const READING_FIELDS = new Set([
   "web_search_options",
   "search_parameters",
@@ -99,7 +99,7 @@ const PLAIN_PARTS = new Set([undefined, "text", "input_text", "output_text", "re
 /** Whether a request can make its provider read more than its own text: media, files, or tools that the provider runs itself. */
 function readsMore(job: Job<unknown>): boolean {
   const request = job.traits?.().request;
-  // What cannot be looked into may hold anything.
+  // A request that cannot be inspected may contain anything.
   if (!request || job.estimate) return true;
   const tools = request["tools"];
   if (Object.keys(request).some((name) => READING_FIELDS.has(name) && !(name === "prompt" && typeof request[name] === "string")))

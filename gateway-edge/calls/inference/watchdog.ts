@@ -1,15 +1,15 @@
 import type { Clock } from "../../../common/clock.ts";
 
 export interface WatchdogLimits {
-  /** Until the first sign of an answer. */
+  /** Until the first part of an answer. */
   readonly firstTokenMs: number;
   readonly betweenTokensMs: number;
   readonly totalMs: number;
 }
 
 /**
- * Aborts an attempt that takes too long: to begin, between two parts, or in all. One timer at a time, set anew only when it fires:
- * a part that arrives costs a number, not a timer.
+ * Aborts an attempt at a timeout: until the first part, between two parts, or in total. One timer at a time, set again only when it fires:
+ * a part that arrives stores a number and sets no timer.
  */
 export class Watchdog {
   readonly #clock: Clock;
@@ -33,7 +33,7 @@ export class Watchdog {
     return this.#barked;
   }
 
-  /** Time does not count until `release`, as often as it is held: the caller or the gateway is not done with its own part. */
+  /** Pauses the timeouts until as many calls of `release`: the caller or the gateway has not finished its own part. */
   hold(): void {
     this.#holds++;
   }

@@ -231,10 +231,7 @@ class FileJournal implements Journal {
     return this.#oldestSeen?.at;
   }
 
-  /**
-   * From the files. Everything is looked up again after each final: meanwhile files are added and removed, and more finals may leave
-   * memory.
-   */
+  /** From the files. Everything is looked up again after each final: meanwhile files are added and removed, and more finals may leave memory. */
   *#notInMemory(after: number): Generator<Settlement> {
     for (let position = after; position + 1 < this.#backlog.inMemoryFrom; ) {
       const segment = this.#segments.find(({ lastSequence }) => lastSequence > position);
