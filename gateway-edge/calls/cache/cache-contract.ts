@@ -1,6 +1,6 @@
 import type { ResponseCache } from "./response-cache.ts";
 
-/** What every cache keeps to. */
+/** The contract of every response cache. */
 export function cacheContract(name: string, open: () => ResponseCache | Promise<ResponseCache>): void {
   describe(`${name}: the cache contract`, () => {
     let cache: ResponseCache;

@@ -3,12 +3,12 @@ import { AppError } from "../../../common/errors.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import type { CacheSettings } from "./cache-settings.ts";
 
-/** What one request says about the cache, on top of the settings. */
+/** Cache options of one request, on top of the settings. */
 export interface CacheControls {
   readonly read: boolean;
   readonly write: boolean;
   readonly ttlMs: number;
-  /** Older answers are not wanted. */
+  /** Older answers are ignored. */
   readonly ageMsMax: number | undefined;
   readonly namespace: string | undefined;
 }
@@ -25,7 +25,7 @@ const controls = z.looseObject({
   namespace: z.string().max(200).optional(),
 });
 
-/** LiteLLM's `caching` and `cache` fields. Throws INVALID_REQUEST for a `cache` that says nothing we know. */
+/** LiteLLM's `caching` and `cache` fields. Throws INVALID_REQUEST for a `cache` field that is not valid. */
 export function readCacheControls(request: Fields, settings: CacheSettings): CacheControls {
   const given = controls.safeParse(request["cache"] ?? {});
   if (!given.success) {

@@ -6,12 +6,12 @@ import { openRedisCache } from "./redis-cache.ts";
 import type { ResponseCache } from "./response-cache.ts";
 import { tolerant } from "./tolerant-cache.ts";
 
-/** The cache in force, as settings come and go. */
+/** The current cache, as settings change. */
 export interface CacheLayer {
   update(settingsJson: string): void;
-  /** Undefined: answers are not kept. */
+  /** Undefined: answers are not cached. */
   current(): { readonly settings: CacheSettings; readonly cache: ResponseCache } | undefined;
-  /** Every answer that is kept, of this process or in the Redis that it shares. */
+  /** Deletes every cached answer, in this process or in the shared Redis. */
   clear(): Promise<void>;
   readonly bytesMax: number;
   readonly figures: { hits: number; misses: number; failures: number };
@@ -21,7 +21,7 @@ export interface CacheLayer {
 export interface CacheLayerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The operator's choice by environment. */
+  /** The operator's choice by environment variable. */
   readonly chosen: "memory" | "redis" | undefined;
   readonly redisUrl: string | undefined;
   readonly bytesMax: number;

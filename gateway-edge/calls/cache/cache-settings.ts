@@ -6,7 +6,7 @@ export interface CacheSettings {
   readonly type: "memory" | "redis";
   readonly ttlMs: number;
   readonly operations: ReadonlySet<Operation>;
-  /** False: only a request that asks for it is looked up and kept. */
+  /** False: only requests that ask for the cache use it. */
   readonly byDefault: boolean;
 }
 
@@ -15,7 +15,7 @@ const TTL_SECONDS = 600;
 const schema = z.object({ cache: lenientFlag, cache_params: lenientFields });
 const params = z.object({ type: lenientText, ttl: lenientNumber, mode: lenientText, supported_call_types: lenientTexts });
 
-/** LiteLLM's names of what can be cached. */
+/** LiteLLM's names of cacheable calls. */
 const CALL_TYPES: Readonly<Record<string, Operation>> = {
   completion: "chat",
   text_completion: "completions",
@@ -23,7 +23,7 @@ const CALL_TYPES: Readonly<Record<string, Operation>> = {
   moderation: "moderations",
 };
 
-/** Whether answers are kept, and how; undefined: not at all. The environment can turn it on where the file does not. */
+/** Whether and how answers are cached; undefined: not at all. The environment can enable it where the file does not. */
 export function compileCacheSettings(settingsJson: string, chosen: "memory" | "redis" | undefined): CacheSettings | undefined {
   const file = schema.parse(lenientFields.parse(readFields(settingsJson)["litellm_settings"]) ?? {});
   if (chosen === undefined && file.cache !== true) return undefined;

@@ -7,9 +7,9 @@ interface MemoryEntry {
   readonly untilMs: number;
 }
 
-/** Of this process: bounded in bytes, the longest unused goes first. */
+/** In this process, limited in bytes; evicts the least recently used entry. */
 export function createMemoryCache({ clock, bytesMax }: { clock: Clock; bytesMax: number }): ResponseCache {
-  // A map keeps the order of insertion: whoever is read is put at the end.
+  // A map preserves the order of insertion: an entry that is read moves to the end.
   const entries = new Map<string, MemoryEntry>();
   let bytes = 0;
 

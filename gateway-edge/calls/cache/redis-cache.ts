@@ -3,13 +3,13 @@ import type { Logger } from "../../../common/logger.ts";
 import type { ResponseCache } from "./response-cache.ts";
 
 const PREFIX = "tributary:cache:";
-/** A cache that is slower than this is no help. */
+/** A slower cache does not help. */
 const COMMAND_MS = 250;
 const CONNECT_MS = 2000;
 const RECONNECT_MS_MAX = 2000;
 const SCAN_COUNT = 1000;
 
-/** Shared by every edge that names the same Redis. While there is no connection every command fails at once; nothing queues up. */
+/** Shared by every edge with the same Redis. Without a connection every command fails at once; nothing is queued. */
 export function openRedisCache(options: RedisCacheOptions): ResponseCache {
   const connecting = connect(options);
   return {
@@ -22,7 +22,7 @@ export function openRedisCache(options: RedisCacheOptions): ResponseCache {
   };
 }
 
-/** In steps, so that the server goes on serving meanwhile. */
+/** In steps, so that the server can answer other commands meanwhile. */
 async function removeAll(redis: Redis): Promise<void> {
   for (let cursor = "0", isFirst = true; isFirst || cursor !== "0"; isFirst = false) {
     const [next, keys] = await redis.scan(cursor, "MATCH", `${PREFIX}*`, "COUNT", SCAN_COUNT);
@@ -36,7 +36,7 @@ interface RedisCacheOptions {
   readonly logger: Logger;
 }
 
-/** The driver is loaded here: an edge whose cache is in memory does without it. */
+/** The driver is loaded here: an edge with a cache in memory does not need it. */
 async function connect({ url, logger }: RedisCacheOptions): Promise<Redis> {
   const { Redis } = await import("ioredis");
   const redis = new Redis(url, {
@@ -48,7 +48,7 @@ async function connect({ url, logger }: RedisCacheOptions): Promise<Redis> {
     retryStrategy: (times) => Math.min(times * 100, RECONNECT_MS_MAX),
   });
   let isDown = false;
-  // Without a listener the driver's errors would end the process. Said once for each time it goes away.
+  // Without a listener the driver's errors would end the process. Logged once per outage.
   redis.on("error", (error: Error) => {
     if (!isDown) logger.warn({ error: error.message }, "the Redis of the response cache cannot be reached; calls go on without it");
     isDown = true;

@@ -1,13 +1,13 @@
-/** Answers given before, under keys that nobody can guess. Adapters may throw; tolerant-cache.ts makes a failure a miss. */
+/** Stored answers, under keys that callers cannot guess. Adapters may throw; tolerant-cache.ts makes a failure a miss. */
 export interface ResponseCache {
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string, ttlMs: number): Promise<void>;
-  /** Forgets every answer. */
+  /** Deletes every answer. */
   clear(): Promise<void>;
-  /** What it holds, where it is this process's own. */
+  /** What the cache holds, for a cache in this process. */
   held?(): { readonly entries: number; readonly bytes: number };
   close(): Promise<void>;
 }
 
-/** What is larger is not kept: it would drive out a thousand others. */
+/** Larger answers are not stored: each would evict a thousand others. */
 export const ENTRY_BYTES_MAX = 1024 * 1024;

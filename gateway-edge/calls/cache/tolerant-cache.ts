@@ -1,7 +1,7 @@
 import type { Logger } from "../../../common/logger.ts";
 import { ENTRY_BYTES_MAX, type ResponseCache } from "./response-cache.ts";
 
-/** A cache that never fails a call: what cannot be read is a miss, what cannot be written is not kept. Counted and logged. */
+/** A cache that never fails a call: a failed read is a miss, a failed write is dropped. Both are counted and logged. */
 export function tolerant(cache: ResponseCache, { logger, failed }: { logger: Logger; failed: () => void }): ResponseCache {
   const note = (error: unknown) => {
     failed();

@@ -18,20 +18,20 @@ export interface HitDeps extends PlanDeps {
   readonly clock: Clock;
 }
 
-/** What is kept of an answer. */
+/** An answer as the cache stores it. */
 export interface CacheEntry<Answer> {
   readonly answer: Answer;
   readonly usage: Usage;
   readonly deploymentId: string;
 }
 
-/** What a kept answer costs. */
+/** What a cached answer costs. */
 const HIT_COST = nanoUsd(0n);
 const CLIENT_LEFT_STATUS = 499;
 
 /**
- * A call answered with what was answered before: admitted like any other, no credit set aside, nobody asked, one row in the log.
- * Guardrails see the kept answer as if it came from the upstream.
+ * A call answered from the cache: admitted like any other, without a reservation or an upstream request, with one usage row. Guardrails
+ * read the cached answer as if it came from the upstream.
  */
 export async function answerFromCache<Answer>(
   deps: HitDeps,

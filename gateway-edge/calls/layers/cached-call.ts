@@ -12,7 +12,7 @@ export interface CachedRunDeps extends HitDeps {
   readonly cache: CacheLayer;
 }
 
-/** One call that may be answered from the cache, and whose answer may be kept. */
+/** A call whose answer may come from the cache, and may be stored there. */
 export interface CachedCall<Answer> {
   readonly traits: JobTraits<Answer>;
   readonly cacheable: CacheableTraits<Answer>;
@@ -22,7 +22,7 @@ export interface CachedCall<Answer> {
   store(key: string, entry: CacheEntry<Answer>): void;
 }
 
-/** Undefined: the call is none of the cache's business. */
+/** Undefined: the cache does not apply to the call. */
 export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>): CachedCall<Answer> | undefined {
   const { job, caller } = call;
   const current = deps.cache.current();
@@ -33,7 +33,7 @@ export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answ
   const group = deps.routing.groupOf(job.model, caller);
   const { organizationId } = caller;
   const { operation } = job;
-  // Versions too: what one of a trained model said is nothing that the next one would say.
+  // Versions are part of the key: two versions of a trained model give different answers.
   const versions = deps.routing.candidates(job.model, caller).flatMap(({ id, model }) => (model?.trained ? [id] : []));
   const names = [group?.configuredName ?? job.model, group?.name ?? job.model, ...versions];
   const entries = entryStore<Answer>(current.cache, deps, controls);
@@ -64,7 +64,7 @@ function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }:
   };
 }
 
-/** What somebody else wrote into the store under our key is a miss. */
+/** An entry that another program wrote under our key is a miss. */
 function parsed<Answer>(text: string | undefined): (CacheEntry<Answer> & { storedAt: number }) | undefined {
   if (text === undefined) return undefined;
   try {

@@ -8,7 +8,7 @@ import { roughCounter } from "../tokens/tokens.ts";
 import { answerFromCache, type CacheEntry, type HitDeps } from "./cache-hit.ts";
 import type { CachedCall } from "./cached-call.ts";
 
-/** A list of like things, each kept by itself: only what is missing is asked for, and only that is paid. */
+/** A list of items, each cached alone: only missing items are requested, and only those are billed. */
 export async function runItems<Answer>(
   deps: HitDeps & { readonly run: RunCall },
   call: LayeredCall<Answer>,

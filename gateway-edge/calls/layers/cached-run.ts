@@ -7,7 +7,7 @@ import { answerFromCache } from "./cache-hit.ts";
 import { type CachedCall, type CachedRunDeps, cachedCallOf } from "./cached-call.ts";
 import { runItems } from "./cached-items.ts";
 
-/** The layer that answers a repeated question with the answer it had. It stores what the upstream answered, before any guardrail. */
+/** The layer that answers a repeated request from the cache. It stores what the upstream answered, before any guardrail. */
 export function cachedRun(deps: CachedRunDeps, run: RunCall): RunCall {
   return (call) => {
     const cached = cachedCallOf(deps, call);
@@ -59,19 +59,19 @@ async function runAndStore<Answer>(
 
 const asTheyAre: Screen = (parts) => parts;
 
-/** What a part takes beside its text. */
+/** The size of a part beside its text. */
 const PART_BYTES = 64;
 
-/** The parts of the attempt that was answered with; undefined when they were too many to keep. */
+/** The parts of the successful attempt; undefined when they are too large to store. */
 class ReceivedParts {
   parts: StreamPart[] | undefined = [];
 
   async *listen(source: AsyncIterable<StreamPart>): AsyncGenerator<StreamPart> {
-    // Another attempt begins anew.
+    // Each attempt starts with an empty list.
     this.parts = [];
     let size = 0;
     for await (const part of source) {
-      // Without a limit on the parts too, an endless stream of empty ones would stay in memory.
+      // Parts without text count too: otherwise an endless stream of empty parts would stay in memory.
       size += PART_BYTES + sizeOf(part);
       if (size > ENTRY_BYTES_MAX) this.parts = undefined;
       this.parts?.push(part);
@@ -85,7 +85,7 @@ function sizeOf(part: StreamPart): number {
   return part.type === "other-delta" ? JSON.stringify(part.fields).length : 0;
 }
 
-/** Only a stream that came to its end and is in the ledger is worth storing. */
+/** Only a stream that ended and was settled is stored. */
 async function* notingEnd(parts: DeliveredParts, settled: (usage: Usage) => void): DeliveredParts {
   for await (const part of parts) {
     if (part.type === "settled") settled(part.bill.usage);

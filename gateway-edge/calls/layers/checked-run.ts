@@ -13,13 +13,13 @@ import { isFields } from "../inference/traits/message-texts.ts";
 export interface CheckedRunDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** The operator's word that every schema is checked, not only a strict one. */
+  /** Whether the operator wants every schema checked, not only strict ones. */
   readonly checksAll: () => boolean;
 }
 
 /**
- * The layer that holds a whole chat answer against the JSON schema the caller gave. A wrong one is asked for once more, as a call of
- * its own: both were spent, so both are paid and both are in the log.
+ * The layer that validates a whole chat answer against the caller's JSON schema. An invalid answer is requested once more, as a separate
+ * call: both used tokens, so both are billed and logged.
  */
 export function checkedRun(deps: CheckedRunDeps, run: RunCall): RunCall {
   return (call) => {
@@ -74,7 +74,7 @@ function answerCheck<Answer>(deps: CheckedRunDeps, { job }: LayeredCall<Answer>)
   };
 }
 
-/** A refusal, a call of a tool and a text that was cut off promise no schema. */
+/** A refusal, a tool call and a truncated text need not match the schema. */
 function textToCheck({ message, finishReason }: { message: Fields; finishReason: string }): string[] {
   const { content, refusal, tool_calls: calls } = message;
   if (finishReason === "length" || finishReason === "content_filter" || typeof refusal === "string" || calls !== undefined) return [];

@@ -14,12 +14,12 @@ export interface GuardedRunDeps extends PlanDeps {
   readonly guardrails: GuardrailLayer;
 }
 
-/** The layer that lets guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
+/** The layer in which guardrails read a request before anything is reserved or sent, and its answer before anything is shown. */
 export function guardedRun(deps: GuardedRunDeps, run: RunCall): RunCall {
   return (call) => {
     const traits = call.job.traits?.();
     if (!traits) return run(call);
-    // Where there are none at all, there is nothing to find out about the call.
+    // Without any guardrail there is nothing to check.
     if (deps.guardrails.isNone(call.caller, traits.request)) return run(call);
     return runGuarded(deps, run, { call, traits });
   };
@@ -36,7 +36,7 @@ async function runGuarded<Answer>(
   const job = traits.readable?.() ?? call.job;
   const prompt = traits.prompt ?? job.traits?.().prompt;
   if (!prompt) throw new Error(`guardrails cannot read ${job.operation}`);
-  // Who may not call at all is told that, not what the guardrails think.
+  // A caller that may not make the call gets that error, not the guardrails' result.
   const { caller, routing } = call;
   planCall(deps, { caller, job, alternatives: alternativesOf(routing), routing });
   return run(await guarded(deps, { ...call, job }, { chosen, prompt }));
@@ -83,7 +83,7 @@ async function readPrompt<Answer>(
   return texts === given ? job : prompt.withTexts(texts);
 }
 
-/** What the guardrails would make of a text if none of them blocked. */
+/** The texts as the guardrails would mask them if none of them blocked. */
 async function maskOnly(guardrails: readonly Guardrail[], texts: readonly string[], context: GuardrailContext): Promise<readonly string[]> {
   let current = texts;
   for (const guardrail of guardrails) {

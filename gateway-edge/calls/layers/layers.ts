@@ -14,13 +14,13 @@ import { cachedRun } from "./cached-run.ts";
 import { checkedRun } from "./checked-run.ts";
 import { guardedRun } from "./guarded-run.ts";
 
-/** The data path with everything around it: guardrails outermost, then the cache, then the check of schemas. */
+/** The data path with its layers: guardrails outermost, then the cache, then the schema check. */
 export interface Layers {
   readonly run: RunCall;
-  /** Takes the settings of the configuration file, whenever they come. */
+  /** Applies the settings of the configuration file, whenever they change. */
   update(settingsJson: string): void;
   figures(): LayerFigures;
-  /** Whether guardrails hold for every call of somebody, or for all. */
+  /** Which guardrails apply to a caller, or to all calls. */
   readonly guardrails: GuardrailLayer;
   readonly cache: CacheLayer;
   close(): Promise<void>;
@@ -66,7 +66,7 @@ export function createLayers(deps: InferenceDeps & { readonly random: Random; re
   };
 }
 
-/** A call of its own, with a row of its own. The operator chose the model, so the key's list of models does not matter. */
+/** A separate call with its own row. The operator chose the model, so the key's model list does not apply. */
 function moderateWith(run: RunCall, source: Pick<InferenceDeps, "clock"> & { readonly random: Random }): Moderate {
   return async ({ model, texts }, { caller, signal }) => {
     const result = await run({

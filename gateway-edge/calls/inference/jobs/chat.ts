@@ -36,7 +36,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
       const adapter = chatOf(provider);
       return adapter.readStream(readEvents(adapter.framing, bytes), callOf(0));
     },
-    // Several layers look at it, one after the other.
+    // Several layers read the traits, one after the other.
     traits: () => {
       traits ??= chatTraits(request, (changed) => chatJob(changed as ChatRequest));
       return traits;
@@ -51,7 +51,7 @@ function chatOf(provider: Provider): ChatAdapter {
 
 function bodyOf(request: ChatRequest): ChatBody {
   const fields = providerFields(request);
-  // An empty list of tools is a 400 at most providers and means the same as none.
+  // Most providers answer 400 to an empty list of tools, which means the same as no list.
   const isEmptyTools = (name: string) => (name === "tools" || name === "functions") && (fields[name] as unknown[]).length === 0;
   const names = Object.keys(fields);
   if (!names.some(isEmptyTools)) return fields as unknown as ChatBody;

@@ -8,7 +8,7 @@ import { completionsTraits } from "../traits/completions.ts";
 import { chatJob } from "./chat.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 
-/** Legacy text completion: at the provider's own interface, or, where it has none, as a chat with one user turn. */
+/** Legacy text completion: by the provider's own endpoint, or, where it has none, as a chat with one user turn. */
 export function completionsJob(request: CompletionsRequest): Job<CompletionsAnswer> {
   const stream = request.stream === true;
   return {

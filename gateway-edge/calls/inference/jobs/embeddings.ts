@@ -48,7 +48,7 @@ function batchesOf(input: EmbeddingsInput, size: number): EmbeddingsInput[] {
   return Array.from({ length: count }, (_, index) => input.slice(index * size, (index + 1) * size) as EmbeddingsInput);
 }
 
-/** A batch that lacks a vector would move those of all later batches to other inputs. */
+/** Throws if a vector is missing: it would move the vectors of all later batches to other inputs. */
 function wholeBatch(batch: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
   const job = embeddingsJob(batch);
   return {
@@ -61,7 +61,7 @@ function wholeBatch(batch: { request: EmbeddingsRequest; input: EmbeddingsInput 
   };
 }
 
-/** Usage is known where every batch says it; else all of it is estimated. */
+/** Usage is known where every batch reports it; otherwise all of it is estimated. */
 function join(answers: readonly JobAnswer<EmbeddingsAnswer>[]): JobAnswer<EmbeddingsAnswer> {
   const said = answers.flatMap(({ usage }) => (usage ? [usage] : []));
   const usage = said.length === answers.length ? said.reduce(sumOf) : undefined;

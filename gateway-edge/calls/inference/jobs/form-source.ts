@@ -1,20 +1,20 @@
 import type { FormCall, FormField, FormFile } from "../../../upstream/providers/provider.ts";
 import { GATEWAY_FIELDS } from "./gateway-fields.ts";
 
-/** A caller's form, which may still be coming in while it is sent on. */
+/** A caller's form, which may still be arriving while it is sent upstream. */
 export interface FormSource {
-  /** So far. */
+  /** Fields that have arrived so far. */
   readonly fields: readonly FormField[];
   readonly files: readonly FormFile[];
   readonly isComplete: boolean;
-  /** Rejects when the rest of it cannot be had, or is not valid. */
+  /** Rejects when the rest of the form cannot be read or is not valid. */
   readonly complete: Promise<void>;
 }
 
-/** OpenAI's names of lists in forms. Callers write them with brackets or without, the provider wants them with. */
+/** OpenAI's list fields in forms. Callers write them with or without brackets, the provider expects brackets. */
 const LISTS = new Set(["timestamp_granularities", "include", "known_speaker_names", "known_speaker_references", "languages", "keywords"]);
 
-/** The form as a provider gets it: what is here now, then the files, then what comes after them. */
+/** The form as the provider gets it: the fields that have arrived, then the files, then later fields. */
 export function formCallOf(form: FormSource): FormCall {
   const now = form.fields.length;
   const call = { fields: sentFields(form.fields), files: form.files };

@@ -1,6 +1,6 @@
 import type { Fields } from "../../../upstream/providers/provider.ts";
 
-/** Fields for the gateway; a provider would refuse them, or learn what is not its business. */
+/** Fields for the gateway: a provider would refuse them, or learn what it should not know. */
 export const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
   "guardrails",
   "caching",
@@ -27,7 +27,7 @@ export function providerFields(request: Fields): Fields {
   return Object.fromEntries(Object.entries(request).filter(([name]) => isSent(name)));
 }
 
-/** What the operator set as the deployment's own default, in LiteLLM's way: beside its address and key. */
+/** The deployment's default parameters that the operator set, as in LiteLLM beside its address and key. */
 const DEFAULTABLE = [
   "temperature",
   "top_p",
@@ -50,7 +50,7 @@ export function defaultsOf(params: Fields): Fields {
   return found;
 }
 
-/** LiteLLM's way to label calls: metadata.tags. */
+/** LiteLLM's labels of calls: metadata.tags. */
 export function tagsOf(request: Fields): string[] {
   const metadata = request["metadata"] as Fields | undefined;
   const tags = metadata?.["tags"];

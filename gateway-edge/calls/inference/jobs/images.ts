@@ -9,11 +9,11 @@ import { type FormSource, formCallOf } from "./form-source.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 import { passEvents } from "./pass-events.ts";
 
-/** An image in tokens, for models that are priced by them: the largest in the best quality, made and looked at. */
+/** An image in tokens, for models that are priced by tokens: the largest size at the best quality, generated or read. */
 const MOST_TOKENS_PER_IMAGE = 7000;
 const MOST_TOKENS_PER_PARTIAL_IMAGE = 100;
 const MOST_TOKENS_PER_INPUT_IMAGE = 8000;
-/** The usual one, of middle quality; stands in where the provider says nothing. */
+/** A usual image of medium quality; used where the provider reports no usage. */
 const USUAL_TOKENS_PER_IMAGE = 1056;
 
 export function imagesJob(request: ImagesRequest): Job<Fields> {
@@ -42,7 +42,7 @@ export function imagesJob(request: ImagesRequest): Job<Fields> {
   };
 }
 
-/** An edit; its form is here as a whole. */
+/** An image edit; its form has arrived completely. */
 export function imageEditsJob({ request, form }: { request: ImageEditsRequest; form: FormSource }): Job<Fields> {
   const inputs = form.files.length;
   const { model, prompt, user } = request;
@@ -74,7 +74,7 @@ interface Wanted {
   readonly inputs: number;
 }
 
-/** What a job of images says about its size. */
+/** The fields of an image job that depend on its size. */
 function countsOf({ model, prompt, user, count, partial, inputs }: Wanted) {
   const images = { input: inputs, output: count };
   return {
@@ -93,7 +93,7 @@ function counted(answer: Fields, usage: ReportedUsage | undefined, inputs: numbe
   return { answer, usage: { ...NOTHING_REPORTED, ...usage, amounts }, texts: [] };
 }
 
-/** Several images come with an event and a usage each: what is paid is the sum. */
+/** Several images arrive with an event and a usage each: the bill is the sum. */
 async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): AsyncGenerator<StreamPart | BytesPart> {
   let made = 0;
   let sum = NOTHING_REPORTED;

@@ -19,7 +19,7 @@ export function moderationsJob(request: ModerationsRequest): Job<Fields> {
     readStream: () => {
       throw new Error("moderations have no stream");
     },
-    // Guardrails have no say: to ask whether a text is bad must be possible with a bad text.
+    // Guardrails do not apply: a caller must be able to check a bad text.
     traits: () => ({ request, cacheable: { isWhole: () => true } }),
   };
 }
@@ -29,7 +29,7 @@ function adapterOf(provider: Provider): ModerationsAdapter {
   return provider.moderations;
 }
 
-/** Each by itself: no text is dearer for standing in a list. */
+/** Each text alone: a text in a list costs as much as by itself. */
 function textsOf(input: ModerationsRequest["input"]): string[] {
   if (typeof input === "string") return [input];
   return input.map((entry) => (typeof entry === "string" ? entry : JSON.stringify(entry)));

@@ -8,13 +8,13 @@ import { readSse } from "../../../upstream/providers/shared/sse-reader.ts";
 const EVENT_CHARACTERS_MAX = 24 * 1024 * 1024;
 
 export interface PassOptions {
-  /** What of an event counts as output, when the provider does not say what was used. */
+  /** The part of an event that counts as output when the provider reports no usage. */
   readonly textOf?: (event: Fields) => string;
-  /** What an event adds to the usage beside what it says itself. */
+  /** What an event adds to the reported usage. */
   readonly addedBy?: (event: Fields) => Pick<ReportedUsage, "amounts">;
 }
 
-/** Events in OpenAI's words, handed on as they are. Usage is read on the way; an end without a last event is an error. */
+/** Forwards OpenAI events unchanged and reads their usage. A stream that ends without its last event is an error. */
 export async function* passEvents(
   body: AsyncIterable<Uint8Array>,
   { textOf, addedBy }: PassOptions = {},

@@ -4,7 +4,7 @@ import type { Job } from "../job.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 
-/** A search unit is one question to a hundred documents; a document of more than 500 tokens counts once for every 500. */
+/** A search unit is one query with a hundred documents; a document of more than 500 tokens counts once for every 500. */
 const DOCUMENTS_PER_SEARCH = 100;
 const BYTES_PER_DOCUMENT = 1500;
 
@@ -20,7 +20,7 @@ export function rerankJob(request: RerankRequest): Job<RerankAnswer> {
     maxOutputTokens: 0,
     endUser: undefined,
     tags: tagsOf(request),
-    // The question is read with every document.
+    // The model reads the query with every document.
     countInput: (counter) => documents.reduce((sum, text) => sum + counter.countText(text), counter.countText(query) * documents.length),
     most: { search: { input: Math.ceil(pieces / DOCUMENTS_PER_SEARCH), output: 0 } },
     estimate: ({ inputTokens }) => ({
@@ -39,12 +39,12 @@ export function rerankJob(request: RerankRequest): Job<RerankAnswer> {
     readStream: () => {
       throw new Error("a ranking has no stream");
     },
-    // Documents as the texts they are ranked by: what guardrails read is what goes out.
+    // Documents are the texts they are ranked by: guardrails read exactly what is sent.
     traits: () => textFieldsTraits({ ...request, documents }, ["query", "documents"], (changed) => rerankJob(changed as RerankRequest)),
   };
 }
 
-/** What is left for the provider: documents go as text, and are put into the answer here. */
+/** The fields for the provider without the documents: those are sent as text and added to the answer here. */
 function othersOf(request: RerankRequest) {
   const { query: _query, documents: _documents, top_n: _topN, return_documents: _return, rank_fields: _fields, ...others } = request;
   return providerFields(others);

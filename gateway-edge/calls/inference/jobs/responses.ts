@@ -4,7 +4,7 @@ import { readEvents } from "../../../upstream/transports/framing.ts";
 import type { Job } from "../job.ts";
 import { providerFields } from "./gateway-fields.ts";
 
-/** A response as its provider wrote it. */
+/** A response as the provider wrote it. */
 export interface ProxiedResponse {
   readonly response: Fields;
 }
@@ -17,15 +17,15 @@ export interface ResponsesCall {
   readonly maxOutputTokens: number | undefined;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
-  /** The request as it came. */
+  /** The request as it arrived. */
   readonly request: Fields;
-  /** What goes to a server that speaks this API. */
+  /** The body for a server that has the Responses API. */
   bodyFor(speaker: { readonly reasons: boolean }): Fields;
-  /** The same as a chat; throws what chat has no words for. */
+  /** The same as a chat; throws for a field that chat does not have. */
   asChat(): Job<ChatAnswer>;
 }
 
-/** A request to the Responses API: as it is where the deployment's server speaks it, as a chat where not. */
+/** A request to the Responses API: unchanged where the deployment's server has that API, otherwise as a chat. */
 export function responsesJob(call: ResponsesCall): Job<ResponsesAnswer> {
   const { model, stream, maxOutputTokens, endUser, tags } = call;
   const chat = translationOf(call);
@@ -62,20 +62,20 @@ export function responsesJob(call: ResponsesCall): Job<ResponsesAnswer> {
     },
     traits: () => ({
       request: call.request,
-      // Guardrails know the words of chat: what they must read is made as one, wherever it goes.
+      // Guardrails read chat requests: a request that they must read is sent as a chat, whatever the deployment.
       readable: () => chatIn(chat(), "Guardrails hold for this call, so it is made as a chat. ") as unknown as Job<ResponsesAnswer>,
     }),
   };
 }
 
-/** Whether some server of this provider's speaks the API at this deployment. */
+/** The provider's adapter, if the server of this deployment has the Responses API. */
 export function speaker(provider: Provider, target: ProviderTarget): ResponsesAdapter | undefined {
   return provider.responses?.isSpokenBy(target) ? provider.responses : undefined;
 }
 
 type Translation = { readonly job: Job<ChatAnswer> } | { readonly refusal: AppError };
 
-/** Made once, and only when somebody asks. */
+/** Computed once, on first use. */
 function translationOf(call: ResponsesCall): () => Translation {
   let known: Translation | undefined;
   return () => {
@@ -101,7 +101,7 @@ function chatIn(translation: Translation, why = ""): Job<ChatAnswer> {
 
 function countBody({ bodyFor }: ResponsesCall, counter: TokenCounter): number {
   const { input, instructions, tools } = bodyFor({ reasons: false });
-  // Pictures and files are not counted by their letters.
+  // Images and files are not counted by their characters.
   const text = JSON.stringify([input, instructions, tools], (_name, value) => (isData(value) ? "" : value));
   return counter.countText(text);
 }

@@ -6,12 +6,12 @@ import { textFieldsTraits } from "../traits/text-fields.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
 import { passEvents } from "./pass-events.ts";
 
-/** Sound in tokens, where a model is priced by them and does not say how many it made: about twenty a second. */
+/** Audio tokens, where a model is priced by tokens and does not report them: about twenty per second. */
 const MILLISECONDS_PER_TOKEN = 48;
-/** Slow speech: five characters a second, with room to spare. */
+/** For slow speech of five characters per second, with a margin. */
 const MOST_TOKENS_PER_CHARACTER = 4;
 
-/** Spoken text: bytes as they come, or OpenAI's events when the caller asked for these. Has no whole answer. */
+/** Speech: bytes as they arrive, or OpenAI's events when the caller requested them. It has no whole answer. */
 export function speechJob(request: SpeechRequest): Job<never> {
   const characters = { input: characterCount(request.input), output: 0 };
   const isEvents = request.stream_format === "sse";

@@ -8,7 +8,7 @@ import type { Job, JobAnswer } from "../job.ts";
 import { type FormSource, formCallOf } from "./form-source.ts";
 import { passEvents } from "./pass-events.ts";
 
-/** Sound in tokens: ten a second as providers count it, twenty to be safe. */
+/** Audio tokens: providers count ten per second, the reservation twenty. */
 const TOKENS_PER_SECOND = 10;
 const MOST_TOKENS_PER_SECOND = 20;
 
@@ -16,13 +16,13 @@ export interface AudioForm {
   readonly operation: "transcriptions" | "translations";
   readonly model: string;
   readonly form: FormSource;
-  /** The most bytes its file can have. */
+  /** The largest size of the file. */
   readonly fileBytesMax: number;
-  /** What the form says, as far as it is here: a field that decides about the answer may come after the file. */
+  /** The form fields that have arrived: a field that decides about the answer may follow the file. */
   request(): TranscriptionsRequest;
 }
 
-/** A transcript: an object in OpenAI's words, or text as it is. */
+/** A transcript: an OpenAI object, or plain text. */
 export interface Transcript {
   readonly body: string;
   readonly isJson: boolean;

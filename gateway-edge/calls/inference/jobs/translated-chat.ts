@@ -4,22 +4,22 @@ import type { Job, JobTraits } from "../job.ts";
 import { chatTraits } from "../traits/chat.ts";
 import { chatJob } from "./chat.ts";
 
-/** A chat that came in by another API than OpenAI's chat. */
+/** A chat that arrived in another dialect than Chat Completions. */
 export interface TranslatedChat {
-  /** With what only some providers take: see `takesBlocks` of their adapters. */
+  /** With blocks that only some providers take: see `takesBlocks` of their adapters. */
   readonly withBlocks: ChatRequest;
-  /** The same in OpenAI's words alone; throws what cannot be said in them. */
+  /** The same in Chat Completions alone; throws for what it cannot express. */
   readonly plain: (request: ChatRequest) => ChatRequest;
-  /** Parameters that come of the translation, not of the caller: left out where a model does not take them. */
+  /** Parameters that the translation added, not the caller: dropped where a model does not support them. */
   readonly optional: readonly string[];
-  /** Betas of Anthropic's that the caller switched on. */
+  /** Anthropic betas that the caller enabled. */
   readonly betas?: readonly string[];
   readonly tags?: readonly string[];
-  /** The limit on output as the caller's API names it; absent: as chat does. */
+  /** The caller's name of the output limit; absent: as in chat. */
   readonly maxOutputParam?: string;
 }
 
-/** Told to each provider in the words it takes; read back as any chat is. */
+/** Sends each provider the form of the request that it takes, and reads the answer as any chat. */
 export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
   const job = chatJob(chat.withBlocks);
   return {
@@ -40,7 +40,7 @@ function traitsOf(chat: TranslatedChat): JobTraits<ChatAnswer> {
   const { cacheable, ...traits } = chatTraits(chat.withBlocks, (changed) =>
     translatedChatJob({ ...chat, withBlocks: changed as ChatRequest }),
   );
-  // Betas change answers and are no field of the request: what came of them is not kept.
+  // Betas change answers and are not part of the request, so answers with betas are not cached.
   return cacheable === undefined || (chat.betas ?? []).length > 0 ? traits : { ...traits, cacheable };
 }
 

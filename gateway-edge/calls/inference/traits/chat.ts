@@ -41,7 +41,7 @@ function assemble(parts: readonly StreamPart[]): ChatAnswer {
   return { choices, usage: undefined };
 }
 
-/** Tool calls carry an index in a stream and none in a whole answer. */
+/** Tool calls have an index in a stream and none in a whole answer. */
 function withoutIndexes(fields: Fields): Fields {
   const calls = fields["tool_calls"];
   if (!Array.isArray(calls)) return fields;
@@ -55,7 +55,7 @@ function replay({ choices }: ChatAnswer): StreamPart[] {
     const fields = withIndexes(Object.fromEntries(others));
     return [
       ...(typeof reasoning === "string" ? [otherDelta(index, { reasoning_content: reasoning }, reasoning)] : []),
-      // The seal of a thought comes before what was thought of, as it did the first time.
+      // The signature of a thinking block comes before the text, as in the original stream.
       ...(Array.isArray(sealed) ? [otherDelta(index, { thinking_blocks: sealed }, "")] : []),
       ...(typeof content === "string" ? textDeltas(index, content, logprobs) : []),
       ...(others.length > 0 ? [otherDelta(index, fields, JSON.stringify(fields))] : []),

@@ -7,7 +7,7 @@ export function completionsTraits(request: Fields, over: (request: Fields) => Jo
   return {
     request,
     prompt: {
-      // Read only when somebody asks: most calls have no guardrails.
+      // A getter, because most calls have no guardrails.
       get texts() {
         return isText(request["prompt"]) ? readTexts(mapPrompt, request) : undefined;
       },

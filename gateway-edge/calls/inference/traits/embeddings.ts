@@ -5,7 +5,7 @@ import { readTexts, replaceTexts, type TextMapper } from "./text-mapper.ts";
 
 type Input = readonly string[] | readonly (readonly number[])[];
 
-/** Texts go in and numbers come out: guardrails read the question only. Each entry can be kept and asked for by itself. */
+/** The input is text and the answer is numbers: guardrails read the input only. Each input can be cached and requested alone. */
 export function embeddingsTraits(
   { request, input }: { request: Fields; input: Input },
   over: (input: Input) => Job<EmbeddingsAnswer>,
@@ -13,7 +13,7 @@ export function embeddingsTraits(
   return {
     request: { ...request, input },
     prompt: {
-      // Read only when somebody asks: most calls have no guardrails.
+      // A getter, because most calls have no guardrails.
       get texts() {
         return isText(input) ? readTexts(mapInput, input) : undefined;
       },

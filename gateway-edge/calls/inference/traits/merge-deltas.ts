@@ -1,14 +1,14 @@
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { isFields } from "./message-texts.ts";
 
-/** Deltas of one message put together by OpenAI's rules: texts are joined, lists of things with an index are merged by it, the rest is replaced. */
+/** Merges deltas of one message by OpenAI's rules: texts are joined, list items are merged by their index, other values are replaced. */
 export function mergeDeltas(before: Fields, delta: Fields): Fields {
   const merged: Record<string, unknown> = { ...before };
   for (const [name, value] of Object.entries(delta)) merged[name] = mergeValue(merged[name], value, name);
   return merged;
 }
 
-// Said once for each call and repeated by some providers: joined they would double.
+// Sent once per call, but some providers repeat them: joined they would double.
 const WORDS = new Set(["id", "type", "role", "name"]);
 
 function mergeValue(before: unknown, value: unknown, name: string): unknown {

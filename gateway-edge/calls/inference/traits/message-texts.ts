@@ -1,6 +1,6 @@
 import type { ChatAnswer, Fields } from "../../../upstream/providers/provider.ts";
 
-/** Every text of a chat request's messages, also what was said to and by tools. */
+/** Every text of a chat request's messages, including tool calls and their results. */
 export function mapMessages(request: Fields, map: (text: string) => string): Fields {
   const messages = request["messages"];
   return { ...request, messages: Array.isArray(messages) ? messages.map((message) => mapMessage(message as Fields, map)) : messages };
@@ -10,7 +10,7 @@ export function mapChatAnswer(answer: ChatAnswer, map: (text: string) => string)
   return { ...answer, choices: answer.choices.map((choice) => withMessage(choice, mapMessage(choice.message, map))) };
 }
 
-/** Log-probabilities spell the text out again: they go when it was changed. */
+/** Log-probabilities repeat the text, so they are removed when the text changes. */
 function withMessage(choice: ChatAnswer["choices"][number], message: Fields): ChatAnswer["choices"][number] {
   const isSame = JSON.stringify(message) === JSON.stringify(choice.message);
   return { ...choice, message, logprobs: isSame ? choice.logprobs : null };

@@ -1,7 +1,7 @@
 import type { Fields, StreamPart } from "../../../upstream/providers/provider.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
 
-/** One choice of a stream, put together. */
+/** One choice of a stream, assembled. */
 export interface StreamedChoice {
   readonly index: number;
   readonly text: string;
@@ -47,7 +47,7 @@ function add(choice: Gathered, part: Exclude<StreamPart, { type: "usage" }>): vo
 
 const PIECE_LENGTH = 64;
 
-/** A text in pieces as a stream would bring them; never cuts a pair of surrogates apart. With log-probabilities it is one piece. */
+/** A text in pieces as a stream would have them; never splits a surrogate pair. With log-probabilities it is one piece. */
 export function textDeltas(choice: number, text: string, logprobs: unknown): StreamPart[] {
   if (logprobs !== null && logprobs !== undefined) return [{ type: "text-delta", choice, text, logprobs }];
   const pieces: StreamPart[] = [];
@@ -62,7 +62,7 @@ export function textDeltas(choice: number, text: string, logprobs: unknown): Str
 
 const CUT_OFF: ReadonlySet<string> = new Set(["length", "content_filter", "error"]);
 
-/** Whether every choice came to its own end. */
+/** Whether every choice has a finish of its own. */
 export function isWhole(choices: readonly { readonly finishReason: string | undefined }[]): boolean {
   return choices.length > 0 && choices.every(({ finishReason }) => finishReason !== undefined && !CUT_OFF.has(finishReason));
 }

@@ -3,7 +3,7 @@ import type { Job, JobTraits } from "../job.ts";
 import { mapTextOrTexts } from "./completions.ts";
 import { readTexts, replaceTexts, type TextMapper } from "./text-mapper.ts";
 
-/** A request whose texts are fields of it, and whose answer is no text: guardrails read the question only. */
+/** A request whose texts are top-level fields, and whose answer is not text: guardrails read the request only. */
 export function textFieldsTraits<Answer>(
   request: Fields,
   names: readonly string[],
@@ -16,7 +16,7 @@ export function textFieldsTraits<Answer>(
   return {
     request,
     prompt: {
-      // Read only when somebody asks: most calls have no guardrails.
+      // A getter, because most calls have no guardrails.
       get texts() {
         return readTexts(mapFields, request);
       },

@@ -1,4 +1,4 @@
-/** Gives a copy of a value in which every text is what `map` makes of it, always in the same order. */
+/** Returns a copy of a value in which every text is replaced by `map` of it, always in the same order. */
 export type TextMapper<Value> = (value: Value, map: (text: string) => string) => Value;
 
 export function readTexts<Value>(mapper: TextMapper<Value>, value: Value): string[] {
