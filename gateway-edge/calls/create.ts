@@ -21,25 +21,25 @@ import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
 import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./tokens/remote-count.ts";
 
-/** The inference half of an edge, without its HTTP. */
+/** The inference half of an edge, without its HTTP routes. */
 export interface Inference {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
-  /** How many tokens a request has, by the provider's own word; undefined where the provider does not say. */
+  /** How many tokens a request has, by the provider's own count; undefined where the provider has none. */
   countRemotely(count: RemoteCountInput): Promise<RemoteCounted | undefined>;
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
   isMasterKey(sha256: Buffer): boolean;
-  /** Providers' own APIs under our keys. */
+  /** Providers' own APIs, called with the gateway's keys. */
   readonly passThrough: PassThrough;
-  /** What can be called under which name, and where it goes. */
+  /** Which models can be called, and which deployments serve them. */
   readonly routing: Router;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly layers: Pick<Layers, "cache" | "guardrails">;
-  /** Whether calls can be served now: the catalog is known and the control plane is heard. */
+  /** Whether calls can be served now: the catalog is loaded and the heartbeat of the control plane is recent. */
   ready(): boolean;
   figures(): InferenceFigures;
-  /** How this edge is, for the control plane's operators. */
+  /** The state of this edge, for the operators' system page. */
   report(): Omit<ReportEdgeRequest, "version" | "startedAt">;
-  /** After the last call: waits until the ledger has every settlement. */
+  /** Called after the last call: waits until the ledger has every settlement. */
   stop(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export interface InferenceFigures extends LayerFigures {
   readonly connectionWaits: ConnectionWaits;
 }
 
-/** What a test may put in place of the real thing. */
+/** What a test may replace. */
 export interface InferenceParts {
   readonly providers?: ReadonlyMap<string, Provider>;
   readonly send?: Send;
@@ -59,7 +59,7 @@ export interface InferenceParts {
 
 const FLUSHED_MS = 1000;
 
-/** Wires the inference half; resolves when the first catalog is there and changes are listened to. */
+/** Wires the inference half; resolves when the first catalog is loaded and the feed is watched. */
 export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
   const { config, control, clock, random, logger } = deps;
   const { access } = control;
@@ -107,7 +107,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     },
     recover: async () => {
       mirror.dropAll();
-      // Among the changes that were missed may be the order to forget.
+      // The missed changes may include an order to clear the cache.
       void layers.cache.clear();
       return await catalog.load();
     },
@@ -156,7 +156,7 @@ function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady
   };
 }
 
-/** Brings every call that has ended to the ledger, and says so. Whoever asked waits only for a while. */
+/** Ships every ended call to the ledger and reports that. The requester waits only for a limited time. */
 async function tellFlushed(
   { control, logger }: EdgeDeps,
   { credit, edgeId, flush }: { credit: Credit; edgeId: string; flush: bigint },

@@ -7,7 +7,7 @@ interface GatewayError {
   readonly status: number;
   readonly type: string;
   readonly code: string | null;
-  /** Sent as x-should-retry: the official clients obey it over the status. */
+  /** Sent as x-should-retry: the official clients follow it instead of the status. */
   readonly shouldRetry?: false | "unless retried";
 }
 
@@ -19,7 +19,7 @@ const unavailable = (code: string | null): GatewayError => ({
   shouldRetry: "unless retried",
 });
 
-/** How each of our codes looks to a client of the gateway. Total: a new code does not compile without a row. */
+/** How each error code looks to a client of the gateway. Total: a new code does not compile without a row. */
 const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
   UNAUTHORIZED: { status: 401, type: "authentication_error", code: "invalid_api_key" },
   INVALID_API_KEY: { status: 401, type: "authentication_error", code: "invalid_api_key" },
@@ -31,7 +31,7 @@ const TABLE: Readonly<Record<ErrorCode, GatewayError>> = {
   MODEL_NOT_FOUND: { status: 404, type: "not_found_error", code: "model_not_found" },
   METHOD_NOT_ALLOWED: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
   ALREADY_EXISTS: { status: 409, type: "invalid_request_error", code: "already_exists", shouldRetry: false },
-  // Clients retry a 409 by themselves, which helps while the first call is still running and harms little otherwise.
+  // Clients retry a 409 by themselves, which helps while the first call is still running and does little harm otherwise.
   IDEMPOTENCY_CONFLICT: { status: 409, type: "invalid_request_error", code: "idempotency_conflict" },
   RECORD_CHANGED: { status: 409, type: "invalid_request_error", code: "conflict" },
   PAYLOAD_TOO_LARGE: { status: 413, type: "invalid_request_error", code: "request_too_large" },
@@ -62,7 +62,7 @@ export function gatewayErrorStatus(error: AppError): number {
   return TABLE[error.code].status;
 }
 
-/** The body of an answer, and of an error frame in the middle of a stream. */
+/** The body of an error response, and of an error frame within a stream. */
 export function gatewayErrorBody(error: AppError): GatewayErrorBody {
   const { type, code } = TABLE[error.code];
   const body: GatewayErrorBody = { error: { message: messageOf(error), type, param: error.param ?? null, code } };
@@ -72,7 +72,7 @@ export function gatewayErrorBody(error: AppError): GatewayErrorBody {
   return body;
 }
 
-/** Clients such as LiteLLM's know a refusal of content by this sentence, whatever the type and the code say. */
+/** Clients such as LiteLLM's recognize a content refusal by this sentence, whatever the type and the code say. */
 const SAFETY_SENTENCE = "The request was rejected as a result of the safety system.";
 
 function messageOf({ code, message }: AppError): string {
@@ -80,19 +80,19 @@ function messageOf({ code, message }: AppError): string {
   return isSaid ? message : `${message} ${SAFETY_SENTENCE}`;
 }
 
-/** What was thrown, as our error; a path that express cannot decode is the caller's mistake. */
+/** A thrown value as an AppError; a path that express cannot decode is the caller's mistake. */
 export function gatewayErrorOf(thrown: unknown): AppError {
   const isBadPath = thrown instanceof Error && (thrown as Error & { status?: unknown }).status === 400;
   return isBadPath ? new AppError("INVALID_REQUEST", "The path is not valid.", { cause: thrown }) : asAppError(thrown);
 }
 
-/** Ends a request with an error in the gateway's shape. Once bytes are out nothing can be told any more: the socket is cut. */
+/** Ends a request with an error in the gateway's format. After the first byte no error can be sent: the socket is closed. */
 export const gatewayErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
   const error = beginError(thrown, response);
   if (error) response.status(gatewayErrorStatus(error)).json(gatewayErrorBody(error));
 };
 
-/** What an answer with an error begins with in every API; undefined: it was too late for one. */
+/** Sets status and headers of an error response in any API; undefined: bytes were already sent. */
 export function beginError(thrown: unknown, response: Response): AppError | undefined {
   if (response.headersSent) {
     response.destroy();
@@ -108,27 +108,27 @@ export const gatewayNotFound: RequestHandler = (request, _response, next) => {
   next(new AppError("NOT_FOUND", `Unknown URL: ${request.method} ${request.path.slice(0, 200)}`));
 };
 
-/** What clients of every API read beside the body. */
+/** Error headers that clients of every API read. */
 function setErrorHeaders(response: Response, error: AppError): void {
   const { status } = TABLE[error.code];
   if (!mayRetry(error)) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
   if (status === 401) response.setHeader("www-authenticate", 'Bearer realm="gateway"');
-  // The rest of an oversized body is not worth reading.
+  // The rest of an oversized body is not read.
   if (status === 413) response.setHeader("connection", "close");
-  // A refusal before there was a call: the request's own id serves.
+  // Refused before there was a call: the request's own id is used.
   const requestId = response.getHeader("x-request-id");
   if (!response.hasHeader("x-gw-call-id") && requestId !== undefined) response.setHeader("x-gw-call-id", requestId);
 }
 
-/** Of the official clients some sleep through any retry-after, others ignore a long one and ask again at once: neither helps. */
+/** Some official clients sleep for any retry-after, others ignore a long one and retry at once: neither helps. */
 const RETRY_AFTER_SECONDS_MAX = 60;
 
 function mayRetry({ code, retried, retryAfterSeconds = 0 }: AppError): boolean {
   const { shouldRetry } = TABLE[code];
   if (shouldRetry === false || retryAfterSeconds > RETRY_AFTER_SECONDS_MAX) return false;
-  // What we have tried as often as it is allowed, a client would only multiply.
+  // The gateway has used up its retries; retries of the client would only multiply them.
   return !(shouldRetry === "unless retried" && retried);
 }
 

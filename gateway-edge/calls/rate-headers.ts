@@ -1,6 +1,6 @@
 import type { RateState } from "../../common/errors.ts";
 
-/** The limits a call is under, as OpenAI tells them: of an answer and of a refusal alike. */
+/** The rate limits of a call as OpenAI's headers, for answers and refusals alike. */
 export function rateHeaders(rate: RateState | undefined): Record<string, string> {
   if (!rate) return {};
   const reset = `${Math.max(0, Math.round(rate.resetSeconds * 1000))}ms`;

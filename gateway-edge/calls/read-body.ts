@@ -5,7 +5,7 @@ import { jsonDepthExceeds } from "../../common/json.ts";
 
 const JSON_DEPTH_MAX = 64;
 
-/** Reads a whole body of at most `bytesMax`. A declared length above it is refused before a byte is kept. */
+/** Reads a whole body of at most `bytesMax`. A larger declared length is refused before anything is read. */
 export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
   return new Promise((resolve, reject) => {
@@ -20,11 +20,11 @@ interface Collecting {
   readonly bytesMax: number;
   resolve(body: Buffer): void;
   reject(error: unknown): void;
-  /** Before it is whole it has more than `bytesMax`. */
+  /** The body exceeds `bytesMax` before its end. */
   refuse(size: number): void;
 }
 
-/** By events: an iterator of a stream costs a small body more than its parsing. Rejects as the iterator does when the body breaks off. */
+/** By events: for a small body an async iterator costs more than parsing. Rejects as the iterator does when the body breaks off. */
 function collect(request: IncomingMessage, { bytesMax, resolve, reject, refuse }: Collecting): void {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -33,7 +33,7 @@ function collect(request: IncomingMessage, { bytesMax, resolve, reject, refuse }
     size += chunk.length;
     chunks.push(chunk);
     if (size <= bytesMax) return;
-    // Not destroyed: the refusal has to go over the same socket.
+    // Not destroyed: the refusal is sent over the same socket.
     request.off("data", take);
     isOver = true;
     refuse(size);
@@ -56,14 +56,14 @@ function brokenOff(): Error {
   return Object.assign(new Error("the body broke off"), { code: "ERR_STREAM_PREMATURE_CLOSE" });
 }
 
-/** Refuses a body that is compressed. */
+/** Refuses a compressed body. */
 export function requireIdentity(request: IncomingMessage): void {
   const encoding = request.headers["content-encoding"];
   if (encoding === undefined || encoding.toLowerCase() === "identity") return;
   throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted; send the body as it is.`);
 }
 
-/** A body's text as JSON of at most 64 levels. */
+/** A body as JSON with at most 64 levels. */
 export function parseJson(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   if (jsonDepthExceeds(text, JSON_DEPTH_MAX)) {
@@ -78,17 +78,17 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * V8 says what it met and, for some faults, quotes what stands around it: `Unexpected token 'x', ..."word":"s3cret"x" is not …`.
- * Its `at position 7 (line 1 column 8)` ends at the position: scanners take the rest for a line of a stack.
+ * V8 describes the error and sometimes quotes the text around it: `Unexpected token 'x', ..."word":"s3cret"x" is not …`. Its `at position 7
+ * (line 1 column 8)` is cut at the position: scanners take the rest for a line of a stack trace.
  */
 function withoutQuote(message: string): string {
   return message.replace(/,? (\.\.\.)?".*$/s, "").replace(/ \(line .*$/s, "");
 }
 
-/** Refuses a body that says it is something else than JSON; one that says nothing is taken as JSON. */
+/** Refuses a body with another content type than JSON; a body without one is taken as JSON. */
 export function requireJsonType(request: IncomingMessage): void {
   const type = request.headers["content-type"];
-  // Nearly everybody says it to the letter.
+  // Nearly all clients send exactly this.
   if (type === "application/json" || type === undefined || /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return;
   throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send application/json.`);
 }
@@ -96,15 +96,15 @@ export function requireJsonType(request: IncomingMessage): void {
 const REST_MS_MAX = 2_000;
 
 /**
- * Takes what is left of a body, for a while. Most clients do not read while they send: to close the socket under them would show them a
- * broken pipe, which they repeat, in place of the answer.
+ * Reads the rest of a body, for a limited time. Most clients do not read while they send: a closed socket would show them a broken pipe,
+ * which they retry, instead of the answer.
  */
 export async function dropRest(request: IncomingMessage): Promise<void> {
   request.resume();
   await finished(request, { writable: false, signal: AbortSignal.timeout(REST_MS_MAX) }).catch(() => {});
 }
 
-/** The error for a body that is too large, once the rest of it was dropped. */
+/** The error for a body that is too large, after the rest of it was read. */
 async function tooLarge(request: IncomingMessage, { limit, size }: { limit: number; size: number }): Promise<AppError> {
   await dropRest(request);
   return new AppError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; the limit is ${limit}.`);

@@ -3,8 +3,8 @@ import { chatRequest } from "../../schemas/calls/chat.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 
 /**
- * Fields of OpenAI's chat that another API does not have. They would be taken for translated ones, although nobody has looked at them:
- * a number of choices or a limit on output that came in this way would be money that nobody checked.
+ * Refuses fields of OpenAI's chat that this dialect does not have. They would pass for translated fields without any validation: `n` or an
+ * output limit given this way would cost money that was never checked.
  */
 export function refuseChatOnlyFields(request: Fields, own: Fields): void {
   const name = Object.keys(request).find((field) => field in chatRequest.shape && !(field in own));

@@ -6,7 +6,7 @@ import type { Bill } from "../inference/bill.ts";
 
 type Part = Exclude<StreamPart, { type: "usage" }>;
 
-/** One answer told twice: as the parts of a stream and as a whole. */
+/** One answer in two forms: as the parts of a stream and as a whole. */
 export interface AnswerAndParts {
   readonly parts: readonly Part[];
   readonly answer: ChatAnswer;
@@ -20,7 +20,7 @@ export const bill: Bill = {
 const texts = fc.array(fc.string({ minLength: 1, maxLength: 5 }), { maxLength: 4 });
 const call = fc.record({ name: fc.constantFrom("f", "g"), value: fc.string(), cuts: fc.array(fc.nat(30), { maxLength: 3 }) });
 
-/** Answers of every form: thinking with and without a seal, text, calls in fragments, ends of every kind. */
+/** Answers of every form: thinking with and without a signature, text, tool calls in fragments, every finish reason. */
 export const anyAnswer: fc.Arbitrary<AnswerAndParts> = fc
   .record({
     thoughts: texts,

@@ -1,14 +1,14 @@
 import type { ChatChoice, Fields, StreamPart } from "../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../upstream/providers/shared/json-fields.ts";
 
-/** One thing that a model said, in nobody's words: what other APIs than OpenAI's chat make their answers of, whole and streamed alike. */
+/** One piece of a model's output, independent of any API: other dialects build their answers from pieces, whole and streamed alike. */
 export type Piece =
   | { readonly type: "text"; readonly text: string; readonly logprobs?: unknown }
   | { readonly type: "refusal"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
-  /** A block of thinking with its provider's seal: ends the reasoning before it, or stands alone. */
+  /** A thinking block with its provider's signature: ends the reasoning before it, or stands alone. */
   | { readonly type: "sealed"; readonly block: Fields }
-  /** A call of a tool or, from its second piece on, more of its arguments. */
+  /** A tool call or, from its second piece on, more of its arguments. */
   | {
       readonly type: "call";
       readonly index: number;
@@ -16,10 +16,10 @@ export type Piece =
       readonly name: string | undefined;
       readonly arguments: string;
     }
-  /** Which of the caller's texts ended the answer. */
+  /** Which of the caller's stop sequences ended the answer. */
   | { readonly type: "stop-sequence"; readonly text: string };
 
-/** The pieces of a part of a stream; an answer has one choice here. */
+/** The pieces of a stream part; an answer has one choice here. */
 export function piecesOfPart(part: Exclude<StreamPart, { type: "usage" }>): readonly Piece[] {
   if (part.choice !== 0 || part.type === "finish") return [];
   if (part.type === "other-delta") return piecesOfFields(part.fields);
@@ -27,10 +27,10 @@ export function piecesOfPart(part: Exclude<StreamPart, { type: "usage" }>): read
   return part.text === "" && part.logprobs === undefined ? [] : [{ type: "text", text: part.text, ...logprobs }];
 }
 
-/** The pieces of a whole answer, in the order in which a stream would have brought them. */
+/** The pieces of a whole answer, in the order of a stream. */
 export function piecesOfChoice({ message, logprobs }: ChatChoice): readonly Piece[] {
   const { content, reasoning_content: reasoning, ...fields } = message;
-  // Sealed blocks hold the reasoning already.
+  // Signed blocks contain the reasoning already.
   const thought = asList(message["thinking_blocks"]).length > 0 ? {} : { reasoning_content: reasoning };
   const { thinking, others } = split(piecesOfFields({ ...fields, ...thought }));
   const text = asText(content);
@@ -69,7 +69,7 @@ export function readArguments(text: string): Fields {
     const value = JSON.parse(text) as unknown;
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   } catch {
-    // Told as it is, below.
+    // Returned as text below.
   }
   return { arguments: text };
 }

@@ -1,13 +1,13 @@
 import type { ChatMessage, Fields } from "../../upstream/providers/provider.ts";
 import { asFields, asList } from "../../upstream/providers/shared/json-fields.ts";
 
-/** What OpenAI's chat has no words for. Most of its servers refuse what they do not know. */
+/** Fields that Chat Completions does not have. Most servers refuse unknown fields. */
 const BLOCK_FIELDS = ["cache_control", "thinking_blocks", "is_error"];
 
-/** Messages in OpenAI's words alone. */
+/** Messages with fields of Chat Completions alone. */
 export function plainMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const plain: ChatMessage[] = [];
-  // Pictures in results of tools: only text may stand there, so that they come after all results.
+  // Images of tool results: a tool message may hold only text, so they follow after all results.
   let media: Fields[] = [];
   for (const message of messages) {
     if (message.role === "tool") {

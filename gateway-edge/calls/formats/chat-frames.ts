@@ -17,9 +17,9 @@ export function chatIdentity({ callId, nowMs, model }: { callId: string; nowMs: 
   return { id: `chatcmpl-${callId.replace(/^call_/, "")}`, createdSeconds: Math.floor(nowMs / 1000), model };
 }
 
-/** A whole answer in OpenAI's words. */
+/** A whole answer in the Chat Completions format. */
 export function chatCompletion(identity: ChatIdentity, result: { answer: ChatAnswer; bill: Bill }): string {
-  // No money in it, so no need for the slower way that writes it.
+  // No bigint in it, so the faster serializer works.
   return JSON.stringify({
     id: identity.id,
     object: "chat.completion",
@@ -42,7 +42,7 @@ export function errorFrame(body: unknown): string {
   return `data: ${toJson(body)}\n\n`;
 }
 
-/** Frames of one stream. The role goes out once for each choice, before anything else of it: repeated, it breaks clients. */
+/** Frames of one stream. The role is sent once for each choice, before anything else of it: a repeated role breaks clients. */
 export class ChatFrames {
   readonly #head: string;
   readonly #tail: string;
@@ -51,7 +51,7 @@ export class ChatFrames {
 
   constructor(identity: ChatIdentity, { withUsage }: { withUsage: boolean }) {
     this.#identity = identity;
-    // Equal in every frame, so written once: the start up to the choices, and what follows them.
+    // Equal in every frame, so serialized once: the start up to the choices, and what follows them.
     this.#head = `data: ${JSON.stringify(this.#fields()).slice(0, -1)},"choices":`;
     this.#tail = withUsage ? ',"usage":null}\n\n' : "}\n\n";
   }
@@ -65,12 +65,12 @@ export class ChatFrames {
   }
 
   usageFrame({ usage, cost }: Bill): string {
-    // Beside the usage and in it: typed clients show only the fields of one or of the other.
+    // Beside the usage and inside it: typed clients show only the fields of one or the other.
     const usageWithCost = { ...chatUsage(usage), cost_nano: cost };
     return `data: ${toJson({ ...this.#fields(), choices: [], usage: usageWithCost, cost_nano: cost })}\n\n`;
   }
 
-  /** Nearly all frames of a stream: the text goes in as it came, already JSON. */
+  /** Nearly all frames of a stream: the text is inserted as received, already JSON. */
   #textFrame(part: Extract<DeliveredPart, { type: "text-delta" }>): string {
     const logprobs = part.logprobs === undefined ? "null" : JSON.stringify(part.logprobs);
     const choice = `{"index":${part.choice},"delta":{"content":${encodedText(part)}},"logprobs":${logprobs},"finish_reason":null}`;
@@ -88,7 +88,7 @@ export class ChatFrames {
   }
 }
 
-/** Our disjoint classes, put together again as OpenAI counts: prompt with cached, completion with reasoning. */
+/** Disjoint classes combined as OpenAI counts: prompt includes cached, completion includes reasoning. */
 export function chatUsage(usage: Usage) {
   const prompt = inputTokens(usage);
   const completion = usage.output + usage.reasoning + usage.audioOutput;

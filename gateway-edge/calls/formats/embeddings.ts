@@ -21,7 +21,7 @@ function embeddingsFormat(asBase64: boolean): ResponseFormat<EmbeddingsAnswer> {
   };
 }
 
-/** Little-endian float32, as the official clients read it whatever machine they run on. */
+/** Little-endian float32: the official clients read it so on every machine. */
 function toBase64(vector: readonly number[]): string {
   const bytes = Buffer.allocUnsafe(vector.length * 4);
   vector.forEach((value, index) => void bytes.writeFloatLE(value, index * 4));

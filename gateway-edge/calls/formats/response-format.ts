@@ -7,11 +7,11 @@ export interface ResponseFormat<Answer> {
   whole(answer: Answer, context: FormatContext & { bill: Bill }): string | Promise<string>;
   /** The type of a whole answer; absent: JSON. */
   wholeType?(answer: Answer): string;
-  /** The type of an answer that is the provider's own bytes; absent: as the provider named it. */
+  /** The content type of an answer that is the provider's own bytes; absent: the provider's. */
   bytesType?(upstreamType: string | undefined): string | undefined;
-  /** Frames of a stream, for operations that make them here; a provider's bytes go out as they are. */
+  /** Frames of a stream, for operations that build them here; a provider's bytes are sent unchanged. */
   stream?(context: FormatContext): StreamFormat;
-  /** What is sent while nothing comes; absent: a comment. */
+  /** What is sent while nothing arrives; absent: a comment. */
   readonly keepAlive?: string;
 }
 
@@ -24,7 +24,7 @@ export interface FormatContext {
 
 export interface StreamFormat {
   frames(part: Exclude<DeliveredPart, { type: "settled" }>): string;
-  /** What comes before the end. */
+  /** The frames before the end. */
   last(bill: Bill): string | Promise<string>;
   /** Absent: `[DONE]`. */
   readonly end?: string;

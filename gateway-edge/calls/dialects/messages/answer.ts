@@ -7,14 +7,14 @@ import type { Bill } from "../../inference/bill.ts";
 import { piecesOfChoice, piecesOfPart } from "../pieces.ts";
 import { MessageBlocks, type MessageEvent } from "./blocks.ts";
 
-/** What all of one answer shares. */
+/** What all objects of one answer share. */
 export interface MessageIdentity {
   readonly id: string;
   readonly model: string;
 }
 
 export interface MessageOptions {
-  /** The caller asked to see how the model thinks. */
+  /** The caller asked for thinking. */
   readonly showsThinking: boolean;
 }
 
@@ -22,7 +22,7 @@ export function messageIdentity({ callId, model }: { callId: string; model: stri
   return { id: `msg_${callId.replace(/^call_/, "")}`, model };
 }
 
-/** A whole answer in Anthropic's words. */
+/** A whole answer in the Messages format. */
 export function messageAnswer(
   identity: MessageIdentity,
   answer: ChatAnswer,
@@ -39,7 +39,7 @@ export function messageAnswer(
   };
 }
 
-/** Frames of one stream. Each has its `event:` line: Anthropic's clients pass over those that have none. */
+/** Frames of one stream. Each has an `event:` line: Anthropic's clients ignore frames without one. */
 export class MessageFrames {
   readonly #identity: MessageIdentity;
   readonly #blocks: MessageBlocks;
@@ -112,7 +112,7 @@ function endOf(finishReason: string, { explanation, stopSequence }: MessageBlock
   return { stop_reason: plain, stop_sequence: null, stop_details: null };
 }
 
-/** As Anthropic counts: what was read from or written to a cache is not in the input, what was thought is in the output. */
+/** As Anthropic counts: input excludes cache reads and writes, output includes thinking. */
 function messageUsage(usage: Usage): Fields {
   return defined({
     input_tokens: inputTokens(usage) - usage.cachedInput - usage.cacheWrite,

@@ -8,14 +8,14 @@ type Block =
   | { readonly type: "redacted_thinking"; readonly data: string }
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; json: string };
 
-/** One event of a stream of Anthropic's: its name is its type. */
+/** One event of an Anthropic stream: its name is its type. */
 export type MessageEvent = Fields & { readonly type: string };
 
 const EXPLANATION_CHARACTERS_MAX = 65_536;
 
 /**
- * The content of a message while it grows. Whole answers and streams are made by the same steps, so that the events of a stream put
- * together are the whole answer.
+ * The content of a message while it grows. Whole answers and streams are built by the same steps, so that the events of a stream assemble
+ * to the whole answer.
  */
 export class MessageBlocks {
   readonly #blocks: Block[] = [];
@@ -27,15 +27,15 @@ export class MessageBlocks {
   #stopSequence: string | undefined;
 
   /**
-   * Thinking that nobody asked for is shown only when it is sealed: its provider may want it back. `keepsText`: whether `content` will be
-   * asked for; a stream of any length has no use for it.
+   * Thinking that the caller did not ask for is shown only with a signature: its provider may need it back. `keepsText`: whether `content`
+   * will be read; a stream does not need it, whatever its length.
    */
   constructor({ showsThinking, keepsText }: { showsThinking: boolean; keepsText: boolean }) {
     this.#showsThinking = showsThinking;
     this.#keepsText = keepsText;
   }
 
-  /** Why the model refused, in its own words. */
+  /** The model's own text of a refusal. */
   get explanation(): string | undefined {
     return this.#explanation;
   }
@@ -71,7 +71,7 @@ export class MessageBlocks {
     }
   }
 
-  /** Ends the block that is open. */
+  /** Ends the open block. */
   close(): readonly MessageEvent[] {
     if (this.#open === undefined) return [];
     const index = this.#open;
@@ -113,7 +113,7 @@ export class MessageBlocks {
     const block = this.#blocks[at];
     if (json === "" || block?.type !== "tool_use") return started;
     if (this.#keepsText) block.json += json;
-    // By its own index: a server that writes two calls at once goes on with one that was closed here, and clients add by the index.
+    // By its own index: a server that writes two tool calls at once continues one that is closed here, and clients add by index.
     return [...started, { type: "content_block_delta", index: at, delta: { type: "input_json_delta", partial_json: json } }];
   }
 

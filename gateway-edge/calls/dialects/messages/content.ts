@@ -3,19 +3,19 @@ import { AppError } from "../../../../common/errors.ts";
 import type { ChatMessage, Fields } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
 
-/** A block, and where it stands, for refusals. */
+/** A block and its position, for error messages. */
 export interface PlacedBlock {
   readonly block: Fields;
   readonly where: string;
 }
 
-/** Blocks as a list; a text counts as one block of it. */
+/** Blocks as a list; a text counts as one block. */
 export function blocksOf(content: unknown, where: string): readonly PlacedBlock[] {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : asList(content).map(asFields);
   return blocks.map((block, index) => ({ block, where: `${where}[${index}]` }));
 }
 
-/** Text, pictures and documents as parts of a chat message, with the marks of their blocks. */
+/** Text, images and documents as parts of a chat message, with the cache marks of their blocks. */
 export function partsOf(content: unknown, where: string): readonly Fields[] {
   return blocksOf(content, where).flatMap(partsOfBlock);
 }
@@ -27,13 +27,13 @@ export function partsOfBlock({ block, where }: PlacedBlock): readonly Fields[] {
   return mark && last ? [...parts.slice(0, -1), { ...last, cache_control: mark }] : parts;
 }
 
-/** One text where the parts are no more than that: every server takes it. */
+/** A single text where the parts are only text: every server accepts that. */
 export function contentOf(parts: readonly Fields[]): unknown {
   const [only] = parts;
   return parts.length === 1 && only?.["type"] === "text" && Object.keys(only).length === 2 ? only["text"] : parts;
 }
 
-/** A result of a tool as the tool's message. */
+/** A tool result as a tool message. */
 export function toolResultOf({ block, where }: PlacedBlock): ChatMessage {
   const id = asText(block["tool_use_id"]);
   if (id === undefined) throw invalid(`${where}.tool_use_id`, "Field required");
@@ -82,7 +82,7 @@ function documentParts(block: Fields, where: string): readonly Fields[] {
   if (data === undefined || !(source["type"] === "text" || source["type"] === "base64")) {
     throw invalid(`${where}.source`, "a document must come as text, base64, content or a URL");
   }
-  // Few servers take a text as a file, all take it as a text; and guardrails read texts only.
+  // Few servers accept a text as a file, all accept it as text; and guardrails read only texts.
   if (source["type"] === "text") return [{ type: "text", text: filename === undefined ? data : `${filename}\n\n${data}` }];
   return [{ type: "file", file: { filename: filename ?? "document", file_data: dataUrl(source) } }];
 }

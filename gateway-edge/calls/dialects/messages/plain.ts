@@ -5,10 +5,10 @@ import type { ChatMessage, Fields } from "../../../upstream/providers/provider.t
 import { asFields, asText } from "../../../upstream/providers/shared/json-fields.ts";
 import { plainMessages } from "../plain-messages.ts";
 
-/** Without these an answer would be another one; the rest of what only Anthropic knows changes nothing that was promised. */
+/** Without these the answer would differ; other Anthropic-only fields have no effect on its content. */
 const REFUSED = ["mcp_servers", "container"];
 
-/** A translated request in OpenAI's words alone; throws what cannot be said in them. */
+/** A translated request with fields of Chat Completions alone; throws for what it cannot express. */
 export function toPlainChat(request: ChatRequest): ChatRequest {
   const refused = REFUSED.find((name) => request[name] !== undefined);
   if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The model does not support ${refused}.`, { param: refused });
@@ -27,7 +27,7 @@ function plainTool({ cache_control: _mark, ...tool }: Fields, index: number): Fi
   throw new AppError("INVALID_REQUEST", message, { param: `tools[${index}].type` });
 }
 
-/** How hard to think, for models that know only degrees of it. */
+/** The reasoning effort, for models that take only effort levels. */
 function effortOf({ thinking, output_config: config }: Fields): string | undefined {
   const { type, budget_tokens: budget } = asFields(thinking);
   const effort = asText(asFields(config)["effort"]);

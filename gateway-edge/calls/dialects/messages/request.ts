@@ -7,7 +7,7 @@ import { asFields, asText } from "../../../upstream/providers/shared/json-fields
 import { refuseChatOnlyFields } from "../chat-only-fields.ts";
 import { chatMessages } from "./turns.ts";
 
-/** A request of Anthropic's as a chat request, with all that OpenAI's chat has no words for. */
+/** A Messages request as a chat request, including what Chat Completions does not have. */
 export function toChatRequest(request: MessagesRequest): ChatRequest {
   refuseChatOnlyFields(request, messagesRequest.shape);
   const { model, max_tokens, stream, temperature, top_p, top_k, stop_sequences, metadata, service_tier } = request;
@@ -26,7 +26,7 @@ export function toChatRequest(request: MessagesRequest): ChatRequest {
   }) as ChatRequest;
 }
 
-/** The part of a request that takes tokens of the input. */
+/** The part of a request that counts as input tokens. */
 export function toCountedChat(request: CountMessagesRequest): Fields & Pick<ChatRequest, "messages"> {
   const { tools, tool_choice: choice, thinking, output_config: config } = request;
   const isOffered = tools !== undefined && tools.length > 0;
@@ -40,7 +40,7 @@ export function toCountedChat(request: CountMessagesRequest): Fields & Pick<Chat
       thinking,
       output_config: Object.keys(ownConfig).length > 0 ? ownConfig : undefined,
     }),
-    // Sound: the messages are made here, in the form that the schema of chat describes.
+    // Safe: the messages are built here, in the form of the chat schema.
     messages: chatMessages(request) as ChatRequest["messages"],
   };
 }
@@ -89,13 +89,13 @@ function formatOf(request: CountMessagesRequest): Fields | undefined {
   return { type: "json_schema", json_schema: { name: "output", schema: format["schema"], strict: true } };
 }
 
-/** Whether the caller wants to see how the model thinks. */
+/** Whether the caller wants to see thinking. */
 export function asksForThinking({ thinking }: MessagesRequest): boolean {
   const { type, display } = asFields(thinking);
   return (type === "enabled" || type === "adaptive") && display !== "omitted";
 }
 
-/** Betas that a caller may switch on: they change how a request is understood, not what it costs. */
+/** Betas that a caller may enable: they change how a request is read, not what it costs. */
 const BETAS = [
   "context-management-",
   "effort-",
@@ -109,7 +109,7 @@ const BETAS = [
   "token-efficient-tools-",
 ];
 
-/** What an anthropic-beta header of a caller's asks for, as far as it is the caller's to ask. */
+/** The betas of a caller's anthropic-beta header that callers may enable. */
 export function callerBetas(header: string | undefined): readonly string[] {
   const names = (header ?? "").split(",").map((name) => name.trim());
   return names.filter((name) => /^[a-z0-9-]{1,64}$/.test(name) && BETAS.some((beta) => name.startsWith(beta)));

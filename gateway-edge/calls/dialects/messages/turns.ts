@@ -20,7 +20,7 @@ function systemMessages(content: unknown, where: string): readonly ChatMessage[]
   return parts.length === 0 ? [] : [{ role: "system", content: contentOf(parts) }];
 }
 
-/** Results of tools come first, each as a message of its own: a call must be answered by what follows it directly. */
+/** Tool results come first, each as its own message: they must directly follow the tool calls. */
 function userMessages(content: unknown, where: string): readonly ChatMessage[] {
   const blocks = blocksOf(content, where);
   const isResult = ({ block }: PlacedBlock) => block["type"] === "tool_result";

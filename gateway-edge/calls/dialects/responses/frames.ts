@@ -11,14 +11,14 @@ import { itemStatus, type ResponseIdentity, responseFields, responseUsage, shown
 export interface FrameOptions {
   readonly include: readonly string[];
   readonly now: () => number;
-  /** Keeps the response before the client sees its end; gives it as it is then. */
+  /** Stores the response before the client sees its end; returns it as stored. */
   readonly keep: (response: Fields) => Promise<Fields>;
 }
 
-/** A response repeats its whole text at its end and is stored with it: what is longer ends as failed. */
+/** A response repeats its whole text at its end and is stored with it: a longer one ends as failed. */
 export const RESPONSE_CHARACTERS_MAX = 16 * 1024 * 1024;
 
-/** Frames of one stream: numbered without a gap, the first `response.created`, the last one how it ended. */
+/** Frames of one stream: numbered without a gap, the first is `response.created`, the last has the final state. */
 export class ResponseFrames {
   readonly #identity: ResponseIdentity;
   readonly #options: FrameOptions;
@@ -56,7 +56,7 @@ export class ResponseFrames {
     return this.#written([...events, endOf({ ...response, usage: usageWithCost })]);
   }
 
-  /** A stream that just ended would look like success. */
+  /** Without this event a failed stream would look like success. */
   async failed(error: AppError): Promise<string> {
     const start = this.#start();
     this.#output.close("incomplete");
@@ -95,7 +95,7 @@ export function frameOf(event: ResponseEvent): string {
   return `event: ${event.type}\ndata: ${toJson(event)}\n\n`;
 }
 
-/** The last event of a stream, by how its response ended. */
+/** The last event of a stream, by the final state of its response. */
 export function endOf(response: Fields): ResponseEvent {
   return { type: `response.${String(response["status"])}`, response };
 }

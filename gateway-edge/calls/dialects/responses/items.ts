@@ -17,7 +17,7 @@ interface AssistantTurn {
   readonly thinking: Fields[];
 }
 
-/** What an assistant did between two turns of others is one message: calls must be answered by what follows them directly. */
+/** An assistant's items between two turns of others become one message: tool calls must be directly followed by their results. */
 class ItemReader {
   readonly #messages: ChatMessage[] = [];
   #turn: AssistantTurn | undefined;
@@ -101,14 +101,14 @@ function contentPart(part: Fields, where: string): Fields {
     return { type: "image_url", image_url: defined({ url: imageUrl, detail: asText(detail) }) };
   }
   if (type === "input_file") {
-    // An address stands in the place of the id: adapters know it by its scheme.
+    // A URL takes the place of the id: adapters recognize it by its scheme.
     return { type: "file", file: defined({ file_data: asText(data), file_id: asText(url) ?? asText(id), filename: asText(filename) }) };
   }
   if (type === "input_audio") return { type, input_audio: part["input_audio"] };
   throw invalid(`${where}.type`, `Parts of the type ${String(type)} are not possible here.`);
 }
 
-/** One text where there is no more than that: every server takes it. */
+/** A single text where the parts are only text: every server accepts that. */
 function plainContent(parts: readonly Fields[]): unknown {
   const [only] = parts;
   return parts.length === 1 && only?.["type"] === "text" ? only["text"] : parts;

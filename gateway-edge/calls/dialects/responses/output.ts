@@ -21,15 +21,15 @@ type Status = "in_progress" | "completed" | "incomplete";
 export type ResponseEvent = Fields & { readonly type: string };
 
 /**
- * The output of a response while it grows. Whole answers and streams are made by the same steps, so that the events of a stream put
- * together are the whole answer.
+ * The output of a response while it grows. Whole answers and streams are built by the same steps, so that the events of a stream assemble
+ * to the whole answer.
  */
 export class ResponseOutput {
   readonly #items: Item[] = [];
   readonly #calls = new Map<number, number>();
   readonly #suffix: string;
 
-  /** `suffix`: what ids of items are made of, so that an item tells which response it is of. */
+  /** `suffix`: part of the ids of items, so that an item's id names its response. */
   constructor(suffix: string) {
     this.#suffix = suffix;
   }
@@ -55,7 +55,7 @@ export class ResponseOutput {
     }
   }
 
-  /** Ends what is open. */
+  /** Ends the open items. */
   close(status: Exclude<Status, "in_progress"> = "completed"): readonly ResponseEvent[] {
     return this.#items.flatMap((item, index) => (item.status === "in_progress" ? this.#end(item, index, status) : []));
   }
@@ -98,7 +98,7 @@ export class ResponseOutput {
     return [...events, ...this.close()];
   }
 
-  /** Calls stay open side by side: some servers write several at once. */
+  /** Tool calls stay open side by side: some servers write several at once. */
   #call({ index: number, id, name, arguments: text }: Extract<Piece, { type: "call" }>): readonly ResponseEvent[] {
     const events: ResponseEvent[] = [];
     let at = this.#calls.get(number);
@@ -166,7 +166,7 @@ function endPart(item: Extract<Item, { type: "message" }>, index: number): reado
   ];
 }
 
-/** A call without arguments has an empty object of them: clients parse the text. */
+/** A tool call without arguments gets an empty object: clients parse the text. */
 function endArguments(item: Extract<Item, { type: "function_call" }>, index: number): readonly ResponseEvent[] {
   const place = { item_id: item.id, output_index: index };
   const missing = item.text === "" && item.status === "completed" ? "{}" : "";
@@ -198,7 +198,7 @@ function partFields(part: Part | undefined): Fields {
   return { type: "output_text", text: part?.text ?? "", annotations: [], logprobs: [...(part?.logprobs ?? [])] };
 }
 
-/** Chat's list of tokens is the one that this API has too. */
+/** The token list of chat is the one that this API has too. */
 function logprobsIn(logprobs: unknown): readonly unknown[] {
   return asList(asFields(logprobs)["content"]);
 }

@@ -9,12 +9,15 @@ import { type ResponseIdentity, responseFields, responseUsage, shownItem, shownR
 
 type Part = Exclude<StreamPart, { type: "usage" }>;
 
-/** Whether a part carries a provider's own events. */
+/** Whether a part holds the provider's own events. */
 export function isProxied(part: Part): boolean {
   return part.type === "other-delta" && RESPONSE_EVENTS in part.fields;
 }
 
-/** A provider's own events under our names, with its numbers. The last one waits until the call is paid and the response kept. */
+/**
+ * The provider's own events under the gateway's ids, with the provider's sequence numbers. The last event waits until the call is settled
+ * and the response stored.
+ */
 export class ProxiedFrames {
   readonly #identity: ResponseIdentity;
   readonly #options: FrameOptions;

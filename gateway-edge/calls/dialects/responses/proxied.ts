@@ -5,12 +5,12 @@ import { asFields, asList, asText } from "../../../upstream/providers/shared/jso
 import { type ResponseIdentity, responseId, SEALED } from "./response.ts";
 import { isOwnSeal } from "./seal.ts";
 
-/** What goes to a server that speaks this API: the request with the conversation spelled out, for nothing is stored there. */
+/** The body for a server that has this API: the request with the whole conversation, because nothing is stored there. */
 export function proxiedBody(asked: ResponsesRequest, items: readonly Fields[], { reasons }: { reasons: boolean }): Fields {
   const { input, previous_response_id: previous, include = [], metadata: _metadata, background: _background, ...rest } = asked;
   const { store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
   const isPlain = typeof input === "string" && previous === undefined;
-  // Thoughts that are not stored there must come back sealed, or the next turn has to do without them.
+  // Reasoning is not stored at the provider, so it must be returned encrypted for the next turn.
   const wanted = [...new Set([...include, ...(reasons ? [SEALED] : [])])];
   return defined({ ...sent, input: isPlain ? input : items.flatMap(sentItem), include: wanted.length > 0 ? wanted : undefined });
 }
@@ -19,14 +19,14 @@ function sentItem(item: Fields): Fields[] {
   const { id, ...anonymous } = item;
   if (item["type"] === "reasoning") {
     const sealed = asText(item["encrypted_content"]);
-    // A thought that this provider cannot open is none to it, and the names of thoughts are those of its store.
+    // This provider cannot decrypt another provider's reasoning, and ids of reasoning items belong to its own store.
     return sealed === undefined || isOwnSeal(sealed) ? [] : [anonymous];
   }
-  // Names that we gave to input are ours alone.
+  // Ids that the gateway gave to input items are unknown to the provider.
   return [/_i\d+$/.test(String(id)) ? anonymous : item];
 }
 
-/** Names of items that tell which response they are of. The provider's prefix stays: it is part of what the name means. */
+/** Ids of items that name their response. The provider's prefix stays: it is part of the id's meaning. */
 export class ItemNames {
   readonly #suffix: string;
   readonly #names = new Map<string, string>();
@@ -48,7 +48,7 @@ export class ItemNames {
   }
 }
 
-/** A provider's response under our name. What we changed on the way there reads as the caller wrote it. */
+/** A provider's response under the gateway's id. Fields that the gateway changed for the provider are shown as the caller sent them. */
 export function proxiedResponse({ suffix, model, request }: ResponseIdentity, response: Fields, names: ItemNames): Fields {
   return {
     ...response,

@@ -8,7 +8,7 @@ import { refuseChatOnlyFields } from "../chat-only-fields.ts";
 import { plainMessages } from "../plain-messages.ts";
 import { chatMessages } from "./items.ts";
 
-/** What this API has elsewhere and not here. */
+/** Fields of this API that the gateway does not have. */
 const REFUSED = ["conversation", "prompt", "context_management"];
 
 export function refuseUnsupported(request: ResponsesRequest): void {
@@ -17,7 +17,7 @@ export function refuseUnsupported(request: ResponsesRequest): void {
   if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not supported here.`, { param: refused });
 }
 
-/** Input as items; a text is a message of the user's. */
+/** Input as items; a text is a user message. */
 export function inputItems(input: ResponsesRequest["input"]): readonly Fields[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
   return input ?? [];
@@ -45,16 +45,16 @@ export function toChatRequest(request: ResponsesRequest, items: readonly Fields[
     verbosity: text?.verbosity ?? undefined,
     reasoning_effort: reasoning?.effort ?? undefined,
   };
-  // Sound: the messages are made here, in the form that the schema of chat describes.
+  // Safe: the messages are built here, in the form of the chat schema.
   return defined(fields) as unknown as ChatRequest;
 }
 
-/** The same in OpenAI's words alone. */
+/** The same with fields of Chat Completions alone. */
 export function toPlainChat(request: ChatRequest): ChatRequest {
   return { ...request, messages: plainMessages(request.messages as readonly ChatMessage[]) as ChatRequest["messages"] };
 }
 
-/** The one field of an answer that chat has no room for in its request: asked for by name. */
+/** The one answer field that needs a chat parameter; callers name it in `include`. */
 const LOGPROBS = "message.output_text.logprobs";
 
 function logprobsOf({ top_logprobs: top, include = [] }: ResponsesRequest): Fields {
@@ -111,7 +111,7 @@ function toolOf(tool: Fields, where: string): Fields {
   return { type, function: defined({ name, ...known, strict: typeof strict === "boolean" ? strict : undefined }) };
 }
 
-/** Only the named ones are offered: it comes to the same as to forbid the others. */
+/** Only the named tools are offered, which forbids the others. */
 function allowed({ mode, tools }: Fields, all: readonly Fields[]): ToolFields {
   const names = new Set(asList(tools).map((tool) => asFields(tool)["name"]));
   const offered = all.filter((tool) => names.has(asFields(tool["function"])["name"]));

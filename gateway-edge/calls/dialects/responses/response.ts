@@ -20,12 +20,12 @@ export function responseId(suffix: string): string {
   return `resp_${suffix}`;
 }
 
-/** The id of a call without its prefix: ids of a response and of its items are made of it. */
+/** The id of a call without its prefix: ids of a response and of its items contain it. */
 export function suffixOf(callId: string): string {
   return callId.replace(/^call_/, "");
 }
 
-/** How a response stands. */
+/** The state of a response. */
 export type ResponseState =
   | { readonly status: "in_progress" }
   | { readonly status: "failed"; readonly error: AppError; readonly output: readonly Fields[] }
@@ -38,7 +38,7 @@ export type ResponseState =
       readonly nowMs: number;
     };
 
-/** A whole answer, as it is kept. */
+/** A whole answer, as it is stored. */
 export function wholeResponse(identity: ResponseIdentity, answer: ChatAnswer, { bill, nowMs }: { bill: Bill; nowMs: number }): Fields {
   const output = new ResponseOutput(identity.suffix);
   const [choice] = answer.choices;
@@ -50,12 +50,12 @@ export function wholeResponse(identity: ResponseIdentity, answer: ChatAnswer, { 
 
 const INCOMPLETE: Readonly<Record<string, string>> = { length: "max_output_tokens", content_filter: "content_filter" };
 
-/** Whether an item that was open when the model stopped is all of it. */
+/** Whether an item that was open when the model stopped is complete. */
 export function itemStatus(finishReason: string): "completed" | "incomplete" {
   return INCOMPLETE[finishReason] === undefined ? "completed" : "incomplete";
 }
 
-/** What a response says of its request, and what holds where the request said nothing. */
+/** The request fields that a response repeats, with their defaults. */
 const ECHOED: Fields = {
   instructions: null,
   max_output_tokens: null,
@@ -74,7 +74,7 @@ const ECHOED: Fields = {
   metadata: {},
 };
 
-/** Every key is there in every state: typed clients read them without a look. */
+/** Every key is present in every state: typed clients read them unchecked. */
 export function responseFields({ request, createdSeconds, model, suffix }: ResponseIdentity, state: ResponseState): Fields {
   const { reasoning, text, tools } = request;
   return {
@@ -87,7 +87,7 @@ export function responseFields({ request, createdSeconds, model, suffix }: Respo
     reasoning: { effort: null, summary: null, ...reasoning },
     text: { ...text, format: text?.format ?? { type: "text" } },
     tools: asList(tools).map((tool) => ({ strict: null, description: null, ...asFields(tool) })),
-    // Nothing is ever cut from a conversation here, whatever was asked for.
+    // The gateway never truncates a conversation, whatever the request says.
     truncation: "disabled",
     ...stateFields(state),
   };
@@ -116,17 +116,17 @@ export function responseUsage(usage: Usage): Fields {
   };
 }
 
-/** The codes that this API has for a response that failed. */
+/** This API's error codes of a failed response. */
 function errorOf({ code, message }: AppError): Fields {
   const known =
     code === "RATE_LIMIT_EXCEEDED" ? "rate_limit_exceeded" : code === "CONTEXT_LENGTH_EXCEEDED" ? "invalid_prompt" : "server_error";
   return { code: known, message };
 }
 
-/** What a caller names to get sealed reasoning. */
+/** The `include` value for encrypted reasoning. */
 export const SEALED = "reasoning.encrypted_content";
 
-/** A response as its caller sees it: sealed reasoning only where it was asked for. */
+/** A response as its caller sees it: encrypted reasoning only where it was requested. */
 export function shownResponse(response: Fields, include: readonly string[]): Fields {
   const output = asList(response["output"]).map((item) => shownItem(asFields(item), include));
   return { ...response, output };

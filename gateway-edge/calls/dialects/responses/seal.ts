@@ -3,18 +3,18 @@ import { asFields, asList } from "../../../upstream/providers/shared/json-fields
 
 const MARK = "tb1.";
 
-/** A provider's sealed thinking as the opaque text that clients send back; the seal is the provider's, this only wraps it. */
+/** A provider's signed thinking as the opaque text that clients send back; the signature is the provider's, this only wraps it. */
 export function sealedContent(block: Fields): string {
   const { index: _index, ...sealed } = block;
   return MARK + Buffer.from(JSON.stringify(sealed)).toString("base64url");
 }
 
-/** Whether a seal was put on here, around another provider's. */
+/** Whether the gateway wrapped this content, around another provider's. */
 export function isOwnSeal(content: string): boolean {
   return content.startsWith(MARK);
 }
 
-/** The thinking in an item of reasoning; none where it came from elsewhere. */
+/** The thinking blocks in a reasoning item; none where it came from elsewhere. */
 export function thinkingOf(item: Fields): readonly Fields[] {
   const content = item["encrypted_content"];
   if (typeof content !== "string" || !isOwnSeal(content)) return [];
