@@ -25,7 +25,7 @@ function blocked(name: string, stage: Stage, reason: string): AppError {
   return new AppError("CONTENT_POLICY_VIOLATION", `The guardrail ${name} blocked the ${subject}: ${reason}.`);
 }
 
-/** Those that have a say at a stage. What was masked first is put back last. */
+/** The guardrails of a stage. After the call they run in reverse, so that what was masked first is restored last. */
 export function atStage(guardrails: readonly Guardrail[], stage: Stage): Guardrail[] {
   const own = guardrails.filter((guardrail) => guardrail.stage === stage || guardrail.stage === "both");
   return stage === "pre" ? own : own.toReversed();

@@ -4,14 +4,14 @@ import type { Fields } from "../../upstream/providers/provider.ts";
 import type { Guardrail } from "./guardrail.ts";
 
 /**
- * The guardrails of a call: those that always hold, the team's and the key's, and those the request asks for. A request can add, never
- * remove. A name that is not configured refuses the call: it may be the one that was to protect somebody.
+ * The guardrails of a call: the default ones, the team's, the key's, and those in the request. A request can add guardrails, never remove
+ * them. An unknown name refuses the call: it may be the one meant to protect somebody.
  */
 export function chosenGuardrails(
   known: ReadonlyMap<string, Guardrail>,
   { caller, request }: { caller: Pick<Caller, "guardrails">; request: Fields | undefined },
 ): Guardrail[] {
-  // Where there are none, nearly every call has none.
+  // Without configured guardrails nearly every call has none.
   if (known.size === 0 && caller.guardrails.length === 0 && request?.["guardrails"] === undefined) return [];
   const asked = namesIn(request?.["guardrails"]);
   const names = new Set([...caller.guardrails, ...asked]);

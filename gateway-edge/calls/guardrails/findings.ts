@@ -3,7 +3,7 @@ import type { Stage } from "./guardrail.ts";
 
 export type GuardrailFigures = Record<string, { blocked: number; masked: number }>;
 
-/** What a guardrail decided. Names the call, never its text. */
+/** What a guardrail decided. Has the call's id, never its text. */
 export interface Finding {
   readonly atMs: number;
   readonly guardrail: string;
@@ -12,7 +12,7 @@ export interface Finding {
   readonly callId: string;
 }
 
-/** What the guardrails of this process found since its start: all of it counted, the newest kept. */
+/** What the guardrails of this process found since its start: all are counted, the newest are stored. */
 export interface Findings {
   note(finding: Omit<Finding, "atMs">): void;
   readonly figures: GuardrailFigures;

@@ -8,11 +8,11 @@ import type { Guardrail } from "./guardrail.ts";
 import { compileGuardrails } from "./guardrail-settings.ts";
 import type { Moderate } from "./moderation-model.ts";
 
-/** The guardrails in force, as the configuration comes and goes. */
+/** The current guardrails, as the configuration changes. */
 export interface GuardrailLayer {
   update(settingsJson: string): void;
   chosenFor(call: { readonly caller: Caller; readonly request: Fields | undefined }): Guardrail[];
-  /** Nobody has any, and nobody asked for one. */
+  /** No guardrail applies to this call. */
   isNone(caller: Pick<Caller, "guardrails">, request: Fields): boolean;
   /** In the order of the configuration file. */
   list(): readonly Guardrail[];

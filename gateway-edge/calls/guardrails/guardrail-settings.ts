@@ -50,13 +50,14 @@ function compileOne(given: unknown, options: CompileOptions): Guardrail | undefi
   try {
     return kind(base, params, options);
   } catch (error) {
-    // The control plane has refused such a file; should one come through all the same, nothing passes what cannot be checked.
+    // The control plane refuses such a file. If one arrives all the same, every call of this guardrail is blocked, because it cannot be
+    // checked.
     options.logger.error({ guardrail: name, error: String(error) }, "a guardrail cannot be used; it blocks every call it holds for");
     return { ...base, reach: 0, check: () => ({ action: "block", reason: "it is not set up correctly" }) };
   }
 }
 
-/** Beside the call means before it here: nobody is shown an answer that was not allowed to be asked for. */
+/** `during_call` means before the call here: an answer is never requested before its request is allowed. */
 function stageOf(modes: readonly string[]): Stage | "both" {
   const post = modes.includes("post_call");
   const pre = modes.includes("pre_call") || modes.includes("during_call");

@@ -5,25 +5,25 @@ export type Stage = "pre" | "post";
 
 export type Verdict =
   | { readonly action: "allow" }
-  /** `reason` is for the caller: it names what was found, never the text itself. */
+  /** `reason` is for the caller: it says what was found and never quotes the text. */
   | { readonly action: "block"; readonly reason: string }
-  /** Other texts in the places of those that were given. */
+  /** New texts in the same places. */
   | { readonly action: "mask"; readonly texts: readonly string[] };
 
-/** A check of what goes to a provider, of what comes back, or of both. What it throws fails the call: a guardrail never fails open. */
+/** A check of requests to a provider, of answers, or of both. What it throws fails the call: a guardrail never fails open. */
 export interface Guardrail {
   readonly name: string;
-  /** regex, word-list, ...: as the configuration file calls it. */
+  /** regex, word-list, ...: as the configuration file names it. */
   readonly kind: string;
   readonly stage: Stage | "both";
-  /** Holds for every call, whoever makes it. */
+  /** Applies to every call, whatever key makes it. */
   readonly byDefault: boolean;
-  /** How many characters a finding can span; in a stream that much is held back. Infinity: only the whole text can be judged. */
+  /** How many characters a finding can span; a stream holds back that much. Infinity: only the whole text can be judged. */
   readonly reach: number;
   check(texts: readonly string[], context: GuardrailContext): Verdict | Promise<Verdict>;
 }
 
-/** What every guardrail has of its entry in the configuration file. */
+/** The fields of a guardrail that come from its entry in the configuration file. */
 export type GuardrailBase = Pick<Guardrail, "name" | "kind" | "stage" | "byDefault">;
 
 export interface GuardrailContext {
@@ -31,16 +31,16 @@ export interface GuardrailContext {
   readonly callId: string;
   readonly caller: Caller;
   readonly signal: AbortSignal;
-  /** What was masked in this call, so that it can be put back. */
+  /** Values that were masked in this call, so that they can be restored. */
   readonly vault: Vault;
 }
 
 export const ALLOW: Verdict = { action: "allow" };
 
-/** The longest finding of a pattern that is caught in a stream, in characters. */
+/** The longest finding of a pattern that is found in a stream, in characters. */
 export const PATTERN_REACH = 256;
 
-/** Masks where something changed, allows where nothing did. */
+/** A `mask` verdict where a text changed, `allow` where none did. */
 export function maskedOr(before: readonly string[], after: readonly string[]): Verdict {
   return before.every((text, place) => text === after[place]) ? ALLOW : { action: "mask", texts: after };
 }

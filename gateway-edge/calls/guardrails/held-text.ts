@@ -1,24 +1,24 @@
 import { AppError } from "../../../common/errors.ts";
 
-/** How guardrails read texts: `read` throws when one blocks, `mask` only changes what is to be masked. */
+/** How guardrails read texts: `read` throws when one blocks, `mask` only masks. */
 export interface TextReaders {
   read(texts: readonly string[]): Promise<readonly string[]>;
   mask(texts: readonly string[]): Promise<readonly string[]>;
 }
 
-/** Text that was shown and is still looked at together with what comes. */
+/** Text that was already shown and is still checked together with the next text. */
 const CONTEXT_LENGTH_MAX = 8192;
 const CUTS_MAX = 8;
 
 /**
- * The text of one choice on its way to the client. The last `reach` characters are always held back, so that a finding that spans
- * chunks is seen whole before any of it is shown.
+ * The text of one choice on its way to the client. The last `reach` characters are always held back, so that a finding across chunks is
+ * complete before any of it is shown.
  */
 export class HeldText {
   readonly #readers: TextReaders;
   readonly #reach: number;
   #held = "";
-  /** What was shown, as it came and as it was shown. */
+  /** The shown text, as received and as shown. */
   #context = "";
   #shown = "";
 
@@ -31,21 +31,21 @@ export class HeldText {
     return this.#held.length;
   }
 
-  /** Takes more text and gives what may be shown now, if anything. */
+  /** Adds text and returns what may be shown now, if anything. */
   async add(text: string): Promise<string> {
     this.#held += text;
     if (this.#held.length <= this.#reach) return "";
     const whole = await this.#wholeRead();
     for (const cut of cutsOf(this.#held, this.#held.length - this.#reach)) {
       const rest = await this.#one("mask", this.#held.slice(cut));
-      // A clean cut: the two sides read apart are the same as read together, so no finding lies across it.
+      // A clean cut: both sides read separately equal the whole read at once, so no finding spans it.
       if (whole.endsWith(rest) && whole.length >= this.#shown.length + rest.length)
         return this.#show(whole.slice(0, whole.length - rest.length), cut);
     }
     return "";
   }
 
-  /** The end of the text: everything that is left. */
+  /** The end of the text: returns all that is left. */
   async flush(): Promise<string> {
     if (this.#held === "") return "";
     return this.#show(await this.#wholeRead(), this.#held.length);
@@ -75,7 +75,7 @@ export class HeldText {
   }
 }
 
-/** Where a text may be cut, best first: as far as allowed, or before a blank left of it. Never inside a pair of surrogates. */
+/** Where a text may be cut, best first: as far as allowed, or before an earlier space. Never inside a surrogate pair. */
 function cutsOf(text: string, most: number): number[] {
   const first = /[\uDC00-\uDFFF]/.test(text.charAt(most)) ? most - 1 : most;
   const cuts = [first];

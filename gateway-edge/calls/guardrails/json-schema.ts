@@ -4,7 +4,7 @@ import { compileSchema } from "./schema-check.ts";
 
 const schema = z.object({ schema: z.record(z.string(), z.unknown()) });
 
-/** Every answer must be JSON of the operator's schema. */
+/** Every answer must be JSON that matches the operator's schema. */
 export function jsonSchemaGuardrail(base: GuardrailBase, params: unknown): Guardrail {
   const check = compileSchema(schema.parse(params).schema);
   return {

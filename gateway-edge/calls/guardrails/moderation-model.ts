@@ -6,15 +6,15 @@ const answer = z.object({
   results: z.array(z.looseObject({ flagged: z.boolean(), categories: z.record(z.string(), z.boolean().nullable()).default({}) })),
 });
 
-/** Asks a moderation model of this gateway; a call of its own, paid by the same caller. */
+/** Calls a moderation model of this gateway; a separate call, billed to the same caller. */
 export type Moderate = (question: { model: string; texts: readonly string[] }, context: GuardrailContext) => Promise<unknown>;
 
-/** A model's judgement: blocks what it flags, in any category or in those that are named. */
+/** A moderation model's verdict: blocks what it flags, in any category or in the configured ones. */
 export function moderationModelGuardrail(base: GuardrailBase, params: unknown, moderate: Moderate): Guardrail {
   const { model, categories } = schema.parse(params);
   return {
     ...base,
-    // A model judges a text as a whole, and is asked once.
+    // A model judges the text as a whole, in one call.
     reach: Number.POSITIVE_INFINITY,
     check: async (given, context) => {
       const texts = given.filter((text) => text.trim() !== "");

@@ -10,11 +10,11 @@ const schema = z.object({
     .default("mask")
     .transform((text) => text.toLowerCase()),
   unmask: z.boolean().optional(),
-  /** LiteLLM's name of it. */
+  /** LiteLLM's name of this setting. */
   output_parse_pii: z.boolean().optional(),
 });
 
-/** Personal data: masked before a provider sees it and, where asked for, put back into the answer; or refused. */
+/** Personal data: masked before a provider sees it and, if configured, restored in the answer; or refused. */
 export function piiMaskingGuardrail(base: GuardrailBase, params: unknown): Guardrail {
   const { entities, action, unmask, output_parse_pii: parse } = schema.parse(params);
   const kinds = PII_KINDS.filter(({ kind }) => entities === undefined || entities.includes(kind));
@@ -58,7 +58,7 @@ function readBack(
   { vault }: GuardrailContext,
   { kinds, restores, masksAnswers }: { kinds: readonly PiiKind[]; restores: boolean; masksAnswers: boolean },
 ): Verdict {
-  // New data of the answer has a mask without a number: only the caller's own is ever put back.
+  // Personal data that only the answer has gets a mask without a number: only the caller's own data is restored.
   const clean = masksAnswers ? texts.map((text) => masked(kinds, text, (kind) => `[${kind}]`)) : texts;
   return maskedOr(texts, restores ? clean.map((text) => vault.restore(text)) : clean);
 }

@@ -1,11 +1,11 @@
 export interface PiiKind {
   readonly kind: string;
   readonly expression: RegExp;
-  /** Tells the real thing from what only looks like it. */
+  /** Rejects matches that only look like this kind. */
   readonly isReal?: (found: string) => boolean;
 }
 
-/** In the order they are looked for: what is longer and checked by a sum goes before what is looser. */
+/** In the order of the search: longer kinds with a checksum before looser ones. */
 export const PII_KINDS: readonly PiiKind[] = [
   { kind: "EMAIL", expression: /[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}/g },
   { kind: "IBAN", expression: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b/g, isReal: isIban },
@@ -44,7 +44,7 @@ export function isIban(found: string): boolean {
 
 function isPhone(found: string): boolean {
   const digits = found.replaceAll(/\D/g, "").length;
-  // Dates and numbers of another kind have as many digits, but not these groups.
+  // Dates and other numbers have as many digits, but not these groups.
   return digits >= 9 && digits <= 15 && !/^(\d{4}-\d{2}-\d{2}|\d{3}-\d{2}-\d{4}$)/.test(found);
 }
 

@@ -4,7 +4,7 @@ import { ALLOW, type Guardrail, type GuardrailBase } from "./guardrail.ts";
 const count = z.int().min(1).optional();
 const schema = z.object({ max_characters: count, max_texts: count });
 
-/** How much a request may say, all its texts together. */
+/** Limits the size of a request, all its texts together. */
 export function promptSizeGuardrail(base: GuardrailBase, params: unknown): Guardrail {
   const { max_characters: charactersMax = Number.POSITIVE_INFINITY, max_texts: textsMax = Number.POSITIVE_INFINITY } = schema.parse(params);
   return {

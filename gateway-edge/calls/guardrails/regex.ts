@@ -8,7 +8,7 @@ const pattern = z.union([
 ]);
 const schema = z.object({ patterns: z.array(pattern).min(1), action: action.default("block") });
 
-/** In place of what has no name. */
+/** Replaces a match of a pattern without a name. */
 export const REDACTED = "[REDACTED]";
 
 interface Rule {
@@ -18,7 +18,7 @@ interface Rule {
   readonly action: "block" | "mask";
 }
 
-/** The operator's own patterns: each blocks, or masks what it finds. */
+/** The operator's own patterns: each blocks, or masks its matches. */
 export function regexGuardrail(base: GuardrailBase, params: unknown): Guardrail {
   const given = schema.parse(params);
   const rules = given.patterns.map(({ pattern: source, name, action: own }, place): Rule => {

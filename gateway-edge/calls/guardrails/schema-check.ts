@@ -6,12 +6,12 @@ import type { Fields } from "../../upstream/providers/provider.ts";
 const SCHEMA_BYTES_MAX = 64 * 1024;
 const COMPILED_MAX = 200;
 
-/** What is wrong with a text as JSON of a schema, in a few words; undefined when nothing is. */
+/** Why a text does not match a JSON schema, in a few words; undefined when it matches. */
 export type SchemaCheck = (text: string) => string | undefined;
 
 const compiled = new Map<string, SchemaCheck>();
 
-/** Compiles once for each schema. Throws INVALID_REQUEST for one that is too large, refers to other documents, or is none. */
+/** Compiles a schema. Throws INVALID_REQUEST for one that is too large, refers to other documents, or is not valid. */
 export function compileSchema(schema: Fields): SchemaCheck {
   const text = JSON.stringify(schema);
   const known = compiled.get(text);
@@ -24,19 +24,17 @@ export function compileSchema(schema: Fields): SchemaCheck {
   return check;
 }
 
-/**
- * A client's pattern is not run: it could take for ever, and the schema comes from whoever calls. Everything else of the schema holds.
- */
+/** A `pattern` is not evaluated: callers write the schema, and a pattern could take forever. Everything else of the schema applies. */
 const anyText = Object.assign(() => ({ test: () => true }), { code: "() => ({ test: () => true })" });
 
-/** Loaded with the first schema, and at once: a guardrail whose schema is none is described of when it is configured. */
+/** Loaded synchronously with the first schema, so that an invalid guardrail schema is reported when it is configured. */
 function loadAjv() {
   return createRequire(import.meta.filename)("ajv") as typeof import("ajv");
 }
 
 function compile(schema: Fields): SchemaCheck {
   const { Ajv } = loadAjv();
-  // One for each schema: a shared one would remember every $id.
+  // A new instance for each schema: a shared one would remember every $id.
   const ajv = new Ajv({ strict: false, validateFormats: false, validateSchema: false, addUsedSchema: false, code: { regExp: anyText } });
   const { $schema: _dialect, $id: _id, ...own } = schema;
   let validate: ReturnType<typeof ajv.compile>;

@@ -6,10 +6,10 @@ import { mapMessage } from "../inference/traits/message-texts.ts";
 import { readTexts, replaceTexts } from "../inference/traits/text-mapper.ts";
 import { HeldText, type TextReaders } from "./held-text.ts";
 
-/** What a guardrail that judges only whole texts may hold back of a stream. Longer answers end as blocked: no guardrail fails open. */
+/** How much of a stream may be held back by a guardrail that judges only whole texts. Longer answers end as blocked: no guardrail fails open. */
 export const HELD_CHARACTERS_MAX = 4 * 1024 * 1024;
 
-/** A stream as guardrails let it pass: text held back as far as a finding can span, everything else until it is complete. */
+/** A stream as guardrails let it pass: text is held back as far as a finding can span, everything else until it is complete. */
 export function guardedScreen(readers: TextReaders, reach: number): Screen {
   return async function* (parts) {
     const choices = new Map<number, HeldChoice>();
@@ -18,7 +18,7 @@ export function guardedScreen(readers: TextReaders, reach: number): Screen {
         yield part;
         continue;
       }
-      // The attempt counts as begun, and is paid, before anything can be blocked: nobody else is asked in its place.
+      // The attempt counts as begun, and is billed, before anything can be blocked: no other deployment is tried.
       if (choices.size === 0) yield { type: "text-delta", choice: part.choice, text: "" };
       const held = choices.get(part.choice) ?? new HeldChoice(part.choice, readers, reach);
       choices.set(part.choice, held);

@@ -1,4 +1,4 @@
-/** What was masked in one call: a placeholder for each value, equal values alike. */
+/** Values that were masked in one call: one placeholder for each distinct value. */
 export class Vault {
   readonly #byValue = new Map<string, string>();
   readonly #byPlaceholder = new Map<string, string>();
@@ -15,7 +15,7 @@ export class Vault {
     return placeholder;
   }
 
-  /** The text with every placeholder of this call replaced by what it stands for. */
+  /** The text with every placeholder of this call replaced by its value. */
   restore(text: string): string {
     if (this.#byPlaceholder.size === 0) return text;
     return text.replace(/\[[A-Z_]+_\d+\]/g, (placeholder) => this.#byPlaceholder.get(placeholder) ?? placeholder);

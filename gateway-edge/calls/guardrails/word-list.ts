@@ -10,10 +10,10 @@ const schema = z.object({
     .transform((text) => text.toLowerCase() as "block" | "mask"),
 });
 
-/** Whole words or phrases, whatever their case. */
+/** Whole words or phrases, case-insensitive. */
 export function wordListGuardrail(base: GuardrailBase, params: unknown): Guardrail {
   const { words, action } = schema.parse(params);
-  // Not \b, which knows only ASCII letters.
+  // Not \b, which matches only ASCII letters.
   const alternatives = words
     .toSorted((left, right) => right.length - left.length)
     .map((word) => word.split(/\s+/).map(escaped).join("\\s+"))

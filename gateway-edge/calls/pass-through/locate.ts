@@ -4,8 +4,8 @@ import type { Upstream } from "./upstreams.ts";
 const PATH_LENGTH_MAX = 2048;
 
 /**
- * The address at a provider of a path below our prefix. It stays on the provider's host and below its base: steps that lead up, and
- * slashes that only a decoder sees, are refused. A key in the query is the client's idea of one, and never goes on.
+ * The provider's URL for a path below our prefix. It stays on the provider's host and below its base path: `..` segments and encoded
+ * slashes are refused. A key in the query is the client's and is never forwarded.
  */
 export function locate(upstream: Upstream, rawUrl: string, prefix: string): URL {
   const mark = rawUrl.indexOf("?");

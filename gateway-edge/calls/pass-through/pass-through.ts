@@ -23,7 +23,7 @@ export interface PassThroughDeps {
   readonly bodyBytesMax: number;
 }
 
-/** A provider's own API under our key: authenticated, priced where its model is known, settled once like every call. */
+/** A provider's own API under the gateway's key: authenticated, priced where its model is known, settled once like every call. */
 export interface PassThrough {
   update(deployments: readonly Deployment[], settingsJson: string): void;
   handle(kind: string, exchange: { request: Request; response: Response; callId: string; caller: Caller }): Promise<void>;
@@ -57,7 +57,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
         tokens: isFree ? 0 : call.inputTokens,
         isLimited: caller.isLimited || (call.deployment !== undefined && hasLimit(call.deployment)),
       });
-      // From here on credit is set aside: every way out goes through exactly one settlement.
+      // From here on credit is reserved: every way out goes through exactly one settlement.
       try {
         const client = leaving(response);
         const headers = headersTo(upstream, request.headers);

@@ -6,12 +6,12 @@ import { RESERVED_OUTPUT_TOKENS_MAX } from "../inference/plan-call.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import type { Upstream } from "./upstreams.ts";
 
-/** What is known of a direct call before it is made. */
+/** What is known of a proxied call before it is sent. */
 export interface PricedCall {
   /** As the provider names it. */
   readonly model: string | undefined;
   readonly deployment: Deployment | undefined;
-  /** Undefined: nobody knows what it costs. */
+  /** Undefined: its price is not known. */
   readonly prices: Prices | undefined;
   readonly inputTokens: number;
   readonly worstCase: bigint;
@@ -21,17 +21,17 @@ export interface PricedCall {
 const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
 type Json = Readonly<Record<string, unknown>>;
 
-/** The model that a body or a path names, its price, and the most the call can cost by the size of what is sent. */
+/** The model in the body or the path, its price, and the worst case by the size of the request. */
 export function priceCall(upstream: Upstream, { path, body, isFree }: { path: string; body: Buffer; isFree: boolean }): PricedCall {
   const fields = jsonOf(body);
   const model = typeof fields["model"] === "string" ? fields["model"] : modelInPath(path);
   const own = upstream.deployments.find(({ inferenceModelId, modelName }) => inferenceModelId === model || modelName === model);
-  // A model that nobody configured may still be on the public price list.
+  // A model without a deployment may still be on the public price list.
   const named = own ?? (model === undefined ? undefined : unconfigured(upstream.row.kind, model));
   const prices = named && tokenPrices(named);
   const inputTokens = roughCounter.countText(body.toString("latin1"));
   const limit = named?.model?.maxOutputTokens ?? (named && listedModel(named)?.maxOutputTokens);
-  // The provider judges what the caller wrote; what is set aside for it has a bound all the same.
+  // The provider validates the caller's limit; the reservation for it is capped all the same.
   const output = Math.min(outputOf(fields) ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN, limit ?? RESERVED_OUTPUT_TOKENS_MAX);
   const choices = typeof fields["n"] === "number" ? Math.max(1, Math.min(128, fields["n"])) : 1;
   const worstCase = isFree || !prices ? 0n : worstCaseCost({ input: inputTokens, output: output * choices }, prices);

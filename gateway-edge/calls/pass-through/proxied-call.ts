@@ -32,7 +32,7 @@ export interface ProxiedCallOptions {
   readonly endpoint: string;
 }
 
-/** A call that has its reservation and owes its settlement. */
+/** A proxied call that has its reservation and owes its settlement. */
 export class ProxiedCall {
   readonly #deps: ProxiedCallDeps;
   readonly #options: ProxiedCallOptions;
@@ -49,7 +49,7 @@ export class ProxiedCall {
     this.#startedMs = deps.clock.monotonicMs();
   }
 
-  /** What is written down of the call before it is made. */
+  /** The intent record of the call. */
   intent(): Intent {
     const { call } = this.#options;
     return {
@@ -62,10 +62,10 @@ export class ProxiedCall {
     };
   }
 
-  /** Passes the answer on as it comes; a slow client slows the upstream, and one that leaves ends it. */
+  /** Forwards the answer as it arrives; a slow client slows the upstream down, and a client that disconnects ends it. */
   async deliver(from: UpstreamResponse, { response: to, client }: { response: Response; client: AbortSignal }): Promise<void> {
     const { status } = from;
-    // Our key is refused, not the caller's.
+    // The gateway's key is refused, not the caller's.
     if (status === 401 || status === 403) {
       await from.body[Symbol.asyncIterator]().return?.();
       throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `the provider answered ${status}` });
@@ -82,12 +82,12 @@ export class ProxiedCall {
     await this.#settle(
       isBad ? { status: "error", httpStatus: status, errorCode: "UPSTREAM_UNAVAILABLE" } : { status: "success", httpStatus: status },
     );
-    // An answer that broke off upstream breaks off here too: an end would say that it was complete.
+    // An answer that breaks off upstream breaks off here too: a regular end would mark it as complete.
     if (cut === undefined) to.end();
     else to.destroy();
   }
 
-  /** Gives what broke it off, if anything did. */
+  /** Returns the error that broke the answer off, if any. */
   async #pass(from: AsyncIterable<Uint8Array>, to: Response, reader: UsageReader): Promise<unknown> {
     try {
       for await (const chunk of from) {
@@ -110,7 +110,7 @@ export class ProxiedCall {
     return error;
   }
 
-  /** By the provider's word, or by our own count of what was sent and said. */
+  /** By the provider's report, or by the gateway's count of request and answer. */
   async #used(reader: UsageReader): Promise<Usage> {
     const { usage, text } = reader.end();
     if (usage && isCounts(usage)) return disjointUsage(usage);
@@ -170,7 +170,7 @@ export class ProxiedCall {
 
 async function drained(to: Response, clock: Clock): Promise<void> {
   await new Promise<void>((resolve) => {
-    // A client that stopped reading would hold its call for ever.
+    // A client that stops reading would hold its call forever.
     const cancel = clock.after(DRAIN_MS_MAX, () => to.destroy());
     const finish = () => {
       to.off("drain", finish);

@@ -1,16 +1,16 @@
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { COMPATIBLE_ROWS } from "../../upstream/providers/openai-compatible/table.ts";
 
-/** How a provider is called directly: where it is, and which header carries its key. */
+/** How a provider is called directly: its address, and the header for its key. */
 export interface UpstreamRow {
-  /** The first step of our path, and the kind of its deployments. */
+  /** The first segment of our path, and the provider kind of its deployments. */
   readonly kind: string;
-  /** Where everybody finds it; absent: a deployment must say. */
+  /** The provider's public address; absent: a deployment must have one. */
   readonly root?: string;
-  /** Put before a path that names no version itself. */
+  /** Inserted before a path without a version. */
   readonly version?: string;
   readonly keyHeaders: (apiKey: string) => Readonly<Record<string, string>>;
-  /** Headers that are needed where the client does not send them. */
+  /** Headers that are added where the client does not send them. */
   readonly defaults?: Readonly<Record<string, string>>;
 }
 
@@ -37,7 +37,7 @@ export const UPSTREAM_ROWS: readonly UpstreamRow[] = [
   ...COMPATIBLE_ROWS.flatMap(({ kind, baseUrl }) => (baseUrl === undefined ? [] : [{ kind, ...rootOf(baseUrl), keyHeaders: bearer }])),
 ];
 
-/** A provider with an address and a key of ours. */
+/** A provider with an address and a key of the operator. */
 export interface Upstream {
   readonly row: UpstreamRow;
   readonly root: URL;
@@ -59,7 +59,7 @@ export function findUpstreams(deployments: readonly Deployment[]): Map<string, U
   return found;
 }
 
-/** A deployment's base without the version at its end, which the path brings or the row knows. */
+/** A deployment's base URL without the version at its end, which comes from the path or the row. */
 function rootOf(baseUrl: string): { root: string; version?: string } {
   const base = baseUrl.replace(/\/+$/, "");
   const match = /^(https?:\/\/.*)\/(v\d\w*)$/.exec(base);

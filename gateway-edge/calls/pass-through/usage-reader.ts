@@ -6,7 +6,7 @@ import { encodingOf } from "../tokens/token-counter.ts";
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 type Json = Readonly<Record<string, unknown>>;
 
-/** Reads along while an answer passes: what it says of its usage, in any of the shapes we know, and its text where it says nothing. */
+/** Reads an answer while it is forwarded: its usage, in any known format, and its text where it has none. */
 export class UsageReader {
   readonly #isStream: boolean;
   #rest = "";
@@ -62,7 +62,7 @@ function readUsage(usage: Json): ReportedUsage | undefined {
   const thoughts = count("thoughtsTokenCount") ?? 0;
   const output = count("completion_tokens", "output_tokens", "candidatesTokenCount") ?? 0;
   if (prompt === undefined) return undefined;
-  // Anthropic counts what its cache had beside the input; the others count it in.
+  // Anthropic counts cached tokens beside the input; the others include them.
   const beside = { read: count("cache_read_input_tokens") ?? 0, write: count("cache_creation_input_tokens") ?? 0 };
   const cached =
     detail("prompt_tokens_details", "cached_tokens") +

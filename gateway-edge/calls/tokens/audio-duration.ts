@@ -1,7 +1,7 @@
-/** No speech is stored in fewer bits a second than this in practice: what a file may last at most follows from its size. */
+/** Speech is hardly ever stored at a lower bit rate: the longest duration of a file follows from its size. */
 const LOWEST_BITS_PER_MS = 16;
 
-/** Usual bits in a millisecond, by the ending of a file's name; for providers that do not say how long a recording was. */
+/** Usual bits per millisecond, by file name extension; for providers that do not report the duration. */
 const USUAL_BITS_PER_MS: Readonly<Record<string, number>> = {
   wav: 256,
   flac: 160,
@@ -25,7 +25,7 @@ export function usualMilliseconds(bytes: number, fileName: string): number {
   return Math.ceil((bytes * 8) / (USUAL_BITS_PER_MS[ending] ?? USUAL_OTHERWISE));
 }
 
-/** Spoken sound as providers make it, by response_format. */
+/** Generated speech, by response_format. */
 const SPOKEN_BITS_PER_MS: Readonly<Record<string, number>> = { mp3: 128, opus: 64, aac: 96, flac: 200, wav: 384, pcm: 384 };
 
 export function spokenMilliseconds(bytes: number, format: string): number {

@@ -1,31 +1,31 @@
-/** How a text is cut into pieces before merging: a sticky expression of our own, because it remembers where it stopped. */
+/** How a text is split before merging: a private sticky expression, because it stores where it stopped. */
 export type Split = RegExp & { readonly [OWN]: true };
 declare const OWN: unique symbol;
 
-/** From an expression as published, which others may use too. */
+/** Copies a published expression, which others may use too. */
 export function splitOf(published: RegExp): Split {
   return new RegExp(published.source, "uy") as Split;
 }
 
-/** What a vocabulary is made of: token bytes by rank, and how text is cut before merging. As published for tiktoken. */
+/** The data of a vocabulary: token bytes by rank, and how text is split before merging. As published for tiktoken. */
 export interface VocabularyData {
   readonly ranks: readonly (string | readonly number[])[];
   readonly split: Split;
 }
 
 export interface Vocabulary {
-  /** How many tokens a text has; lets other work go on meanwhile. Text that looks like a special token is text. */
+  /** How many tokens a text has; yields to other work meanwhile. Text that looks like a special token is plain text. */
   count(text: string): Promise<number>;
-  /** The same count without a pause: for texts of some thousand characters. */
+  /** The same count without yielding: for texts of a few thousand characters. */
   countNow(text: string): number;
 }
 
 const YIELD_AFTER_MS = 10;
 const CHARACTERS_PER_LOOK = 16_384;
 const RANKS_PER_LOOK = 8192;
-/** A longer piece is cut, at the price of a token or two for each quarter of a megabyte without a space: memory and pauses stay small. */
+/** A longer piece is split, which adds a token or two for each quarter of a megabyte without a space: memory and pauses stay small. */
 const PIECE_BYTES_MAX = 2 ** 18;
-/** More than there are positions: a rank and a position in one number. */
+/** More than there are positions, so that a rank and a position fit into one number. */
 const POSITIONS = 2 ** 20;
 
 /** Byte-pair encoding in n log n: libraries merge by scanning, which takes half a minute for 200,000 equal letters. */
@@ -41,7 +41,7 @@ export async function createVocabulary({ ranks, split }: VocabularyData): Promis
       for (const part of partsOf(text, split)) {
         total += countPart(part);
         seen += 1 + part.length;
-        // The clock is not asked for every word.
+        // The clock is not read for every word.
         if (seen < CHARACTERS_PER_LOOK || performance.now() - resumedMs < YIELD_AFTER_MS) continue;
         await turn();
         resumedMs = performance.now();
@@ -57,7 +57,7 @@ export async function createVocabulary({ ranks, split }: VocabularyData): Promis
   };
 }
 
-/** How many pieces a text is cut into before merging. Each has a token at least: no vocabulary of this cut counts fewer. */
+/** How many pieces a text is split into before merging. Each has at least one token: no vocabulary with this split counts fewer. */
 export function countPieces(text: string, split: Split): number {
   let pieces = 0;
   for (let at = 0; at < text.length; at = pieceEnd(text, at, split)) pieces++;
@@ -66,11 +66,11 @@ export function countPieces(text: string, split: Split): number {
 
 interface RankTable {
   readonly rankOf: ReadonlyMap<string, number>;
-  /** The bytes of the longest token. */
+  /** The length of the longest token in bytes. */
   readonly longest: number;
 }
 
-/** Built in steps: 200,000 tokens at once would hold up every call of the process. */
+/** Built in steps: 200,000 tokens at once would delay every call of the process. */
 async function tableOf(ranks: VocabularyData["ranks"]): Promise<RankTable> {
   const rankOf = new Map<string, number>();
   let longest = 0;
@@ -92,7 +92,7 @@ function turn(): Promise<void> {
   });
 }
 
-/** Words and the like, as the vocabulary cuts them, each as its bytes. */
+/** Pieces of a text, as the vocabulary splits them, each as its bytes. */
 function* partsOf(text: string, split: Split): Generator<string> {
   for (let at = 0; at < text.length; ) {
     const pieceStart = at;
@@ -106,21 +106,21 @@ function* partsOf(text: string, split: Split): Generator<string> {
   }
 }
 
-/** Where the piece that begins at `start` ends. Most pieces are plain words, which need no regular expression: three times as quick. */
+/** Where the piece that begins at `start` ends. Most pieces are plain words, which need no regular expression: three times as fast. */
 function pieceEnd(text: string, start: number, split: Split): number {
   const end = plainWordEnd(text, start);
   if (end > start) return end;
   split.lastIndex = start;
   split.test(text);
-  // A cut that leaves a character out would stop here for ever.
+  // A split that skips a character would loop here forever.
   return Math.max(split.lastIndex, start + 1);
 }
 
 const [SPACE, APOSTROPHE, ASCII_END] = [0x20, 0x27, 0x80];
 
 /**
- * The end of a word of small ASCII letters with at most one space before it, if what follows cannot belong to the same piece; else
- * `start`. Every published cut makes it one piece.
+ * The end of a word of lower-case ASCII letters with at most one space before it, if what follows cannot belong to the same piece;
+ * otherwise `start`. Every published split makes it one piece.
  */
 function plainWordEnd(text: string, start: number): number {
   const first = text.charCodeAt(start) === SPACE ? start + 1 : start;
@@ -136,7 +136,7 @@ function isSmallLetter(code: number): boolean {
   return code >= 0x61 && code <= 0x7a;
 }
 
-/** The last place at or before `end` that is not within a character. */
+/** The last position at or before `end` that is not inside a character. */
 function cutAt(bytes: string, end: number): number {
   let cut = end;
   while (cut < bytes.length && (bytes.charCodeAt(cut) & 0xc0) === 0x80) cut--;
@@ -151,10 +151,10 @@ function bytesKey(text: string): string {
   return text;
 }
 
-/** Merges the pair of the lowest rank, the leftmost of equals, until none is left. `bytes` has one character for each byte. */
+/** Merges the pair of the lowest rank, the leftmost of equal ones, until none is left. `bytes` has one character for each byte. */
 function countMerged(bytes: string, { rankOf, longest }: RankTable): number {
   const length = bytes.length;
-  // A list of parts linked by where they start; ends[i] is also where the next part starts.
+  // A linked list of parts by their start; ends[i] is also the start of the next part.
   const ends = new Int32Array(length + 1);
   const previous = new Int32Array(length + 1);
   const pairRank = new Int32Array(length + 1).fill(-1);
@@ -174,7 +174,7 @@ function countMerged(bytes: string, { rankOf, longest }: RankTable): number {
   let parts = length;
   for (let lowest = heap.pop(); lowest !== undefined; lowest = heap.pop()) {
     const start = lowest % POSITIONS;
-    // Offered before one of its halves was merged with something else.
+    // Stale: one of its halves was merged since it was added.
     if (pairRank[start] !== Math.floor(lowest / POSITIONS)) continue;
     const swallowed = ends[start] ?? length;
     const end = ends[swallowed] ?? length;

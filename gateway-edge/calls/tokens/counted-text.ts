@@ -1,33 +1,33 @@
-/** How the tokens of a text are counted here, where its provider does not report them. */
+/** How the gateway counts the tokens of a text whose provider does not report them. */
 export interface TextCounter {
   /** Whether `countNow` is exact. */
   isReady(): boolean;
-  /** A count without waiting, which begins to load what an exact one needs. Before it is exact it is too low, never too high. */
+  /** A count without waiting, which starts to load what an exact count needs. Until it is exact it is too low, never too high. */
   countNow(text: string): number;
-  /** The same without loading anything: a note about a call that will most likely report its usage costs its edge nothing. */
+  /** The same without loading anything: a progress record of a call that will most likely report its usage costs nothing. */
   countWithLoaded(text: string): number;
   count(text: string): number | Promise<number>;
 }
 
-/** What is held of a text that is still coming, at most, once the part before the last safe cut is counted. */
+/** The longest unfinished text in memory, after the part before the last safe split is counted. */
 export const HELD_CHARACTERS_MAX = 2 ** 16;
-/** Longer than any model's answer. What comes after it is counted by its length, at the tokens per character before it. */
+/** Longer than any model's answer. The text after it is counted by its length, at the tokens per character before it. */
 export const EXACT_CHARACTERS_MAX = 2 ** 22;
-/** An unfinished piece that is longer is left out of a running count: to count it with every look would take ever longer. */
+/** A longer unfinished piece is left out of a running count: counting it each time would take longer and longer. */
 const TAIL_CHARACTERS_MAX = 256;
 
 /**
- * A text that arrives in pieces and may have any length. Only what an exact count still needs is held: the rest is counted up to a place
- * where every vocabulary cuts, and dropped, so that the parts add up to the tokens of the whole.
+ * A text that arrives in pieces and may have any length. Only what an exact count still needs stays in memory: the rest is counted up to a
+ * position where every vocabulary splits, and dropped, so that the parts add up to the tokens of the whole.
  */
 export class CountedText {
   readonly #counter: TextCounter;
   #held = "";
-  /** Up to here no safe cut was found. */
+  /** Up to this position no safe split was found. */
   #searched = 0;
   #tokens = 0;
   #characters = 0;
-  /** The tokens at least of what is held up to here, while an exact count is not to be had. */
+  /** The minimum tokens of the text up to this position, until an exact count is possible. */
   #roughTokens = 0;
   #roughUpTo = 0;
 
@@ -57,7 +57,7 @@ export class CountedText {
     return rest instanceof Promise ? rest.then((tokens) => this.#tokens + tokens) : this.#tokens + rest;
   }
 
-  /** What is held is counted exactly later: a count that is too low is made of each part of it once, however often it is looked at. */
+  /** The text in memory is counted exactly later: until then each part of it is counted once, too low, however often this is read. */
   #roughlyHeld(): number {
     const cut = lastCut(this.#held, this.#roughUpTo);
     if (cut > this.#roughUpTo) {
@@ -70,7 +70,7 @@ export class CountedText {
 
   #shorten(): void {
     const cut = lastCut(this.#held, this.#searched);
-    // A text of this length without a cut is no language. It costs a token or two to cut it anywhere but within a character.
+    // A text of this length without a split is not language. Splitting it anywhere but inside a character costs a token or two.
     this.#countUpTo(cut > 0 ? cut : wholeCharacters(this.#held));
   }
 
@@ -88,8 +88,8 @@ export class CountedText {
 }
 
 /**
- * The last place after a letter or digit and before something that cannot belong to the same piece, 0 if there is none after `from`. No
- * published vocabulary has a token across it. The end is no such place: what follows is unknown.
+ * The last position after a letter or digit and before a character that cannot belong to the same piece, 0 if there is none after `from`.
+ * No published vocabulary has a token across it. The end does not qualify: what follows is unknown.
  */
 function lastCut(text: string, from: number): number {
   for (let at = text.length - 1; at > from; at--) if (isWord(text, at - 1) && endsWord(text, at)) return at;
@@ -115,7 +115,7 @@ function isAsciiWord(code: number): boolean {
   return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39);
 }
 
-/** The length of a text without half a pair of surrogates at its end. */
+/** The length of a text without half a surrogate pair at its end. */
 function wholeCharacters(text: string): number {
   return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800 ? text.length - 1 : text.length;
 }

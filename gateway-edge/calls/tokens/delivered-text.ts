@@ -1,10 +1,10 @@
 import { CountedText, type TextCounter } from "./counted-text.ts";
 
-/** The text of one answer by choice, so far or whole. Choices are counted apart: no token spans two of them. */
+/** The text of one answer by choice, so far or whole. Choices are counted separately: no token spans two of them. */
 export class DeliveredText {
   readonly #counter: TextCounter;
   readonly #choiceCount: number;
-  /** Of a whole answer, which holds them in memory itself. */
+  /** Of a whole answer, which is in memory anyway. */
   readonly #whole: readonly string[];
   readonly #choices = new Map<number, CountedText>();
 
@@ -15,7 +15,7 @@ export class DeliveredText {
   }
 
   add(choice: number, text: string): void {
-    // An upstream may number its choices as it likes: no more are counted apart than were requested.
+    // An upstream may use any choice index: no more choices are counted separately than were requested.
     const place = Number.isInteger(choice) && choice > 0 && choice < this.#choiceCount ? choice : 0;
     let counted = this.#choices.get(place);
     if (!counted) {

@@ -15,20 +15,20 @@ export interface RemoteCountDeps {
 export interface RemoteCountInput {
   readonly deployment: Deployment;
   readonly asked: Countable;
-  /** Aborted when the client left. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 export type RemoteCounted =
   | { readonly type: "counted"; readonly tokens: number; readonly tokenizer: string; readonly original: unknown }
-  /** With the status, where the provider refused by one. */
+  /** With the HTTP status of the provider's refusal, if there was one. */
   | { readonly type: "failed"; readonly error: AppError; readonly upstreamStatus: number | undefined };
 
 const COUNT_MS = 10_000;
-/** Nothing is generated; some requests cannot be worded without a limit. */
+/** Nothing is generated, but some request formats require an output limit. */
 const OUTPUT_TOKENS = 1024;
 
-/** Asks a deployment's provider how many tokens a request has. One request, unpriced; undefined where the provider cannot count this. */
+/** Requests the token count of a request from a deployment's provider. One request, unpriced; undefined where the provider cannot count it. */
 export async function countRemotely(deps: RemoteCountDeps, input: RemoteCountInput): Promise<RemoteCounted | undefined> {
   const provider = deps.providers.get(input.deployment.providerKind);
   const counter = provider?.remoteCount;
@@ -55,7 +55,7 @@ function counted(counter: RemoteCount, original: unknown): RemoteCounted {
   return { type: "counted", tokens: counter.readAnswer(original), tokenizer: counter.tokenizer, original };
 }
 
-/** A prompt is what a user says; a system text of its own comes first. */
+/** A prompt is a user message; a system text comes first. */
 function countCall({ prompt, messages = [], contents, system, tools }: Countable): CountCall {
   const before = system === undefined || system === null ? [] : [{ role: "system", content: system }];
   const said = prompt === undefined ? [] : [{ role: "user", content: prompt }];

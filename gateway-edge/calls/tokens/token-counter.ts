@@ -4,7 +4,7 @@ import { createVocabulary, type Split, splitOf, type Vocabulary, type Vocabulary
 
 export type EncodingName = "o200k_base" | "cl100k_base";
 
-/** What is to be counted: a text, or a conversation in OpenAI's, Anthropic's or Google's words. */
+/** What is counted: a text, or a conversation in OpenAI's, Anthropic's or Google's format. */
 export interface Countable {
   readonly prompt?: string | undefined;
   readonly messages?: readonly Fields[] | undefined;
@@ -13,14 +13,14 @@ export interface Countable {
   readonly tools?: readonly unknown[] | undefined;
 }
 
-// OpenAI's recipe for chat: what surrounds each message, a name, and the start of the answer.
+// OpenAI's rule for chat: the tokens around each message, for a name, and for the start of the answer.
 const MESSAGE_TOKENS = 3;
 const NAME_TOKENS = 1;
 const ANSWER_START_TOKENS = 3;
-// An image of low detail; what one of high detail costs depends on its size, which is not looked at here.
+// An image of low detail; the cost of a high-detail one depends on its size, which is not read here.
 const IMAGE_TOKENS = 85;
 
-/** Counts as the model would, by OpenAI's vocabularies; for models of others it is an estimate. */
+/** Counts as the model would, by OpenAI's vocabularies; for models of other vendors it is an estimate. */
 export async function countTokens(model: string, countable: Countable): Promise<number> {
   const vocabulary = await vocabularyOf(encodingOf(model));
   const { prompt, contents, system, tools } = countable;
@@ -33,7 +33,7 @@ export async function countTokens(model: string, countable: Countable): Promise<
   return total;
 }
 
-/** The vocabulary of a model: cl100k for gpt-4, gpt-3.5 and the embeddings of their time; o200k for all that came later and all others. */
+/** The vocabulary of a model: cl100k for gpt-4, gpt-3.5 and embedding models of that time; o200k for all later and all other models. */
 export function encodingOf(model: string): EncodingName {
   const name = model.slice(model.lastIndexOf("/") + 1);
   return /^(ft:)?(gpt-4(?![o.])|gpt-3\.5|gpt-35|text-embedding-(ada-002|3-)|davinci-002|babbage-002)/.test(name)
@@ -44,7 +44,7 @@ export function encodingOf(model: string): EncodingName {
 const loading = new Map<EncodingName, Promise<Vocabulary>>();
 const loaded = new Map<EncodingName, Vocabulary>();
 
-/** Some 20 MB and 200 ms each: loaded by the first question. */
+/** About 20 MB and 200 ms each: loaded on first use. */
 export function vocabularyOf(encoding: EncodingName): Promise<Vocabulary> {
   const known = loading.get(encoding);
   if (known) return known;
@@ -53,7 +53,7 @@ export function vocabularyOf(encoding: EncodingName): Promise<Vocabulary> {
   return vocabulary;
 }
 
-/** The vocabulary if it is here already. */
+/** The vocabulary, if it is already loaded. */
 export function loadedVocabulary(encoding: EncodingName): Vocabulary | undefined {
   return loaded.get(encoding);
 }
@@ -64,13 +64,13 @@ async function load(encoding: EncodingName): Promise<Vocabulary> {
     loaded.set(encoding, vocabulary);
     return vocabulary;
   } catch (error) {
-    // The next question tries again.
+    // The next request tries again.
     loading.delete(encoding);
     throw error;
   }
 }
 
-/** How a vocabulary cuts a text before merging; needs no loading. */
+/** How a vocabulary splits a text before merging; needs no loading. */
 export const SPLITS: Readonly<Record<EncodingName, Split>> = {
   o200k_base: splitOf(O200K_TOKEN_SPLIT_REGEX),
   cl100k_base: splitOf(CL100K_TOKEN_SPLIT_REGEX),
@@ -91,7 +91,7 @@ async function countMessage(message: Fields, vocabulary: Vocabulary): Promise<nu
   return total;
 }
 
-/** Every text in a value; media count as what the smallest of their kind costs, never by the characters of their data. */
+/** All texts in a value; media count as the smallest of their kind, never by the characters of their data. */
 async function countValue(value: unknown, vocabulary: Vocabulary): Promise<number> {
   if (typeof value === "string") return await vocabulary.count(value);
   if (Array.isArray(value)) {
@@ -102,7 +102,7 @@ async function countValue(value: unknown, vocabulary: Vocabulary): Promise<numbe
   if (typeof value !== "object" || value === null) return 0;
   if (isMedia(value as Fields)) return IMAGE_TOKENS;
   let total = 0;
-  // The kind and the id of a part are the wire's, not the model's.
+  // The type and the id of a part belong to the wire format and are not sent to the model.
   for (const [field, inner] of Object.entries(value)) if (field !== "type" && field !== "id") total += await countValue(inner, vocabulary);
   return total;
 }
