@@ -1,8 +1,10 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Vault } from "./vault.ts";
 
+/** Before the request is sent, or before the answer is shown. */
 export type Stage = "pre" | "post";
 
+/** What a guardrail decides about texts. */
 export type Verdict =
   | { readonly action: "allow" }
   /** `reason` is for the caller: it says what was found and never quotes the text. */
@@ -26,6 +28,7 @@ export interface Guardrail {
 /** The fields of a guardrail that come from its entry in the configuration file. */
 export type GuardrailBase = Pick<Guardrail, "name" | "kind" | "stage" | "byDefault">;
 
+/** The call that a guardrail checks. */
 export interface GuardrailContext {
   readonly stage: Stage;
   readonly callId: string;
@@ -35,6 +38,7 @@ export interface GuardrailContext {
   readonly vault: Vault;
 }
 
+/** The verdict for texts without a finding. */
 export const ALLOW: Verdict = { action: "allow" };
 
 /** The longest finding of a pattern that is found in a stream, in characters. */

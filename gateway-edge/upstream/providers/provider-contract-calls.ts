@@ -28,7 +28,7 @@ const toolCall = (id: string, name: string, args: object) => ({
 });
 const withTools = (tool_choice: unknown) => call({ messages: ASK, tools: [WEATHER_TOOL, TIME_TOOL], tool_choice });
 
-/** Calls that every chat adapter must be able to build; parameters that it does not support are taken out before, as in production. */
+/** Calls that every chat adapter must be able to build; unsupported parameters are removed before, as in production. */
 export const STANDARD_CALLS: Readonly<Record<string, ChatCall>> = {
   text: call({
     messages: [

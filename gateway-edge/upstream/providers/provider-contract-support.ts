@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../../common/errors.ts";
 import type { ChatCall, ReportedUsage, StreamPart } from "./provider.ts";
 
-/** One row of errors.json: what an upstream says, and what it is to us. */
+/** One row of errors.json: an upstream's error, and the error code it becomes. */
 export interface StoredError {
   readonly name: string;
   readonly status: number;
@@ -12,10 +12,10 @@ export interface StoredError {
   readonly says?: string;
 }
 
-/** Parameters of the standard calls that a model may lack; fields that are in no list reach an adapter as they are. */
+/** Parameters of the standard calls that a model may not support; fields in no list reach an adapter unchanged. */
 const LACKABLE = new Set("parallel_tool_calls reasoning_effort response_format seed stop temperature tool_choice tools top_p".split(" "));
 
-/** A call as adapters get it in production: without the parameters that they do not support. */
+/** A call as adapters get it in production: without unsupported parameters. */
 export function onlySupported(call: ChatCall, supported: readonly string[]): ChatCall {
   const fields = Object.entries(call.body).filter(([name]) => !LACKABLE.has(name) || supported.includes(name));
   return { ...call, body: { ...Object.fromEntries(fields), messages: call.body.messages } };
@@ -35,7 +35,7 @@ interface Choice {
   finishReason: string | undefined;
 }
 
-/** What a client ends up with: texts joined, tool calls put together by index, arguments as values. */
+/** What a client assembles: texts joined, tool calls merged by index, arguments as values. */
 export function assembleParts(parts: readonly StreamPart[]) {
   const choices: Choice[] = [];
   let usage: ReportedUsage | undefined;
@@ -53,7 +53,7 @@ export function assembleParts(parts: readonly StreamPart[]) {
   return { choices: choices.map((choice) => ({ ...choice, toolCalls: choice.toolCalls.map(readArguments) })), usage };
 }
 
-/** Only fields whose meaning is text are compared; the rest (signatures, citations) is the adapter's own to test. */
+/** Only fields that are text are compared; the others (signatures, citations) are tested by the adapter's own tests. */
 const TEXT_FIELDS = ["reasoning_content", "refusal"];
 
 function takeFields(choice: Choice, fields: Readonly<Record<string, unknown>>): void {

@@ -9,7 +9,7 @@
  *     <case>.sse | .ndjson | .bin           the same answer as a stream (either of the two may be missing)
  *     errors.json                           [{ name, status, headers?, body, code, retryAfterSeconds?, says? }]
  *
- * `code` is ours, `says` a piece of the caller's message. What our side makes of all that is kept next to it in
+ * `code` is the error code, `says` a part of the caller's message. The results are stored next to them in
  * requests.golden.json, answers.golden.json and parts.golden.json: written by `UPDATE_FIXTURES=1 jest <test>`, read in reviews.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -23,13 +23,13 @@ import { readSse } from "./shared/sse-reader.ts";
 
 export interface ProviderFixtures {
   readonly target: ProviderTarget;
-  /** Texts besides the key that may not show in an address or a body: account ids, tokens. */
+  /** Texts besides the key that must not be in a URL or a body: account ids, tokens. */
   readonly secrets?: readonly string[];
   /** Parameters that must not be in supportedParams; `n` where the provider has none. */
   readonly unsupported?: readonly string[];
   /** Names of fields that the provider takes as null, such as an assistant's content. */
   readonly nullable?: readonly string[];
-  /** Fields of the caller's body that reading a case depends on, by case. */
+  /** Fields of the caller's body that a case needs to be read, by case. */
   readonly bodies?: Readonly<Record<string, Partial<ChatBody>>>;
   /** Needed for a framing that is neither SSE nor NDJSON. */
   readonly readEvents?: (body: AsyncIterable<Uint8Array>) => AsyncIterable<UpstreamEvent>;
@@ -212,7 +212,7 @@ function readerOf(framing: Framing): (body: AsyncIterable<Uint8Array>) => AsyncI
   throw new Error(`give readEvents for ${framing}`);
 }
 
-/** A whole answer as the parts that would stream it, so that both are put together the same way. */
+/** A whole answer as the parts of its stream, so that both are assembled alike. */
 function partsOf(choices: ReturnType<ChatAdapter["readAnswer"]>["choices"]): StreamPart[] {
   return choices.flatMap(({ index: choice, message: { content, ...fields }, finishReason: reason }): StreamPart[] => [
     { type: "text-delta", choice, text: typeof content === "string" ? content : "" },

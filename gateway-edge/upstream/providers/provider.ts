@@ -1,13 +1,13 @@
 import type { AppError } from "../../../common/errors.ts";
 
 /**
- * The whole contract of a provider adapter. Adapters are pure: they turn our call into a request and bytes into our parts. The
- * network call, signing, time-outs, aborts, retries, fallbacks and metering exist once, outside, in inference/.
+ * The whole contract of a provider adapter. Adapters are pure: they turn a call into a request and bytes into parts. The network, signing,
+ * timeouts, aborts, retries, fallbacks and metering exist once, outside of adapters.
  */
 export interface Provider {
   /** Equals the provider kind of a deployment in the catalog. */
   readonly kind: string;
-  /** What it can do; an operation that is absent is refused before anything is reserved. */
+  /** The operations of the provider; a call of an absent operation is refused before anything is reserved. */
   readonly chat?: ChatAdapter;
   readonly responses?: ResponsesAdapter;
   readonly completions?: CompletionsAdapter;
@@ -19,14 +19,15 @@ export interface Provider {
   readonly images?: ImagesAdapter;
   readonly imageEdits?: FormAdapter;
   readonly rerank?: RerankAdapter;
-  /** An upstream's refusal as our error. Its own 401 or 403 is our fault, never the caller's. */
+  /** An upstream's error as an AppError. Its own 401 or 403 is the operator's fault, never the caller's. */
   readError(failure: UpstreamFailure): AppError;
-  /** Counts tokens where the provider's own way is known here; absent: counted by our tokenizer. */
+  /** Counts tokens where the provider's own counter is known; absent: the gateway's tokenizer counts. */
   readonly counter?: TokenCounter;
-  /** The provider's own counting endpoint, where it has one: exact, free of charge, and a network call. */
+  /** The provider's own counting endpoint, if it has one: exact, free of charge, and a network request. */
   readonly remoteCount?: RemoteCount;
 }
 
+/** The operations that a provider can have. */
 export type Operation =
   | "chat"
   | "responses"
@@ -40,64 +41,67 @@ export type Operation =
   | "imageEdits"
   | "rerank";
 
+/** A counter of tokens without network access. */
 export interface TokenCounter {
   countMessages(messages: readonly ChatMessage[]): number;
   countText(text: string): number;
 }
 
+/** A provider's endpoint that counts the tokens of a chat. */
 export interface RemoteCount {
-  /** Who counted, in LiteLLM's words. */
+  /** LiteLLM's name of the tokenizer. */
   readonly tokenizer: string;
-  /** Whether Google's `contents` can be counted as they are. */
+  /** Whether Google's `contents` can be counted unchanged. */
   readonly takesContents: boolean;
   buildRequest(call: CountCall, target: ProviderTarget): UpstreamRequest;
-  /** Throws UPSTREAM_UNAVAILABLE when there is no count in it. */
+  /** Throws UPSTREAM_UNAVAILABLE when the answer has no count. */
   readAnswer(body: unknown): number;
 }
 
-/** The chat that is to be counted. */
+/** The chat to count. */
 export interface CountCall extends ChatCall {
-  /** In place of the body's messages. */
+  /** Replaces the body's messages. */
   readonly contents?: readonly Fields[] | undefined;
 }
 
-/** How an upstream cuts its stream into events. */
+/** How an upstream splits its stream into events. */
 export type Framing = "sse" | "ndjson" | "aws-event-stream";
 
 /** Text generation by turns. */
 export interface ChatAdapter {
-  /** OpenAI's names of the parameters that a model of this provider understands. */
+  /** OpenAI's names of the parameters that a model of this provider supports. */
   supportedParams(inferenceModelId: string): readonly string[];
   readonly framing: Framing;
-  /** Whether a model takes what OpenAI's chat has no words for: cache_control, thinking_blocks, is_error, fields and tools of its own. */
+  /** Whether a model takes what Chat Completions does not have: cache_control, thinking_blocks, is_error, the provider's own fields and tools. */
   takesBlocks?(inferenceModelId: string): boolean;
   buildRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest;
-  /** A whole JSON answer. Throws UPSTREAM_UNAVAILABLE when it is not what the provider promised. */
+  /** A whole JSON answer. Throws UPSTREAM_UNAVAILABLE when it is not in the provider's format. */
   readAnswer(body: unknown, call: ChatCall): ChatAnswer;
-  /** Events of a stream as our parts, in order. A `usage` part, when there is one, is the last word on usage. */
+  /** Events of a stream as parts, in order. The last `usage` part, if any, is the usage. */
   readStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncIterable<StreamPart>;
 }
 
-/** OpenAI's Responses API, at servers that have it: a request goes on as it came. */
+/** OpenAI's Responses API, for servers that have it: the request is forwarded unchanged. */
 export interface ResponsesAdapter {
-  /** Whether this deployment's server speaks it. */
+  /** Whether this deployment's server has it. */
   isSpokenBy(target: ProviderTarget): boolean;
-  /** Whether its model thinks, and gives its thoughts sealed to who asks for them. */
+  /** Whether its model reasons and returns encrypted reasoning on request. */
   reasons(target: ProviderTarget): boolean;
   buildRequest(call: ResponsesCall, target: ProviderTarget): UpstreamRequest;
-  /** The response as the provider wrote it. Throws the provider's error for one that failed. */
+  /** The response as the provider wrote it. Throws the provider's error for a failed one. */
   readAnswer(body: unknown): { readonly response: Fields; readonly usage: ReportedUsage | undefined; readonly text: string };
-  /** Parts that carry the provider's own events. */
+  /** Parts that hold the provider's own events. */
   readStream(events: AsyncIterable<UpstreamEvent>): AsyncIterable<StreamPart>;
 }
 
+/** A Responses request for a server that has that API. */
 export interface ResponsesCall {
   readonly body: Fields;
   readonly stream: boolean;
   readonly maxOutputTokens: number;
 }
 
-/** Legacy text completion. Where a provider has none, it is made out of chat, outside. */
+/** Legacy text completion. For a provider without it, the job uses chat. */
 export interface CompletionsAdapter {
   supportedParams(inferenceModelId: string): readonly string[];
   buildRequest(call: CompletionsCall, target: ProviderTarget): UpstreamRequest;
@@ -105,74 +109,81 @@ export interface CompletionsAdapter {
   readStream(events: AsyncIterable<UpstreamEvent>): AsyncIterable<StreamPart>;
 }
 
+/** Texts or tokens to vectors. */
 export interface EmbeddingsAdapter {
   supportedParams(inferenceModelId: string): readonly string[];
-  /** False: token arrays are turned into text before they come here. */
+  /** False: token arrays are decoded to text before they reach the adapter. */
   readonly takesTokens: boolean;
-  /** How many inputs one request takes; more are asked for in several. Absent: as many as a caller may send. */
+  /** How many inputs one request takes; more are split into several requests. Absent: as many as a caller may send. */
   batchMax?(inferenceModelId: string): number;
   buildRequest(call: EmbeddingsCall, target: ProviderTarget): UpstreamRequest;
   /** Vectors in the order of the input, as numbers, whatever the caller's encoding is. */
   readAnswer(body: unknown): EmbeddingsAnswer;
 }
 
+/** Classifies texts by harmful content. */
 export interface ModerationsAdapter {
   buildRequest(call: { readonly body: Fields }, target: ProviderTarget): UpstreamRequest;
   /** OpenAI's moderation object: id, results. */
   readAnswer(body: unknown): Fields;
 }
 
-/** Text to sound: the answer's bytes are the sound. */
+/** Text to speech: the answer's bytes are the audio. */
 export interface SpeechAdapter {
   buildRequest(call: { readonly body: Fields }, target: ProviderTarget): UpstreamRequest;
 }
 
-/** A form with files in; the form is streamed through, only its fields are known. The answer is in OpenAI's words. */
+/** A form with files; the form is streamed through, only its fields are known. The answer is in OpenAI's format. */
 export interface FormAdapter {
   buildRequest(call: FormCall, target: ProviderTarget): UpstreamRequest;
 }
 
-/** Text to pictures. */
+/** Text to images. */
 export interface ImagesAdapter {
   /** Whether `stream` gives OpenAI's image events. */
   readonly streams: boolean;
   buildRequest(call: { readonly body: Fields }, target: ProviderTarget): UpstreamRequest;
-  /** OpenAI's object of images: data, and what else the provider says of them. */
+  /** OpenAI's image object: data, and other fields of the provider. */
   readAnswer(body: unknown): { readonly answer: Fields; readonly usage: ReportedUsage | undefined };
 }
 
-/** Documents by how well they answer a question. */
+/** Ranks documents by how well they answer a query. */
 export interface RerankAdapter {
   buildRequest(call: RerankCall, target: ProviderTarget): UpstreamRequest;
   /** Results in any order, each with its position in the call's documents. */
   readAnswer(body: unknown): RerankAnswer;
 }
 
+/** A JSON object whose fields are not validated. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** An OpenAI chat body that passed validation; fields we do not know are kept, gateway fields are gone, nulls too. */
+/** An OpenAI chat body that passed validation; unknown fields are included, gateway fields and nulls are removed. */
 export interface ChatBody extends Fields {
   readonly messages: readonly ChatMessage[];
 }
 
+/** One message of a chat, in OpenAI's format. */
 export interface ChatMessage extends Fields {
   readonly role: string;
   readonly content?: unknown;
 }
 
+/** A chat for one attempt. */
 export interface ChatCall {
   readonly body: ChatBody;
   readonly stream: boolean;
-  /** The most tokens each choice may have; always sent, because the reservation was made for it. */
+  /** The most tokens each choice may have; always sent, because the reservation covers exactly that. */
   readonly maxOutputTokens: number;
 }
 
+/** A legacy text completion for one attempt. */
 export interface CompletionsCall {
   readonly body: Fields;
   readonly stream: boolean;
   readonly maxOutputTokens: number;
 }
 
+/** Inputs to embed in one request. */
 export interface EmbeddingsCall {
   /** Always a list: of texts, or of token lists where the adapter takes them. */
   readonly input: readonly string[] | readonly (readonly number[])[];
@@ -181,27 +192,31 @@ export interface EmbeddingsCall {
   readonly body: Fields;
 }
 
+/** A form field that is not a file. */
 export type FormField = readonly [name: string, value: string];
 
+/** An uploaded file of a form, read as a stream. */
 export interface FormFile {
-  /** The name of its field. */
+  /** The name of the form field. */
   readonly field: string;
   readonly name: string;
   readonly contentType: string;
-  /** Undefined while it is still coming in. */
+  /** Undefined while the file is still arriving. */
   readonly size: number | undefined;
   /** Every iteration starts at the first byte. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 
+/** A form for one attempt. */
 export interface FormCall {
-  /** Fields of the form but the files, in order, repeated names as they came. */
+  /** Fields of the form without the files, in order, including repeated names. */
   readonly fields: readonly FormField[];
   readonly files: readonly FormFile[];
-  /** The fields that come after the files, once the whole form is in; absent when there are none to wait for. */
+  /** The fields after the files, when the whole form has arrived; absent when there are none to wait for. */
   readonly laterFields?: () => Promise<readonly FormField[]>;
 }
 
+/** A query and the documents to rank. */
 export interface RerankCall {
   readonly query: string;
   readonly documents: readonly string[];
@@ -210,6 +225,7 @@ export interface RerankCall {
   readonly body: Fields;
 }
 
+/** The ranked documents and their usage. */
 export interface RerankAnswer {
   readonly id: string | undefined;
   readonly results: readonly { readonly index: number; readonly score: number }[];
@@ -222,23 +238,25 @@ export interface ProviderTarget {
   readonly inferenceModelId: string;
   readonly baseUrl?: string | undefined;
   readonly apiKey?: string | undefined;
-  /** Everything else the operator set for it: api_version, organization, aws_region_name, vertex_project, extra_headers, ... */
+  /** All other parameters of the operator: api_version, organization, aws_region_name, vertex_project, extra_headers, ... */
   readonly params: Fields;
-  /** What the operator says about the model: LiteLLM's model_info. */
+  /** The operator's facts about the model: LiteLLM's model_info. */
   readonly info?: Fields;
 }
 
+/** An HTTP request as an adapter builds it. */
 export interface UpstreamRequest {
   /** Absent: POST. */
   readonly method?: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Text, or a form that is written while it is read. */
+  /** Text, bytes, or a form that is sent while it is read. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
-  /** What only the sender can do, because it needs the time or another service. */
+  /** How the sender signs the request, because that needs the time or another service. */
   readonly signing?: Signing;
 }
 
+/** How the sender signs a request. */
 export type Signing =
   | {
       readonly type: "aws-sigv4";
@@ -251,40 +269,48 @@ export type Signing =
   /** A Google service account (JSON) or the machine's own identity; the sender adds the bearer token. */
   | { readonly type: "google"; readonly credentials?: Fields | undefined };
 
+/** The head of an upstream's answer, and its body as a stream. */
 export interface UpstreamResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Pulled, so that a slow client slows the upstream; ends or throws when the signal of its request is aborted. */
+  /** Pulled, so that a slow client slows the upstream down; ends or throws when the request's signal is aborted. */
   readonly body: UpstreamBody;
 }
 
+/** The bytes of an answer. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
-  /** All of it as one piece where nothing more will come, once, in place of the iteration; undefined: it has to be waited for. */
+  /**
+   * The whole body in one piece if it has arrived completely; replaces the iteration and may be called once. Undefined: it has not arrived
+   * yet.
+   */
   arrived?(): Uint8Array | undefined;
 }
 
+/** An upstream's error response. */
 export interface UpstreamFailure {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Parsed JSON, or the text when it is none. */
+  /** Parsed JSON, or the text when it is not JSON. */
   readonly body: unknown;
 }
 
-/** Hears that a call waits until one of the gateway's connections to its upstream is free. That time is ours, not the upstream's. */
+/** Notified while a call waits for a free connection of the pool. That time is the gateway's, not the upstream's. */
 export interface ConnectionWait {
   queued(): void;
-  /** It has its connection: from here on the upstream is asked. */
+  /** The call has its connection: the upstream's time starts. */
   started(): void;
 }
 
-/** One network call, or one call in this process; faked in tests. Rejects when no answer came. */
+/** One network request, or one call in this process; faked in tests. Rejects when no answer arrives. */
 export type Send = (request: UpstreamRequest, signal: AbortSignal, wait?: ConnectionWait) => Promise<UpstreamResponse>;
 
+/** One event of an upstream's stream. */
 export interface UpstreamEvent {
   readonly event: string | undefined;
   readonly data: string;
 }
 
+/** A whole chat answer in OpenAI's format. */
 export interface ChatAnswer {
   readonly choices: readonly ChatChoice[];
   readonly usage: ReportedUsage | undefined;
@@ -292,58 +318,63 @@ export interface ChatAnswer {
   readonly extra?: Fields;
 }
 
+/** One choice of a chat answer. */
 export interface ChatChoice {
   readonly index: number;
-  /** As OpenAI writes it: content, refusal, tool_calls, reasoning_content, ... without the role. */
+  /** In OpenAI's format: content, refusal, tool_calls, reasoning_content, ... without the role. */
   readonly message: Fields;
   readonly finishReason: string;
   readonly logprobs: unknown;
 }
 
+/** A whole text completion. */
 export interface CompletionsAnswer {
   readonly choices: readonly { readonly index: number; readonly text: string; readonly finishReason: string; readonly logprobs: unknown }[];
   readonly usage: ReportedUsage | undefined;
 }
 
+/** Vectors in the order of the input. */
 export interface EmbeddingsAnswer {
   readonly vectors: readonly (readonly number[])[];
   readonly usage: ReportedUsage | undefined;
 }
 
+/** One part of a stream, whatever the provider. */
 export type StreamPart =
   | { readonly type: "text-delta"; readonly choice: number; readonly text: string; readonly logprobs?: unknown }
-  /** Any other delta fields in OpenAI's words (tool_calls, refusal, reasoning_content, ...); `text` is what counts as output in them. */
+  /** Other delta fields in OpenAI's format (tool_calls, refusal, reasoning_content, ...); `text` is their output for counting. */
   | { readonly type: "other-delta"; readonly choice: number; readonly fields: Fields; readonly text: string }
   | {
       readonly type: "finish";
       readonly choice: number;
       readonly reason: string;
-      /** Set by the gateway where it ended the stream itself. */
+      /** Set when the gateway itself ended the stream. */
       readonly cause?: "credits_used_up";
     }
   | { readonly type: "usage"; readonly usage: ReportedUsage };
 
-/** Bytes of the answer as the client gets them: sound, or whole events in OpenAI's words. `text` is what counts as output in them. */
+/** Bytes of the answer as the client gets them: audio, or whole OpenAI events. `text` is their output for counting. */
 export interface BytesPart {
   readonly type: "bytes";
   readonly bytes: Uint8Array;
   readonly text?: string;
 }
 
-/** What is priced by other units than tokens; a price is for 1,000,000 of them. */
+/** Units of prices other than tokens; a price is for 1,000,000 of them. */
 export type MeasuredUnit = "character" | "millisecond" | "image" | "search";
 
-/** How much went in and came out, in one unit. */
+/** Input and output in one unit. */
 export interface Amount {
   readonly input: number;
   readonly output: number;
 }
 
+/** Usage in units other than tokens. */
 export type Amounts = Readonly<Partial<Record<MeasuredUnit, Amount>>>;
 
 /**
- * Usage as OpenAI reports it: prompt includes cached and audio, completion includes reasoning and audio. inference/usage.ts takes it
- * apart.
+ * Usage as OpenAI reports it: prompt includes cached and audio, completion includes reasoning and audio. credit/pricing/usage.ts splits it
+ * into disjoint classes.
  */
 export interface ReportedUsage {
   readonly promptTokens: number;
@@ -353,6 +384,6 @@ export interface ReportedUsage {
   readonly reasoningTokens: number;
   readonly audioPromptTokens?: number;
   readonly audioCompletionTokens?: number;
-  /** What the provider says in other units than tokens. */
+  /** Usage that the provider reports in other units than tokens. */
   readonly amounts?: Amounts;
 }

@@ -15,7 +15,7 @@ import { vertex } from "./vertex/provider.ts";
 
 const own = [anthropic, azure, bedrock, cohere, echo, gemini, mistral, ollama, openai, tributary, vertex];
 
-/** Every provider adapter, by kind and by the other names of kinds. The only list; nothing else in the edge knows a provider's name. */
+/** Every provider adapter, by kind and by aliases of kinds. The only list; nothing else in the edge knows a provider's name. */
 export const providers: ReadonlyMap<string, Provider> = new Map<string, Provider>([
   ...own.map((provider) => [provider.kind, provider] as const),
   ...COMPATIBLE_ROWS.flatMap((row) => {

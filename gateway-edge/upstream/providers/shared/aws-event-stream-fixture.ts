@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 
-/** Writes one real frame of application/vnd.amazon.eventstream; for tests and for the recorded streams. */
+/** Encodes one frame of application/vnd.amazon.eventstream; for tests and for the recorded streams. */
 export function encodeFrame(headers: Readonly<Record<string, string>>, payload: string): Buffer {
   const headerBytes = Buffer.concat(Object.entries(headers).map(([name, value]) => encodeHeader(name, value)));
   const payloadBytes = Buffer.from(payload, "utf8");

@@ -6,10 +6,10 @@ import { brokenOff, malformed } from "./json-fields.ts";
 // A frame: length of all and of the headers, CRC of those eight bytes, headers, payload, CRC of all before it. Big-endian.
 const PRELUDE_BYTES = 12;
 const CRC_BYTES = 4;
-/** No event comes near this, which is the most that AWS allows; without a limit one could fill our memory. */
+/** The largest frame that AWS allows; without a limit a frame could fill the memory. */
 const FRAME_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Bytes of application/vnd.amazon.eventstream as events: named by their type, or by the exception that they are; data is the payload. */
+/** Bytes of application/vnd.amazon.eventstream as events: named by their type, or by their exception; data is the payload. */
 export async function* readAwsEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<UpstreamEvent> {
   const queue = new ByteQueue();
   let prelude: Prelude | undefined;
@@ -25,7 +25,7 @@ export async function* readAwsEventStream(body: AsyncIterable<Uint8Array>): Asyn
   if (prelude || queue.size > 0) throw brokenOff();
 }
 
-/** Pieces as they came, put together only when a whole frame is there. */
+/** Chunks as they arrived, joined only when a whole frame is there. */
 class ByteQueue {
   #pieces: Uint8Array[] = [];
   size = 0;
@@ -75,7 +75,7 @@ function readFrame(prelude: Prelude, rest: Buffer): UpstreamEvent {
 const VALUE_BYTES: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16 };
 const STRING_TYPE = 7;
 
-/** The headers that are texts; the others are stepped over. */
+/** The text headers; others are skipped. */
 function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   let offset = 0;

@@ -14,14 +14,14 @@ export interface ChatTool {
 export type ToolChoice = { readonly type: "auto" | "none" | "required" } | { readonly type: "named"; readonly name: string };
 
 /**
- * Where an upstream has no output format of its own, the answer is asked for as the arguments of this tool. Callers never see it: its
+ * Where an upstream has no output format of its own, the answer is requested as the arguments of this tool. Callers never see the tool: its
  * arguments are the content of the answer.
  */
 export const JSON_TOOL = "json_tool_call";
 
 const OPEN_OBJECT: Fields = { type: "object", properties: {} };
 
-/** Functions as tools, and the upstream's own tools (type and all) as they came. */
+/** Functions as tools, and the upstream's own tools (any other type) unchanged. */
 export function readTools(body: ChatBody): { readonly tools: readonly ChatTool[]; readonly native: readonly Fields[] } {
   const tools: ChatTool[] = [];
   const native: Fields[] = [];
@@ -40,7 +40,7 @@ function readTool(tool: Fields): ChatTool {
   const schema = asFields(parameters);
   return {
     name: asText(name) ?? "",
-    // An empty description is refused by some.
+    // Some upstreams refuse an empty description.
     description: asText(description),
     schema: Object.keys(schema).length === 0 ? OPEN_OBJECT : { type: "object", ...schema },
     cacheControl: mark === undefined ? undefined : asFields(mark),
@@ -56,10 +56,7 @@ export function readToolChoice(value: unknown): ToolChoice | undefined {
   throw new AppError("INVALID_REQUEST", "tool_choice must be auto, none, required or the name of a function.", { param: "tool_choice" });
 }
 
-/**
- * Nothing is offered, but calls in the history are refused without a declaration: the caller's own, else one with no more than the
- * name.
- */
+/** Nothing is offered, but tool calls in the history are refused without a declaration: the caller's own, otherwise one with only the name. */
 export function declaredByHistory(tools: readonly ChatTool[], turns: readonly Turn[]): readonly ChatTool[] {
   const parts = turns.flatMap((turn) => turn.parts);
   const names = new Set(parts.flatMap((part) => (part.type === "tool-call" ? [part.name] : [])));
@@ -69,11 +66,11 @@ export function declaredByHistory(tools: readonly ChatTool[], turns: readonly Tu
 
 export interface JsonFormat {
   readonly schema: Fields;
-  /** False for json_object: any object will do. */
+  /** False for json_object: any object is valid. */
   readonly hasSchema: boolean;
 }
 
-/** The JSON that the caller wants as the answer, if it wants any. */
+/** The JSON format that the caller requests, if any. */
 export function readJsonFormat(body: ChatBody): JsonFormat | undefined {
   const format = asFields(body["response_format"]);
   if (format["type"] === "json_object") return { schema: { type: "object", additionalProperties: true }, hasSchema: false };
@@ -90,16 +87,16 @@ export function isJsonAnswer(name: unknown, body: ChatBody): boolean {
   return name === JSON_TOOL && readJsonFormat(body) !== undefined;
 }
 
-/** `stop` as a list, without texts of white space, which are refused. */
+/** `stop` as a list, without white-space texts, which are refused. */
 export function readStops(stop: unknown): readonly string[] | undefined {
   const list = (Array.isArray(stop) ? stop : [stop]).filter((text): text is string => typeof text === "string" && text.trim() !== "");
   return list.length > 0 ? list : undefined;
 }
 
-/** What only OpenAI's own service does something with: bookkeeping that changes no answer. */
+/** Fields that only OpenAI's own service uses; they do not change the answer. */
 const BOOKKEEPING = ["metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "store", "stream_options", "user"];
 
-/** Fields that no part of an adapter translates: the caller's word to the upstream, which is the one to refuse it. */
+/** Fields that the adapter does not translate: sent to the upstream unchanged, which may refuse them. */
 export function fieldsOfTheirs(body: ChatBody, translated: ReadonlySet<string>): Fields {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !translated.has(name) && !BOOKKEEPING.includes(name)));
 }

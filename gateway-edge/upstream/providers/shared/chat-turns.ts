@@ -4,7 +4,7 @@ import type { ChatMessage, Fields } from "../provider.ts";
 import { asFields, asList, asText } from "./json-fields.ts";
 import { type MediaPart, readFile, readImage } from "./media-parts.ts";
 
-/** A conversation in the shape that upstreams with alternating turns and typed blocks share (Anthropic Messages, Bedrock Converse). */
+/** A conversation in the form that upstreams with alternating turns and typed blocks share (Anthropic Messages, Bedrock Converse). */
 export interface Conversation {
   readonly system: readonly TextPart[];
   readonly turns: readonly Turn[];
@@ -18,7 +18,7 @@ export interface Turn {
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
-  /** The caller's mark that everything up to this part is worth caching. */
+  /** The caller's mark that everything up to this part is to be cached. */
   readonly cacheControl?: Fields | undefined;
 }
 
@@ -42,12 +42,12 @@ export type TurnPart =
       readonly cacheControl?: Fields | undefined;
     };
 
-/** Upstreams refuse a conversation that does not start with the user; this is the least that can be said. */
+/** Upstreams refuse a conversation that does not start with the user; this is the shortest text. */
 const FILLER: TextPart = { type: "text", text: "." };
 
 /**
- * Messages as turns that alternate. `laterSystem` says what becomes of system messages after the first turn: `hoist` puts them to
- * the leading ones, `inline` leaves them where they were, for upstreams that take them there.
+ * Messages as alternating turns. `laterSystem` decides about system messages after the first turn: `hoist` moves them to the leading ones,
+ * `inline` leaves them where they are, for upstreams that take them there.
  */
 export function readConversation(messages: readonly ChatMessage[], { laterSystem }: { laterSystem: "hoist" | "inline" }): Conversation {
   const reader = new MessageReader();
@@ -60,8 +60,8 @@ export function readConversation(messages: readonly ChatMessage[], { laterSystem
 }
 
 /**
- * An id of a tool call in the alphabet that the strictest of these upstreams takes. The same id gives the same result on the call and
- * on its answer, and a hash keeps apart what replacing or cutting would make equal.
+ * The id of a tool call in the characters that the strictest of these upstreams takes. Equal ids give equal results on the call and on its
+ * result, and a hash distinguishes ids that replacing or truncating would make equal.
  */
 function safeToolId(id: string): string {
   if (/^[a-zA-Z0-9_-]{1,64}$/.test(id)) return id;
@@ -70,7 +70,7 @@ function safeToolId(id: string): string {
 }
 
 class MessageReader {
-  /** Legacy function calls have no ids: that of the last call of a name, and how many calls there were. */
+  /** Legacy function calls have no ids: the id of the last call of a name, and how many calls there were. */
   readonly #functionIds = new Map<string, string>();
   #functionCalls = 0;
 
@@ -108,7 +108,7 @@ class MessageReader {
 
   #functionResult(message: ChatMessage, where: string): TurnPart[] {
     const id = this.#functionIds.get(asText(message["name"]) ?? "");
-    // A result that nobody asked for would be refused as a block, but can still be told.
+    // A result without its tool call would be refused as a block, so it is sent as text.
     return id === undefined ? readContent(message.content, where) : [toolResult(id, message, where)];
   }
 }
@@ -125,7 +125,7 @@ function toolResult(id: string, message: ChatMessage, where: string): TurnPart {
   };
 }
 
-/** Text and media of a message; empty texts are left out, because upstreams refuse them. */
+/** Text and media of a message; empty texts are dropped, because upstreams refuse them. */
 function readContent(content: unknown, where: string): (TextPart | MediaPart)[] {
   if (typeof content === "string") return content.trim() === "" ? [] : [{ type: "text", text: content }];
   return asList(content).flatMap((part, index) => {
@@ -143,7 +143,7 @@ function readPart(part: Fields, where: string): TextPart | MediaPart {
   throw new AppError("INVALID_REQUEST", `This model does not take parts of the type ${String(part["type"])}.`, { param: where });
 }
 
-/** Blocks that we gave out before. Unsigned ones would be refused: they came from another provider, or lost their seal on the way. */
+/** Thinking blocks of earlier answers. Unsigned ones would be refused: they came from another provider, or lost their signature. */
 function readThinking(blocks: unknown): TurnPart[] {
   return asList(blocks)
     .map(asFields)
@@ -162,7 +162,7 @@ function readArguments(text: unknown): Fields {
     const value = JSON.parse(text) as unknown;
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   } catch {
-    // A model may have written broken arguments earlier; the upstream wants an object all the same.
+    // A model may have written invalid arguments earlier; the upstream still requires an object.
   }
   return { arguments: text };
 }
@@ -179,7 +179,7 @@ function marked(parts: readonly TurnPart[], cacheControl: Fields | undefined): r
   return [...parts.slice(0, -1), { ...last, cacheControl }];
 }
 
-/** Roles alternate, and in a user's turn the results of tools come first: a call must be answered by what follows it directly. */
+/** Roles alternate, and in a user turn tool results come first: they must directly follow the tool calls. */
 function merged(turns: readonly Turn[]): Turn[] {
   const result: Turn[] = [];
   for (const turn of turns) {
@@ -191,7 +191,7 @@ function merged(turns: readonly Turn[]): Turn[] {
   return result.map(({ role, parts }) => ({ role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }));
 }
 
-/** White space at the end of an answer that the model shall go on with is refused. */
+/** Trailing white space is refused in an assistant turn that the model continues. */
 function withTrimmedEnd(turns: readonly Turn[]): readonly Turn[] {
   const last = turns.at(-1);
   const part = last?.parts.at(-1);

@@ -3,21 +3,21 @@ import type { Fields } from "../provider.ts";
 import type { Turn } from "./chat-turns.ts";
 import { asFields } from "./json-fields.ts";
 
-/** Tokens of thinking for an effort, on models that want a number. */
+/** Thinking tokens for an effort, for models that take a number. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 1024, low: 1024, medium: 2048, high: 4096, xhigh: 8192, max: 16384 };
 const BUDGET_MIN = 1024;
-/** The share of the output that may be thought: all of it would leave nothing to say. */
+/** The share of the output for thinking: all of it would leave no room for the answer. */
 const BUDGET_SHARE = 0.8;
 
 /**
- * How hard to think, in the words of the model: from `thinking` (the caller's own, kept) or from `reasoning_effort`. Empty when
- * nothing was asked for, or when the limit on output leaves no room to think.
+ * The thinking fields of the model: from the caller's own `thinking`, or from `reasoning_effort`. Empty without either, or when the output
+ * limit leaves no room to think.
  */
 export function claudeThinking(body: Fields, { rules, maxOutputTokens, turns, forced }: ThinkingContext): Fields {
   const fields = askedThinking(body, { rules, maxOutputTokens });
   if (asFields(fields["thinking"])["type"] !== "enabled") return fields;
-  // With a budget a tool cannot be forced, and a call that waits for its result must have come with its thinking: to go without it is
-  // better than to be refused.
+  // With a thinking budget a tool cannot be forced, and a pending tool call must come with its thinking: the request goes without thinking,
+  // because otherwise it would be refused.
   return forced || lacksThinking(turns) ? {} : fields;
 }
 
@@ -25,7 +25,7 @@ interface ThinkingContext {
   readonly rules: ClaudeRules;
   readonly maxOutputTokens: number;
   readonly turns: readonly Turn[];
-  /** Whether the model has to call a tool. */
+  /** Whether the model must call a tool. */
   readonly forced: boolean;
 }
 

@@ -1,16 +1,16 @@
-/** What the pieces of a source become; may remember what came before. */
+/** Maps each element of a source to any number of others; may have state. */
 export interface Expansion<In, Out> {
-  /** None, one or several. What it throws ends the source too. */
+  /** Returns none, one or several. What it throws ends the source too. */
   take(piece: In): readonly Out[];
-  /** After the last piece. */
+  /** After the last element. */
   end(): readonly Out[];
-  /** Set: nothing more is wanted of the source. */
+  /** True: the source is not read further. */
   readonly isDone?: boolean;
 }
 
 /**
- * Each piece of a source as what becomes of it, one by one and pulled. An async generator would say the same, but takes several turns
- * of the microtask queue for every element, and every token of every stream passes several of these.
+ * Maps the elements of a source, one by one and pulled. An async generator would do the same, but takes several turns of the microtask
+ * queue for every element, and every token of every stream passes several of these.
  */
 export function expand<In, Out>(source: AsyncIterable<In>, expansion: Expansion<In, Out>): AsyncIterableIterator<Out, undefined> {
   return new Expanded(source[Symbol.asyncIterator](), expansion);
@@ -76,7 +76,7 @@ class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined> {
     }
   }
 
-  /** Not waited for: what is known already goes on at once. */
+  /** Not awaited: elements that are ready are delivered at once. */
   #stop(): void {
     this.#isOver = true;
     void this.#source.return?.().catch(() => {});

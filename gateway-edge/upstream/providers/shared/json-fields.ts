@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { Fields } from "../provider.ts";
 
-/** Foreign JSON, read without trust: each of these gives a plain value whatever came. */
+/** Untrusted JSON: each of these functions returns a plain value for any input. */
 export function asFields(value: unknown): Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
@@ -14,15 +14,15 @@ export function asText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** A count of tokens: 0 where there is no number, NaN for a number that cannot be a count, which makes the whole report void. */
+/** A count of tokens: 0 where there is no number, NaN for a number that cannot be a count, which invalidates the whole report. */
 export function asCount(value: unknown): number {
   if (typeof value !== "number") return 0;
   return Number.isSafeInteger(value) && value >= 0 ? value : Number.NaN;
 }
 
-/** The fields that have a value; nulls count as none. */
+/** The fields that have a value; null counts as none. */
 export function present(fields: Fields): Record<string, unknown> {
-  // Copied whole where nothing is to be left out, which is quicker.
+  // Copied whole where nothing is dropped, which is faster.
   if (Object.keys(fields).every((name) => fields[name] !== null && fields[name] !== undefined)) return { ...fields };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }

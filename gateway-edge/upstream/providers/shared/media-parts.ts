@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Fields } from "../provider.ts";
 import { asFields, asText } from "./json-fields.ts";
 
-/** A picture or a document of a message, with its bytes or its address. */
+/** An image or a document of a message, with its bytes or its URL. */
 export interface MediaPart {
   readonly type: "image" | "document";
   readonly source: MediaSource;
@@ -21,7 +21,7 @@ export function readImage(value: unknown, where: string): MediaPart {
   return { type: "image", source };
 }
 
-/** A file part: its data as a data URL or as plain base64 of a PDF, or an address in the place of its id. */
+/** A file part: its data as a data URL or as plain base64 of a PDF, or a URL in place of its id. */
 export function readFile(file: Fields, where: string): MediaPart {
   const data = asText(file["file_data"]);
   const source = data === undefined ? readSource(asText(file["file_id"]) ?? "") : (readSource(data) ?? base64Pdf(data));
@@ -33,7 +33,7 @@ export function readFile(file: Fields, where: string): MediaPart {
 
 function readSource(url: string): MediaSource | undefined {
   if (/^(https?|s3):\/\//i.test(url)) return { type: "url", url };
-  // Not one expression over the whole text: data may have many megabytes.
+  // Not one regular expression over the whole text: data may have many megabytes.
   const comma = url.indexOf(",");
   if (!/^data:/i.test(url) || comma < 0) return undefined;
   const [mediaType = "", ...options] = url.slice("data:".length, comma).split(";");
@@ -51,6 +51,6 @@ function encoded(content: string): string | undefined {
 }
 
 function base64Pdf(data: string): MediaSource | undefined {
-  // "%PDF" in base64 starts so.
+  // The start of "%PDF" in base64.
   return data.startsWith("JVBERi") ? { type: "base64", mediaType: "application/pdf", data } : undefined;
 }

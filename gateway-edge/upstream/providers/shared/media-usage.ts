@@ -1,7 +1,7 @@
 import type { ReportedUsage } from "../provider.ts";
 import { asCount, asFields } from "./json-fields.ts";
 
-/** A word on usage that has no tokens in it. */
+/** A usage report without tokens. */
 export const NOTHING_REPORTED: ReportedUsage = {
   promptTokens: 0,
   cachedTokens: 0,
@@ -11,8 +11,8 @@ export const NOTHING_REPORTED: ReportedUsage = {
 };
 
 /**
- * What an answer about sound or pictures says it used, in OpenAI's words and those of servers like it: tokens with their kinds, or
- * seconds of sound. Undefined when it says nothing.
+ * The usage of an audio or image answer, in the formats of OpenAI and similar servers: tokens with their kinds, or seconds of audio.
+ * Undefined when it reports none.
  */
 export function readMediaUsage(answer: unknown): ReportedUsage | undefined {
   const { usage: given, duration } = asFields(answer);
@@ -25,7 +25,7 @@ export function readMediaUsage(answer: unknown): ReportedUsage | undefined {
 }
 
 function tokensOf(usage: Readonly<Record<string, unknown>>): ReportedUsage {
-  // Transcriptions say input_token_details, images input_tokens_details.
+  // Transcriptions have input_token_details, images input_tokens_details.
   const input = asFields(usage["input_token_details"] ?? usage["input_tokens_details"] ?? usage["prompt_tokens_details"]);
   const output = asFields(usage["output_token_details"] ?? usage["output_tokens_details"] ?? usage["completion_tokens_details"]);
   return {
@@ -39,7 +39,7 @@ function tokensOf(usage: Readonly<Record<string, unknown>>): ReportedUsage {
   };
 }
 
-/** Seconds, which whole servers write as numbers and some as text. Rounded up: a price is for what has begun. */
+/** Seconds, as numbers or as text. Rounded up: a price is for each begun unit. */
 function millisecondsOf(seconds: unknown): number | undefined {
   const value = typeof seconds === "string" ? Number(seconds) : seconds;
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;

@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import type { FormCall, FormField, FormFile } from "../provider.ts";
 
 export interface WrittenForm {
-  /** Content-Type, and Content-Length where all sizes are known: some servers take no form without it. */
+  /** Content-Type, and Content-Length where all sizes are known: some servers refuse a form without it. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** A form as bytes, written while the files are read: a recording of an hour never lies in our memory. */
+/** A form as bytes, written while the files are read: a recording of an hour is never in memory as a whole. */
 export function writeForm(call: FormCall): WrittenForm {
-  // Chance, against the rule of pure adapters: a boundary that a file could contain would let its sender add fields.
+  // Random, against the rule of pure adapters: a boundary that a file could contain would let its sender add fields.
   const boundary = `tributary-${randomBytes(16).toString("hex")}`;
   const length = lengthOf(call, boundary);
   return {
@@ -58,7 +58,7 @@ function head(boundary: string, name: string): string {
   return `--${boundary}\r\ncontent-disposition: form-data; name="${escaped(name)}"`;
 }
 
-/** As browsers do it (WHATWG): a quote or a line break may not end the header. */
+/** As in browsers (WHATWG): a quote or a line break must not end the header. */
 function escaped(text: string): string {
   return text.replaceAll("\r", "%0D").replaceAll("\n", "%0A").replaceAll('"', "%22");
 }

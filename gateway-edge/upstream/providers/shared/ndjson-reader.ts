@@ -1,10 +1,10 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { UpstreamEvent } from "../provider.ts";
 
-/** No provider sends a line near this; without a limit one could fill our memory. */
+/** No provider sends a line near this size; without a limit a line could fill the memory. */
 const LINE_CHARACTERS_MAX = 1024 * 1024;
 
-/** Bytes as one JSON text per line. A last line without its line feed counts: some servers leave it out. */
+/** Bytes as one JSON text per line. A last line without a line feed counts: some servers omit it. */
 export async function* readNdjson(body: AsyncIterable<Uint8Array>): AsyncGenerator<UpstreamEvent> {
   const decoder = new TextDecoder();
   let pending = "";

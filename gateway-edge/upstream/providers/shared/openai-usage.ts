@@ -5,7 +5,7 @@ function audioTokens(audioPromptTokens: number, audioCompletionTokens: number): 
   return audioPromptTokens + audioCompletionTokens > 0 ? { audioPromptTokens, audioCompletionTokens } : {};
 }
 
-/** Usage of any server that speaks OpenAI, with the other names that are in use for cached tokens. */
+/** Usage of any server with OpenAI's API, with the other names that are in use for cached tokens. */
 export function readOpenAiUsage(value: unknown): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const usage = asFields(value);
@@ -13,7 +13,7 @@ export function readOpenAiUsage(value: unknown): ReportedUsage | undefined {
   const promptTokens = asCount(usage["prompt_tokens"]);
   const completionTokens = asCount(usage["completion_tokens"]);
   const reasoningTokens = asCount(asFields(usage["completion_tokens_details"])["reasoning_tokens"] ?? usage["reasoning_tokens"]);
-  // xAI counts reasoning beside the completion, everyone else inside; the total tells which.
+  // xAI counts reasoning beside the completion, all others inside; the total shows which.
   const isBeside = reasoningTokens > 0 && asCount(usage["total_tokens"]) === promptTokens + completionTokens + reasoningTokens;
   return {
     promptTokens,

@@ -3,13 +3,13 @@ import type { StreamPart } from "../provider.ts";
 type TextDelta = Extract<StreamPart, { type: "text-delta" }>;
 
 /**
- * Text of a stream as the upstream wrote it: a JSON string that goes to the client byte for byte. It is decoded only when somebody
- * wants to read it: most streams report their usage, and nobody does.
+ * Text of a stream as the upstream wrote it: a JSON string that is sent to the client byte for byte. It is decoded only when it is read:
+ * most streams report their usage, and their text is never read.
  */
 export class PlainText implements TextDelta {
   readonly type = "text-delta";
   readonly choice: number;
-  // Hidden, so that a copy with another text can never carry the old one along.
+  // Private, so that a copy with another text can never include the old one.
   readonly #json: string;
 
   constructor(choice: number, json: string) {
@@ -25,7 +25,7 @@ export class PlainText implements TextDelta {
     return this.#json;
   }
 
-  /** Written out it looks like any other part. */
+  /** Serialized it looks like any other part. */
   toJSON(): TextDelta {
     return { type: this.type, choice: this.choice, text: this.text };
   }

@@ -4,7 +4,7 @@ import { asFields } from "./json-fields.ts";
 import { readErrorFields, type UpstreamErrorFields } from "./upstream-error-fields.ts";
 import { readRetryAfter } from "./upstream-error-retry.ts";
 
-/** What an upstream's refusal means, whatever its dialect. */
+/** The meaning of an upstream's error, whatever its format. */
 type ErrorKind =
   | "context-window"
   | "content-policy"
@@ -27,7 +27,7 @@ interface Rule {
   readonly phrases?: readonly (string | RegExp)[];
 }
 
-// The first rule that fits wins, so what is said in words comes before the status that carries it.
+// The first matching rule wins, so texts and codes come before the status.
 const RULES: readonly Rule[] = [
   {
     kind: "context-window",
@@ -116,7 +116,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** A refusal of any upstream as our error. What is wrong with our account or our catalog is ours, and its text stays in the log. */
+/** An error of any upstream as an AppError. An error of the operator's account or catalog is not the caller's, and its text stays in the log. */
 export function readUpstreamError(failure: UpstreamFailure): AppError {
   const fields = readErrorFields(failure);
   const { message, param } = fields;
@@ -147,7 +147,7 @@ export function readUpstreamError(failure: UpstreamFailure): AppError {
   }
 }
 
-/** An error inside a stream or a 200: its status is the number it names, if it names one. */
+/** An error inside a stream or a 200: its status is the number in it, if there is one. */
 export function readInlineError(body: unknown): AppError {
   const code = Number(asFields(asFields(body)["error"])["code"] ?? asFields(body)["code"]);
   const status = Number.isInteger(code) && code >= 400 && code <= 599 ? code : 500;
@@ -155,14 +155,14 @@ export function readInlineError(body: unknown): AppError {
 }
 
 function kindOf(status: number, fields: UpstreamErrorFields): ErrorKind {
-  // A field that is too long (`user`) is said in the same words as a prompt that is.
+  // An error of a field that is too long (`user`) has the same text as one of a prompt that is too long.
   const rules = fields.words.has("string_above_max_length") ? RULES.filter(({ kind }) => kind !== "context-window") : RULES;
   const said = rules.find((rule) => isSaid(rule, status, fields));
   return said?.kind ?? "failed";
 }
 
 function isSaid(rule: Rule, status: number, { words, message }: UpstreamErrorFields): boolean {
-  // A rate limit counts tokens too; its words must not look like a context window.
+  // A rate limit counts tokens too; its text must not match a context window.
   const readsText = !(rule.kind === "context-window" && [401, 403, 429].includes(status));
   const text = message?.toLowerCase() ?? "";
   return (

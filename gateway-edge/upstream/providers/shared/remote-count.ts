@@ -1,7 +1,7 @@
 import type { Fields } from "../provider.ts";
 import { malformed } from "./json-fields.ts";
 
-/** Of a request only what a counting endpoint takes. */
+/** The fields of a request that a counting endpoint takes. */
 export function countable(request: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.flatMap((name) => (request[name] === undefined ? [] : [[name, request[name]]])));
 }

@@ -2,7 +2,7 @@ import type { ReportedUsage, RerankAnswer } from "../provider.ts";
 import { asCount, asFields, malformed } from "./json-fields.ts";
 import { NOTHING_REPORTED } from "./media-usage.ts";
 
-/** An answer in Cohere's words, or in those of Jina and the servers that follow it. */
+/** An answer in the format of Cohere, or of Jina and compatible servers. */
 export function readRerankAnswer(body: unknown): RerankAnswer {
   const answer = asFields(body);
   const rows = answer["results"] ?? answer["data"];

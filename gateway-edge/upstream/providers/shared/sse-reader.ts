@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { UpstreamEvent } from "../provider.ts";
 import { type Expansion, expand } from "./expand.ts";
 
-/** No provider sends an event near this; without a limit one could fill our memory. */
+/** No provider sends an event near this size; without a limit an event could fill the memory. */
 const EVENT_CHARACTERS_MAX = 1024 * 1024;
 
 /** Bytes as server-sent events: LF, CRLF or CR, comments skipped, `data` lines joined, an unfinished last event dropped. */
@@ -40,7 +40,7 @@ class SseParser implements Expansion<Uint8Array, UpstreamEvent> {
     return events;
   }
 
-  /** Whole events of one `data` line, as nearly all are, without taking lines apart; where what is not so begins. */
+  /** Takes whole events of one `data` line, as nearly all are, without splitting lines; returns where other events begin. */
   #takePlain(text: string, events: UpstreamEvent[]): number {
     if (this.#lines.pendingCharacters > 0 || !this.#event.isEmpty || text.includes("\r")) return 0;
     let at = 0;
@@ -75,7 +75,7 @@ class LineSplitter {
   take(text: string): string[] {
     // A CR at the very end may be the first half of a CRLF: it is left for the next bytes.
     const endedInCr = this.#pending.endsWith("\r");
-    // A long line in many pieces is only joined, not searched again with each piece.
+    // A long line in many chunks is only joined, not searched again with each chunk.
     if (!endedInCr && !/[\r\n]/.test(text)) {
       this.#pending += text;
       return [];
@@ -96,7 +96,7 @@ class EventBuilder {
   #data: string[] = [];
   characters = 0;
 
-  /** Nothing of an event has come yet. */
+  /** Nothing of an event has arrived yet. */
   get isEmpty(): boolean {
     return this.#event === undefined && this.#data.length === 0;
   }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Fields } from "../provider.ts";
 import { asFields, asList, asText } from "./json-fields.ts";
 
-/** An id for a tool call that came without one: unlike any other, and the same for the same answer. */
+/** An id for a tool call without one: unique, and equal for equal answers. */
 export function toolCallId(...seed: readonly unknown[]): string {
   return `call_${createHash("sha256").update(JSON.stringify(seed)).digest("hex").slice(0, 24)}`;
 }
@@ -13,7 +13,7 @@ export function argumentsText(value: unknown): string {
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
-/** Tool calls of a whole answer as OpenAI writes them; what is well formed stays as it is. */
+/** Tool calls of a whole answer in OpenAI's format; well-formed ones stay unchanged. */
 export function wholeToolCalls(value: unknown, answerId: unknown): readonly Fields[] {
   return asList(value).map((item, position) => {
     const { index: _index, ...call } = asFields(item);
@@ -30,7 +30,7 @@ interface Started {
 }
 
 /**
- * Fragments of tool calls of one choice, put right where servers err: dense indexes from 0, id, type and name once per call.
+ * Fragments of the tool calls of one choice, corrected where servers are wrong: dense indexes from 0; id, type and name once per call.
  * Clients crash on anything else.
  */
 export class ToolCallDeltas {
@@ -38,7 +38,7 @@ export class ToolCallDeltas {
   #count = 0;
   #last: Started | undefined;
 
-  /** Fragments in, fragments out. `answerId` is what ids are made of where there are none. */
+  /** Returns corrected fragments. `answerId` is the seed of ids where there are none. */
   read(value: unknown, answerId: unknown): readonly Fields[] {
     return asList(value).map((item) => this.#readOne(asFields(item), answerId));
   }
@@ -56,7 +56,7 @@ export class ToolCallDeltas {
   #find(delta: Fields): Started | undefined {
     const id = asText(delta["id"]);
     const started = delta["index"] === undefined || delta["index"] === null ? this.#last : this.#byUpstreamIndex.get(delta["index"]);
-    // Another id at a known index is another call: some servers count every call as 0.
+    // Another id at a known index is another tool call: some servers use index 0 for every call.
     return id === undefined || started === undefined || started.id === id ? started : undefined;
   }
 

@@ -3,14 +3,14 @@ import { asFields, asList, asText } from "./json-fields.ts";
 
 export interface UpstreamErrorFields {
   readonly message: string | undefined;
-  /** Codes, types and reasons by which the upstream names the error, in lower case. */
+  /** Codes, types and reasons of the upstream's error, in lower case. */
   readonly words: ReadonlySet<string>;
   readonly param: string | undefined;
 }
 
 const MESSAGE_LENGTH_MAX = 2000;
 
-/** What an error body says, in any of the shapes seen: OpenAI, Anthropic, Google, AWS, Cohere, FastAPI, bare text. */
+/** The fields of an error body, in any known format: OpenAI, Anthropic, Google, AWS, Cohere, FastAPI, bare text. */
 export function readErrorFields({ headers, body }: UpstreamFailure): UpstreamErrorFields {
   // Google's streams wrap the error in a list.
   const outer = asFields(Array.isArray(body) ? body[0] : body);
@@ -40,7 +40,7 @@ export function readErrorFields({ headers, body }: UpstreamFailure): UpstreamErr
 
 const HIDDEN = "[hidden]";
 
-/** Keys, accounts and addresses of ours that upstreams like to repeat in their messages. */
+/** The operator's keys, accounts and addresses that upstreams repeat in their messages. */
 const PRIVATE_PATTERNS: readonly RegExp[] = [
   /\b(?:sk|pk|rk|gsk|xai|nvapi|csk|pplx|fw|key|tgp_v1)[-_][A-Za-z0-9*_.-]{6,}/g,
   /\bAIza[\w*-]{10,}/g,
@@ -54,7 +54,7 @@ const PRIVATE_PATTERNS: readonly RegExp[] = [
   /\b[\w-]+\.(?:openai|cognitiveservices|services\.ai)\.azure\.com\b/g,
 ];
 
-/** An upstream's text as a caller of ours may read it. */
+/** An upstream's text as callers may read it. */
 function cleanMessage(text: string): string {
   return PRIVATE_PATTERNS.reduce((cleaned, pattern) => cleaned.replace(pattern, HIDDEN), text.slice(0, MESSAGE_LENGTH_MAX));
 }
@@ -63,7 +63,7 @@ function namesIn(fields: Fields): string[] {
   return ["code", "type", "status", "error_type", "__type"].flatMap((name) => asText(fields[name]) ?? []);
 }
 
-/** Google says what it means in the details: API_KEY_INVALID is a plain INVALID_ARGUMENT above them. */
+/** Google has the real reason in the details: API_KEY_INVALID is a plain INVALID_ARGUMENT above them. */
 function reasonsIn(error: Fields): string[] {
   return asList(error["details"]).flatMap((detail) => asText(asFields(detail)["reason"]) ?? []);
 }

@@ -4,7 +4,7 @@ import { asFields, asList, asText } from "./json-fields.ts";
 const SECONDS_MAX = 3600;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** When an upstream wants to be asked again, in whole seconds from 1 to an hour; undefined when it does not say. */
+/** When an upstream may be called again, in whole seconds from 1 to an hour; undefined when it does not say. */
 export function readRetryAfter({ headers, body }: UpstreamFailure): number | undefined {
   const header = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   const seconds =
@@ -27,7 +27,7 @@ function fromSecondsOrDate(value: string | undefined, now: string | undefined): 
   return Number.isFinite(seconds) && seconds >= 0 ? seconds : untilDate(value, now);
 }
 
-/** Dates are read against the upstream's own clock, so that its skew does not matter and we need no clock here. */
+/** Dates are compared with the upstream's own clock, so that its skew does not matter and no clock is needed here. */
 function untilDate(value: string, now: string | undefined): number | undefined {
   const milliseconds = Date.parse(value) - Date.parse(now ?? "");
   return Number.isFinite(milliseconds) && milliseconds > 0 ? milliseconds / 1000 : undefined;
@@ -60,7 +60,7 @@ function fromText(body: unknown): number | undefined {
 
 function duration(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  // A bare number is seconds, unless it is a moment since 1970 (some send that): those say nothing without a clock.
+  // A bare number is seconds, unless it is a Unix time (some send that), which cannot be used without a clock.
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) < 1e9 ? Number(text) : undefined;
   const pieces = [...text.matchAll(/(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)/gi)];
   if (pieces.length === 0 || /\d{4}-\d{2}/.test(text)) return undefined;
