@@ -4,7 +4,7 @@ import { isJsonAnswer } from "../shared/chat-tools.ts";
 import { asCount, asFields, asList, asText, malformed } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 
-/** A Message as OpenAI's answer: texts joined, tool uses as tool calls, thinking beside them so that it can be sent back. */
+/** A Message as OpenAI's answer: texts joined, tool uses as tool calls, thinking beside them so that a caller can send it back. */
 export function readAnthropicAnswer(body: unknown, call: ChatCall): ChatAnswer {
   const message = asFields(body);
   if (message["type"] === "error") throw readInlineError(body);
@@ -41,7 +41,7 @@ const FINISH_REASONS: Readonly<Record<string, string>> = {
   refusal: "content_filter",
 };
 
-/** Why it ended, in OpenAI's words. Calls of tools make a plain stop `tool_calls`, but never hide a limit or a refusal. */
+/** The stop reason as OpenAI's finish reason. Tool calls turn a plain stop into `tool_calls`, but never hide a limit or a refusal. */
 export function readStopReason(reason: unknown, { calledTools, saidAnything }: { calledTools: boolean; saidAnything: boolean }): string {
   const known = FINISH_REASONS[String(reason)];
   if (known === undefined && !saidAnything) throw malformed(`an empty answer with stop_reason ${String(reason)}`);
@@ -49,7 +49,7 @@ export function readStopReason(reason: unknown, { calledTools, saidAnything }: {
   return finish === "stop" && calledTools ? "tool_calls" : finish;
 }
 
-/** Input as OpenAI counts it: what was read from and written to the cache belongs to the prompt. */
+/** Input as OpenAI counts it: cache reads and writes are part of the prompt. */
 export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const usage = value as Fields;
@@ -66,7 +66,7 @@ export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
   };
 }
 
-/** A block of thinking with its seal, as a caller gets it and sends it back; undefined for other blocks. */
+/** A thinking block with its signature, as a caller gets it and sends it back; undefined for other blocks. */
 export function thinkingBlockOf(block: Fields): Fields | undefined {
   if (block["type"] === "redacted_thinking") return { type: "redacted_thinking", data: block["data"] };
   if (block["type"] !== "thinking") return undefined;

@@ -6,13 +6,13 @@ import { asFields, asList, asText } from "../shared/json-fields.ts";
 export interface VersionRules {
   readonly keyHeader: "x-api-key" | "authorization";
   readonly sampling: boolean;
-  /** Whether system turns may stand among the others. */
+  /** Whether system turns may be between the others. */
   readonly inlineSystem: boolean;
 }
 
 const DEFAULT_VERSION = "2023-06-01";
 
-/** By the day from which they hold, newest first; versions are dates, so that a newer one follows the newest row. */
+/** By the date from which they apply, newest first; versions are dates, so a newer version follows the newest row. */
 const VERSIONS: readonly (readonly [from: string, rules: VersionRules])[] = [
   ["2026-10-21", { keyHeader: "authorization", sampling: false, inlineSystem: true }],
   ["", { keyHeader: "x-api-key", sampling: true, inlineSystem: false }],
@@ -25,7 +25,7 @@ export function versionRules(params: Fields): VersionRules {
   return row[1];
 }
 
-/** The operator's own headers, ours over them: the version, the key, and the betas of both joined. */
+/** The operator's own headers, overridden by the gateway's: the version, the key, and the joined betas of both. */
 export function anthropicHeaders(target: ProviderTarget): Readonly<Record<string, string>> {
   const { "anthropic-beta": beta, ...others } = extraHeaders(target.params);
   const betas = [...betasOf(target.params["anthropic_beta"]), ...betasOf(beta)];

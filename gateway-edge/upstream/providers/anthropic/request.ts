@@ -22,7 +22,7 @@ import { anthropicHeaders, type VersionRules, versionRules } from "./headers.ts"
 import { isClosed, nativeSchema } from "./schema.ts";
 
 const DEFAULT_BASE_URL = "https://api.anthropic.com";
-/** OpenAI's names of a tier, in Anthropic's words; others are left to the account's default. */
+/** OpenAI's service tiers as Anthropic's; others are left to the account's default. */
 const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only", standard_only: "standard_only" };
 
 export function buildAnthropicRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest {
@@ -33,7 +33,7 @@ export function buildAnthropicRequest(call: ChatCall, target: ProviderTarget): U
   };
 }
 
-/** What count_tokens takes of a message's request; it refuses the rest. */
+/** The fields of a message request that count_tokens takes; it refuses others. */
 const COUNTED = ["model", "system", "messages", "tools", "tool_choice", "thinking", "output_config"];
 
 export const anthropicCount: RemoteCount = {
@@ -101,7 +101,7 @@ interface ToolOffer {
   readonly toolChoice: Fields | undefined;
   /** The model must call a tool. */
   readonly forced: boolean;
-  /** One of the tools stands for the JSON answer. */
+  /** One of the tools is the JSON answer. */
   readonly asksForJson: boolean;
 }
 
@@ -122,7 +122,7 @@ function toolFields(body: ChatBody, { rules, format, turns }: OfferContext): Too
   const toolChoice = choiceOf({ choice, hasTools: offered.length > 0, asksForJson, rules });
   const forced = toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool";
   const single = body["parallel_tool_calls"] === false && toolChoice?.["type"] !== "none";
-  // Where a choice cannot be forced, a named tool is the only one that is offered.
+  // Where a choice cannot be forced, only the named tool is offered.
   const named = choice?.type === "named" && !rules.forcedToolChoice ? choice.name : undefined;
   return {
     tools: named === undefined ? all : all.filter((tool) => tool["name"] === named),
@@ -164,7 +164,7 @@ function toolOf({ name, description, schema, cacheControl }: ChatTool): Fields {
 }
 
 function hasNative(format: JsonFormat, rules: ClaudeRules): boolean {
-  // A map with free names cannot be said natively, as objects must be closed there; a tool can take it.
+  // The native format requires closed objects, so it cannot express a map with free names; a tool can.
   return format.hasSchema && rules.nativeSchema && (isClosed(format.schema) || !rules.forcedToolChoice);
 }
 
@@ -172,7 +172,7 @@ function outputFormat(format: JsonFormat | undefined, rules: ClaudeRules): Field
   return format && hasNative(format, rules) ? { format: { type: "json_schema", schema: nativeSchema(format.schema) } } : {};
 }
 
-/** Anthropic takes one field, an opaque id; an address of a person does not belong there. */
+/** Anthropic takes one field, an opaque id; an email address does not belong there. */
 function metadataOf(body: ChatBody): Fields | undefined {
   const userId = asText(asFields(body["metadata"])["user_id"]) ?? asText(body["user"]) ?? asText(body["safety_identifier"]);
   return userId === undefined || userId.includes("@") ? undefined : { user_id: userId };

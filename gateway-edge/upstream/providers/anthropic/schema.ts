@@ -1,7 +1,7 @@
 import type { Fields } from "../provider.ts";
 import { asFields } from "../shared/json-fields.ts";
 
-/** Limits that the native output format refuses; they are told in the description, where the model reads them. */
+/** Constraints that the native output format refuses; they are written into the description, where the model reads them. */
 const UNSUPPORTED = new Set([
   "minimum",
   "maximum",
@@ -21,7 +21,7 @@ const LEFT_OUT = new Set(["$schema", "strict"]);
 const NESTED = new Set(["items", "additionalProperties", "not", "anyOf", "allOf", "oneOf", "prefixItems"]);
 const NAMED = new Set(["properties", "$defs", "definitions"]);
 
-/** A schema as the native output format takes it; the caller's own object stays as it is. */
+/** A schema as the native output format takes it; the caller's own object is not changed. */
 export function nativeSchema(schema: Fields): Fields {
   const result: Record<string, unknown> = {};
   const limits: string[] = [];
@@ -33,12 +33,12 @@ export function nativeSchema(schema: Fields): Fields {
     const description = typeof schema["description"] === "string" ? `${schema["description"]} ` : "";
     result["description"] = `${description}(${limits.join(", ")})`;
   }
-  // Objects must be closed; an open one could not be kept to anyway.
+  // Objects must be closed; an open one could not be enforced anyway.
   if (schema["type"] === "object" || schema["properties"] !== undefined) result["additionalProperties"] = false;
   return result;
 }
 
-/** Whether no object in the schema takes names of its own beside the declared ones. */
+/** Whether no object in the schema allows undeclared names. */
 export function isClosed(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (typeof schema !== "object" || schema === null) return true;

@@ -57,12 +57,12 @@ class MessageStream {
       case "message_stop":
         return this.#end();
       default:
-        // `ping`, and what is new to us.
+        // `ping`, and unknown events.
         return [];
     }
   }
 
-  /** Later numbers are cumulative: they take the place of earlier ones and are never added to them. */
+  /** Later numbers are cumulative: they replace earlier ones and are never added to them. */
   #takeUsage(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
     this.#usage = { ...this.#usage, ...Object.fromEntries(Object.entries(value).filter(([, count]) => count !== null)) };
@@ -92,7 +92,7 @@ class MessageStream {
       this.#blocks.set(key, { type: "json", input, wroteArguments: false });
       return [];
     }
-    // The running number of calls; the index of a block also counts texts.
+    // The running number of tool calls; the index of a block also counts texts.
     const index = this.#toolCount++;
     this.#blocks.set(key, { type: "tool", index, input, wroteArguments: false });
     return [toolDelta({ index, id, type: "function", function: { name, arguments: "" } }, asText(name) ?? "")];
@@ -114,10 +114,10 @@ class MessageStream {
     this.#blocks.delete(key);
     if (block?.type === "thinking") {
       const sealed = thinkingBlockOf({ ...block.start, thinking: block.text, signature: block.signature });
-      // Numbered, because official clients put lists together by index.
+      // Numbered, because official clients merge lists by index.
       return [other({ thinking_blocks: [{ index: this.#thinkingCount++, ...sealed }] }, "")];
     }
-    // No piece of arguments came: they are empty, or came whole at the start.
+    // No fragment of arguments arrived: they are empty, or arrived whole at the start.
     if ((block?.type === "tool" || block?.type === "json") && !block.wroteArguments) {
       return writeArguments(block, JSON.stringify(block.input ?? {}));
     }
@@ -125,7 +125,7 @@ class MessageStream {
   }
 
   #text(text: string | undefined): readonly StreamPart[] {
-    // Beside the JSON that was asked for, words would only break it.
+    // Text beside the requested JSON would only make it invalid.
     return text === undefined || this.#hasJson ? [] : [{ type: "text-delta", choice: 0, text }];
   }
 

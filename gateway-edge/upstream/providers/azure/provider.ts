@@ -4,19 +4,19 @@ import type { ProviderTarget } from "../provider.ts";
 import { asText } from "../shared/json-fields.ts";
 import { textHeaders, under, unusable } from "../shared/locate-upstream.ts";
 
-/** The oldest that reports usage in streams and takes structured outputs; `v1` picks the surface without versions. */
+/** The oldest version that reports usage in streams and takes structured outputs; `v1` selects the API without versions. */
 const API_VERSION = "2024-10-21";
 
 /**
- * Azure OpenAI. The model id is the name of the deployment; where it does not tell the model, `base_model` does.
- * `api_version: "v1"` or a base that ends in /openai/v1 uses the new surface, anything else the addresses of deployments.
+ * Azure OpenAI. The model id is the name of the deployment; where it does not name the model, `base_model` does. `api_version: "v1"` or a
+ * base that ends in /openai/v1 uses the new API, anything else the addresses of deployments.
  */
 export const azure = createOpenAiProvider({
   kind: "azure",
   operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits"],
   families: AZURE_CHAT_FAMILIES,
   takesTokens: true,
-  // Only the surface without versions has it.
+  // Only the API without versions has it.
   speaksResponses: (target) => target.baseUrl !== undefined && addressOf(target, "").includes("/openai/v1/"),
   locate: (target, path) => ({ url: addressOf(target, path), headers: headersOf(target) }),
 });

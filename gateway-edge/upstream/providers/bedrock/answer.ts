@@ -3,7 +3,7 @@ import type { ChatAnswer, ChatCall, Fields, ReportedUsage } from "../provider.ts
 import { isJsonAnswer } from "../shared/chat-tools.ts";
 import { asCount, asFields, asText, malformed } from "../shared/json-fields.ts";
 
-/** Converse's answer as OpenAI's: texts joined as they are, tool uses as tool calls, reasoning beside them so that it can be sent back. */
+/** Converse's answer as OpenAI's: texts joined unchanged, tool uses as tool calls, reasoning beside them so that a caller can send it back. */
 export function readBedrockAnswer(body: unknown, call: ChatCall): ChatAnswer {
   const answer = asFields(body);
   const { content } = asFields(asFields(answer["output"])["message"]);
@@ -37,10 +37,10 @@ const FINISH_REASONS: Readonly<Record<string, string>> = {
   guardrail_intervened: "content_filter",
   content_filtered: "content_filter",
 };
-/** The model wrote what cannot be used: no end of an answer, but a failure. */
+/** The model's output cannot be used: a failure, not a finish. */
 const FAILURES = new Set(["malformed_model_output", "malformed_tool_use"]);
 
-/** Why it ended, in OpenAI's words. Calls of tools make a plain stop `tool_calls`, but never hide a limit or a filter. */
+/** The stop reason as OpenAI's finish reason. Tool calls turn a plain stop into `tool_calls`, but never hide a limit or a filter. */
 export function readStopReason(reason: unknown, { calledTools, saidAnything }: { calledTools: boolean; saidAnything: boolean }): string {
   const known = FINISH_REASONS[String(reason)];
   if (FAILURES.has(String(reason)) || (known === undefined && !saidAnything))
@@ -49,7 +49,7 @@ export function readStopReason(reason: unknown, { calledTools, saidAnything }: {
   return finish === "stop" && calledTools ? "tool_calls" : finish;
 }
 
-/** Input as OpenAI counts it: what was read from and written to the cache belongs to the prompt. */
+/** Input as OpenAI counts it: cache reads and writes are part of the prompt. */
 export function readBedrockUsage(value: unknown): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const usage = value as Fields;
@@ -64,7 +64,7 @@ export function readBedrockUsage(value: unknown): ReportedUsage | undefined {
   };
 }
 
-/** A block of reasoning with its seal, as a caller gets it and sends it back: in the same words as from Anthropic itself. */
+/** A reasoning block with its signature, as a caller gets it and sends it back: in the same format as from Anthropic itself. */
 export function thinkingBlockOf({ reasoningText, redactedContent }: Fields): Fields {
   if (redactedContent !== undefined) return { type: "redacted_thinking", data: redactedContent };
   const { text, signature } = asFields(reasoningText);

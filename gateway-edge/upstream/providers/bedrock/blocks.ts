@@ -11,7 +11,7 @@ export function messagesOf(turns: readonly Turn[]): readonly Fields[] {
   const names = new DocumentNames();
   return turns.map(({ role, parts }) => {
     const blocks = parts.flatMap((part) => [blockOf(part, names), ...cachePoint(part.cacheControl)]);
-    // A document is refused without a text beside it.
+    // Converse refuses a document without a text beside it.
     const needsText = parts.some(({ type }) => type === "document") && !parts.some(({ type }) => type === "text");
     return { role, content: needsText ? [...blocks, { text: "." }] : blocks };
   });
@@ -64,7 +64,7 @@ const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
 };
 
 function formatOf({ type, source }: MediaPart, formats: Readonly<Record<string, string>>): string {
-  // An address says its format only by its ending.
+  // A URL shows its format only by its extension.
   const ending = source.type === "url" ? (source.url.split(".").at(-1) ?? "").toLowerCase() : "";
   const format = source.type === "base64" ? formats[source.mediaType] : Object.values(formats).find((each) => each === ending);
   if (format !== undefined) return format;
@@ -72,14 +72,14 @@ function formatOf({ type, source }: MediaPart, formats: Readonly<Record<string, 
   throw new AppError("INVALID_REQUEST", `This model does not take this kind of ${type}.`, { param: "messages" });
 }
 
-/** Converse fetches from S3 and nowhere else; other addresses would have to be fetched by us, which an adapter does not do. */
+/** Converse fetches only from S3; other URLs would have to be fetched here, which an adapter does not do. */
 function sourceOf({ type, source }: MediaPart): Fields {
   if (source.type === "base64") return { bytes: source.data };
   if (source.url.startsWith("s3://")) return { s3Location: { uri: source.url } };
   throw new AppError("INVALID_REQUEST", `This model takes the ${type} as a data URL, not by its address.`, { param: "messages" });
 }
 
-/** Names in the alphabet that Converse takes, each only once in a request. */
+/** Names in the characters that Converse takes, each unique in a request. */
 class DocumentNames {
   readonly #given = new Set<string>();
 

@@ -17,7 +17,7 @@ export interface ModelFields {
   readonly additional: Fields;
 }
 
-/** Sampling and thinking in the words of the model. */
+/** Sampling and thinking in the model's own fields. */
 export function modelFields(body: ChatBody, { rules, ...context }: ModelContext): ModelFields {
   const thinking = reasoningFields(body, { rules, ...context });
   const sampling =

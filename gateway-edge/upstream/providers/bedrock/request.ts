@@ -11,7 +11,7 @@ import { messagesOf, systemOf } from "./blocks.ts";
 import { modelFields } from "./models.ts";
 import { type ToolOffer, toolOffer } from "./tools.ts";
 
-/** Fields of Converse itself; the operator's word on them is stronger than the caller's. */
+/** Fields of Converse itself; the operator's values override the caller's. */
 const CONVERSE_FIELDS = ["additionalModelResponseFieldPaths", "guardrailConfig", "performanceConfig", "promptVariables", "requestMetadata"];
 /** OpenAI's tiers that Bedrock has too. */
 const SERVICE_TIERS = new Set(["default", "flex", "priority"]);
@@ -22,7 +22,7 @@ export function buildBedrockRequest(call: ChatCall, target: ProviderTarget): Ups
 
 const COUNTED = ["messages", "system", "toolConfig", "additionalModelRequestFields"];
 
-/** CountTokens, of a Converse request. */
+/** CountTokens of a Converse request. */
 export const bedrockCount: RemoteCount = {
   tokenizer: "bedrock_api",
   takesContents: false,
@@ -31,7 +31,7 @@ export const bedrockCount: RemoteCount = {
   readAnswer: (body) => readCount(asFields(body)["inputTokens"]),
 };
 
-/** One of the operations on a model, signed or with the API key. */
+/** One of the operations of a model, signed or with the API key. */
 function bedrockRequest(target: ProviderTarget, operation: string, body: Fields): UpstreamRequest {
   const path = `model/${encodeURIComponent(target.inferenceModelId)}/${operation}`;
   const headers = { ...extraHeaders(target.params), "content-type": "application/json" };
@@ -44,7 +44,7 @@ function bedrockRequest(target: ProviderTarget, operation: string, body: Fields)
 
 function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
   const { body } = call;
-  // The id of a profile or of an imported model does not say what it is; the operator can.
+  // The id of a profile or of an imported model does not name the model; the operator can.
   const rules = bedrockRules(asText(params["base_model"]) ?? inferenceModelId);
   const format = readJsonFormat(body);
   const { system, turns } = readConversation(body.messages, { laterSystem: "hoist" });
@@ -72,7 +72,7 @@ function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarg
   });
 }
 
-/** The native format is used only where the answer cannot be asked for as a call of a tool. */
+/** The native format is used only where the answer cannot be requested as a tool call. */
 function outputConfig(format: JsonFormat | undefined, { rules, offer }: { rules: BedrockRules; offer: ToolOffer }): Fields | undefined {
   if (!format?.hasSchema || offer.asksForJson || !rules.claude.nativeSchema) return undefined;
   const jsonSchema = { name: "answer", schema: JSON.stringify(format.schema) };
@@ -119,7 +119,7 @@ function signingOf(target: ProviderTarget): Signing | undefined {
   return { type: "aws-sigv4", service: "bedrock", region: regionOf(target), ...keys };
 }
 
-/** As the operator says, or as the ARN of the model does. It becomes part of a host, so it may only look like a region. */
+/** From the operator's setting, or from the model's ARN. It becomes part of a host name, so it must look like a region. */
 function regionOf({ inferenceModelId, params }: ProviderTarget): string {
   const region = asText(params["aws_region_name"]) ?? /^arn:[\w-]+:bedrock:([\w-]+):/.exec(inferenceModelId)?.[1];
   if (region === undefined || !/^[a-z0-9-]+$/.test(region)) throw misconfigured("no aws_region_name");

@@ -5,8 +5,8 @@ import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readBedrockUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
 
 /**
- * Events of ConverseStream as parts. `messageStop` is the end of the answer; the usage comes after it, so the stream is read until it
- * is over. One that is over before `messageStop` is broken.
+ * Events of ConverseStream as parts. `messageStop` ends the answer; the usage follows it, so the stream is read to its end. A stream that
+ * ends before `messageStop` is broken.
  */
 export async function* readBedrockStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncGenerator<StreamPart> {
   const message = new ConverseStream(call);
@@ -22,7 +22,7 @@ function readException(name: string, body: Fields) {
   return readUpstreamError({ status: 500, headers: { "x-amzn-errortype": name }, body });
 }
 
-/** A content block that is being written; text blocks need none. */
+/** An unfinished content block; text blocks need none. */
 type OpenBlock =
   | { readonly type: "tool"; readonly index: number; wroteInput: boolean }
   | { readonly type: "json"; wroteInput: boolean }
@@ -69,7 +69,7 @@ class ConverseStream {
       this.#blocks.set(key, { type: "json", wroteInput: false });
       return [];
     }
-    // The running number of calls; the index of a block also counts texts.
+    // The running number of tool calls; the index of a block also counts texts.
     const index = this.#toolCount++;
     this.#blocks.set(key, { type: "tool", index, wroteInput: false });
     const call = { index, id: toolUseId, type: "function", function: { name, arguments: "" } };
@@ -82,7 +82,7 @@ class ConverseStream {
     const block = this.#blocks.get(key);
     if (toolUse !== undefined && (block?.type === "tool" || block?.type === "json"))
       return writeInput(block, asText(asFields(toolUse)["input"]));
-    // Beside the JSON that was asked for, words would only break it.
+    // Text beside the requested JSON would only make it invalid.
     if (typeof text !== "string" || text === "" || this.#hasJson) return [];
     return [{ type: "text-delta", choice: 0, text }];
   }
@@ -104,7 +104,7 @@ class ConverseStream {
     if (block?.type === "reasoning") {
       const { text, signature, redacted } = block;
       const sealed = thinkingBlockOf(redacted === "" ? { reasoningText: { text, signature } } : { redactedContent: redacted });
-      // Numbered, because official clients put lists together by index.
+      // Numbered, because official clients merge lists by index.
       return [other({ thinking_blocks: [{ index: this.#reasoningCount++, ...sealed }] }, "")];
     }
     return block && !block.wroteInput ? writeInput(block, "{}") : [];

@@ -19,7 +19,7 @@ export interface ToolOffer {
   readonly additional: Fields;
   /** The model must call a tool. */
   readonly forced: boolean;
-  /** One of the tools stands for the JSON answer. */
+  /** One of the tools is the JSON answer. */
   readonly asksForJson: boolean;
 }
 
@@ -29,7 +29,7 @@ interface OfferContext {
   readonly turns: readonly Turn[];
 }
 
-/** Tools and the choice of them. Converse cannot say `none`, and wants tools declared as soon as the history has any. */
+/** Tools and tool choice. Converse has no `none`, and requires declared tools as soon as the history has tool calls. */
 export function toolOffer(body: ChatBody, { rules, format, turns }: OfferContext): ToolOffer {
   const { tools } = readTools(body);
   const choice = readToolChoice(body["tool_choice"]);
@@ -46,7 +46,7 @@ export function toolOffer(body: ChatBody, { rules, format, turns }: OfferContext
   };
 }
 
-/** Where a tool cannot be chosen by name, it is the only one. */
+/** Where a tool cannot be chosen by name, only that tool is offered. */
 function narrowed(
   tools: readonly ChatTool[],
   { choice, rules }: { choice: ToolChoice | undefined; rules: BedrockRules },
@@ -75,7 +75,7 @@ function choiceOf({ choice, hasTools, asksForJson, rules }: ChoiceInput): Fields
   return choice ? { auto: {} } : undefined;
 }
 
-/** Converse has no word for one call at a time; Claude has, beside a choice that says the same as Converse's. */
+/** Converse has no field for one tool call at a time; Claude has one, beside a choice that repeats Converse's. */
 function singleCall(body: ChatBody, { toolChoice, rules }: { toolChoice: Fields | undefined; rules: BedrockRules }): Fields {
   if (body["parallel_tool_calls"] !== false || !rules.singleCalls) return {};
   const name = asText(asFields(toolChoice?.["tool"])["name"]);

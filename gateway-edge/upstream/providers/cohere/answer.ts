@@ -3,7 +3,7 @@ import type { ChatAnswer, Fields, ReportedUsage, StreamPart, UpstreamEvent } fro
 import { asCount, asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 
-/** Cohere's finish reasons in OpenAI's words; ERROR, TIMEOUT and what is unknown are failures. */
+/** Cohere's finish reasons as OpenAI's; ERROR, TIMEOUT and unknown reasons are failures. */
 const FINISH_REASONS: Readonly<Record<string, string>> = {
   COMPLETE: "stop",
   STOP_SEQUENCE: "stop",
@@ -43,7 +43,7 @@ function wholeCall({ id, function: called }: Fields): Fields {
   return { id, type: "function", function: { name, arguments: argumentsOf(given) } };
 }
 
-/** A function without arguments comes as nothing, or as the text null. */
+/** A function without arguments arrives as nothing, or as the text null. */
 function argumentsOf(given: unknown): string {
   return typeof given !== "string" || given.trim() === "" || given.trim() === "null" ? "{}" : given;
 }
@@ -70,7 +70,7 @@ export async function* readCohereStream(events: AsyncIterable<UpstreamEvent>): A
       yield* readEnd(delta, calls.any);
       return;
     }
-    // A failure comes as an event of no type, with the body of an error.
+    // A failure arrives as an event without a type, with the body of an error.
     if (event["type"] === undefined || event["type"] === "error") throw readInlineError(event);
     yield* readDelta(event, asFields(delta["message"]), calls);
   }
@@ -111,12 +111,12 @@ function* readDelta({ type }: Fields, message: Fields, calls: CallReader): Gener
       yield other({ citations: [message["citations"]] }, "");
       return;
     default:
-      // message-start, the ends, and events younger than this file say nothing of the answer.
+      // message-start, the ends, and newer events have no part of the answer.
       return;
   }
 }
 
-/** Tool calls by a running number of our own, each made whole at its end. */
+/** Tool calls by a running number of the gateway, each completed at its end. */
 class CallReader {
   #count = 0;
   #given = "";
@@ -139,12 +139,12 @@ class CallReader {
     if (text !== "") yield this.#fragment(text);
   }
 
-  /** A call that never got arguments is still a call: of none. */
+  /** A tool call that never got arguments is still a tool call, with empty arguments. */
   *end(): Generator<StreamPart> {
     if (this.#given.trim() === "" || this.#given.trim() === "null") yield this.#fragment("{}");
   }
 
-  /** What a fragment adds; the text null, which stands for no arguments, is held back until it is known to be more. */
+  /** What a fragment adds; the text null, which means no arguments, is held back until more follows. */
   #taken(given: unknown): string {
     const before = this.#given;
     this.#given += asText(given) ?? "";
@@ -162,8 +162,8 @@ function other(fields: Fields, text: string): StreamPart {
 }
 
 /**
- * `billed_units` is what a call costs; `tokens` is what the model read and wrote, with Cohere's own preamble, and stands in where nothing is
- * billed. Cached tokens are a part of `tokens` only: of billed units each costs the same.
+ * `billed_units` is what a call costs; `tokens` is what the model read and wrote, including Cohere's own preamble, and is used where
+ * nothing is billed. Cached tokens are part of `tokens` only: all billed units cost the same.
  */
 function readUsage(value: unknown): ReportedUsage | undefined {
   const { tokens, billed_units: billed, cached_tokens: cached } = asFields(value);

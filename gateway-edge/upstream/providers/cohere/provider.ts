@@ -11,7 +11,7 @@ import { cohereBody } from "./request.ts";
 const BASE_URL = "https://api.cohere.com";
 const TEXTS_MAX = 96;
 
-/** Cohere's second API: chat, embeddings and ranking. */
+/** Cohere's v2 API: chat, embeddings and rerank. */
 export const cohere: Provider = {
   kind: "cohere",
   chat: {
@@ -58,7 +58,7 @@ function embeddingsBody({ input, dimensions, body }: EmbeddingsCall, { inference
   return JSON.stringify({
     model: inferenceModelId,
     texts: input,
-    // Required there, unknown to OpenAI's clients: most of them fill an index.
+    // Cohere requires it, OpenAI's clients do not know it: most of them build an index.
     input_type: body["input_type"] ?? "search_document",
     embedding_types: ["float"],
     ...present({ output_dimension: dimensions, truncate: body["truncate"] }),

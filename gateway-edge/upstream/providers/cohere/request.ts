@@ -3,7 +3,7 @@ import { rulesOf } from "../../../../common/providers/cohere-rules.ts";
 import type { ChatBody, ChatCall, ChatMessage, Fields, ProviderTarget } from "../provider.ts";
 import { asFields, asList, asText, present } from "../shared/json-fields.ts";
 
-/** Cohere's own fields, which go as they came. */
+/** Cohere's own fields, which are sent unchanged. */
 const UNTOUCHED = ["documents", "citation_options", "safety_mode", "temperature", "seed"] as const;
 
 /** The body of /v2/chat. */
@@ -29,7 +29,7 @@ export function cohereBody({ body, stream, maxOutputTokens }: ChatCall, { infere
   });
 }
 
-/** OpenAI goes from -2 to 2, Cohere from 0 to 1. */
+/** OpenAI's range is -2 to 2, Cohere's 0 to 1. */
 function penalty(value: unknown): number | undefined {
   return typeof value === "number" ? Math.min(1, Math.max(0, value)) : undefined;
 }
@@ -48,7 +48,7 @@ function thinkingOf(effort: unknown, inferenceModelId: string): Fields | undefin
   return budget === 0 ? { type: "disabled" } : { type: "enabled", token_budget: budget };
 }
 
-/** Cohere can be told to call some tool or none, but not which: for a named one it is offered nothing else. */
+/** Cohere takes `required` or `none`, but no name: for a named tool only that one is offered. */
 function toolsOf(body: ChatBody): Fields {
   const tools = asList(body["tools"]).map(toolOf);
   if (tools.length === 0) return {};
@@ -88,7 +88,7 @@ function messageOf(message: ChatMessage): Fields {
   }
 }
 
-/** Beside calls Cohere has no content: what the model said before them is its plan. */
+/** Beside tool calls Cohere has no content: text before them is the model's plan. */
 function assistantOf(message: ChatMessage): Fields {
   const text = textOf(message.content);
   const legacy = message["function_call"];
@@ -116,7 +116,7 @@ function textOf(content: unknown): string {
     .join("");
 }
 
-/** Calls of OpenAI's older form have no id; a function is called once before it answers. */
+/** Legacy function calls have no id; a function is called once before its result. */
 function legacyId(named: unknown): string {
   return `function_${String(asFields(named)["name"])}`;
 }

@@ -3,7 +3,7 @@ import type { ChatAnswer, ChatCall, ChatChoice, Fields, ReportedUsage } from "..
 import { asCount, asFields, asList, asText, malformed } from "../shared/json-fields.ts";
 import { callId } from "./call-id.ts";
 
-/** Google's finish reasons in OpenAI's words. What is not here is a failure of the model, unless it said something before. */
+/** Google's finish reasons as OpenAI's. Any other reason is a failure of the model, unless it wrote something before. */
 const FINISH_REASONS: Readonly<Record<string, string>> = {
   STOP: "stop",
   MAX_TOKENS: "length",
@@ -29,7 +29,7 @@ export function readGeminiAnswer(body: unknown, call: ChatCall): ChatAnswer {
   };
 }
 
-/** A prompt that was blocked has a reason and nothing else. */
+/** A blocked prompt has a reason and nothing else. */
 export function refuseBlockedPrompt(answer: Fields): void {
   const reason = asFields(answer["promptFeedback"])["blockReason"];
   if (reason === undefined || asList(answer["candidates"]).length > 0) return;
@@ -72,7 +72,7 @@ interface ModelCall {
   readonly signature: string | undefined;
 }
 
-/** Everything a candidate, or a piece of one, says: texts joined with nothing between, calls in order. */
+/** The content of a candidate, or of a fragment of one: texts joined without a separator, tool calls in order. */
 export function readParts(candidate: Fields): CandidateParts {
   const parts = asList(asFields(candidate["content"])["parts"]).map(asFields);
   const texts = (thought: boolean) =>
@@ -99,7 +99,7 @@ function readInline({ inlineData }: Fields): Fields {
   return { type: "image_url", image_url: { url: `data:${String(mimeType)};base64,${String(data)}` } };
 }
 
-/** OpenAI's form of a call. The signature is in Google's own extra field for clients that keep it, and in the id for all others. */
+/** OpenAI's form of a tool call. The signature is in Google's own extra field for clients that preserve it, and in the id for all others. */
 export function toolCall(made: ModelCall, place: { answer: Fields; call: ChatCall; choice: number; index: number }): Fields {
   const id = callId({
     responseId: asText(place.answer["responseId"]),
@@ -116,7 +116,7 @@ export function toolCall(made: ModelCall, place: { answer: Fields; call: ChatCal
   };
 }
 
-/** Throws when the model failed and said nothing: an empty success would hide it. */
+/** Throws when the model failed without any output: an empty success would hide it. */
 export function finishReasonOf(reason: unknown, wrote: { content: boolean; calls: boolean }): string {
   const known = FINISH_REASONS[String(reason)];
   if (known === undefined && !wrote.content && !wrote.calls) {
@@ -124,11 +124,11 @@ export function finishReasonOf(reason: unknown, wrote: { content: boolean; calls
       internal: `finishReason ${String(reason)}`,
     });
   }
-  // Only a plain stop turns into tool_calls: a limit or a filter may have cut the calls short.
+  // Only a plain stop turns into tool_calls: a limit or a filter may have cut the tool calls short.
   return wrote.calls && (known === undefined || known === "stop") ? "tool_calls" : (known ?? "stop");
 }
 
-/** Google counts thoughts apart from the answer, and what its tools read apart from the prompt. */
+/** Google counts thoughts beside the answer, and the input of its tools beside the prompt. */
 export function readGeminiUsage(value: unknown): ReportedUsage | undefined {
   const usage = asFields(value);
   if (usage["promptTokenCount"] === undefined && usage["totalTokenCount"] === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What Google documents for a call whose signature is lost: the model answers, with less of its old thoughts. */
+/** Google's documented value for a tool call whose signature is lost: the model answers without its earlier thoughts. */
 export const LOST_SIGNATURE = "skip_thought_signature_validator";
 
 const MARK = "__thought__";
@@ -8,7 +8,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 export interface CallOfModel {
   readonly responseId: string | undefined;
-  /** How many messages came before, so that two turns of one conversation never share an id. */
+  /** How many messages precede it, so that two turns of one conversation never share an id. */
   readonly turn: number;
   readonly choice: number;
   readonly index: number;
@@ -18,8 +18,8 @@ export interface CallOfModel {
 }
 
 /**
- * The id of a tool call: the same for the same answer, different for each call, and with the thought signature in it. Clients
- * keep ids and drop fields they do not know, so this is the one place where a signature survives every client without a store.
+ * The id of a tool call: equal for equal answers, different for each call, and with the thought signature in it. Clients return ids and
+ * drop unknown fields, so the id is the one place where a signature survives every client without a store.
  */
 export function callId({ signature, ...call }: CallOfModel): string {
   const digest = createHash("sha256")
@@ -27,11 +27,11 @@ export function callId({ signature, ...call }: CallOfModel): string {
     .digest("hex");
   const id = `call_${digest.slice(0, 24)}`;
   if (signature === undefined || !BASE64.test(signature) || signature.length % 4 !== 0) return id;
-  // The URL alphabet is within what other providers take in an id, should the conversation move to one of them.
+  // Other providers accept the URL alphabet in an id, in case the conversation moves to one of them.
   return `${id}${MARK}${signature.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
-/** The signature within an id, if there is one; also when it was written with the plain alphabet. */
+/** The signature within an id, if there is one; also when it was written in the plain alphabet. */
 export function signatureIn(id: string): string | undefined {
   const at = id.indexOf(MARK);
   if (at < 0) return undefined;

@@ -15,10 +15,10 @@ interface Content {
   readonly parts: readonly Fields[];
 }
 
-/** A blank turn where Google insists on one: it refuses a turn without parts, and a conversation that the model begins. */
+/** A blank turn where Google requires one: it refuses a turn without parts, and a conversation that starts with the model. */
 const BLANK: Fields = { text: " " };
 
-/** Our messages as Google's turns: all system texts apart, tool results under the name of their function, equal roles merged. */
+/** Messages as Google's turns: all system texts apart, tool results under the name of their function, equal roles merged. */
 export function conversationOf(messages: readonly ChatMessage[], rules: GeminiModelRules): Conversation {
   const system: Fields[] = [];
   const contents: Content[] = [];
@@ -34,7 +34,7 @@ export function conversationOf(messages: readonly ChatMessage[], rules: GeminiMo
   return { ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}), contents: beginning(ordered, []) };
 }
 
-/** Which call an id stands for. Google pairs results with calls by name and order, so results are put in the order of the calls. */
+/** Which tool call an id belongs to. Google pairs results with calls by name and order, so results are put in the order of the calls. */
 class CallHistory {
   readonly #names = new Map<string, string>();
   readonly #order = new Map<string, number>();
@@ -53,7 +53,7 @@ class CallHistory {
     this.#places.set(part, this.#order.get(id) ?? 0);
   }
 
-  /** Stable: what is no result of a call comes after the results, which is where a user's next words are. */
+  /** Stable: parts that are not tool results follow the results, as the user's next text does. */
   inOrder(parts: readonly Fields[]): readonly Fields[] {
     const results = parts.filter((part) => this.#places.has(part));
     if (results.length === 0) return parts;
@@ -98,7 +98,7 @@ function modelParts(message: ChatMessage, rules: GeminiModelRules, calls: CallHi
   const callParts = [...toolCalls, ...legacy].map((call: Fields) => {
     const part = callPart(call, calls);
     const signature = signatureOf(call);
-    // Of calls made at once only the first has a signature; the sentinel is for a batch that lost it.
+    // Of parallel tool calls only the first has a signature; the sentinel is for a batch that lost it.
     const sent = signature ?? (rules.needsSignature && !signed ? LOST_SIGNATURE : undefined);
     signed ||= sent !== undefined;
     return sent === undefined ? part : { ...part, thoughtSignature: sent };
@@ -113,14 +113,14 @@ function callPart(call: Fields, calls: CallHistory): Fields {
   return { functionCall: { name, args: argumentsOf(text) } };
 }
 
-/** Another model may have written arguments that are no object; they are kept as they are, under one name. */
+/** Another model may have written arguments that are not an object; they are sent unchanged, under one name. */
 function argumentsOf(text: unknown): Fields {
   if (typeof text !== "string" || text.trim() === "") return {};
   const value = parsedOrUndefined(text);
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : { arguments: value ?? text };
 }
 
-/** From our field, from Google's own compatible field, or out of the id when a client dropped both. */
+/** From our field, from Google's own compatible field, or from the id when a client dropped both. */
 function signatureOf(call: Fields): string | undefined {
   const google = asFields(asFields(call["extra_content"])["google"])["thought_signature"];
   return asText(google) ?? signatureIn(asText(call["id"]) ?? "");

@@ -5,10 +5,10 @@ import { geminiBody } from "./request.ts";
 
 const COUNTED = ["contents", "systemInstruction", "tools", "toolConfig"];
 
-/** What countTokens takes of a request, the same at both of Google's doors; a caller's own contents as they came. */
+/** The fields of a request that countTokens takes, the same for both of Google's APIs; a caller's own contents unchanged. */
 export function countedFields(call: CountCall, target: ProviderTarget): Fields {
   if (call.contents === undefined) return countable(JSON.parse(geminiBody(call, target)) as Fields, COUNTED);
-  // A turn that stands for the contents: without any, the system's text would be taken for one.
+  // A placeholder turn for the contents: without any turn, the system text would become one.
   const body = { ...call.body, messages: [...call.body.messages, { role: "user", content: "." }] };
   return { ...countable(JSON.parse(geminiBody({ ...call, body }, target)) as Fields, COUNTED), contents: call.contents };
 }

@@ -6,10 +6,10 @@ import { readGeminiError } from "./errors.ts";
 import { geminiBody } from "./request.ts";
 import { readGeminiStream } from "./stream.ts";
 
-/** What tells one door to Gemini from the other. */
+/** The differences between Google's two APIs for Gemini. */
 export interface GeminiSpec {
   readonly kind: string;
-  /** A method of the model's address, with a JSON body. */
+  /** A method of the model's URL, with a JSON body. */
   readonly requestTo: (target: ProviderTarget, method: string, body: string) => UpstreamRequest;
   readonly embeddings: {
     readonly method: string;
@@ -20,7 +20,7 @@ export interface GeminiSpec {
   readonly count: { readonly tokenizer: string; body(call: CountCall, target: ProviderTarget): string };
 }
 
-/** Gemini by one of its doors: the chat is the same at both. */
+/** Gemini by one of Google's two APIs: chat is the same in both. */
 export function createGeminiProvider({ kind, requestTo, embeddings, count }: GeminiSpec): Provider {
   return {
     kind,

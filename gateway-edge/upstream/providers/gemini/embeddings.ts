@@ -1,7 +1,7 @@
 import type { EmbeddingsCall } from "../provider.ts";
 import { asText } from "../shared/json-fields.ts";
 
-/** Cohere's words for what a vector is for, which callers of many providers use, in Google's. */
+/** Cohere's names of the purpose of a vector, which callers of many providers use, as Google's. */
 const TASK_TYPES: Readonly<Record<string, string>> = {
   search_document: "RETRIEVAL_DOCUMENT",
   search_query: "RETRIEVAL_QUERY",
@@ -19,8 +19,8 @@ export function textsOf({ input }: EmbeddingsCall): readonly string[] {
   return input.map((text) => (typeof text === "string" ? text : String(text)));
 }
 
-/** Google scales only vectors of full length to 1; callers expect it of all, or their products are no cosines. */
-export function normalised(vector: readonly number[]): readonly number[] {
+/** Google normalizes only vectors of full length; callers expect it of all, otherwise dot products are not cosines. */
+export function normalized(vector: readonly number[]): readonly number[] {
   const length = Math.hypot(...vector);
   return length === 0 || Math.abs(length - 1) < 1e-3 ? vector : vector.map((value) => value / length);
 }

@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 
-/** The value of a JSON text; undefined when it is none. */
+/** The value of a JSON text; undefined when it is not valid. */
 export function parsedOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -9,7 +9,7 @@ export function parsedOrUndefined(text: string): unknown {
   }
 }
 
-/** A request that Google cannot be asked, by the field at fault. */
+/** An error for a request that Google does not support, with the field at fault. */
 export function invalid(message: string, param: string): AppError {
   return new AppError("INVALID_REQUEST", message, { param });
 }

@@ -24,7 +24,7 @@ const TYPE_OF_ENDING: Readonly<Record<string, string>> = {
   webm: "video/webm",
 };
 
-/** A part that is no text: bytes in place, or the address where Google fetches them itself. */
+/** A part that is not text: its bytes, or a URL that Google fetches itself. */
 export function mediaPart(part: Fields): Fields {
   switch (part["type"]) {
     case "image_url":
@@ -52,7 +52,7 @@ function audio({ data, format }: Fields): Fields {
   return inline(data) ?? { inlineData: { mimeType: TYPE_OF_ENDING[type] ?? `audio/${type}`, data } };
 }
 
-/** `file_id` is an address of Google's own: of its Files API, or gs://. */
+/** `file_id` is a URL of Google's: of its Files API, or gs://. */
 function file({ file_data: data, file_id: id, filename, format }: Fields): Fields {
   const type = asText(format) ?? typeByName(asText(filename) ?? asText(id) ?? "") ?? "application/pdf";
   if (typeof data === "string") return inline(data) ?? { inlineData: { mimeType: type, data } };

@@ -3,12 +3,12 @@ import { asFields, asList, malformed, present } from "../shared/json-fields.ts";
 import { readGeminiUsage } from "./answer.ts";
 import { countedFields } from "./count.ts";
 import { createGeminiProvider } from "./create.ts";
-import { normalised, taskTypeOf, textsOf } from "./embeddings.ts";
+import { normalized, taskTypeOf, textsOf } from "./embeddings.ts";
 
 const BASE_URL = "https://generativelanguage.googleapis.com";
 const EMBEDDINGS_PER_CALL_MAX = 100;
 
-/** Google's Gemini by API key (AI Studio), in its own dialect. */
+/** Google's Gemini by API key (AI Studio), in its own API. */
 export const gemini = createGeminiProvider({
   kind: "gemini",
   requestTo,
@@ -26,7 +26,7 @@ function requestTo(target: ProviderTarget, method: string, body: string): Upstre
     url: `${base}/v1beta/models/${encodeURIComponent(modelName(target))}:${method}`,
     headers: {
       "content-type": "application/json",
-      // Never in the address, where it would be in the logs of every hop.
+      // Never in the URL, where every hop would log it.
       ...(target.apiKey === undefined ? {} : { "x-goog-api-key": target.apiKey }),
       ...(asFields(target.params["extra_headers"]) as Record<string, string>),
     },
@@ -38,7 +38,7 @@ function modelName({ inferenceModelId }: ProviderTarget): string {
   return inferenceModelId.replace(/^models\//, "");
 }
 
-/** One request for each text: all texts in one content would give one vector for all of them. */
+/** One request for each text: all texts in one content would give a single vector. */
 function embeddingsBody(call: EmbeddingsCall, target: ProviderTarget): string {
   return JSON.stringify({
     requests: textsOf(call).map((text) => ({
@@ -53,5 +53,5 @@ function readEmbeddings(body: unknown): EmbeddingsAnswer {
   const { embeddings, usageMetadata } = asFields(body);
   const vectors = asList(embeddings).map((each) => asList(asFields(each)["values"]) as readonly number[]);
   if (vectors.length === 0 || vectors.some(({ length }) => length === 0)) throw malformed("an answer without vectors");
-  return { vectors: vectors.map(normalised), usage: readGeminiUsage(usageMetadata) };
+  return { vectors: vectors.map(normalized), usage: readGeminiUsage(usageMetadata) };
 }

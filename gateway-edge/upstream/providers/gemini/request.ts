@@ -7,7 +7,7 @@ import { geminiSchema, takesNothing } from "./schema.ts";
 
 const STOPS_MAX = 5;
 
-/** The body of generateContent, the same at both of Google's doors. */
+/** The body of generateContent, the same for both of Google's APIs. */
 export function geminiBody(call: ChatCall, target: ProviderTarget): string {
   const { body } = call;
   const rules = rulesOf(target.inferenceModelId);
@@ -24,7 +24,7 @@ function functionDeclarations(body: ChatBody): Fields[] {
   return asList(body["tools"]).map((tool) => {
     const { type, function: declared } = asFields(tool);
     const { name, description, parameters } = asFields(declared);
-    // Google's own tools cost by the query, which no price of ours covers.
+    // Google's own tools cost by the query, which the model's price does not cover.
     if (type !== "function" || typeof name !== "string") throw invalid("This model takes only function tools.", "tools");
     return {
       name,
@@ -63,7 +63,7 @@ function generationConfig({ body, maxOutputTokens }: ChatCall, inferenceModelId:
   });
 }
 
-/** A caller may name more stops than Google takes; leaving some out would change the answer without a word. */
+/** A caller may send more stop sequences than Google takes; dropping some would silently change the answer. */
 function stopSequences(stop: unknown): readonly unknown[] | undefined {
   const list = typeof stop === "string" ? [stop] : asList(stop);
   if (list.length > STOPS_MAX) throw invalid(`This model takes at most ${STOPS_MAX} stop sequences.`, "stop");

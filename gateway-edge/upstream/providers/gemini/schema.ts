@@ -2,10 +2,10 @@ import type { Fields } from "../provider.ts";
 import { asFields, asList, asText } from "../shared/json-fields.ts";
 import { invalid } from "./fields.ts";
 
-/** References can double at each step: a schema of a few lines would become gigabytes. */
+/** References can double at each step: a schema of a few lines could become gigabytes. */
 const NODES_MAX = 5000;
 
-/** What Google's subset of OpenAPI keeps as it is; all else is dropped or written otherwise below. */
+/** What Google's subset of OpenAPI takes unchanged; everything else is dropped or rewritten below. */
 const SUPPORTED = [
   "title",
   "description",
@@ -24,12 +24,12 @@ const SUPPORTED = [
 ] as const;
 const FORMATS = new Set(["enum", "date-time", "float", "double", "int32", "int64"]);
 
-/** A JSON Schema as Google's subset of OpenAPI, on a copy: references put in place, unknown words gone. */
+/** A JSON Schema as Google's subset of OpenAPI, on a copy: references resolved, unknown keywords dropped. */
 export function geminiSchema(schema: unknown): Fields {
   return new Translation(asFields(schema)).node(schema, []);
 }
 
-/** True when a function takes nothing: Google refuses an object without properties, so its parameters are left out. */
+/** True for a function without parameters: Google refuses an object without properties, so they are left out. */
 export function takesNothing(schema: unknown): boolean {
   const { type, properties, anyOf, oneOf, allOf, $ref } = asFields(schema);
   const combined = anyOf ?? oneOf ?? allOf ?? $ref;
@@ -59,13 +59,13 @@ class Translation {
     };
   }
 
-  /** A reference into itself has no end in place: from the second time on it is any object. */
+  /** A recursive reference cannot be resolved completely: from the second time on it is any object. */
   #referred(reference: string, { $ref: _reference, ...beside }: Fields, within: readonly string[]): Fields {
     if (within.includes(reference)) return { type: "object" };
     return this.node({ ...asFields(this.#lookUp(reference)), ...beside }, [...within, reference]);
   }
 
-  /** All of several is one object with the properties of each. */
+  /** `allOf` becomes one object with the properties of each. */
   #allOf({ allOf, ...own }: Fields, within: readonly string[]): Fields {
     const references = asList(allOf).flatMap((part) => asText(asFields(part)["$ref"]) ?? []);
     if (references.some((reference) => within.includes(reference))) return { type: "object" };
@@ -110,12 +110,12 @@ class Translation {
   #items(schema: Fields, within: readonly string[]): Fields {
     const tuple = asList(schema["prefixItems"] ?? schema["items"]);
     if (tuple.length > 0) return { anyOf: tuple.map((item) => this.node(item, within)) };
-    // A list must say of what; where the schema does not, texts can carry anything.
+    // A list must have an item type; where the schema has none, texts can hold anything.
     const items = Array.isArray(schema["items"]) ? {} : this.node(schema["items"], within);
     return Object.keys(items).length > 0 ? items : { type: "string" };
   }
 
-  /** anyOf and oneOf; a null among them is a flag here. */
+  /** anyOf and oneOf; a null among them becomes a flag. */
   #choices(schema: Fields, within: readonly string[]): Fields {
     const choices = asList(schema["anyOf"] ?? schema["oneOf"]);
     if (choices.length === 0) return {};
@@ -133,7 +133,7 @@ function guessedType(schema: Fields): string | undefined {
   return sample === undefined ? undefined : typeof sample === "object" ? "object" : typeof sample;
 }
 
-/** Values are listed for texts only; of other types they are told in words. */
+/** Google lists values for texts only; values of other types are written into the description. */
 function listedValues(schema: Fields, type: string): Fields {
   const listed = schema["const"] === undefined ? asList(schema["enum"]) : [schema["const"]];
   const values = listed.filter((value) => value !== null && value !== "");

@@ -4,7 +4,7 @@ import { candidateIndex, finishReasonOf, readGeminiUsage, readLogprobs, readPart
 import { readGeminiInlineError } from "./errors.ts";
 import { parsedOrUndefined } from "./fields.ts";
 
-/** What was seen of one choice so far. */
+/** What one choice has had so far. */
 interface ChoiceState {
   content: boolean;
   calls: number;
@@ -12,15 +12,15 @@ interface ChoiceState {
 }
 
 /**
- * Chunks of streamGenerateContent as parts. Finish reasons wait for the end of the stream: a call may come in one chunk and STOP in a
- * later one, some models say STOP in every chunk, and only what came in between tells stop from tool_calls.
+ * Chunks of streamGenerateContent as parts. Finish reasons wait for the end of the stream: a tool call may come in one chunk and STOP in a
+ * later one, some models send STOP in every chunk, and only the chunks between tell stop from tool_calls.
  */
 export async function* readGeminiStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncGenerator<StreamPart> {
   const choices = new Map<number, ChoiceState>();
   let usage: Fields = {};
   for await (const { data } of events) {
     const chunk = readChunk(data);
-    // Counts are running totals, and not every chunk has all of them: the last one said of each is true.
+    // Counts are running totals, and not every chunk has all of them: the last value of each counts.
     usage = { ...usage, ...asFields(chunk["usageMetadata"]) };
     for (const [position, value] of asList(chunk["candidates"]).entries()) {
       const candidate = asFields(value);

@@ -1,13 +1,13 @@
 import { AppError } from "../../../../common/errors.ts";
 import { countedFields } from "../gemini/count.ts";
 import { createGeminiProvider } from "../gemini/create.ts";
-import { normalised, taskTypeOf, textsOf } from "../gemini/embeddings.ts";
+import { normalized, taskTypeOf, textsOf } from "../gemini/embeddings.ts";
 import { parsedOrUndefined } from "../gemini/fields.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, Fields, ProviderTarget, UpstreamRequest } from "../provider.ts";
 import { asCount, asFields, asList, asText, malformed, present } from "../shared/json-fields.ts";
 
 const LOCATION_DEFAULT = "us-central1";
-/** How many texts a model takes in one call; the first pattern that fits. */
+/** How many texts a model takes in one call, by the first matching pattern. */
 const TEXTS_MAX: readonly (readonly [pattern: RegExp, limit: number])[] = [
   [/^gemini-embedding/, 1],
   [/./, 250],
@@ -26,7 +26,7 @@ function requestTo(target: ProviderTarget, method: string, body: string): Upstre
   const project = asText(target.params["vertex_project"]) ?? asText(credentials?.["project_id"]);
   const location = asText(target.params["vertex_location"]) ?? LOCATION_DEFAULT;
   if (project === undefined) throw misconfigured("no vertex_project");
-  // It becomes part of a host name: anything else could send our token elsewhere.
+  // It becomes part of a host name: anything else could send the token elsewhere.
   if (!/^[a-z0-9-]{1,63}$/.test(location)) throw misconfigured("a vertex_location that is none");
   const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
   const base = (target.baseUrl ?? `https://${host}`).replace(/\/+$/, "");
@@ -38,17 +38,17 @@ function requestTo(target: ProviderTarget, method: string, body: string): Upstre
   };
 }
 
-/** A tuned model is an endpoint of the project's own, named by a number. */
+/** A tuned model is an endpoint of the project itself, named by a number. */
 function resource({ inferenceModelId }: ProviderTarget): string {
   if (/^\d+$/.test(inferenceModelId)) return `endpoints/${inferenceModelId}`;
   return `publishers/google/models/${encodeURIComponent(inferenceModelId)}`;
 }
 
-/** A service account as JSON or as its text; none means the machine's own identity. */
+/** A service account as an object or as JSON text; none means the machine's own identity. */
 function readCredentials(value: unknown): Fields | undefined {
   if (value === undefined || value === null || value === "") return undefined;
   const credentials = typeof value === "string" ? parsedOrUndefined(value) : value;
-  // A path or a broken text must not silently become the machine's identity.
+  // A path or an invalid text must not silently become the machine's identity.
   if (typeof credentials !== "object" || credentials === null) throw misconfigured("vertex_credentials that are no JSON");
   return credentials as Fields;
 }
@@ -74,5 +74,5 @@ function readEmbeddings(body: unknown): EmbeddingsAnswer {
   if (vectors.length === 0 || vectors.some(({ length }) => length === 0)) throw malformed("an answer without vectors");
   const promptTokens = embeddings.reduce((sum, { statistics }) => sum + asCount(asFields(statistics)["token_count"]), 0);
   const usage = { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens: 0, reasoningTokens: 0 };
-  return { vectors: vectors.map(normalised), usage: promptTokens > 0 ? usage : undefined };
+  return { vectors: vectors.map(normalized), usage: promptTokens > 0 ? usage : undefined };
 }
