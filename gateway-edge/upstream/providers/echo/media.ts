@@ -4,7 +4,10 @@ import { embed, moderate } from "./vectors.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The built-in provider's sound, images, ranking, vectors and verdicts: deterministic, with true usage, in OpenAI's and Cohere's words. */
+/**
+ * The built-in provider's audio, images, rerank, embeddings and moderations: deterministic, with true usage, in the formats of OpenAI and
+ * Cohere.
+ */
 export async function answerMedia(operation: string, request: UpstreamRequest): Promise<UpstreamResponse | undefined> {
   switch (operation) {
     case "audio/speech":
@@ -35,7 +38,7 @@ async function jsonOf(request: UpstreamRequest): Promise<Json> {
   return JSON.parse(String(request.body)) as Json;
 }
 
-/** Sound of a tenth of a second for each token, each with a tone of its own. */
+/** A tenth of a second of audio for each token, each with its own tone. */
 function speech(body: Json): UpstreamResponse {
   const tokens = splitTokens(String(body["input"]));
   const usage = { input_tokens: tokens.length, output_tokens: tokens.length * 2, total_tokens: tokens.length * 3 };
@@ -80,7 +83,7 @@ interface EchoUpload {
   readonly files: readonly { readonly name: string; readonly bytes: number }[];
 }
 
-/** As echo's own adapter writes it. */
+/** As echo's own adapter serializes it. */
 async function readUpload(request: UpstreamRequest): Promise<EchoUpload> {
   const pieces: Buffer[] = [];
   for await (const piece of request.body as AsyncIterable<Uint8Array>) pieces.push(Buffer.from(piece));
@@ -120,7 +123,7 @@ function transcript(isTranslation: boolean, { fields, files }: EchoUpload): Upst
   }
 }
 
-/** One grey pixel. */
+/** One gray pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
 const TOKENS_PER_IMAGE = 16;
 
@@ -155,7 +158,7 @@ function verdicts(body: Json): UpstreamResponse {
   return json({ id: "modr-echo", results: moderate(texts) });
 }
 
-/** By how many words of the question a document has. */
+/** Ranks a document by how many words of the query it has. */
 function ranking(body: Json): UpstreamResponse {
   const words = (text: unknown) =>
     new Set(

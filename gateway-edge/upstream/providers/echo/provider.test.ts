@@ -73,7 +73,7 @@ test("the last user message comes back with true usage", async () => {
   expect(echo.counter?.countMessages(body.messages)).toBe(9);
 });
 
-test("limits, stops and choices are honoured", async () => {
+test("limits, stops and choices are honored", async () => {
   const text = "one two three four";
   expect((await whole(say(text), 2)).choices[0]).toMatchObject({ finishReason: "length", message: { content: "one two" } });
   expect((await whole(say(text), 4)).choices[0]).toMatchObject({ finishReason: "stop" });

@@ -9,7 +9,10 @@ import { messageText, splitTokens } from "./tokens.ts";
 
 const BASE = "echo://local/v1";
 
-/** The built-in provider: says the last user message again, and something to every other request. Deterministic, with true usage, reached like any upstream. */
+/**
+ * The built-in provider: repeats the last user message, and answers every other request. Deterministic, with true usage, called like any
+ * upstream.
+ */
 export const echo: Provider = {
   kind: "echo",
   chat: {
@@ -61,7 +64,7 @@ function uploadTo(operation: string, call: FormCall): UpstreamRequest {
   return { url: `${BASE}/${operation}`, headers: { "content-type": "application/json" }, body: describeUpload(call) };
 }
 
-/** What echo says of an upload is how large its files are: nothing of them is kept. */
+/** Echo answers an upload with the sizes of its files and stores nothing of them. */
 async function* describeUpload({ fields, files, laterFields }: FormCall): AsyncGenerator<Uint8Array> {
   const seen: { name: string; bytes: number }[] = [];
   for (const { name, content } of files) {

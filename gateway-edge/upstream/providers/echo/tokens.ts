@@ -1,10 +1,10 @@
 const TOKEN_LENGTH_MAX = 16;
 
-// Every character belongs to exactly one of the three: a word or a run of punctuation, each with the one space before
-// it, or white space. So the tokens joined are the text again.
+// Every character belongs to exactly one of the three: a word or a run of punctuation, each with one space before it, or white space. So
+// the tokens joined are the text again.
 const PIECES = / ?[\p{L}\p{M}\p{N}_]+| ?[^\s\p{L}\p{M}\p{N}_]+|\s+/gu;
 
-/** A deterministic tokenizer: joined, the tokens are the text; none is longer than 16 characters; no character is cut in two. */
+/** A deterministic tokenizer: the tokens joined are the text; none is longer than 16 characters; no character is split. */
 export function splitTokens(text: string): string[] {
   const tokens: string[] = [];
   for (const [piece] of text.matchAll(PIECES)) {

@@ -20,10 +20,10 @@ interface Reply {
   usage: object;
 }
 
-/** So many tokens, then other work of this process gets its turn. */
+/** After this many tokens other work of this process may run. */
 const TOKENS_PER_TURN = 16;
 
-/** An upstream inside this process. It speaks OpenAI's wire like any other, so that nothing above it is special. */
+/** An upstream inside this process. It has OpenAI's wire format like any other, so that no caller treats it specially. */
 export const echoUpstream: Send = async (request, signal) => {
   signal.throwIfAborted();
   const other = await answerMedia(request.url.slice(request.url.indexOf("/v1/") + 4), request);

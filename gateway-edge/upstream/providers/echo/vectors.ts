@@ -4,18 +4,18 @@ import { splitTokens } from "./tokens.ts";
 const DIMENSIONS = 64;
 
 /**
- * The built-in provider's embeddings: each token has a direction of its own, a text is the sum of them, of length one. Texts that share
- * words are near each other, the same text is always the same vector.
+ * The built-in provider's embeddings: each token has its own direction, a text is their sum, scaled to length one. Texts that share words
+ * are near each other, equal texts have equal vectors.
  */
 export function embed(inputs: readonly (string | readonly number[])[], dimensions = DIMENSIONS): { vectors: number[][]; tokens: number } {
   const tokenLists = inputs.map((input) => (typeof input === "string" ? splitTokens(input) : input.map(String)));
   return {
-    vectors: tokenLists.map((tokens) => normalised(tokens, dimensions)),
+    vectors: tokenLists.map((tokens) => normalized(tokens, dimensions)),
     tokens: tokenLists.reduce((sum, tokens) => sum + tokens.length, 0),
   };
 }
 
-function normalised(tokens: readonly string[], dimensions: number): number[] {
+function normalized(tokens: readonly string[], dimensions: number): number[] {
   const sum = new Array<number>(dimensions).fill(0);
   for (const token of tokens) {
     const direction = directionOf(token.trim().toLowerCase(), dimensions);
@@ -47,7 +47,7 @@ const CATEGORIES = [
   "violence/graphic",
 ] as const;
 
-/** The built-in provider's verdict: a text is flagged for the categories that it names. */
+/** The built-in provider's moderation: a text is flagged for the categories that it names. */
 export function moderate(texts: readonly string[]): object[] {
   return texts.map((text) => {
     const named = CATEGORIES.map((category) => [category, text.toLowerCase().includes(category)] as const);

@@ -8,7 +8,7 @@ import { bearerHeaders, under } from "../shared/locate-upstream.ts";
 
 const BASE = "https://api.mistral.ai/v1";
 
-/** Mistral answers 422 to a field that it does not know, so nothing else may pass. */
+/** Mistral answers 422 to an unknown field, so no others may be sent. */
 const FIELDS = new Set([
   ...MISTRAL_PARAMS,
   "model",
@@ -20,7 +20,7 @@ const FIELDS = new Set([
   "metadata",
 ]);
 
-/** Mistral: close to OpenAI, with names and refusals of its own. */
+/** Mistral: close to OpenAI, with its own names and refusals. */
 export const mistral = createOpenAiProvider({
   kind: "mistral",
   operations: ["chat", "embeddings", "moderations", "transcriptions"],
@@ -38,12 +38,12 @@ function shapeForMistral(fields: Fields): Fields {
     ...toolsFor(others),
     messages: asList(messages).map(asFields).flatMap(messageFor),
     random_seed: seed,
-    // It knows only off and on.
+    // It has only off and on.
     reasoning_effort: effort === undefined ? undefined : effort === "none" || effort === "minimal" ? "none" : "high",
   });
 }
 
-/** `required` is `any` here, and a named tool is the only one offered. */
+/** `required` is `any` here; for a named tool only that one is offered. */
 function toolsFor({ tools, tool_choice: choice }: Fields): Fields {
   if (choice === "required") return { tool_choice: "any" };
   const name = asText(asFields(asFields(choice)["function"])["name"]);
@@ -55,7 +55,7 @@ function messageFor(message: Fields): Fields[] {
   const { role, content, tool_calls: toolCalls } = message;
   if (role === "assistant") return assistantFor(message);
   if (role === "tool") return [{ role, content: content ?? "", tool_call_id: mistralToolId(message["tool_call_id"]), ...named(message) }];
-  // The deprecated pair of an assistant's function_call and its result: one id for both, made of the name.
+  // The deprecated pair of an assistant's function_call and its result: one id for both, made from the name.
   if (role === "function") {
     return [{ role: "tool", content: content ?? "", tool_call_id: mistralToolId(`function:${message["name"]}`), ...named(message) }];
   }
@@ -76,14 +76,14 @@ function assistantFor({ content, tool_calls: toolCalls, function_call: called, p
       : [{ id: mistralToolId(`function:${asFields(called)["name"]}`), type: "function", function: called }]),
   ];
   const isEmpty = content === undefined || content === null || content === "" || (Array.isArray(content) && content.length === 0);
-  // An assistant's turn with nothing in it is refused.
+  // An empty assistant turn is refused.
   if (isEmpty && calls.length === 0) return [];
   return [present({ role: "assistant", content: isEmpty ? undefined : content, tool_calls: calls.length > 0 ? calls : undefined, prefix })];
 }
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/** Ids must be nine letters or digits. Hashed, not cut: ids of one answer often begin alike. The same id gives the same nine. */
+/** Ids must be nine letters or digits. Hashed, not truncated: ids of one answer often begin alike. Equal ids give equal results. */
 function mistralToolId(id: unknown): string {
   const text = String(id);
   if (/^[A-Za-z0-9]{9}$/.test(text)) return text;

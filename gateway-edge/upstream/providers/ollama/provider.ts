@@ -18,7 +18,7 @@ import { ollamaChatFields } from "./request.ts";
 
 const BASE = "http://localhost:11434";
 
-/** Ollama by its own interface: one JSON text per line, and options that its OpenAI one does not have. */
+/** Ollama by its own API: one JSON text per line, and options that its OpenAI API does not have. */
 export const ollama: Provider = {
   kind: "ollama",
   chat: {
@@ -95,7 +95,7 @@ interface OllamaCall extends Fields {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-/** Arguments come as an object and calls without ids: these are made of the moment of the answer, so that no two are alike. */
+/** Arguments arrive as an object and tool calls without ids: ids are made from the time of the answer, so that they are unique. */
 function toolCallsOf(value: unknown, { first, seed }: { first: number; seed: unknown }): OllamaCall[] {
   return asList(value).map((item, position) => {
     const called = asFields(asFields(item)["function"]);
@@ -125,7 +125,7 @@ function finishOf(answer: Fields, calledTools: boolean): string {
 function usageOf(answer: Fields): ReportedUsage | undefined {
   const completionTokens = asCount(answer["eval_count"]);
   const promptTokens = asCount(answer["prompt_eval_count"]);
-  // Left out when the whole prompt was in its cache: then our own count is better than none.
+  // Absent when the whole prompt was cached: then the gateway's own count is better.
   if (promptTokens === 0) return undefined;
   return { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens, reasoningTokens: 0 };
 }

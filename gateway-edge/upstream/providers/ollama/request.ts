@@ -3,7 +3,7 @@ import { withoutEmptyTools } from "../openai-compatible/answer.ts";
 import type { ChatCall, Fields, ProviderTarget } from "../provider.ts";
 import { asFields, asList, asText, present } from "../shared/json-fields.ts";
 
-/** OpenAI's names of what Ollama has among its options. */
+/** OpenAI's names of Ollama's options. */
 const OPTIONS: Readonly<Record<string, string>> = {
   temperature: "temperature",
   top_p: "top_p",
@@ -15,7 +15,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   repetition_penalty: "repeat_penalty",
 };
 
-/** A chat body as Ollama's own interface wants it. */
+/** A chat body in the format of Ollama's own API. */
 export function ollamaChatFields({ body, stream, maxOutputTokens }: ChatCall, target: ProviderTarget): Fields {
   const { stop, response_format: format, reasoning_effort: effort } = body;
   const given = Object.entries(OPTIONS).flatMap(([name, own]) => (body[name] === undefined ? [] : [[own, body[name]]]));
@@ -31,13 +31,13 @@ export function ollamaChatFields({ body, stream, maxOutputTokens }: ChatCall, ta
       ...Object.fromEntries(given),
       stop: typeof stop === "string" ? [stop] : stop,
       num_predict: maxOutputTokens,
-      // Without it a prompt longer than a few thousand tokens is cut, and nothing says so.
+      // Without it Ollama silently truncates a prompt longer than a few thousand tokens.
       num_ctx: target.params["num_ctx"],
     }),
   });
 }
 
-/** There is no tool choice: none takes the tools away, a named one leaves only that; required is left to the model. */
+/** There is no tool choice: `none` removes the tools, a named one leaves only that; `required` is left to the model. */
 function toolsFor({ tools, tool_choice: choice }: Fields): readonly unknown[] | undefined {
   if (!Array.isArray(tools) || choice === "none") return undefined;
   const name = asText(asFields(asFields(choice)["function"])["name"]);
@@ -49,7 +49,7 @@ function formatFor(format: Fields): unknown {
   return format["type"] === "json_schema" ? (asFields(format["json_schema"])["schema"] ?? "json") : undefined;
 }
 
-/** Only gpt-oss has degrees of thinking; the others think or do not. */
+/** Only gpt-oss has levels of thinking; other models have on and off. */
 function thinkFor(effort: string | undefined, model: string): boolean | string | undefined {
   if (effort === undefined) return undefined;
   if (effort === "none") return false;
@@ -63,14 +63,14 @@ function messagesFor(messages: readonly Fields[]): Fields[] {
     const { role, content } = message;
     const { text, images } = splitParts(content);
     if (role === "assistant") return assistantFor(message, { text, toolNames });
-    // A result names its tool; OpenAI's only has the id of the call.
+    // A result names its tool; OpenAI's only has the id of the tool call.
     if (role === "tool") return present({ role, content: text, tool_name: toolNames.get(message["tool_call_id"]) ?? message["name"] });
     if (role === "function") return present({ role: "tool", content: text, tool_name: message["name"] });
     return present({ role: role === "developer" ? "system" : role, content: text, images: images.length > 0 ? images : undefined });
   });
 }
 
-/** Results have no ids here: two of one tool are told apart only by coming in the order of their calls. */
+/** Results have no ids here: two results of one tool differ only by their order, which is that of their calls. */
 function inOrderOfCalls(messages: readonly Fields[]): readonly Fields[] {
   const places = new Map<unknown, number>();
   const placed = messages.map((message, index) => {
@@ -124,7 +124,7 @@ function splitParts(content: unknown): { text: string; images: string[] } {
   };
 }
 
-/** Base64 without its `data:` head; Ollama fetches nothing. */
+/** Base64 without its `data:` prefix; Ollama fetches nothing. */
 function imageOf(image: unknown): string {
   const url = asText(image) ?? asText(asFields(image)["url"]) ?? "";
   const data = /^data:[^,]*;base64,(.+)$/s.exec(url)?.[1];

@@ -8,7 +8,7 @@ import { ToolCallDeltas, wholeToolCalls } from "../shared/tool-call-deltas.ts";
 import { readFinishReason } from "./finish.ts";
 import { PlainDeltaReader } from "./plain.ts";
 
-/** The fields for an upstream that speaks OpenAI's chat: the caller's, our model id, our limit on output. */
+/** The fields for an upstream with OpenAI's chat API: the caller's, the model id, the output limit. */
 export function openAiChatFields(call: ChatCall, target: ProviderTarget, limitField?: LimitField): Fields {
   const { max_tokens: _given, max_completion_tokens: newer, stream: _stream, stream_options: _options, ...fields } = call.body;
   const given = newer === undefined ? "max_tokens" : "max_completion_tokens";
@@ -16,7 +16,7 @@ export function openAiChatFields(call: ChatCall, target: ProviderTarget, limitFi
     ...withoutEmptyTools(fields),
     model: target.inferenceModelId,
     [limitField ?? given]: call.maxOutputTokens,
-    // Usage is always asked for, because it is what we bill; the caller sees it only when it asked too.
+    // Usage is always requested, because it is billed; the caller sees it only on request.
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
 }
@@ -25,14 +25,14 @@ export function openAiChatBody(call: ChatCall, target: ProviderTarget): string {
   return JSON.stringify(openAiChatFields(call, target));
 }
 
-/** Most servers refuse an empty list of tools, and a choice among none. */
+/** Most servers refuse an empty list of tools, and a tool choice without tools. */
 export function withoutEmptyTools(fields: Fields): Fields {
   if (!Array.isArray(fields["tools"]) || fields["tools"].length > 0) return fields;
   const { tools: _tools, tool_choice: _choice, parallel_tool_calls: _parallel, ...others } = fields;
   return others;
 }
 
-/** Fields of an answer that are neither ours to write nor part of its choices. */
+/** Fields of an answer that are passed on beside its choices. */
 const EXTRA = ["system_fingerprint", "service_tier", "prompt_filter_results", "citations", "search_results", "provider"];
 
 export function readOpenAiAnswer(body: unknown): ChatAnswer {
@@ -49,7 +49,7 @@ export function readOpenAiAnswer(body: unknown): ChatAnswer {
   return extra.length === 0 ? read : { ...read, extra: Object.fromEntries(extra.map((name) => [name, answer[name]])) };
 }
 
-/** Chunks of a stream as parts. The end is `[DONE]` or every finish reason seen; a stream cut before either is broken. */
+/** Chunks of a stream as parts. The end is `[DONE]` or a finish reason for every choice; a stream cut before either is broken. */
 export function readOpenAiStream(events: AsyncIterable<UpstreamEvent>, call?: ChatCall): AsyncIterableIterator<StreamPart, undefined> {
   return expand(events, new ChunkParts(call?.body["n"]));
 }
@@ -86,7 +86,7 @@ class ChunkParts implements Expansion<UpstreamEvent, StreamPart> {
 
 export const readOpenAiError = readUpstreamError;
 
-/** What a stream said so far, as far as later chunks depend on it. */
+/** The state of a stream that later chunks depend on. */
 class ChunkReader {
   readonly #toolCalls = new Map<number, ToolCallDeltas>();
   readonly #finished = new Set<number>();
@@ -107,7 +107,7 @@ class ChunkReader {
     this.#seen.add(choice);
   }
 
-  /** After `[DONE]`: some servers never give a reason, but clients need one. */
+  /** After `[DONE]`: some servers never send a finish reason, but clients need one. */
   *finishAll(): Generator<StreamPart> {
     this.#isDone = true;
     for (const choice of this.#seen) if (!this.#finished.has(choice)) yield this.#finish(choice, "stop");
@@ -116,7 +116,7 @@ class ChunkReader {
   *read(chunk: Fields): Generator<StreamPart> {
     const groq = asFields(chunk["x_groq"]);
     if (isError(groq["error"])) throw readInlineError({ error: groq["error"] });
-    // Azure's first chunk has no choices, only the filter's verdict on the prompt.
+    // Azure's first chunk has no choices, only the filter's result for the prompt.
     for (const choice of asList(chunk["choices"])) yield* this.#readChoice(asFields(choice), chunk["id"]);
     const usage = readOpenAiUsage(chunk["usage"] ?? groq["usage"]);
     if (usage) yield { type: "usage", usage };
@@ -163,7 +163,7 @@ function readChoice(choice: Fields, { position, answerId }: { position: number; 
 }
 
 function readWholeMessage(fields: Fields, answerId: unknown): Fields {
-  // Nearly all of them: a text, and nothing else that is not null.
+  // Nearly every chunk: a text, and nothing else that is not null.
   const isPlain = (name: string) => name === "content" || name === "role" || fields[name] === null;
   if (typeof fields["content"] === "string" && Object.keys(fields).every(isPlain)) return { content: fields["content"] };
   const { tool_calls: given, content, ...message } = readMessage(fields);
@@ -171,7 +171,7 @@ function readWholeMessage(fields: Fields, answerId: unknown): Fields {
   return { content: content ?? null, ...message, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}) };
 }
 
-/** A message or delta without its role and nulls; reasoning under one name, whatever the server calls it. */
+/** A message or delta without its role and nulls; reasoning under one name, whatever the server's name is. */
 function readMessage(fields: Fields): Fields {
   const { role: _role, reasoning, content, ...others } = present(fields);
   const pieces = splitContent(content);
@@ -191,7 +191,7 @@ function splitContent(content: unknown): { text: string | undefined; reasoning: 
   return { text: pieces.map((piece) => (piece["type"] === "text" ? (asText(piece["text"]) ?? "") : "")).join(""), reasoning };
 }
 
-/** What a model wrote in fields other than content; ids, signatures and repetitions of reasoning are not output. */
+/** Output in other fields than content; ids, signatures and repeated reasoning do not count. */
 function outputText(fields: Fields): string {
   const calls = [...asList(fields["tool_calls"]), { function: fields["function_call"] }].map((call) => {
     const { name, arguments: text } = asFields(asFields(call)["function"]);

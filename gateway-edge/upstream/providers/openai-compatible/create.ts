@@ -23,20 +23,20 @@ import { formOf, imagesOf, type OpenAiEndpoint, rerankOf, speechOf } from "./med
 import { responsesOf } from "./responses.ts";
 import { readOpenAiEmbeddings } from "./vectors.ts";
 
-/** What tells one server that speaks OpenAI from another. */
+/** The differences between servers with OpenAI's API. */
 export interface OpenAiSpec {
   readonly kind: ProviderKindName;
   readonly operations: readonly Operation[];
-  /** The first family that fits counts; the last one fits all. */
+  /** The first matching family counts; the last one matches all. */
   readonly families: readonly ModelFamily[];
   /** Whether embeddings take lists of token numbers. */
   readonly takesTokens?: boolean;
-  /** Last changes to a chat body; gets and gives plain fields. */
+  /** Final changes to a chat body; takes and returns plain fields. */
   readonly shapeChat?: (fields: Fields) => Fields;
   readonly shapeEmbeddings?: (fields: Fields) => Fields;
-  /** Whether a deployment speaks the Responses API where its operator did not say; absent: none does. */
+  /** Whether a deployment has the Responses API where its operator did not set it; absent: none has. */
   readonly speaksResponses?: (target: ProviderTarget) => boolean;
-  /** Address and headers of an operation. */
+  /** URL and headers of an operation. */
   readonly locate: (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 }
 
@@ -54,7 +54,7 @@ const PATHS: Readonly<Record<Operation, string>> = {
   rerank: "rerank",
 };
 
-/** A provider out of what makes it special. */
+/** A provider from its differences. */
 export function createOpenAiProvider(spec: OpenAiSpec): Provider {
   const has = (operation: Operation) => spec.operations.includes(operation);
   return {
@@ -199,7 +199,7 @@ type Located = ReturnType<OpenAiSpec["locate"]>;
 
 const located = new WeakMap<ProviderTarget, Map<OpenAiSpec, Partial<Record<Operation, Located>>>>();
 
-/** The same for every call of a deployment, so worked out once. */
+/** Equal for every call of a deployment, so computed once. */
 function locatedJson(spec: OpenAiSpec, target: ProviderTarget, operation: Operation): Located {
   const bySpec = located.get(target) ?? new Map<OpenAiSpec, Partial<Record<Operation, Located>>>();
   const byOperation = bySpec.get(spec) ?? {};

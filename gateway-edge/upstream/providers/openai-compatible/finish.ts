@@ -15,10 +15,10 @@ const REASONS: Readonly<Record<string, string>> = {
   safety: "content_filter",
 };
 
-/** Reasons that are failures: the answer is not there, whatever the status was. */
+/** Reasons that are failures: there is no answer, whatever the status was. */
 const FAILURES = new Set(["error", "abort", "insufficient_system_resource", "malformed_function_call"]);
 
-/** A server's finish reason in OpenAI's words. A plain stop after tool calls is `tool_calls`: agents go by it. */
+/** A server's finish reason as OpenAI's. A plain stop after tool calls is `tool_calls`: agents depend on it. */
 export function readFinishReason(reason: string, { calledTools }: { calledTools: boolean }): string {
   const word = reason.toLowerCase();
   if (FAILURES.has(word))

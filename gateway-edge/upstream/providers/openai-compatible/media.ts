@@ -4,7 +4,7 @@ import { readMediaUsage } from "../shared/media-usage.ts";
 import { writeForm } from "../shared/multipart-form.ts";
 import { readRerankAnswer } from "../shared/rerank-answer.ts";
 
-/** How a server of this kind is reached: an operation's address and headers, and a JSON request to it. */
+/** How a server of this kind is called: URL and headers of an operation, and a JSON request to it. */
 export interface OpenAiEndpoint {
   locate(target: ProviderTarget): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   request(target: ProviderTarget, fields: Fields): UpstreamRequest;
@@ -37,14 +37,14 @@ export function imagesOf(endpoint: OpenAiEndpoint): ImagesAdapter {
   };
 }
 
-/** Models that always answer in base64 refuse to be asked for it. */
+/** Models that always answer in base64 refuse the parameter for it. */
 function imageFields(body: Fields, { inferenceModelId, params }: ProviderTarget): Fields {
   const model = asText(params["base_model"]) ?? inferenceModelId;
   const { response_format: format, ...others } = body;
   return /^(chatgpt|gpt)-image/.test(model) && format === "b64_json" ? others : body;
 }
 
-/** As Together, Fireworks, vLLM and Jina have it: Cohere's request, and its answer or one near it. */
+/** As Together, Fireworks, vLLM and Jina have it: Cohere's request, and its answer or a similar one. */
 export function rerankOf(endpoint: OpenAiEndpoint): RerankAdapter {
   return {
     buildRequest: ({ query, documents, topN, body }, target) =>

@@ -5,17 +5,17 @@ type TextDelta = Extract<StreamPart, { type: "text-delta" }>;
 
 const CHOICES = '"choices":[';
 const CHOICE = /\{"index":(\d{1,3}),"delta":\{"content":/y;
-// Checked as strictly as a parser would: what is not valid JSON must not reach a client.
+// As strict as a parser: invalid JSON must not reach a client.
 const STRING = /"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const REST =
   /^\},(?:"logprobs":null,)?"finish_reason":null(?:,"logprobs":null)?\}\](?:,"(?:usage|service_tier|system_fingerprint)":null)*(?:,"obfuscation":"[\w+/=-]*")?\}$/;
 
 /**
- * Finds the chunks that make up nearly all of a stream, one choice with a piece of text and nothing else, without parsing them.
- * Any other chunk, however little it differs, gives undefined and is read in full.
+ * Finds the chunks that make up nearly all of a stream, one choice with a fragment of text and nothing else, without parsing them. Any
+ * other chunk, however small the difference, returns undefined and is parsed.
  */
 export class PlainDeltaReader {
-  // Equal in every chunk of a stream, so looked at once.
+  // Equal in every chunk of a stream, so checked once.
   #head = "";
   #rest = "";
 
@@ -40,11 +40,11 @@ export class PlainDeltaReader {
   }
 }
 
-/** Everything up to the choices, when it holds nothing that has to be read. */
+/** Everything up to the choices, if it has nothing that must be parsed. */
 function headOf(data: string): string | undefined {
   const at = data.indexOf(CHOICES);
   if (at < 0) return undefined;
   const head = data.slice(0, at + CHOICES.length);
-  // Scalars only: an object in front of the choices may be an error, usage or a filter's verdict.
+  // Scalars only: an object before the choices may be an error, usage or a filter's result.
   return /^\{(?:"\w+":(?:"[^"\\]*"|-?\d+|null),)*"choices":\[$/.test(head) ? head : undefined;
 }

@@ -5,7 +5,7 @@ import { createOpenAiProvider } from "./create.ts";
 import { applyQuirks } from "./quirks.ts";
 import type { CompatibleRow } from "./table.ts";
 
-/** A provider out of a row of the table. */
+/** A provider from a row of the table. */
 export function createCompatibleProvider(row: CompatibleRow): Provider {
   return createOpenAiProvider({
     kind: row.kind,

@@ -1,9 +1,9 @@
 import type { Fields } from "../provider.ts";
 import { asFields, asList, asText } from "../shared/json-fields.ts";
 
-/** Ways in which servers that speak OpenAI differ in what they take. Each gets a chat body and gives a new one. */
+/** Differences in what servers with OpenAI's API take. Each gets a chat body and returns a new one. */
 const QUIRKS = {
-  /** Roles are those of 2023. */
+  /** Only the roles of 2023 are known. */
   "developer-as-system": (fields: Fields) =>
     withMessages(fields, (message) => (message["role"] === "developer" ? { ...message, role: "system" } : message)),
   /** A name on a message is refused. */
@@ -11,12 +11,12 @@ const QUIRKS = {
     withMessages(fields, ({ name, ...message }) => (message["role"] === "function" ? { ...message, name } : message)),
   "no-empty-names": (fields: Fields) =>
     withMessages(fields, ({ name, ...message }) => (asText(name) === undefined ? message : { ...message, name })),
-  /** DeepSeek thinks or does not; there is no degree. */
+  /** DeepSeek's thinking is on or off; there are no levels. */
   "effort-as-thinking": ({ reasoning_effort: effort, ...fields }: Fields) => {
     if (effort === undefined || fields["thinking"] !== undefined) return fields;
     return { ...fields, thinking: { type: effort === "none" || effort === "minimal" ? "disabled" : "enabled" } };
   },
-  /** JSON yes, a schema no: the schema is said in words. */
+  /** JSON output without schemas: the schema becomes part of the instructions. */
   "schema-as-instruction": (fields: Fields) => {
     const format = asFields(fields["response_format"]);
     if (format["type"] !== "json_schema") return fields;

@@ -6,15 +6,15 @@ import { readMediaUsage } from "../shared/media-usage.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 import type { OpenAiEndpoint } from "./media.ts";
 
-/** The key under which parts of a stream carry the provider's own events. */
+/** The key under which parts of a stream hold the provider's own events. */
 export const RESPONSE_EVENTS = "response_events";
 
-/** Models that OpenAI offers by chat alone. */
+/** Models that OpenAI offers only in chat. */
 const CHAT_ONLY = /audio|realtime|search-preview/;
 
 /**
- * A server that speaks OpenAI's Responses API. `isUsual`: whether such a deployment speaks it where nobody said so; the operator's
- * word, `supports_responses` or `mode: responses` in model_info, goes before.
+ * A server with OpenAI's Responses API. `isUsual`: whether such a deployment has it where it is not configured; the operator's setting,
+ * `supports_responses` or `mode: responses` in model_info, takes precedence.
  */
 export function responsesOf(endpoint: OpenAiEndpoint, isUsual: (target: ProviderTarget) => boolean): ResponsesAdapter {
   return {
@@ -26,7 +26,7 @@ export function responsesOf(endpoint: OpenAiEndpoint, isUsual: (target: Provider
     reasons: (target) => /^(o\d|gpt-5|codex|computer-use)/.test(modelOf(target)),
     buildRequest: ({ body, stream, maxOutputTokens }, target) => {
       const fields = { ...withDefaults(body, target.params), max_output_tokens: maxOutputTokens, stream: stream || undefined };
-      // What is kept is kept here, for the team that asked; the provider sees one account for all of them.
+      // Responses are stored by the gateway, for the team of the caller; the provider sees one account for all teams.
       return endpoint.request(target, { ...defined(fields), store: false });
     },
     readAnswer: (answer) => readResponse(asFields(answer)),
@@ -38,7 +38,7 @@ function modelOf({ params, inferenceModelId }: ProviderTarget): string {
   return asText(params["base_model"]) ?? inferenceModelId;
 }
 
-/** With the operator's own defaults of a deployment, in this API's words. */
+/** With the operator's default parameters of the deployment, in this API's names. */
 function withDefaults(body: Fields, { temperature, top_p, reasoning_effort: effort }: Fields): Fields {
   const reasoning = asText(effort) === undefined ? {} : { reasoning: { effort, ...asFields(body["reasoning"]) } };
   return { ...defined({ temperature: temperature ?? undefined, top_p: top_p ?? undefined }), ...body, ...reasoning };
@@ -50,7 +50,7 @@ function readResponse(response: Fields): { response: Fields; usage: ReportedUsag
   return { response, usage: readMediaUsage({ usage: response["usage"] }), text: outputText(response["output"]) };
 }
 
-/** What counts as output where the provider does not say. */
+/** What counts as output where the provider does not report usage. */
 function outputText(output: readonly unknown[]): string {
   return output
     .map(asFields)
@@ -62,7 +62,7 @@ function outputText(output: readonly unknown[]): string {
 const OPENING = new Set(["response.created", "response.queued", "response.in_progress"]);
 const ENDING = new Set(["response.completed", "response.incomplete"]);
 
-/** Events as they come. The first ones wait for one that says something: until then another deployment can be asked. */
+/** Forwards events as they arrive. The first ones wait for one with content: until then another deployment can be tried. */
 async function* readStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator<StreamPart> {
   let waiting: Fields[] = [];
   let isShown = false;
@@ -72,7 +72,7 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator
     const type = String(event["type"]);
     const failure = failureIn(type, event);
     const usage = usageIn(event);
-    // What failed before it was seen is nobody's to pay: it is asked for elsewhere.
+    // A response that failed before any content was shown is not billed: another deployment is tried.
     if (usage && (isShown || !failure)) yield { type: "usage", usage };
     if (failure) throw failure;
     waiting.push(event);
@@ -96,7 +96,7 @@ function textIn(type: string, event: Fields): string {
 function failureIn(type: string, event: Fields): AppError | undefined {
   if (type === "response.failed") return readInlineError(event["response"]);
   if (type !== "error") return undefined;
-  // OpenAI writes the error's fields into the event itself, others into its `error`.
+  // OpenAI has the error's fields in the event itself, others in its `error`.
   const isInside = event["error"] !== undefined && event["error"] !== null;
   return readInlineError(isInside ? event : { error: { ...event, type: undefined } });
 }

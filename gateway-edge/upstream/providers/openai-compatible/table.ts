@@ -2,17 +2,17 @@ import type { COMPATIBLE_FAMILIES } from "../../../../common/providers/compatibl
 import type { Fields, Operation } from "../provider.ts";
 import type { Quirk } from "./quirks.ts";
 
-/** One server that speaks OpenAI's wire. A new one is a new row here, and one among the families of models. */
+/** One server with OpenAI's wire format. A new one is a new row here, and one in the model families. */
 export interface CompatibleRow {
   readonly kind: keyof typeof COMPATIBLE_FAMILIES;
   /** Other names of it in configuration files. */
   readonly aliases: readonly string[];
-  /** Undefined: a deployment must say its own. */
+  /** Undefined: a deployment must have its own. */
   readonly baseUrl: string | undefined;
-  /** Where a configuration finds its key when it names none. */
+  /** The environment variable of the key, for configurations without one. */
   readonly keyVariable: string | undefined;
   readonly operations: readonly Operation[];
-  /** Fields that every chat of it carries. */
+  /** Fields that are added to every chat request. */
   readonly always?: Fields;
   readonly quirks?: readonly Quirk[];
 }
@@ -48,7 +48,7 @@ export const COMPATIBLE_ROWS: readonly CompatibleRow[] = [
     baseUrl: "https://api.fireworks.ai/inference/v1",
     keyVariable: "FIREWORKS_API_KEY",
     operations: ["chat", "completions", "embeddings", "rerank"],
-    // By itself it cuts a prompt that is too long, and says nothing.
+    // By default it silently truncates a prompt that is too long.
     always: { context_length_exceeded_behavior: "error" },
     quirks: ["developer-as-system"],
   },

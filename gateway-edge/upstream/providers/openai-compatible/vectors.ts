@@ -1,7 +1,7 @@
 import type { EmbeddingsAnswer } from "../provider.ts";
 import { asCount, asFields, asList, malformed } from "../shared/json-fields.ts";
 
-/** An answer with vectors, in the order of the input. */
+/** Embeddings in the order of the input. */
 export function readOpenAiEmbeddings(body: unknown): EmbeddingsAnswer {
   const answer = asFields(body);
   const rows = asList(answer["data"]).map(asFields);

@@ -4,13 +4,13 @@ import { bearerHeaders, under } from "../shared/locate-upstream.ts";
 
 const BASE = "https://api.openai.com/v1";
 
-/** OpenAI itself. A base of the operator's is used as it is given. */
+/** OpenAI itself. An operator's base URL is used unchanged. */
 export const openai = createOpenAiProvider({
   kind: "openai",
   operations: ["chat", "completions", "embeddings", "moderations", "speech", "transcriptions", "translations", "images", "imageEdits"],
   families: CHAT_FAMILIES,
   takesTokens: true,
-  // Behind another address stands a server that only calls itself OpenAI.
+  // Another address is a server that only follows OpenAI's API.
   speaksResponses: ({ baseUrl }) => baseUrl === undefined || /^https:\/\/([a-z]+\.)?api\.openai\.com(\/|$)/.test(baseUrl),
   locate: (target, path) => ({
     url: under(target.baseUrl ?? BASE, path),

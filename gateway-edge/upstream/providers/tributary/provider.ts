@@ -2,8 +2,8 @@ import { createCompatibleProvider } from "../openai-compatible/provider.ts";
 import type { ChatMessage, Provider } from "../provider.ts";
 
 /**
- * Our own trainer nodes, which answer for models that were trained here in OpenAI's words. A token is a byte of text there, in and out, so
- * that what is counted here before a call is what is counted there after it.
+ * Our own trainer nodes, which serve trained models in OpenAI's format. A token is a byte of text there, in and out, so the gateway's count
+ * before a call equals the node's count after it.
  */
 export const tributary: Provider = {
   ...createCompatibleProvider({
@@ -15,7 +15,7 @@ export const tributary: Provider = {
   }),
   counter: {
     countText: (text) => Buffer.byteLength(text),
-    // A language model is given the messages as lines.
+    // A language model gets the messages as lines.
     countMessages: (messages) => messages.reduce((sum, message) => sum + contentBytes(message) + 1, 0),
   },
 };
