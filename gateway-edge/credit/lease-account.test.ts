@@ -75,7 +75,7 @@ test("whatever is granted, held, settled and given back: no more is free than is
   );
 });
 
-test("an organisation that calls now and then keeps nothing; one that calls often keeps what forty seconds take, and gives it back after", () => {
+test("an organization that calls now and then keeps nothing; one that calls often keeps what forty seconds take, and gives it back after", () => {
   const account = new LeaseAccount("org");
   account.grant(grant(10_000n), 0);
   account.wanted(100n, 0);

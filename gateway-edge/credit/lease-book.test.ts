@@ -39,7 +39,7 @@ test("in steady state a call is answered from memory: a thousand calls ask a han
   expect(state.asked.length).toBeLessThan(30);
 });
 
-test("an organisation with less credit than its calls could take does not have each of them ask: only when half of what it got is spent", async () => {
+test("an organization with less credit than its calls could take does not have each of them ask: only when half of what it got is spent", async () => {
   const { book, clock, state } = open({ available: 40_000n });
   for (let call = 0; call < 200; call++) {
     book.settle("org", await book.reserve("org", 1000n), 100n);

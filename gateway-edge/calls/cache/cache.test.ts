@@ -31,13 +31,13 @@ describe("the key", () => {
   const fields = { messages: [{ role: "user", content: "hi" }], temperature: 0 };
   const key = (more: object = {}, from: object = {}) => cacheKey({ ...asked, ...from, fields: { ...fields, ...more } });
 
-  test("does not know the order of fields, who asks within the organisation, or whether it is streamed", () => {
+  test("does not know the order of fields, who asks within the organization, or whether it is streamed", () => {
     const turned = { temperature: 0, messages: [{ content: "hi", role: "user" }] };
     expect(cacheKey({ ...asked, fields: turned })).toBe(key());
     expect(key({ user: "u", metadata: { a: 1 }, stream: true, stream_options: { include_usage: true }, model: "alias" })).toBe(key());
   });
 
-  test("differs by organisation, operation, group, namespace and everything that may change the answer", () => {
+  test("differs by organization, operation, group, namespace and everything that may change the answer", () => {
     const keys = [
       key(),
       key({}, { organizationId: "org_2" }),

@@ -105,7 +105,7 @@ test("tokens of sound have their own price, or that of their side", () => {
   expect(cost(used, { input: 1_000_000n, output: 2_000_000n, audioInput: 5_000_000n, audioOutput: 7_000_000n })).toBe(57n);
 });
 
-test("normalised usage is disjoint and adds up to the provider's total, whatever the provider says", () => {
+test("normalized usage is disjoint and adds up to the provider's total, whatever the provider says", () => {
   const reported = fc.record({
     promptTokens: tokens,
     cachedTokens: tokens,

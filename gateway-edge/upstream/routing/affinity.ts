@@ -1,7 +1,7 @@
 import type { Clock } from "../../../common/clock.ts";
 import type { RouterSettings } from "./settings.ts";
 
-/** Which deployment served a prompt's beginning, or a key, last: its prompt cache may still be warm. Bounded; the oldest goes first. */
+/** Which deployment last served a prompt prefix, or a key: its prompt cache may still be warm. Limited; the oldest entry is evicted first. */
 export interface Affinity {
   preferred(call: AffinityCall, settings: RouterSettings): string | undefined;
   served(call: AffinityCall, deploymentId: string, settings: RouterSettings): void;
@@ -13,7 +13,7 @@ export interface AffinityCall {
   readonly promptHash: string | undefined;
 }
 
-/** Providers keep a prompt cache for about this long after its last use. */
+/** Providers store a prompt cache for about this long after its last use. */
 const PROMPT_MS = 300_000;
 
 export function createAffinity(clock: Clock, entriesMax: number): Affinity {
@@ -45,7 +45,7 @@ export function createAffinity(clock: Clock, entriesMax: number): Affinity {
   };
 }
 
-/** With the key in it: what another team has sent must not show in where, and so how fast, an answer comes from. */
+/** Includes the key: requests of another team must not show in which deployment answers, and so in how fast it does. */
 function promptName({ group, keyId, promptHash }: AffinityCall): string {
   return JSON.stringify([group, keyId, promptHash]);
 }

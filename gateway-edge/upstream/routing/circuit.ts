@@ -3,17 +3,18 @@ import { RollingCount } from "./rolling-count.ts";
 import type { PerClass } from "./settings.ts";
 
 /**
- * Whether a deployment may be called, and why not. The rules, where LiteLLM leaves room or does harm ours:
- * - 429 cools at once when the group has another deployment, for the upstream's retry-after when it gave one. A lone deployment is
- *   never cooled for it: the caller's back-off does the waiting. 429s do not count as failures.
- * - A refused key or an unknown model (401, 403, 404) cools for a minute at least: only the operator can repair it. New settings of
- *   the deployment end it. In a wildcard deployment an unknown model, or a forbidden one, is the caller's choice and cools nothing.
- * - Other failures open the circuit after more than 3 in a row, or when more than half of at least 5 requests of the last minute
- *   failed. A lone deployment needs 20 requests and 90 %: to close the only door turns a partial failure into a whole one.
- * - `allowed_fails` set by the operator (or its policy for the class) replaces these rules: more failures in a row than that cool
- *   the deployment, lone or not, 429 too.
- * - After a failure's cool-down one request probes; until it is answered others go elsewhere, but not longer than another cool-down,
- *   so that a slow probe starves nobody. Its success closes the circuit and forgets the failures, its failure opens it again.
+ * Whether a deployment may be called, and why not. The rules, where they differ from LiteLLM's or LiteLLM has none:
+ * - A 429 cools down at once when the group has another deployment, for the upstream's retry-after if it sent one. A lone deployment is
+ *   never cooled down for it: the caller's back-off does the waiting. 429s do not count as failures.
+ * - A refused key or an unknown model (401, 403, 404) cools down for at least a minute: only the operator can repair it. New settings of
+ *   the deployment end it. In a wildcard deployment an unknown or forbidden model is the caller's choice and cools down nothing.
+ * - Other failures open the circuit after more than 3 in a row, or when more than half of at least 5 requests of the last minute failed. A
+ *   lone deployment needs 20 requests and 90 %: opening its circuit turns a partial failure into a total one.
+ * - `allowed_fails` set by the operator (or its policy for the class) replaces these rules: more failures in a row than that cool down the
+ *   deployment, lone or not, 429 too.
+ * - After the cool-down of a failure one request probes; until it is answered other requests go elsewhere, but not longer than another
+ *   cool-down, so that a slow probe does not block them. Its success closes the circuit and clears the failures, its failure opens it
+ *   again.
  */
 export interface CircuitRules {
   readonly cooldowns: boolean;
@@ -26,9 +27,9 @@ export interface FailureFacts {
   readonly kind: ErrorClass;
   readonly retryAfterMs: number | undefined;
   readonly hasAlternatives: boolean;
-  /** Of a wildcard: the model was the caller's choice. */
+  /** From a wildcard: the model was the caller's choice. */
   readonly derived: boolean;
-  /** When the attempt began; what began before the circuit last changed says nothing about now. */
+  /** When the attempt began; attempts from before the circuit last changed do not count. */
   readonly startedMs: number;
   readonly forbidden: boolean;
 }
@@ -56,7 +57,7 @@ export class Circuit {
     return { state: this.#cause === "rate-limit" ? "closed" : "half-open" };
   }
 
-  /** A request goes out. In a half-open circuit it is the probe: the door closes behind it for one more cool-down. */
+  /** A request is sent. In a half-open circuit it is the probe: other requests are blocked for one more cool-down. */
   started(nowMs: number): void {
     if (this.availability(nowMs).state === "half-open") this.#untilMs = nowMs + this.#cooledMs;
   }
@@ -72,7 +73,7 @@ export class Circuit {
     this.#cause = undefined;
   }
 
-  /** The request ended without a verdict: if it was the probe, the next may probe. */
+  /** The request ended without a verdict: if it was the probe, the next request may probe. */
   withdrawn(nowMs: number, startedMs: number): void {
     if (this.#cause === "failure" && startedMs >= this.#changedMs) this.#untilMs = Math.min(this.#untilMs, nowMs);
   }
@@ -83,7 +84,7 @@ export class Circuit {
       return;
     }
     const isFault = isDeploymentFault(facts.kind) && !isCallersChoice(facts);
-    // It answered: a request it refused is no sign of illness.
+    // The deployment answered: a refused request is not a failure of the deployment.
     if (!isFault && facts.kind !== "rate-limit") {
       this.succeeded(nowMs, facts.startedMs);
       return;
@@ -125,7 +126,7 @@ function isCallersChoice({ kind, derived, forbidden }: FailureFacts): boolean {
 }
 
 function coolingMs({ kind, retryAfterMs }: FailureFacts, { cooldownMs }: CircuitRules): number {
-  // cooldown_time 0 is the operator's way to switch cooling off for a deployment.
+  // cooldown_time 0 is the operator's way to disable cool-downs for a deployment.
   if (cooldownMs <= 0) return 0;
   if (kind === "authentication" || kind === "not-found") return Math.max(CONFIGURATION_FAULT_MS, cooldownMs);
   return retryAfterMs === undefined ? cooldownMs : Math.min(Math.max(retryAfterMs, 1), RETRY_AFTER_MS_MAX);

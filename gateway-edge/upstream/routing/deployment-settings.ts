@@ -5,7 +5,7 @@ import { lenientNumber, lenientText, lenientTexts, lenientWhole, readFields } fr
 /** What routing knows of a deployment beside its address: LiteLLM's litellm_params and model_info, read once. Absent = not set. */
 export interface DeploymentSettings {
   readonly weight: number | undefined;
-  /** Which part of a split this one belongs to: parts get the share of the calls that is their weight, whatever the strategy. */
+  /** The part of a traffic split that it belongs to: each part gets the share of calls that is its weight, whatever the strategy. */
   readonly split: string | undefined;
   /** Lower numbers are used first. */
   readonly order: number;
@@ -18,7 +18,7 @@ export interface DeploymentSettings {
   readonly numRetries: number | undefined;
   readonly cooldownMs: number | undefined;
   readonly accessGroups: readonly string[];
-  /** Only this team sees and uses it, under `teamModelName` where that is set. */
+  /** Only this team sees and uses it, under `teamModelName` if that is set. */
   readonly teamId: string | undefined;
   readonly teamModelName: string | undefined;
   readonly mode: string | undefined;
@@ -28,11 +28,11 @@ export interface DeploymentSettings {
   readonly maxInputTokens: number | undefined;
 }
 
-/** A deployment with its settings: what the files of routing hand to each other. */
+/** A deployment with its settings, as the files of routing pass it to each other. */
 export interface Target {
   readonly deployment: Deployment;
   readonly settings: DeploymentSettings;
-  /** Made for one request out of a wildcard deployment. */
+  /** Made for one request from a wildcard deployment. */
   readonly derived: boolean;
 }
 

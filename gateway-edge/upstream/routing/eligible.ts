@@ -16,7 +16,7 @@ export type Suitable =
   | { readonly type: "targets"; readonly targets: readonly Target[] }
   | { readonly type: "refused"; readonly error: AppError };
 
-/** Deployments of a group that fit the call whatever their state: tags, then context window. */
+/** Deployments of a group that fit the call whatever their state: by tags, then by context window. */
 export function suitable(group: ModelGroup, needs: CallNeeds, settings: RouterSettings): Suitable {
   const tagged = settings.tagFiltering ? withTags(group.targets, needs.tags, settings) : group.targets;
   if (tagged.length === 0) {
@@ -33,7 +33,7 @@ export type Eligible =
   | { readonly type: "candidates"; readonly candidates: readonly Candidate[] }
   | { readonly type: "refused"; readonly error: AppError };
 
-/** Of the suitable ones those that may be called now. When there is none: until when, and whether it is load or illness. */
+/** The suitable deployments that may be called now. If there is none: until when, and whether load or failures are the reason. */
 export function eligible(targets: readonly Target[], { health, settings, strategy, tokens, groupName }: EligibleInput): Eligible {
   const limited = isLimited(settings, strategy);
   const candidates: Candidate[] = [];
@@ -65,7 +65,7 @@ export interface EligibleInput {
   readonly groupName: string;
 }
 
-/** Only the lowest `order` there is among the candidates. */
+/** The candidates with the lowest `order`. */
 export function firstInOrder(candidates: readonly Candidate[]): readonly Candidate[] {
   const lowest = Math.min(...candidates.map(({ target }) => target.settings.order));
   return candidates.filter(({ target }) => target.settings.order === lowest);
@@ -75,7 +75,7 @@ function refused(error: AppError): { readonly type: "refused"; readonly error: A
   return { type: "refused", error };
 }
 
-/** A request's tags choose deployments that have any (or all) of them; else, and without tags, those tagged "default". */
+/** A request's tags select deployments with any (or all) of them; otherwise, and without tags, those tagged "default". */
 function withTags(targets: readonly Target[], tags: readonly string[], { tagMatchAny }: RouterSettings): readonly Target[] {
   const defaults = targets.filter(({ settings }) => settings.tags.includes("default"));
   if (tags.length === 0) return defaults.length > 0 ? defaults : targets;
@@ -104,7 +104,7 @@ interface Block {
   readonly cause: "rate-limit" | "failure";
 }
 
-/** A guess: when a place comes free cannot be known. */
+/** An estimate: it is not known when a slot becomes free. */
 const BUSY_MS = 1000;
 
 function blockOf(

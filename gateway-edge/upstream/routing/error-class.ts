@@ -1,18 +1,18 @@
 import type { AppError, ErrorCode } from "../../../common/errors.ts";
 
-/** What a failure means to routing. Names follow the classes of LiteLLM's retry and allowed-fails policies. */
+/** What a failure means to routing. The names follow the classes of LiteLLM's retry and allowed-fails policies. */
 export type ErrorClass =
   | "timeout"
   | "rate-limit"
   | "unavailable"
-  /** The deployment itself is set up wrong: its key is refused, its model is unknown. Another deployment may do. */
+  /** The deployment itself is misconfigured: its key is refused, its model is unknown. Another deployment may work. */
   | "authentication"
   | "not-found"
   | "context-window"
   | "content-policy"
-  /** The request is at fault; the same deployment will say the same again. */
+  /** The request is at fault; the same deployment would refuse it again. */
   | "bad-request"
-  /** Not the upstream's: quota, a bug of ours, a client that left. Nothing else is tried. */
+  /** Not the upstream's: quota, a bug of the gateway, a disconnected client. Nothing else is tried. */
   | "ours";
 
 const BY_CODE: Partial<Record<ErrorCode, ErrorClass>> = {
@@ -30,7 +30,7 @@ const BY_CODE: Partial<Record<ErrorCode, ErrorClass>> = {
   UNSUPPORTED_MEDIA_TYPE: "bad-request",
 };
 
-/** The upstream's own status tells apart what one code of ours holds together: a refused key from a broken server. */
+/** The upstream's own status distinguishes what one error code combines: a refused key from a broken server. */
 export function classify(error: AppError, upstreamStatus?: number): ErrorClass {
   const byCode = BY_CODE[error.code] ?? "ours";
   if (byCode !== "unavailable") return byCode;
@@ -38,7 +38,7 @@ export function classify(error: AppError, upstreamStatus?: number): ErrorClass {
   return upstreamStatus === 404 ? "not-found" : "unavailable";
 }
 
-/** Failures that speak against the deployment, by which its circuit opens. */
+/** Failures of the deployment itself, which open its circuit. */
 export function isDeploymentFault(kind: ErrorClass): boolean {
   return kind === "timeout" || kind === "unavailable" || kind === "authentication" || kind === "not-found";
 }

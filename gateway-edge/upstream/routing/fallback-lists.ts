@@ -2,8 +2,8 @@
 export type FallbackMap = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads every form in which people write fallbacks: [{"a": ["b", "c"]}], {"a": ["b"]}, {"a": "b"} (context_window_fallback_dict).
- * What has another form is left out.
+ * Reads every common form of fallbacks: [{"a": ["b", "c"]}], {"a": ["b"]}, {"a": "b"} (context_window_fallback_dict). Other forms are
+ * ignored.
  */
 export function readFallbacks(value: unknown): FallbackMap {
   const lists = new Map<string, readonly string[]>();

@@ -4,16 +4,16 @@ import type { ClientFallback, RouteCall } from "./route-call.ts";
 import type { RouterSettings } from "./settings.ts";
 
 export interface FallbackStep extends ClientFallback {
-  /** Named by the client and authorised before; others are asked for. */
-  readonly authorised: boolean;
+  /** Named by the client and already authorized; others are checked with `mayUse`. */
+  readonly authorized: boolean;
 }
 
 export type FallbackType = "general" | "context_window" | "content_policy";
 
-/** Names under which a group's fallbacks may be written: as it was asked for (an alias), as it is, as it is configured (a wildcard). */
+/** Names under which a group's fallbacks may be configured: the requested name (an alias), its own, the configured one (a wildcard). */
 export type GroupNames = readonly string[];
 
-/** Which groups to try after one failed in this way. The client's come first, and only after the model it asked for. */
+/** Which groups to try after one failed in this way. The client's come first, and only after the requested model. */
 export function fallbacksAfter(
   kind: ErrorClass,
   names: GroupNames,
@@ -23,17 +23,17 @@ export function fallbacksAfter(
   switch (kind) {
     case "ours":
       return [];
-    // A prompt that is too long, or refused for what it says, will be so again elsewhere: only what was named for this case.
+    // A prompt that is too long, or refused for its content, would be refused elsewhere too: only fallbacks for this case apply.
     case "context-window":
-      return [...authorised(listed(call.clientContextFallbacks, names)), ...configured(fallbacksFor("context_window", names, settings))];
+      return [...authorized(listed(call.clientContextFallbacks, names)), ...configured(fallbacksFor("context_window", names, settings))];
     case "content-policy":
       return [
-        ...authorised(listed(call.clientContentPolicyFallbacks, names)),
+        ...authorized(listed(call.clientContentPolicyFallbacks, names)),
         ...configured(fallbacksFor("content_policy", names, settings)),
       ];
     default: {
       const own = isFirst
-        ? (call.clientFallbacks ?? []).map((step) => ({ ...(typeof step === "string" ? { model: step } : step), authorised: true }))
+        ? (call.clientFallbacks ?? []).map((step) => ({ ...(typeof step === "string" ? { model: step } : step), authorized: true }))
         : [];
       return [...own, ...configured(fallbacksFor("general", names, settings))];
     }
@@ -42,7 +42,7 @@ export function fallbacksAfter(
 
 const NONE: readonly string[] = [];
 
-/** What the configuration says for a group. */
+/** The configured fallbacks of a group. */
 export function fallbacksFor(type: FallbackType, names: GroupNames, settings: RouterSettings): readonly string[] {
   switch (type) {
     case "general":
@@ -60,10 +60,10 @@ function listed(lists: FallbackMap | undefined, names: GroupNames): readonly str
   return name === undefined ? [] : (lists?.get(name) ?? []);
 }
 
-function authorised(models: readonly string[]): FallbackStep[] {
-  return models.map((model) => ({ model, authorised: true }));
+function authorized(models: readonly string[]): FallbackStep[] {
+  return models.map((model) => ({ model, authorized: true }));
 }
 
 function configured(models: readonly string[]): FallbackStep[] {
-  return models.map((model) => ({ model, authorised: false }));
+  return models.map((model) => ({ model, authorized: false }));
 }

@@ -5,19 +5,19 @@ import type { Target } from "./deployment-settings.ts";
 import type { ErrorClass } from "./error-class.ts";
 import { PeakEwma } from "./peak-ewma.ts";
 
-/** What is known of the deployments from their own answers; one entry each, gone when the deployment is. */
+/** The health of deployments from their own answers; one entry each, removed with the deployment. */
 export interface Health {
-  /** A request goes out. The ticket is closed by exactly one of the three below; a second is ignored. */
+  /** A request is sent. The ticket is closed by exactly one of the three methods below; later calls are ignored. */
   begin(target: Target, tokens: number): Ticket;
   succeeded(ticket: Ticket, answer: AnswerFacts): void;
   failed(ticket: Ticket, failure: Failure, rules: CircuitRules): void;
-  /** The client left: neither good nor bad. */
+  /** The client disconnected: neither success nor failure. */
   cancelled(ticket: Ticket): void;
   stateOf(id: string): DeploymentHealth | undefined;
   read(id: string): HealthReading;
-  /** What is known of many, in their order: the same list until the next `keep`, with numbers that go on changing. */
+  /** The loads of many deployments, in their order: the same list until the next `keep`, with numbers that keep changing. */
   loadsOf(targets: readonly Target[]): readonly Load[];
-  /** Forgets deployments that are gone, and the circuit of those that were changed. */
+  /** Removes the entries of removed deployments, and resets the circuit of changed ones. */
   keep(targets: readonly Target[], latencyTauMs: number): void;
 }
 
@@ -86,7 +86,7 @@ interface State {
 
 interface OpenTicket extends Ticket {
   readonly state: State;
-  /** Of its time: the verdict on what was replaced since does not touch the new one. */
+  /** The circuit at that time: the result does not affect a circuit that replaced it. */
   readonly circuit: Circuit;
   readonly tokens: number;
   readonly minute: number;
@@ -107,7 +107,7 @@ export function createHealth(clock: Clock): Health {
     return state;
   }
 
-  /** The state of a ticket that is still open; it counts no longer. */
+  /** The state of an open ticket, which is closed by this. */
   function close(ticket: Ticket): OpenTicket | undefined {
     const found = ticket as OpenTicket;
     if (!found.isOpen) return undefined;
@@ -124,7 +124,7 @@ export function createHealth(clock: Clock): Health {
       state.inFlight++;
       turnMinute(state, clock.now());
       state.requests++;
-      // Counted before the answer, corrected after it: calls at the same time see each other.
+      // Counted before the answer, corrected after it, so that concurrent calls see each other.
       state.tokens += tokens;
       const ticket: OpenTicket = { target, startedMs: nowMs, state, circuit: state.circuit, tokens, minute: state.minute, isOpen: true };
       return ticket;
@@ -151,7 +151,7 @@ export function createHealth(clock: Clock): Health {
       state.lastFailure = { kind: failure.kind, atMs: clock.now() };
       found.circuit.failed(nowMs, { ...failure, startedMs, derived: target.derived }, rules);
       if (failure.kind !== "timeout") return;
-      // No answer is the slowest answer.
+      // No answer counts as the slowest answer.
       state.stream.observe(nowMs - startedMs, nowMs);
       state.whole.observe(nowMs - startedMs, nowMs);
     },
@@ -183,7 +183,7 @@ function loadsIn(states: Map<string, State>, targets: readonly Target[], stateFo
   return found;
 }
 
-/** The state of a deployment that is still there. Whoever changed it may have repaired it: then its circuit begins anew. */
+/** The state of a deployment that still exists. A changed deployment may be repaired, so its circuit is reset. */
 function refreshed(state: State | undefined, deployment: Deployment, tauMs: number): State {
   if (!state) return newState(deployment, tauMs);
   if (!isSameUpstream(state.deployment, deployment)) state.circuit = new Circuit();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-// The control plane has read the configuration before and warned of what is wrong in it. Here a value that cannot be used is as if
-// it were absent: one bad field must not take an edge's whole routing table down.
+// The control plane has already read the configuration and warned of its mistakes. Here a value that cannot be used counts as absent: one
+// bad field must not disable an edge's whole routing table.
 
 const amount = z.union([z.number(), z.string().trim().min(1).transform(Number)]).pipe(z.number().min(0));
 

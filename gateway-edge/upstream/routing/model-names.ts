@@ -5,19 +5,19 @@ import { isBound, type Principal, usableTargets } from "./principal.ts";
 import type { Alias } from "./settings.ts";
 import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
 
-/** What a name means: one group, and what can serve it. */
+/** What a name stands for: one group, and the deployments that serve it. */
 export interface ModelGroup {
-  /** What was asked for, with an alias followed; a wildcard's concrete name. */
+  /** The requested name, with an alias resolved; for a wildcard the concrete name. */
   readonly name: string;
-  /** The group's name in the configuration: a wildcard's pattern. Of these there is a known number. */
+  /** The group's name in the configuration: for a wildcard the pattern. Their number is limited by the configuration. */
   readonly configuredName: string;
   readonly targets: readonly Target[];
 }
 
 export interface ModelNames {
   /**
-   * Deployment id, alias, the team's own group, the organisation's own group, group, wildcard (longest first): the first that fits. Its targets are those that the principal
-   * may use; empty: there is such a model, but not for this principal.
+   * Deployment id, alias, the team's own group, the organization's own group, group, wildcard (longest first): the first that fits. Its
+   * targets are those that the principal may use; empty: the model exists, but not for this principal.
    */
   resolve(name: string, principal?: Principal): ModelGroup | undefined;
   /** Names to list: groups and wildcard patterns, then aliases that are not hidden; no duplicates. */
@@ -63,7 +63,7 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     const { teamId = "", organizationId = "" } = principal ?? {};
     const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name);
     if (exact) return { name, configuredName: name, targets: exact };
-    // A call asks for it again and again: the same answer each time is made once.
+    // Calls request the same names again and again, so the result is cached.
     return openGroups.get(name) ?? byPattern(name);
   }
 
@@ -80,7 +80,7 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     return undefined;
   }
 
-  /** A caller chooses the names under a wildcard: what is remembered of them has a bound. */
+  /** Callers choose the names under a wildcard, so the cache has a limit. */
   function remembered(group: ModelGroup): ModelGroup {
     if (derivedTargets + group.targets.length > DERIVED_TARGETS_MAX) {
       derived.clear();
@@ -108,7 +108,7 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   };
 }
 
-/** A name and what it stands for, each once. */
+/** A name and what it stands for, without duplicates. */
 export function distinct(model: string, { name, configuredName }: Pick<ModelGroup, "name" | "configuredName">): readonly string[] {
   if (model === name && name === configuredName) return [name];
   return [...new Set([model, name, configuredName])];
@@ -140,7 +140,7 @@ function groupsByAccess(targets: readonly Target[]): Map<string, ReadonlySet<str
   return groups;
 }
 
-/** The wildcard's deployment for one name. It keeps the id: counts, cool-downs and logs belong to what was configured. */
+/** The wildcard's deployment for one name. It has the same id: counts, cool-downs and logs belong to the configured deployment. */
 function derive({ deployment, settings }: Target, name: string, captures: readonly string[]): Target {
   const inferenceModelId = fillStars(deployment.inferenceModelId, { name, captures });
   return { deployment: { ...deployment, modelName: name, inferenceModelId }, settings, derived: true };

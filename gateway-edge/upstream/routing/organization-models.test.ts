@@ -19,7 +19,7 @@ const names = compileModelNames(
 const idsOf = (name: string, organizationId?: string) =>
   names.resolve(name, { organizationId })?.targets.map((target) => target.deployment.id);
 
-test("a model of organisations does not exist for anybody else, by name, by id or in a list", () => {
+test("a model of organizations does not exist for anybody else, by name, by id or in a list", () => {
   expect(idsOf("secret", "org_c")).toEqual(["c1"]);
   expect(idsOf("secret", "org_a")).toBeUndefined();
   expect(idsOf("secret")).toBeUndefined();

@@ -3,15 +3,15 @@ import type { Principal } from "./principal.ts";
 
 type Groups = ReadonlyMap<string, readonly Target[]>;
 
-/** Whether a principal's organisation is one of those that a deployment is for. */
+/** Whether a deployment is available to a principal's organization. */
 export function mayAsk({ deployment }: Target, principal: Principal | undefined): boolean {
   const { organizationIds } = deployment;
   return organizationIds.length === 0 || (principal?.organizationId !== undefined && organizationIds.includes(principal.organizationId));
 }
 
 /**
- * For each organisation the groups that are not for everybody. Two organisations may give the same name to models of theirs and show them to
- * a third: a name then stands for the principal's own model, else for the one that was there first.
+ * For each organization the groups that are not for everybody. Two organizations may give the same name to their models and share them with
+ * a third: a name then stands for the principal's own model, otherwise for the older one.
  */
 export function ownGroups(targets: readonly Target[]): ReadonlyMap<string, Groups> {
   const all = new Map<string, Map<string, Target[]>>();

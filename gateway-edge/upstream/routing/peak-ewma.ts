@@ -1,6 +1,6 @@
 /**
- * A latency that rises at once and falls slowly: a sample above the average replaces it, one below pulls it down by how long ago the
- * last was. Without samples it fades, so that a deployment that was slow once is tried again.
+ * A latency that rises at once and falls slowly: a sample above the average replaces it, one below lowers it by the time since the last.
+ * Without samples it decays, so that a deployment that was slow once is tried again.
  */
 export class PeakEwma {
   readonly #tauMs: number;
@@ -18,7 +18,7 @@ export class PeakEwma {
     this.#atMs = nowMs;
   }
 
-  /** 0 = unknown or forgotten. */
+  /** 0 = unknown or decayed. */
   read(nowMs: number): number {
     return this.#value * this.#remainingAfter(nowMs);
   }

@@ -1,13 +1,16 @@
 import type { Target } from "./deployment-settings.ts";
 import { matchPattern } from "./wildcard.ts";
 
-/** Who asks, where that matters: deployments of a team or of organisations are for those only, and lists of models bound who has one. */
+/**
+ * The principal of a call, as far as routing needs it: deployments of a team or of organizations are only for those, and model lists
+ * restrict those who have one.
+ */
 export interface Principal {
   readonly teamId?: string | undefined;
   readonly organizationId?: string | undefined;
   /** What its key may use: names, patterns with `*`, access groups. Absent: everything. */
   readonly models?: ModelList | undefined;
-  /** What its team may use; both bounds hold. */
+  /** What its team may use; both lists apply. */
   readonly teamModels?: ModelList | undefined;
 }
 
@@ -15,7 +18,7 @@ interface ModelList {
   readonly names: readonly string[];
 }
 
-/** LiteLLM's words for no bound of the list's own; the other list holds all the same. */
+/** LiteLLM's names for a list without restrictions; the other list still applies. */
 const EVERYTHING: ReadonlySet<string> = new Set(["*", "all-proxy-models", "all-team-models"]);
 
 export function isBound(principal: Principal | undefined): principal is Principal {
@@ -23,7 +26,7 @@ export function isBound(principal: Principal | undefined): principal is Principa
 }
 
 /**
- * Of a group's deployments those that every list of the principal allows: all of them where a list has the group by one of its names, else
+ * The deployments of a group that every list of the principal allows: all of them where a list has the group by one of its names, otherwise
  * those in an access group that it lists.
  */
 export function usableTargets(
@@ -33,7 +36,7 @@ export function usableTargets(
   return [principal.models, principal.teamModels].reduce((left, list) => (list ? allowedBy(list, names, left) : left), targets);
 }
 
-/** Whether every list of a principal names this; who has no list is told everything. */
+/** Whether every list of a principal has this name; a principal without lists may see everything. */
 export function isListed({ models, teamModels }: Principal, name: string): boolean {
   return [models, teamModels].every((list) => list === undefined || list.names.some((each) => covers(each, name)));
 }
@@ -47,7 +50,7 @@ function allowedBy(list: ModelList, names: readonly string[], targets: readonly 
   return found;
 }
 
-/** A key calls again and again: its list is the same object until something of it changes, and so is the list of targets. */
+/** A key calls again and again: its list is the same object until it changes, and so is the list of targets. */
 const byAccessGroup = new WeakMap<readonly Target[], WeakMap<ModelList, readonly Target[]>>();
 
 function covers(listed: string, name: string): boolean {

@@ -13,19 +13,19 @@ export interface QuickPick {
   readonly random: Random;
   readonly tokens: number;
   readonly stream: boolean;
-  /** Of the wall clock. */
+  /** Wall clock. */
   nowMs(): number;
-  /** Where the caller was served before; asked once. */
+  /** The deployment that served the caller before; read once. */
   preferredId(): string | undefined;
 }
 
-/** Fewer are all looked at, one by one: that is as quick. */
+/** A smaller group is checked completely, which is as fast. */
 const TARGETS_MIN = 16;
 
 /**
- * A deployment of a large group, chosen before the health of any is known and looked at only then. Undefined when the one that was chosen
- * may not be called now: then all are looked at and the strategy chooses among those that may. Both ways together choose as the second
- * alone does: what is free is chosen with its own chance, and whatever falls on the others is dealt out again in the same proportions.
+ * Picks a deployment of a large group before the health of any is known, and checks only that one. Undefined when it may not be called now:
+ * then all are checked and the strategy picks among the free ones. Both ways together pick as the second alone: a free deployment is picked
+ * with its own probability, and the probability of the others is distributed again in the same proportions.
  */
 export function quickPick(targets: readonly Target[], input: QuickPick): Target | undefined {
   if (targets.length < TARGETS_MIN) return undefined;
@@ -54,7 +54,7 @@ const PICK: Readonly<Record<StrategyName, Pick>> = {
 function pickByWeight({ first, weightsUpTo }: TargetTable, { random }: QuickPick): Target | undefined {
   if (!weightsUpTo) return pickAny(first, random);
   const drawn = randomFraction(random) * (weightsUpTo.at(-1) ?? 0);
-  // The first whose sum is above what was drawn.
+  // The first whose sum is above the drawn number.
   let [low, high] = [0, weightsUpTo.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -64,7 +64,7 @@ function pickByWeight({ first, weightsUpTo }: TargetTable, { random }: QuickPick
   return first[low];
 }
 
-/** As among few: two at random, and both have to be free. */
+/** As in a small group: two at random, and both must be free. */
 function pickFasterOfTwo({ first }: TargetTable, input: QuickPick): Target | undefined {
   const { random, health, stream } = input;
   const index = Math.floor(randomFraction(random) * first.length);
@@ -83,7 +83,7 @@ function pickLeastUsed({ first, haveTokenLimits }: TargetTable, { health, random
   return pickLowest({ targets: first, loads: health.loadsOf(first), measure: haveTokenLimits ? share : used, random });
 }
 
-/** Any of those with the lowest measure. Two passes over numbers, and nothing made for each: a group of thousands is gone through with every call. */
+/** Any of those with the lowest measure. Two passes over numbers without allocations: this runs over thousands of deployments for every call. */
 function pickLowest({ targets, loads, measure, random }: Lowest): Target | undefined {
   let [least, count] = [Number.POSITIVE_INFINITY, 0];
   for (let index = 0; index < loads.length; index++) {

@@ -2,7 +2,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { RollingCount } from "./rolling-count.ts";
 
 export interface RetryBudgetSettings {
-  /** Off: each call uses the retries configured for it, whatever the others do. */
+  /** Off: each call uses its configured retries, whatever the others do. */
   readonly enabled: boolean;
   /** Retries as a share of the first attempts of the window. */
   readonly share: number;
@@ -11,14 +11,14 @@ export interface RetryBudgetSettings {
 }
 
 /**
- * How much retrying one model group may add to its own traffic. Two bounds hold together: a call never makes more attempts than
- * its settings say (exact, in route-run.ts), and all calls together never retry more than max(share × first attempts, floor) in
- * any ten seconds. In an outage the second keeps upstream calls within 1.1 × the requests; the first holds even when it is off.
+ * How much retries may add to the traffic of one model group. Two limits apply together: a call never makes more attempts than its settings
+ * say (exact, in route-run.ts), and all calls together never retry more than max(share × first attempts, floor) in any ten seconds. In an
+ * outage the second limits upstream calls to 1.1 × the requests; the first applies even when it is off.
  */
 export interface RetryBudget {
   /** A first attempt in the group. */
   request(): void;
-  /** Takes one retry when there is one. */
+  /** Takes one retry if there is one. */
   takeRetry(): boolean;
 }
 

@@ -5,11 +5,11 @@ import { RETRIES_MAX, type RouterSettings } from "./settings.ts";
 export interface RetryAsk {
   readonly kind: ErrorClass;
   readonly groupNames: readonly string[];
-  /** Of the request, then of the deployment that failed. */
+  /** Of the request, otherwise of the deployment that failed. */
   readonly ownNumRetries: number | undefined;
 }
 
-/** How many retries a group has in all, after this failure. A policy for the class goes before every number. */
+/** How many retries a group has in total, after this failure. A policy for the class overrides every number. */
 export function retriesAllowed({ kind, groupNames, ownNumRetries }: RetryAsk, settings: RouterSettings): number {
   const group = groupNames.find((name) => settings.retryPolicyOfGroup.has(name));
   const ofGroup = group === undefined ? undefined : settings.retryPolicyOfGroup.get(group)?.[kind];
@@ -22,7 +22,7 @@ function isRetried(kind: ErrorClass): boolean {
   return kind === "timeout" || kind === "rate-limit" || kind === "unavailable" || needsAnother(kind);
 }
 
-/** Set up wrong: the same deployment is never asked again within a call. */
+/** Misconfigured: the same deployment is never tried again within a call. */
 export function needsAnother(kind: ErrorClass): boolean {
   return kind === "authentication" || kind === "not-found";
 }
@@ -33,8 +33,8 @@ const UPSTREAM_MS_MAX = 60_000;
 const JITTER_MS = 750;
 
 /**
- * How long to wait before the same deployments are asked again; undefined when the upstream wants more patience than a call has.
- * Jitter only ever lengthens what an upstream asked for, and shortens our own guess by up to a half.
+ * How long to wait before the same deployments are tried again; undefined when the upstream's retry-after is longer than a call may wait.
+ * Jitter only lengthens an upstream's retry-after, and shortens the gateway's own estimate by up to a half.
  */
 export function backOffMs(
   { backOffs, retryAfterSeconds }: { backOffs: number; retryAfterSeconds: number | undefined },

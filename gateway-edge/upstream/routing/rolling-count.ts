@@ -1,4 +1,4 @@
-/** A count over the last `bucketMs × buckets` milliseconds in fixed memory. Old buckets are forgotten whole. */
+/** A count over the last `bucketMs × buckets` milliseconds in fixed memory. Old buckets are dropped as a whole. */
 export class RollingCount {
   readonly #bucketMs: number;
   readonly #counts: number[];

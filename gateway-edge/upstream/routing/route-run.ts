@@ -18,7 +18,7 @@ import { type Candidate, pick } from "./strategies.ts";
 import { ableTargets } from "./target-table.ts";
 import { timeoutsOf } from "./timeouts.ts";
 
-/** What all runs share, and the table a run began with: a new configuration never changes a call half way. */
+/** What all runs share, and the table that a run started with: a new configuration never changes a running call. */
 export interface RunContext {
   readonly clock: Clock;
   readonly random: Random;
@@ -29,15 +29,15 @@ export interface RunContext {
   budgetOf(configuredName: string): RetryBudget;
 }
 
-/** One group of the run: the model asked for, or a fallback. */
+/** One group of the run: the requested model, or a fallback. */
 interface Stage {
   readonly group: ModelGroup;
   readonly names: GroupNames;
   readonly step: FallbackStep;
   readonly isFallback: boolean;
-  /** Those that fit the call; empty when none does, then `failure` says why. */
+  /** Those that fit the call; if empty, `failure` has the reason. */
   readonly targets: readonly Target[];
-  /** Asked since the last back-off. */
+  /** Tried since the last back-off. */
   readonly tried: Set<string>;
   failure: { readonly error: AppError; readonly kind: ErrorClass; readonly target: Target | undefined } | undefined;
   retries: number;
@@ -66,7 +66,7 @@ export class RunningRoute implements RouteRun {
   constructor(context: RunContext, call: RouteCall) {
     this.#context = context;
     this.#call = call;
-    this.#pending = [{ model: call.model, authorised: true }];
+    this.#pending = [{ model: call.model, authorized: true }];
   }
 
   get retries(): number {
@@ -84,7 +84,7 @@ export class RunningRoute implements RouteRun {
   next(signal?: AbortSignal): Attempt | Promise<Attempt | undefined> {
     assert(this.#open === undefined, "an attempt must end before the next one begins");
     const stage = this.#over ? undefined : (this.#stage ?? this.#enter());
-    // Nearly every call needs one attempt, and nobody waits for that.
+    // Nearly every call needs one attempt, and does not wait for it.
     const target = stage && !stage.failure ? this.#first(stage) : undefined;
     this.#stage = stage;
     return stage && target ? this.#begin(stage, target) : this.#nextAfter(stage, signal);
@@ -115,7 +115,7 @@ export class RunningRoute implements RouteRun {
     );
     this.#lastError = error;
     stage.failure = { error, kind, target: ticket.target };
-    // What a client has seen cannot be taken back, and a second beginning would be no continuation of it.
+    // A client has seen a part of the answer, and a second answer would not continue it.
     if (visible) this.#over = true;
   }
 
@@ -154,7 +154,7 @@ export class RunningRoute implements RouteRun {
         this.#lastError = new AppError("MODEL_NOT_FOUND", `The model ${step.model} does not exist.`, { param: "model" });
         return undefined;
       }
-      if (!group || this.#entered.has(group.name) || !(step.authorised || this.#call.mayUse(step.model))) continue;
+      if (!group || this.#entered.has(group.name) || !(step.authorized || this.#call.mayUse(step.model))) continue;
       this.#entered.add(group.name);
       if (isFallback) this.#fallbacks++;
       return this.#stageOf(group, step, isFallback);
@@ -196,7 +196,7 @@ export class RunningRoute implements RouteRun {
       this.#over = true;
       return;
     }
-    // Before those that wait, because what was named for this group fits better; but what waits already keeps its place.
+    // Before the pending ones, because fallbacks of this group fit better; but a pending one stays in its place.
     const steps = fallbacksAfter(kind, stage.names, { call: this.#call, settings, isFirst: !stage.isFallback });
     const waiting = new Set(this.#pending.map(({ model }) => model));
     this.#pending = [...steps.filter(({ model }) => !waiting.has(model)), ...this.#pending];
@@ -219,7 +219,7 @@ export class RunningRoute implements RouteRun {
     return this.#pick(stage, ready.candidates);
   }
 
-  /** Another deployment at once; else, after a back-off, one that was asked before. Undefined: this group is done. */
+  /** Another deployment at once; otherwise, after a back-off, one that was tried before. Undefined: this group is done. */
   async #again(stage: Stage, failure: NonNullable<Stage["failure"]>, signal: AbortSignal | undefined): Promise<Target | undefined> {
     // Not even the first attempt was possible.
     if (!failure.target) return undefined;
@@ -268,7 +268,7 @@ export class RunningRoute implements RouteRun {
     return eligible(stage.targets, { health, settings, strategy, tokens: this.#tokens(), groupName: stage.group.name });
   }
 
-  /** Of many one, without a look at each; undefined: each has to be looked at. */
+  /** One of many deployments, without checking each; undefined: each has to be checked. */
   #quick(stage: Stage): Target | undefined {
     const { clock, health, settings, random, affinity } = this.#context;
     if (this.#call.pinnedDeploymentId !== undefined) return undefined;
@@ -314,7 +314,7 @@ export class RunningRoute implements RouteRun {
     return names.map((name) => strategyOfGroup.get(name)).find((own) => own !== undefined) ?? strategy;
   }
 
-  /** What the call is sure to use; the answer's length is not known yet. */
+  /** What the call certainly uses; the length of the answer is not known yet. */
   #tokens(): number {
     return this.#call.inputTokens;
   }

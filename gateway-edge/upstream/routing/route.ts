@@ -15,12 +15,12 @@ import { compileSettings, type RouterSettings } from "./settings.ts";
 
 export type { Attempt, RouteCall, RouteRun } from "./route-call.ts";
 
-/** Which deployment serves a call, and what is tried when it fails. In memory, of this edge; knows no network. */
+/** Which deployment serves a call, and what is tried when it fails. In memory, for this edge; uses no network. */
 export interface Router {
-  /** Swaps the whole table at once. Calls under way finish with the one they began with; health is kept for what is still there. */
+  /** Replaces the whole table at once. Running calls finish with the table they started with; health stays for deployments that still exist. */
   update(deployments: readonly Deployment[], settingsJson: string): void;
   start(call: RouteCall): RouteRun;
-  /** Everything that may serve a name for this principal, fallbacks left out; empty when there is no such model, or none for it. */
+  /** All deployments that may serve a name for this principal, without fallbacks; empty when the model does not exist, or not for it. */
   candidates(model: string, principal?: Principal): readonly Deployment[];
   /** The group that a name (a deployment's id, an alias, a name under a wildcard) stands for, whether the principal may use it or not. */
   groupOf(model: string, principal?: Principal): Pick<ModelGroup, "name" | "configuredName"> | undefined;
@@ -29,10 +29,10 @@ export interface Router {
   fallbacksOf(model: string, type: FallbackType, principal?: Principal): readonly string[];
   /** Access group → names of groups with a deployment in it. */
   accessGroups(): ReadonlyMap<string, ReadonlySet<string>>;
-  /** Everything that can be called, as configured. */
+  /** All callable deployments, as configured. */
   targets(): readonly Target[];
   stateOf(deploymentId: string): DeploymentHealth | undefined;
-  /** As compiled from the last view. */
+  /** As compiled from the last catalog view. */
   settings(): RouterSettings;
 }
 
@@ -40,7 +40,7 @@ const AFFINITIES_MAX = 50_000;
 const NO_TARGETS: readonly Target[] = [];
 const deployments = new WeakMap<readonly Target[], readonly Deployment[]>();
 
-/** Every call asks for it, several times; the targets of a group stay the same until the next table. */
+/** Every call needs it several times; the targets of a group are the same list until the next table. */
 function deploymentsOf(targets: readonly Target[]): readonly Deployment[] {
   const known = deployments.get(targets);
   if (known) return known;
@@ -56,7 +56,7 @@ export function createRouter({ clock, random }: { clock: Clock; random: Random }
   let names = compileModelNames([], settings.aliases);
   let budgets = new Map<string, RetryBudget>();
 
-  /** One per configured group, so that a group in trouble does not use up the retries of another. */
+  /** One per configured group, so that a failing group does not use up the retries of another. */
   function budgetOf(configuredName: string): RetryBudget {
     const known = budgets.get(configuredName);
     if (known) return known;

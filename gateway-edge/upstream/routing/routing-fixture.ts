@@ -9,7 +9,7 @@ export interface SimulatedClock extends Clock {
   readonly slept: number[];
 }
 
-/** Time passes when somebody sleeps or says so. */
+/** Time passes only by `sleep` and `pass`. */
 export function simulatedClock(): SimulatedClock {
   let elapsedMs = 0;
   const slept: number[] = [];
@@ -132,7 +132,7 @@ export function failure(code: ErrorCode = "UPSTREAM_UNAVAILABLE", retryAfterSeco
 
 export type Outcome = AppError | { readonly latencyMs: number } | "cancelled";
 
-/** Runs a call to its end; `answer` says what each attempt comes to. Gives the ids asked, in order. */
+/** Runs a call to its end; `answer` decides the outcome of each attempt. Returns the ids of the tried deployments, in order. */
 export async function runCall(run: RouteRun, answer: (attempt: Attempt) => Outcome, upstreamStatus?: number): Promise<string[]> {
   const asked: string[] = [];
   for (let attempt = await run.next(); attempt; attempt = await run.next()) {

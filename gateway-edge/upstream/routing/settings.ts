@@ -7,25 +7,25 @@ import type { RetryBudgetSettings } from "./retry-budget.ts";
 export const STRATEGIES = ["simple-shuffle", "least-busy", "latency-based-routing", "usage-based-routing", "cost-based-routing"] as const;
 export type StrategyName = (typeof STRATEGIES)[number];
 
-/** A number per class of error; absent = what holds for every class. */
+/** A number per error class; absent = the general setting applies. */
 export type PerClass = Readonly<Partial<Record<ErrorClass, number>>>;
 
 export interface Alias {
   readonly model: string;
-  /** Callable, but not in the list of models. */
+  /** Callable, but not in the model list. */
   readonly hidden: boolean;
 }
 
-/** The routing settings of a configuration file with every default in place, so that no `??` follows later. */
+/** The routing settings of a configuration file with every default filled in. */
 export interface RouterSettings {
   readonly strategy: StrategyName;
   readonly strategyOfGroup: ReadonlyMap<string, StrategyName>;
-  /** How long a latency is remembered. */
+  /** How long a latency counts. */
   readonly latencyTauMs: number;
   readonly numRetries: number;
   readonly retryPolicy: PerClass;
   readonly retryPolicyOfGroup: ReadonlyMap<string, PerClass>;
-  /** The least a retry of the same deployment waits. */
+  /** The shortest wait before a retry of the same deployment. */
   readonly retryAfterMs: number;
   readonly retryBudget: RetryBudgetSettings;
   readonly timeoutMs: number;
@@ -34,7 +34,7 @@ export interface RouterSettings {
   readonly connectTimeoutMs: number;
   readonly betweenTokensMs: number;
   readonly streamTotalMs: number;
-  /** Set by the operator: then it holds for every failure and every group. Undefined: the rules of circuit.ts. */
+  /** Set by the operator: then it applies to every failure and every group. Undefined: the rules of circuit.ts. */
   readonly allowedFails: number | undefined;
   readonly allowedFailsPolicy: PerClass;
   readonly cooldownMs: number;
@@ -46,7 +46,7 @@ export interface RouterSettings {
   readonly maxFallbacks: number;
   readonly aliases: ReadonlyMap<string, Alias>;
   readonly preCallChecks: boolean;
-  /** Deployments over their rpm or tpm are passed over. */
+  /** Deployments over their rpm or tpm are skipped. */
   readonly enforceLimits: boolean;
   readonly tagFiltering: boolean;
   readonly tagMatchAny: boolean;
@@ -57,7 +57,7 @@ export interface RouterSettings {
   readonly dropParams: boolean;
 }
 
-/** No configuration asks for more attempts than this. */
+/** The most retries that a configuration can set. */
 export const RETRIES_MAX = 20;
 const FALLBACKS_MAX = 20;
 
@@ -69,14 +69,14 @@ const routerSchema = z.object({
   retry_policy: lenientFields,
   model_group_retry_policy: lenientFields,
   retry_after: lenientNumber,
-  // Ours: false, or {percent, floor_per_second}.
+  // Not in LiteLLM: false, or {percent, floor_per_second}.
   retry_budget: z
     .union([z.boolean(), z.object({ percent: lenientNumber, floor_per_second: lenientNumber })])
     .optional()
     .catch(undefined),
   timeout: lenientNumber,
   stream_timeout: lenientNumber,
-  // Ours, because LiteLLM has none of these.
+  // Not in LiteLLM.
   connect_timeout: lenientNumber,
   stream_idle_timeout: lenientNumber,
   stream_total_timeout: lenientNumber,
@@ -112,7 +112,7 @@ const litellmSchema = z.object({
 
 const groupSchema = z.object({ models: z.array(z.string()), routing_strategy: z.string() });
 
-/** From the snapshot's settings JSON; router_settings go before litellm_settings. */
+/** From the settings JSON of a catalog view; router_settings override litellm_settings. */
 export function compileSettings(json: string): RouterSettings {
   const file = readFields(json);
   const router = routerSchema.parse(lenientFields.parse(file["router_settings"]) ?? {});

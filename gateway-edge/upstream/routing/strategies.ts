@@ -3,7 +3,7 @@ import type { Target } from "./deployment-settings.ts";
 import type { HealthReading } from "./health.ts";
 import type { StrategyName } from "./settings.ts";
 
-/** A deployment that may be called now, with what is known of it at this moment. */
+/** A deployment that may be called now, with its health at this moment. */
 export interface Candidate {
   readonly target: Target;
   readonly health: HealthReading;
@@ -24,8 +24,8 @@ export function pick(strategy: StrategyName, input: PickInput): Candidate {
 }
 
 /**
- * Of deployments that share the calls of one model among its versions, those of one version: chosen by the shares, so that a canary gets
- * what it was given however quick, cheap or idle it is, and however many nodes serve it. The strategy chooses among those.
+ * Of deployments that split the calls of one model among its versions, those of one version: chosen by the shares, so that a canary gets
+ * its share however fast, cheap or idle it is, and however many nodes serve it. The strategy picks among those.
  */
 function partOf({ candidates, random }: PickInput): readonly Candidate[] {
   const parts = new Map<string, Candidate>();
@@ -47,7 +47,7 @@ const PICK: Readonly<Record<StrategyName, (input: PickInput) => Candidate>> = {
   "cost-based-routing": (input) => pickLowest(input, ({ target }) => priceOf(target)),
 };
 
-/** Weighted by weight, else rpm, else tpm: by the first that any candidate has (without it: 0); else each the same. */
+/** By weight, otherwise rpm, otherwise tpm: by the first that any candidate has (without it: 0); otherwise uniformly. */
 function pickByWeight({ candidates, random }: PickInput): Candidate {
   const weight = weightOf(candidates.map(({ target }) => target));
   if (!weight) return pickAny(candidates, random);
@@ -64,7 +64,7 @@ function pickByWeight({ candidates, random }: PickInput): Candidate {
   return last ?? pickAny(candidates, random);
 }
 
-/** By what these are weighted; undefined: none of them has anything to go by. */
+/** The weight of these targets; undefined: none of them has any. */
 export function weightOf(targets: readonly Target[]): ((target: Target) => number) | undefined {
   const read = WEIGHTS.find((each) => targets.some((target) => (each(target) ?? 0) > 0));
   return read && ((target) => read(target) ?? 0);
@@ -77,8 +77,8 @@ const WEIGHTS: readonly ((target: Target) => number | undefined)[] = [
 ];
 
 /**
- * Two at random, the one with the smaller peak EWMA × (in flight + 1). Two choices, because all edges would run to the one best;
- * what is not known yet is tried first, but by one request at a time.
+ * Two at random, the one with the smaller peak EWMA × (in flight + 1). Two choices, because all edges would pick the one best; an unknown
+ * latency is tried first, but by one request at a time.
  */
 function pickFasterOfTwo({ candidates, stream, random }: PickInput): Candidate {
   const firstIndex = Math.floor(randomFraction(random) * candidates.length);
@@ -101,13 +101,13 @@ function pickLeastUsed(input: PickInput): Candidate {
   return pickLowest(input, ({ target, health }) => health.tokensThisMinute / (byShare ? (target.settings.tokensPerMinute ?? 1) : 1));
 }
 
-/** What has no price counts as the dearest. Compared, never charged: a float will do. */
+/** A deployment without a price counts as the most expensive. Compared, never charged, so a float is enough. */
 export function priceOf({ deployment }: Target): number {
   const pricing = deployment.model?.pricing;
   return pricing ? Number(pricing.input + pricing.output) : Number.POSITIVE_INFINITY;
 }
 
-/** The lowest; among equals by chance, so that none of them is left out. */
+/** The lowest; a random one of equals, so that none of them is left out. */
 function pickLowest({ candidates, random }: PickInput, measure: (candidate: Candidate) => number): Candidate {
   const lowest = Math.min(...candidates.map(measure));
   return pickAny(

@@ -2,20 +2,20 @@ import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.t
 import type { Target } from "./deployment-settings.ts";
 import { priceOf, weightOf } from "./strategies.ts";
 
-/** What can be said of a list of targets without a look at their health: worked out once, for lists stay the same until the next table. */
+/** What is known of a list of targets without their health: computed once, because lists are the same until the next table. */
 export interface TargetTable {
-  /** Of the lowest `order`. */
+  /** Those with the lowest `order`. */
   readonly first: readonly Target[];
   readonly byId: ReadonlyMap<string, Target>;
-  /** Of `first`: sums of the weights up to each; undefined: none has a weight, and each counts the same. */
+  /** Of `first`: cumulative weights; undefined: none has a weight, and all count the same. */
   readonly weightsUpTo: Float64Array | undefined;
   /** Of `first`: those with the lowest price. */
   readonly cheapest: readonly Target[];
   /** Of `first`: every one has a tpm. */
   readonly haveTokenLimits: boolean;
-  /** Some belong to a part of a split: shares come before the strategy. */
+  /** Some belong to a part of a traffic split: shares are applied before the strategy. */
   readonly isSplit: boolean;
-  /** A call within these has room at every target. */
+  /** A call within this size fits every target. */
   readonly contextWindowMin: number;
   readonly inputTokensMin: number;
 }
@@ -37,7 +37,7 @@ interface AbleCall {
 
 const able = new WeakMap<readonly Target[], Map<string, readonly Target[]>>();
 
-/** Those that can do what a call needs; the list itself where all can. */
+/** Those that support what a call needs; the list itself if all do. */
 export function ableTargets(targets: readonly Target[], call: AbleCall): readonly Target[] {
   if (!call.isAble) return targets;
   if (call.offer === undefined) return filterAble(targets, call);

@@ -3,8 +3,8 @@ import type { RouteCall, Timeouts } from "./route-call.ts";
 import type { RouterSettings } from "./settings.ts";
 
 /**
- * Of one attempt. The nearest setting holds: request, deployment, router. For a stream `timeout` (or stream_timeout) is the time to
- * its first token, as operators know it from LiteLLM; the whole has a limit of its own, and so has silence within it.
+ * The timeouts of one attempt. The nearest setting applies: request, deployment, router. For a stream `timeout` (or stream_timeout) is the
+ * time to its first token, as in LiteLLM; the whole stream has its own limit, and so has silence within it.
  */
 export function timeoutsOf(
   target: Target,

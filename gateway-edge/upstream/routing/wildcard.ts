@@ -1,6 +1,6 @@
 /**
- * Matches a whole name against a pattern in which `*` stands for any text, and gives what each star stood for. The first star takes
- * as much as it can, as a greedy expression would, yet without backtracking: names come from callers.
+ * Matches a whole name against a pattern in which `*` stands for any text, and returns the text of each star. The first star takes as much
+ * as it can, like a greedy expression, but without backtracking: names come from callers.
  */
 export function matchPattern(pattern: string, name: string): string[] | undefined {
   const [head = "", ...rest] = pattern.split("*");
@@ -23,7 +23,7 @@ export function comparePatterns(left: string, right: string): number {
   return right.length - left.length || starsIn(left) - starsIn(right) || (left < right ? -1 : 1);
 }
 
-/** Puts what was captured into the stars of a deployment's model; with more captures than stars the asked name is the model. */
+/** Puts the captures into the stars of a deployment's model; with more captures than stars the requested name is the model. */
 export function fillStars(model: string, { name, captures }: { name: string; captures: readonly string[] }): string {
   const stars = starsIn(model);
   if (stars === 0) return model;

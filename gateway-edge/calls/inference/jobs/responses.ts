@@ -11,7 +11,7 @@ export interface ProxiedResponse {
 
 export type ResponsesAnswer = ChatAnswer | ProxiedResponse;
 
-export interface ResponsesCall {
+export interface ResponsesJobInput {
   readonly model: string;
   readonly stream: boolean;
   readonly maxOutputTokens: number | undefined;
@@ -26,7 +26,7 @@ export interface ResponsesCall {
 }
 
 /** A request to the Responses API: unchanged where the deployment's server has that API, otherwise as a chat. */
-export function responsesJob(call: ResponsesCall): Job<ResponsesAnswer> {
+export function responsesJob(call: ResponsesJobInput): Job<ResponsesAnswer> {
   const { model, stream, maxOutputTokens, endUser, tags } = call;
   const chat = translationOf(call);
   return {
@@ -76,7 +76,7 @@ export function speaker(provider: Provider, target: ProviderTarget): ResponsesAd
 type Translation = { readonly job: Job<ChatAnswer> } | { readonly refusal: AppError };
 
 /** Computed once, on first use. */
-function translationOf(call: ResponsesCall): () => Translation {
+function translationOf(call: ResponsesJobInput): () => Translation {
   let known: Translation | undefined;
   return () => {
     known ??= translate(call);
@@ -84,7 +84,7 @@ function translationOf(call: ResponsesCall): () => Translation {
   };
 }
 
-function translate(call: ResponsesCall): Translation {
+function translate(call: ResponsesJobInput): Translation {
   try {
     return { job: call.asChat() };
   } catch (thrown) {
@@ -99,7 +99,7 @@ function chatIn(translation: Translation, why = ""): Job<ChatAnswer> {
   throw new AppError(code, why + message, { param, cause });
 }
 
-function countBody({ bodyFor }: ResponsesCall, counter: TokenCounter): number {
+function countBody({ bodyFor }: ResponsesJobInput, counter: TokenCounter): number {
   const { input, instructions, tools } = bodyFor({ reasons: false });
   // Images and files are not counted by their characters.
   const text = JSON.stringify([input, instructions, tools], (_name, value) => (isData(value) ? "" : value));
