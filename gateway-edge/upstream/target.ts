@@ -3,7 +3,7 @@ import type { Fields, ProviderTarget } from "./providers/provider.ts";
 
 const targets = new WeakMap<Deployment, ProviderTarget>();
 
-/** What its adapter may know of a deployment. */
+/** What an adapter may know of a deployment. */
 export function targetOf(deployment: Deployment): ProviderTarget {
   const known = targets.get(deployment);
   if (known) return known;

@@ -6,7 +6,7 @@ import type { Fields, Signing, UpstreamRequest } from "../providers/provider.ts"
 
 export interface GoogleTokensOptions {
   readonly clock: Clock;
-  /** How Google's token address is reached; the platform's own fetch unless a test gives another. */
+  /** For Google's token endpoint; the platform's own fetch unless a test replaces it. */
   readonly fetch?: typeof fetch;
 }
 
@@ -15,9 +15,12 @@ export type SignForGoogle = (request: UpstreamRequest, signing: Extract<Signing,
 
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 const TIMEOUT_MS = 10_000;
-/** Tokens live an hour. Early enough that a long call does not start with a token about to end, and that a failed try has a second one. */
+/**
+ * Tokens are valid for an hour. Early enough that a long call does not start with an expiring token, and that a failed refresh can be
+ * repeated.
+ */
 const REFRESH_BEFORE_MS = 5 * 60_000;
-/** A token this near its end is not used even when no new one can be had. */
+/** A token this close to its expiry is not used even when no new one is available. */
 const UNUSABLE_BEFORE_MS = 30_000;
 const IDENTITIES_MAX = 1000;
 
@@ -28,7 +31,7 @@ interface Token {
 
 interface Identity {
   token: Token | undefined;
-  /** The one request for a new token; everyone who needs it waits for the same. */
+  /** The one request for a new token; all calls that need it share it. */
   pending: Promise<Token> | undefined;
 }
 
@@ -45,7 +48,7 @@ export function createGoogleTokens({ clock, fetch }: GoogleTokensOptions): SignF
     try {
       identity.token = await identity.pending;
     } catch (cause) {
-      // The old one still works for a while: a pause of Google's token service is not a pause of ours.
+      // The old token is still valid for a while: an outage of Google's token service is not one of the gateway.
       if (!identity.token || left <= UNUSABLE_BEFORE_MS) throw noToken(cause);
     }
     return identity.token.text;
@@ -58,7 +61,7 @@ export function createGoogleTokens({ clock, fetch }: GoogleTokensOptions): SignF
 }
 
 function identityOf(identities: Map<string, Identity>, credentials: Fields | undefined): Identity {
-  // By a digest of all fields: a rotated key is another identity, and keys of this map may show in a heap dump.
+  // By a digest of all fields: a rotated key is another identity, and keys of this map may appear in a heap dump.
   const key = createHash("sha256")
     .update(JSON.stringify(credentials ?? null))
     .digest("base64");
@@ -71,7 +74,7 @@ function identityOf(identities: Map<string, Identity>, credentials: Fields | und
   return identity;
 }
 
-/** A new token each time: the library's clients keep tokens by the system clock, we by the one handed in. */
+/** A new token each time: the library caches tokens by the system clock, the gateway by the injected one. */
 async function mint(
   credentials: Fields | undefined,
   { clock, fetch }: { clock: Clock; fetch: typeof globalThis.fetch | undefined },
@@ -87,7 +90,7 @@ async function mint(
 
 type Client = Pick<JWT, "getAccessToken" | "credentials">;
 
-/** Only kinds that are a key and nothing else: others name commands, files and addresses that the library would run, read and call. */
+/** Only kinds that are nothing but a key: others name commands, files and URLs that the library would run, read and call. */
 async function clientFor(credentials: Fields | undefined, transporterOptions: object): Promise<Client> {
   // Loaded with the first token: most edges never need one.
   const { GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
@@ -114,7 +117,7 @@ async function clientFor(credentials: Fields | undefined, transporterOptions: ob
   throw new Error(`credentials of the type ${String(type)} are not taken`);
 }
 
-/** Without the cause: the library's error holds the request, with the signed assertion in it. */
+/** Without the cause: the library's error contains the request, with the signed assertion in it. */
 function noToken(cause: unknown): AppError {
   const internal = `google token: ${cause instanceof Error ? cause.message : String(cause)}`;
   return new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal });

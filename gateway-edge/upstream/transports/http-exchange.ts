@@ -6,15 +6,18 @@ import type { CallControl, CallHandler } from "./http1/connection.ts";
 
 type Next = IteratorResult<Uint8Array, undefined>;
 
-/** Bytes that wait for a reader; above it the upstream is not read on. */
+/** Bytes that wait for a reader; above this the socket is paused. */
 const WAITING_BYTES_MAX = 64 * 1024;
-/** What may still come once nobody reads on: the end of a stream after its last event. To wait for it saves the connection. */
+/**
+ * How long the rest of a body may take after the reader stopped: the end of a stream after its last event. Waiting for it saves the
+ * connection.
+ */
 const REST_MS_MAX = 200;
 const REST_BYTES_MAX = 16 * 1024;
 
 const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
 
-/** Made once: a stack trace for each would cost more than the rest of it. */
+/** One shared object: a stack trace for each would cost more than everything else. */
 const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError" });
 
 interface ExchangeOptions {
@@ -23,8 +26,8 @@ interface ExchangeOptions {
 }
 
 /**
- * One call, from its start to its last byte, and its body as it is pulled: no stream of Node, which costs more than all the rest we do
- * with an answer. Both transports report to it.
+ * One call, from its start to its last byte, and its body as it is pulled. It is not a Node stream, which costs more than everything else
+ * the gateway does with an answer. It runs on the connection pool, or on undici, whose handler it is too.
  */
 export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined> {
   readonly #client: AbortSignal;
@@ -36,7 +39,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   #isQueued = false;
   #restTimer: NodeJS.Timeout | undefined;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
-  /** While it runs: the connection is another call's afterwards. */
+  /** Set while the call runs: afterwards the connection belongs to another call. */
   #control: CallControl | undefined;
   #chunks: Uint8Array[] = [];
   #waitingBytes = 0;
@@ -53,12 +56,12 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     client.addEventListener("abort", this.#onClientAbort, { once: true });
   }
 
-  /** Rejects with the error of the network, or the reason of the abort. */
+  /** Rejects with the network error, or the reason of the abort. */
   get response(): Promise<UpstreamResponse> {
     return this.#response.promise;
   }
 
-  /** All of it as one piece, where it has arrived already, as a short answer does with its head. */
+  /** The whole body in one piece if it has arrived, as a short answer does with its head. */
   arrived(): Uint8Array | undefined {
     return this.#state === "ended" ? this.#take() : undefined;
   }
@@ -75,13 +78,13 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
 
   onRequestStart(control: CallControl): void {
     if (this.#isQueued && this.#state === "open") this.#dequeued();
-    // It waited for a connection, and nobody waits for it any more.
+    // The call failed while it waited for a connection.
     if (this.#state === "failed") control.abort(this.#error);
     else this.#control = control;
   }
 
   onResponseStart(_control: CallControl, status: number, headers: Record<string, string | string[] | undefined>): void {
-    // Early hints and the like: the answer follows.
+    // Informational responses such as early hints: the answer follows.
     if (status < 200) return;
     this.#response.resolve({ status, headers: flatten(headers), body: this });
   }
@@ -124,7 +127,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     });
   }
 
-  /** Nobody reads on. An abort ends it at once; without one the connection has a moment to come to its end and be used again. */
+  /** The reader stopped. An abort ends the call at once; without one the connection has a moment to finish and be reused. */
   return(): Promise<Next> {
     if (this.#state !== "open") return DONE;
     this.#state = "unwanted";
@@ -134,7 +137,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     return DONE;
   }
 
-  /** All that waits, as one piece: whoever is behind catches up in one step. */
+  /** All waiting bytes in one piece: a slow reader catches up in one step. */
   #take(): Uint8Array {
     const [first, ...others] = this.#chunks;
     const taken = first && others.length === 0 ? first : Buffer.concat(this.#chunks);
@@ -144,7 +147,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     return taken;
   }
 
-  /** The upstream has all the time it would have had without the wait. */
+  /** The upstream gets its full time after the wait. */
   #dequeued(): void {
     this.#isQueued = false;
     this.#deadlines.delete(this.#deadline);
@@ -163,14 +166,14 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     if (this.#state === "ended" || this.#state === "failed") return;
     this.#end("failed");
     this.#error = error;
-    // What waits is not wanted any more either.
+    // The waiting bytes are discarded too.
     this.#chunks = [];
     this.upload?.on("error", () => {}).destroy();
     this.#response.reject(error);
     this.#reader?.reject(error);
   }
 
-  /** Lets go of the client's signal, the connection and the timers. */
+  /** Releases the client's signal, the connection and the timers. */
   #end(state: "ended" | "failed"): void {
     this.#state = state;
     this.#control = undefined;

@@ -8,7 +8,7 @@ export function sendWith(options: Partial<HttpSendOptions> = {}): Send {
   return createHttpSend({ clock: systemClock, signers: { aws: unsigned, google: unsigned }, ...options });
 }
 
-/** The signal of a client that stays. */
+/** The signal of a client that stays connected. */
 export const open = () => new AbortController().signal;
 
 export const post = (url: string, more: Partial<UpstreamRequest> = {}): UpstreamRequest => ({

@@ -6,7 +6,7 @@ import type { Signing, UpstreamRequest } from "../providers/provider.ts";
 type AwsSigning = Extract<Signing, { type: "aws-sigv4" }>;
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
-/** Headers that senders and proxies set or change on the way; signed, they would break the signature. */
+/** Headers that senders and proxies set or change; signed, they would break the signature. */
 const UNSIGNED = new Set([
   "authorization",
   "connection",
@@ -18,7 +18,7 @@ const UNSIGNED = new Set([
   "user-agent",
 ]);
 
-/** Signs a request for AWS, Signature Version 4. The result is good for about five minutes: sign right before sending, each time anew. */
+/** Signs a request for AWS, Signature Version 4. The result is valid for about five minutes: sign right before sending, each time anew. */
 export function createAwsSigner(clock: Clock): (request: UpstreamRequest, signing: AwsSigning) => Promise<UpstreamRequest> {
   return async ({ signing: _done, ...request }, signing) => {
     if (typeof request.body !== "string") {
@@ -64,8 +64,8 @@ function signedHeaders(headers: Readonly<Record<string, string>>): [name: string
 }
 
 /**
- * All services but S3 want the path encoded once more than it is on the wire: the `%3A` of a model id is signed as `%253A`. Dots and
- * double slashes are resolved by URL already.
+ * All services but S3 require the path encoded once more than on the wire: the `%3A` of a model id is signed as `%253A`. `URL` has already
+ * resolved dots and double slashes.
  */
 function canonicalPath(pathname: string, service: string): string {
   if (service === "s3") return pathname;
@@ -89,7 +89,7 @@ function byFirst(left: readonly [string, string], right: readonly [string, strin
   return compare(left[0], right[0]);
 }
 
-/** By code unit: a locale would sort otherwise. */
+/** By code unit: a locale would sort differently. */
 function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -1,14 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Send, UpstreamFailure, UpstreamResponse } from "../providers/provider.ts";
 
-/** Ten large images in base64 are near it. */
+/** Ten large images in base64 are near this size. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
-/** One way out for every call: the scheme of the address picks who carries it. */
+/** One sender for every call: the scheme of the URL selects the transport. */
 export function createSend(senders: Readonly<Record<string, Send>>): Send {
   return (request, signal, wait) => {
     const { url } = request;
-    // Written plainly it needs no parser; whatever is unusual goes through one.
+    // A plain URL needs no parser; unusual ones are parsed.
     const sender = senders[url.slice(0, url.indexOf(":") + 1)] ?? senders[URL.parse(url)?.protocol ?? ""];
     if (sender) return sender(request, signal, wait);
     const internal = `no sender for ${URL.parse(url)?.protocol ?? "an address that is none"}`;
@@ -16,24 +16,24 @@ export function createSend(senders: Readonly<Record<string, Send>>): Send {
   };
 }
 
-/** The whole body of an answer; at once where it has arrived. */
+/** The whole body of an answer; without waiting if it has arrived. */
 export function wholeBody(response: UpstreamResponse): Buffer | Promise<Buffer> {
   const arrived = response.body.arrived?.();
   return arrived ? bufferOf([arrived]) : readAll(response);
 }
 
-/** A whole answer as JSON, undefined when it is none; or as the text it is. */
+/** A whole answer as JSON, undefined when it is not valid; or as text. */
 export function parseAnswer(body: Buffer, as: "json" | "text" = "json"): unknown {
   const text = body.toString("utf8");
   return as === "text" ? text : (parse(text) ?? undefined);
 }
 
-/** A whole answer as JSON; undefined when it is none. */
+/** A whole answer as JSON; undefined when it is not valid. */
 export async function readJsonAnswer(response: UpstreamResponse): Promise<unknown> {
   return parseAnswer(await wholeBody(response));
 }
 
-/** What an upstream said when it refused: parsed, or as text. */
+/** An upstream's error response: parsed, or as text. */
 export async function readFailure(response: UpstreamResponse): Promise<UpstreamFailure> {
   const text = (await wholeBody(response)).toString("utf8");
   return { status: response.status, headers: response.headers, body: parse(text) ?? text };

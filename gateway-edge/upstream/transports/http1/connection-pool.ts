@@ -6,16 +6,16 @@ import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
 export interface ConnectionPoolOptions {
   readonly clock: Clock;
   readonly connectMs: number;
-  /** Connections to one upstream; calls above it wait for one. */
+  /** Connections to one upstream; more calls than this wait for one. */
   readonly connectionsMax: number;
-  /** Upstreams at one time. */
+  /** Upstreams at the same time. */
   readonly originsMax: number;
 }
 
-/** How long a connection is kept that nothing happens on, where the upstream does not say how long it keeps it. */
+/** How long an idle connection stays open, unless the upstream announces its own timeout. */
 const IDLE_MS = 10_000;
 const IDLE_MS_MAX = 60_000;
-/** So much before the upstream would close it: a call that is on its way then is lost. */
+/** How long before the upstream's timeout a connection is closed: a call that is sent at that moment would be lost. */
 const IDLE_MARGIN_MS = 2000;
 const SWEEP_MS = 1000;
 
@@ -27,7 +27,7 @@ class TooManyOrigins extends Error {
   }
 }
 
-/** Carries calls over HTTP/1.1: pooled connections, one call on each at a time, the one that was used last first. */
+/** Runs calls over HTTP/1.1: pooled connections, one call on each at a time, the last used one first. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly #origins = new Map<string, Origin>();
@@ -80,7 +80,7 @@ class Origin implements ConnectionOwner {
   session: Buffer | undefined;
   readonly #options: ConnectionPoolOptions;
   readonly #events: OriginEvents;
-  /** The one that was freed last at the end. */
+  /** The last freed connection is at the end. */
   readonly #idle: Connection[] = [];
   readonly #waiting: { readonly call: Call; readonly sinceMs: number }[] = [];
   #connections = 0;
@@ -132,14 +132,14 @@ class Origin implements ConnectionOwner {
     for (const connection of this.#idle) if (connection.idleUntilMs <= nowMs) connection.close();
   }
 
-  /** Of the calls that wait the one that came first. */
+  /** The waiting call that came first. */
   #next(): Call | undefined {
     const next = this.#waiting.shift();
     if (next) this.#events.onWaited(this.#options.clock.monotonicMs() - next.sinceMs);
     return next?.call;
   }
 
-  /** A call whose client has left meanwhile leaves the connection to the next. */
+  /** A call whose client disconnected meanwhile leaves the connection to the next call. */
   #use(connection: Connection, first: Call | undefined): void {
     for (let call = first; call; call = this.#next()) if (connection.start(call)) return;
     this.#idle.push(connection);
@@ -154,7 +154,7 @@ class Origin implements ConnectionOwner {
     return undefined;
   }
 
-  /** A connection that cannot even be begun costs its call, and neither the calls behind it nor whoever freed the place. */
+  /** A connection that cannot be created fails its call, but neither the calls behind it nor the code that freed the slot. */
   #connectFor(first: Call | undefined): void {
     for (let call = first; call; call = this.#next()) {
       const connection = this.#connect(call);

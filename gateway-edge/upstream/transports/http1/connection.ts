@@ -5,20 +5,20 @@ import type { Message } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
 import { WriteCoalescer } from "./write-coalescer.ts";
 
-/** What a call may do to the connection it runs on, until it has ended. */
+/** What a call may do to its connection, until the call has ended. */
 export interface CallControl {
   readonly paused: boolean;
-  /** Ends it here and now; the one who aborts is not told. */
+  /** Ends the call at once; its handler is not notified. */
   abort(reason: unknown): void;
   pause(): void;
   resume(): void;
 }
 
-/** Hears of a call, from its start to its end or its failure, whichever comes. */
+/** Notified of a call, from its start to its end or failure. */
 export interface CallHandler {
-  /** All connections are in use: it waits for one. */
+  /** All connections are in use: the call waits for one. */
   onQueued?(): void;
-  /** It has a connection. May abort at once: then nothing is sent. */
+  /** The call has a connection. The handler may abort at once: then nothing is sent. */
   onRequestStart(control: CallControl): void;
   onResponseStart(control: CallControl, status: number, headers: Record<string, string>): void;
   onResponseData(control: CallControl, bytes: Uint8Array): void;
@@ -26,7 +26,7 @@ export interface CallHandler {
   onResponseError(control: CallControl | null, error: Error): void;
 }
 
-/** A serialized request and the handler of its answer. */
+/** A serialized request. */
 export interface Call {
   readonly message: Message;
   readonly handler: CallHandler;
@@ -35,18 +35,18 @@ export interface Call {
 export interface ConnectionOwner {
   readonly address: Address;
   readonly connectMs: number;
-  /** A ticket of an earlier connection: the next one greets in half the time. */
+  /** The TLS session of an earlier connection: it halves the next handshake. */
   session: Buffer | undefined;
-  /** Its call has ended, and it can carry another; for how long the upstream keeps it open, where that was said. */
+  /** The call has ended, and the connection can be reused; `idleMs`: for how long the upstream keeps it open, if announced. */
   freed(connection: Connection, idleMs: number | undefined): void;
-  /** It did not come to its call: it can carry another, for as long as before. */
+  /** Its call was not sent: the connection can be reused, for as long as before. */
   unused(connection: Connection): void;
   gone(connection: Connection): void;
   dispatch(call: Call): void;
 }
 
 const PROBE_AFTER_MS = 60_000;
-/** Every plain connection reads into it: what is passed on is copied, and no read begins before the one before was taken in. */
+/** Every plain-text connection reads into this buffer: forwarded bytes are copied, and no read starts before the previous one is processed. */
 const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
 
 const writes = new WriteCoalescer();
@@ -69,7 +69,7 @@ class ConnectTooLong extends Error {
 
 /** One connection, one call at a time. */
 export class Connection implements CallControl, ResponseEvents {
-  /** When it is free: until when it may be used again. */
+  /** While idle: until when it may be used again. */
   idleUntilMs = 0;
   paused = false;
   readonly #owner: ConnectionOwner;
@@ -91,7 +91,7 @@ export class Connection implements CallControl, ResponseEvents {
     this.#socket.on("error", (error) => {
       this.#error ??= error;
     });
-    // An upstream that has no more to say is not spoken to either.
+    // An upstream that closed its side gets no more requests.
     this.#socket.on("end", () => this.#socket.destroy());
     this.#socket.on("close", () => this.#closed());
     this.#connectTimer = setTimeout(() => this.#socket.destroy(new ConnectTooLong(owner.connectMs)), owner.connectMs);
@@ -101,7 +101,7 @@ export class Connection implements CallControl, ResponseEvents {
     return this.#isOpen && !this.#socket.destroyed;
   }
 
-  /** While no other call runs on it. False: nobody waits for this one any more, and the connection is as free as before. */
+  /** Only while no other call runs on it. False: the call was aborted at once, and the connection is still free. */
   start(call: Call): boolean {
     this.#call = call;
     this.#isUnsent = true;
@@ -110,11 +110,11 @@ export class Connection implements CallControl, ResponseEvents {
     return this.#call !== undefined || !this.#isOpen;
   }
 
-  /** Sends the call that was started. */
+  /** Sends the started call. */
   send(): void {
     if (this.#socket.destroyed) return;
     const call = this.#call;
-    // Its client has left meanwhile: the connection is as free as before.
+    // Its client disconnected meanwhile: the connection is still free.
     if (!call) return void this.#owner.unused(this);
     this.#isUnsent = false;
     const { head, body, isHead } = call.message;
@@ -156,7 +156,7 @@ export class Connection implements CallControl, ResponseEvents {
     });
   }
 
-  /** While no call runs on it. */
+  /** Only while no call runs on it. */
   close(): void {
     this.#socket.destroy();
   }
@@ -205,7 +205,7 @@ export class Connection implements CallControl, ResponseEvents {
     const { host, port } = this.#owner.address;
     const { session } = this.#owner;
     const names = isIP(host) === 0 ? { servername: host } : {};
-    // Said here, so that nothing in the environment can unsay it.
+    // Set explicitly, so that no environment variable can disable it.
     const verified = { ...names, rejectUnauthorized: true };
     const socket = connectTls({ host, port, ...verified, ALPNProtocols: ["http/1.1"], ...(session ? { session } : {}) });
     socket.on("session", (ticket) => {
@@ -222,7 +222,7 @@ export class Connection implements CallControl, ResponseEvents {
   }
 
   #received(bytes: Buffer, isShared: boolean): void {
-    // Nobody asked: what it is can only be guessed.
+    // Bytes without a request: their meaning is unknown.
     if (!this.#call || this.#isUnsent) return void this.#socket.destroy();
     try {
       this.#parser.feed(bytes, isShared);
@@ -235,7 +235,7 @@ export class Connection implements CallControl, ResponseEvents {
 
   #answered(): void {
     if (this.paused) this.resume();
-    // An answer before all of the request was sent: what the upstream makes of the rest nobody knows.
+    // The answer came before the whole request was sent: how the upstream reads the rest is unknown.
     if (this.#parser.reusable && !this.#isUploading && this.#socket.writableLength === 0) this.#owner.freed(this, this.#parser.idleMs);
     else this.#socket.destroy();
   }
@@ -243,14 +243,14 @@ export class Connection implements CallControl, ResponseEvents {
   #closed(): void {
     clearTimeout(this.#connectTimer);
     const wasOpen = this.#isOpen;
-    // The ticket may be what the upstream could not take: the next connection greets in full.
+    // The upstream may have refused the TLS session: the next connection makes a full handshake.
     if (!wasOpen && this.#error) this.#owner.session = undefined;
     this.#isOpen = false;
     // An answer without a length ends with its connection.
     if (this.#call && !this.#isUnsent && !this.#error) this.#parser.closed();
     const call = this.#call;
     this.#call = undefined;
-    // Closed under a call that it did not get to see: that one takes another connection.
+    // Closed before its call was sent: the call takes another connection.
     if (wasOpen && this.#isUnsent && call) this.#owner.dispatch(call);
     else call?.handler.onResponseError(this, this.#error ?? new UpstreamClosed());
     this.#owner.gone(this);

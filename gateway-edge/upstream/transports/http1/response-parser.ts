@@ -1,12 +1,12 @@
-/** What a connection learns of an answer, in this order; `data` and `end` come once the head has. */
+/** What a connection receives of an answer, in this order; `data` and `end` follow the head. */
 export interface ResponseEvents {
   head(status: number, headers: Record<string, string>): void;
-  /** Bytes that nobody else holds. */
+  /** The receiver owns these bytes. */
   data(bytes: Buffer): void;
   end(): void;
 }
 
-/** The upstream does not speak HTTP/1.1 as it should: where its answer ends cannot be known any more. */
+/** The upstream violates HTTP/1.1: the end of its answer cannot be determined. */
 export class ProtocolError extends Error {
   readonly code = "EPROTO";
 }
@@ -20,27 +20,27 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 const LINE_END = Buffer.from("\r\n");
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** What no head may hold: control characters, and half a line end. */
+/** What no head may contain: control characters, and half a line end. */
 const UNSAFE = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
 const LENGTH = /^\d{1,15}$/;
 const FRAMING: ReadonlySet<string> = new Set(["content-length", "transfer-encoding"]);
-/** Some servers write it at a fixed width, with leading zeros. */
+/** Some upstreams write it at a fixed width, with leading zeros. */
 const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
 
 const NAMES_MAX = 256;
-/** Headers have few names, and each answer would check and fold them again. */
+/** There are few header names, and each answer would check and lower-case them again. */
 const names = new Map<string, string>();
 
 /**
- * Reads HTTP/1.1 answers from one connection, however they are cut into pieces. Strict where two readings are possible: a length said
- * twice, a length beside chunks, a coding we did not ask for, half a line end are errors, and the connection with them.
+ * Parses HTTP/1.1 answers of one connection, however they are split into chunks. Strict where two readings are possible: two lengths, a
+ * length beside chunked encoding, an encoding that was not requested and half a line end are errors, which close the connection.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
   #state: State = "head";
-  /** The begun line or head. */
+  /** The incomplete line or head. */
   #begun: Buffer | undefined;
-  /** Of the body, or of its chunk. */
+  /** Remaining bytes of the body, or of its chunk. */
   #left = 0;
   #trailerBytes = 0;
   #isHead = false;
@@ -58,17 +58,17 @@ export class ResponseParser {
     this.#trailerBytes = 0;
   }
 
-  /** Whether another answer may follow, once this one has ended. */
+  /** Whether another answer may follow after this one. */
   get reusable(): boolean {
     return this.#reusable && this.#begun === undefined;
   }
 
-  /** How long the upstream keeps a connection that nothing happens on, where it said so. */
+  /** How long the upstream keeps an idle connection open, if it announced that. */
   get idleMs(): number | undefined {
     return this.#idleMs;
   }
 
-  /** `isShared`: the memory is used again for the next piece, so what is passed on is copied. */
+  /** `isShared`: the memory is reused for the next chunk, so forwarded bytes are copied. */
   feed(bytes: Buffer, isShared: boolean): void {
     let [piece, copies] = [bytes, isShared];
     if (this.#begun) {
@@ -79,7 +79,7 @@ export class ResponseParser {
     while (at < piece.length) {
       const next = this.#step(piece, at, copies);
       if (next === undefined) {
-        // A line is not complete yet. What is left of a shared piece is copied.
+        // An incomplete line. The rest of a shared chunk is copied.
         const rest = piece.subarray(at);
         this.#begun = copies ? Buffer.from(rest) : rest;
         return;
@@ -88,7 +88,7 @@ export class ResponseParser {
     }
   }
 
-  /** The upstream closed; whether its answer is complete by that. */
+  /** The upstream closed the connection; returns whether that completes its answer. */
   closed(): boolean {
     if (this.#state !== "until close") return this.#state === "done";
     this.#reusable = false;
@@ -96,7 +96,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** Where to read on; undefined: more is needed. */
+  /** Where to continue; undefined: more bytes are needed. */
   #step(piece: Buffer, at: number, copies: boolean): number | undefined {
     switch (this.#state) {
       case "head":
@@ -112,7 +112,7 @@ export class ResponseParser {
       case "trailers":
         return this.#readTrailer(piece, at);
       case "done":
-        // More than was asked for: kept, so that the connection is not used again.
+        // More bytes than the answer has: stored, so that the connection is not reused.
         return undefined;
     }
   }
@@ -122,7 +122,7 @@ export class ResponseParser {
     if ((end < 0 ? piece.length : end) - at > HEAD_BYTES_MAX) throw new ProtocolError("the head of the answer is too long");
     if (end < 0) return undefined;
     const head = readHead(piece.toString("latin1", at, end));
-    // Early hints and the like: the answer follows.
+    // Informational responses such as early hints: the answer follows.
     if (head.status >= 200) this.#begin(head);
     else if (head.status === 101) throw new ProtocolError("the upstream changed to a protocol that nobody asked for");
     return end + HEAD_END.length;
@@ -181,7 +181,7 @@ export class ResponseParser {
     return at + LINE_END.length;
   }
 
-  /** What comes behind the last chunk is of no use to anybody. */
+  /** Trailers are ignored. */
   #readTrailer(piece: Buffer, at: number): number | undefined {
     const end = lineEnd(piece, at);
     if (end === undefined) return undefined;
@@ -225,13 +225,13 @@ function readHead(text: string): Head {
 function addHeader(headers: Record<string, string>, name: string, value: string): void {
   const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
   if (before === undefined) headers[name] = value;
-  // Said twice, by the upstream and by a proxy before it.
+  // Sent twice, by the upstream and by a proxy before it.
   else if (FRAMING.has(name) && before === value) return;
   else if (name === "content-length") throw new ProtocolError("the answer has two lengths");
   else headers[name] = `${before}, ${value}`;
 }
 
-/** A name in small letters. A line that goes on from the one before has none, and is refused. */
+/** A header name in lower case. A folded line has none, and is refused. */
 function nameOf(written: string): string {
   const known = names.get(written);
   if (known !== undefined) return known;
