@@ -163,7 +163,7 @@ async function tellFlushed(
 ): Promise<void> {
   await credit.settled();
   await control.access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
-    logger.debug({ error: String(error) }, "the control plane could not be told that all is settled");
+    logger.debug({ error: String(error) }, "it could not be reported to the control plane that all calls are settled");
   });
 }
 

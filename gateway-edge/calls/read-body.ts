@@ -60,7 +60,7 @@ function brokenOff(): Error {
 export function requireIdentity(request: IncomingMessage): void {
   const encoding = request.headers["content-encoding"];
   if (encoding === undefined || encoding.toLowerCase() === "identity") return;
-  throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted; send the body as it is.`);
+  throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted. Send the body uncompressed.`);
 }
 
 /** A body as JSON with at most 64 levels. */
@@ -90,7 +90,7 @@ export function requireJsonType(request: IncomingMessage): void {
   const type = request.headers["content-type"];
   // Nearly all clients send exactly this.
   if (type === "application/json" || type === undefined || /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return;
-  throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send application/json.`);
+  throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted. Send application/json.`);
 }
 
 const REST_MS_MAX = 2_000;

@@ -35,7 +35,7 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
   function open(type: CacheSettings["type"]): ResponseCache {
     const { clock, logger, redisUrl, bytesMax } = options;
     if (type === "redis" && redisUrl !== undefined) return openRedisCache({ url: redisUrl, logger });
-    if (type === "redis") logger.error({}, "the response cache is to be in Redis, but REDIS_URL is not set; it is in memory");
+    if (type === "redis") logger.error({}, "the response cache is set to Redis, but REDIS_URL is not set; it uses memory");
     return createMemoryCache({ clock, bytesMax });
   }
 

@@ -4,7 +4,7 @@ import type { StreamPart } from "../../upstream/providers/provider.ts";
 export type FinishCause = NonNullable<Extract<StreamPart, { type: "finish" }>["cause"]>;
 
 const MESSAGES: Readonly<Record<FinishCause, string>> = {
-  credits_used_up: "The credits set aside for this call are used up and no more can be had. Buy credits and ask again.",
+  credits_used_up: "The credits reserved for this call are used up and no more are available. Buy credits and try again.",
 };
 
 /** The same text in every API, beside the field that says that the answer was cut short. */

@@ -18,7 +18,7 @@ export function chosenGuardrails(
   if (names.size === 0 && known.size === 0) return [];
   const unknown = [...names].find((name) => !known.has(name));
   if (unknown !== undefined) {
-    throw new AppError("INVALID_REQUEST", `There is no guardrail "${unknown}".`, {
+    throw new AppError("INVALID_REQUEST", `The guardrail "${unknown}" does not exist.`, {
       param: asked.includes(unknown) ? "guardrails" : undefined,
     });
   }

@@ -52,8 +52,11 @@ function compileOne(given: unknown, options: CompileOptions): Guardrail | undefi
   } catch (error) {
     // The control plane refuses such a file. If one arrives all the same, every call of this guardrail is blocked, because it cannot be
     // checked.
-    options.logger.error({ guardrail: name, error: String(error) }, "a guardrail cannot be used; it blocks every call it holds for");
-    return { ...base, reach: 0, check: () => ({ action: "block", reason: "it is not set up correctly" }) };
+    options.logger.error(
+      { guardrail: name, error: String(error) },
+      "a guardrail is misconfigured; it blocks every call that it applies to",
+    );
+    return { ...base, reach: 0, check: () => ({ action: "block", reason: "the guardrail is misconfigured" }) };
   }
 }
 

@@ -54,7 +54,7 @@ export class HeldText {
   async #wholeRead(): Promise<string> {
     const whole = await this.#one("read", this.#context + this.#held);
     if (whole.startsWith(this.#shown)) return whole;
-    throw new AppError("CONTENT_POLICY_VIOLATION", "A guardrail found something that reaches back into what was shown already.");
+    throw new AppError("CONTENT_POLICY_VIOLATION", "A guardrail found a match that begins in text that was already sent.");
   }
 
   #show(whole: string, cut: number): string {

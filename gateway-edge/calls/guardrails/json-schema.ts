@@ -13,7 +13,7 @@ export function jsonSchemaGuardrail(base: GuardrailBase, params: unknown): Guard
     reach: Number.POSITIVE_INFINITY,
     check: (texts) => {
       const problem = texts.map(check).find((found) => found !== undefined);
-      return problem === undefined ? ALLOW : { action: "block", reason: `it is not what the schema asks for (${problem})` };
+      return problem === undefined ? ALLOW : { action: "block", reason: `it does not match the JSON schema (${problem})` };
     },
   };
 }

@@ -34,7 +34,7 @@ export function piiMaskingGuardrail(base: GuardrailBase, params: unknown): Guard
 function refuse(kinds: readonly PiiKind[], texts: readonly string[]): Verdict {
   for (const { kind, expression, isReal } of kinds) {
     const isThere = texts.some((text) => text.match(expression)?.some((found) => isReal?.(found) ?? true));
-    if (isThere) return { action: "block", reason: `it holds personal data (${kind})` };
+    if (isThere) return { action: "block", reason: `it contains personal data (${kind})` };
   }
   return { action: "allow" };
 }

@@ -13,9 +13,8 @@ export function promptSizeGuardrail(base: GuardrailBase, params: unknown): Guard
     reach: 0,
     check: (texts) => {
       const characters = texts.reduce((sum, text) => sum + text.length, 0);
-      if (characters > charactersMax)
-        return { action: "block", reason: `it has ${characters} characters, and ${charactersMax} are allowed` };
-      if (texts.length > textsMax) return { action: "block", reason: `it has ${texts.length} texts, and ${textsMax} are allowed` };
+      if (characters > charactersMax) return { action: "block", reason: `it has ${characters} characters, the limit is ${charactersMax}` };
+      if (texts.length > textsMax) return { action: "block", reason: `it has ${texts.length} texts, the limit is ${textsMax}` };
       return ALLOW;
     },
   };

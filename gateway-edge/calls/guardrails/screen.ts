@@ -65,7 +65,7 @@ class HeldChoice {
     if (this.#text.heldCharacters + this.#fieldCharacters + characters <= HELD_CHARACTERS_MAX) return;
     throw new AppError(
       "CONTENT_POLICY_VIOLATION",
-      `A guardrail has to read the whole answer, which is longer than ${HELD_CHARACTERS_MAX} characters.`,
+      `A guardrail must read the whole answer, which is longer than the limit of ${HELD_CHARACTERS_MAX} characters.`,
     );
   }
 

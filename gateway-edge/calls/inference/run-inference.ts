@@ -294,5 +294,5 @@ class RunningCall<Answer> {
 
 function asError(thrown: unknown, signal: AbortSignal): AppError {
   if (thrown instanceof AppError) return thrown;
-  return signal.aborted ? new AppError("UPSTREAM_UNAVAILABLE", "The client left.", { cause: thrown }) : asAppError(thrown);
+  return signal.aborted ? new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected.", { cause: thrown }) : asAppError(thrown);
 }

@@ -82,5 +82,5 @@ function textToCheck({ message, finishReason }: { message: Fields; finishReason:
 }
 
 function invalid(problem: string): AppError {
-  return new AppError("JSON_SCHEMA_VALIDATION", `The model's answer does not fit the JSON schema of the request: ${problem}.`);
+  return new AppError("JSON_SCHEMA_VALIDATION", `The model's answer does not match the JSON schema of the request: ${problem}.`);
 }

@@ -77,7 +77,7 @@ async function readPrompt<Answer>(
 ): Promise<LayeredCall<Answer>["job"]> {
   const { texts: given } = prompt;
   if (given === undefined) {
-    throw new AppError("INVALID_REQUEST", "A guardrail has to read this request; send it as text, not as tokens.");
+    throw new AppError("INVALID_REQUEST", "A guardrail must read this request: send text, not tokens.");
   }
   const texts = await read(given);
   return texts === given ? job : prompt.withTexts(texts);

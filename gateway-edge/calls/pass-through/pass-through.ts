@@ -42,13 +42,15 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
     async handle(kind, { request, response, callId, caller }) {
       refuse(deps, caller, isOpen);
       const upstream = upstreams.get(kind);
-      if (!upstream) throw new AppError("NOT_FOUND", `No deployment of the provider ${kind} has a key here.`);
+      if (!upstream) throw new AppError("NOT_FOUND", `No deployment of the provider ${kind} has an API key. Ask the operator to add one.`);
       const url = locate(upstream, request.originalUrl, `/${kind}`);
       const body = await readBody(request, deps.bodyBytesMax);
       const isFree = FREE_METHODS.has(request.method);
       const call = priceCall(upstream, { path: url.pathname, body, isFree });
       if (!isFree && !call.prices && !caller.isAdmin) {
-        throw new AppError("INVALID_REQUEST", "What this call costs is not known: it names no model that has a price.", { param: "model" });
+        throw new AppError("INVALID_REQUEST", "The price of this call is not known: the request names no model with a price.", {
+          param: "model",
+        });
       }
       const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
       await deps.credit.reserve({
@@ -87,10 +89,10 @@ function refuse(deps: PassThroughDeps, caller: Caller, isOpen: boolean): void {
   if (caller.status === "team_blocked") throw callerBlocked(caller);
   const isBound = caller.models !== undefined || caller.teamModels !== undefined;
   if (!caller.isAdmin && (!isOpen || isBound)) {
-    const why = isOpen ? "This API key is bound to a list of models" : "general_settings.pass_through is not set";
+    const why = isOpen ? "This API key is restricted to a list of models" : "general_settings.pass_through is not set";
     throw new AppError("FORBIDDEN", `Providers cannot be called directly with this API key: ${why}.`);
   }
   if (deps.guardrails.chosenFor({ caller, request: undefined }).length > 0) {
-    throw new AppError("FORBIDDEN", "Guardrails hold for this API key, and they cannot read what is passed through.");
+    throw new AppError("FORBIDDEN", "Guardrails apply to this API key, and they cannot read pass-through calls.");
   }
 }

@@ -64,7 +64,7 @@ function countCall({ prompt, messages = [], contents, system, tools }: Countable
 }
 
 function tooLate(cause: unknown): AppError {
-  return new AppError("UPSTREAM_TIMEOUT", "The provider did not count in time.", { cause });
+  return new AppError("UPSTREAM_TIMEOUT", "The provider did not return a token count in time.", { cause });
 }
 
 function asError(thrown: unknown): AppError {

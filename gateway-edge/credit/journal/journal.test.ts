@@ -379,7 +379,7 @@ describe("a full disk", () => {
     const later = await Promise.allSettled(numbers(400, 401).map((index) => Promise.race([journal.final(finalOf(index)), settleWork()])));
     const refused = later.filter(({ status }) => status === "rejected");
     expect(refused.length).toBeGreaterThan(0);
-    expect(lines.filter(({ message }) => message === "a finished call could not be written down")).toHaveLength(refused.length);
+    expect(lines.filter(({ message }) => message === "a finished call could not be written to the journal")).toHaveLength(refused.length);
   });
 
   test("another failure than lack of room is told as such, and overcome as well", async () => {

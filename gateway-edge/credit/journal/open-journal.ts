@@ -121,7 +121,10 @@ class FileJournal implements Journal {
     const { logger } = this.#options;
     this.start.recovered.forEach((log, index) => {
       const segment = replay.open[index]?.segment;
-      logger.warn({ callId: log.callId, cost: log.cost.toString() }, "a call that the gateway died in is settled for what was delivered");
+      logger.warn(
+        { callId: log.callId, cost: log.cost.toString() },
+        "a call during which the gateway died is settled for what was delivered",
+      );
       this.#appendFinal(log, segment);
     });
     await this.#writer.settled();
@@ -155,7 +158,7 @@ class FileJournal implements Journal {
       return this.#writer.safe(this.#appendFinal(log, this.#open.get(log.callId)?.segment));
     } catch (error) {
       // No finished call may be lost without a trace: a row that cannot be stored is at least logged.
-      this.#options.logger.error({ row: toJson(log), error: String(error) }, "a finished call could not be written down");
+      this.#options.logger.error({ row: toJson(log), error: String(error) }, "a finished call could not be written to the journal");
       return Promise.reject(error);
     }
   }

@@ -156,7 +156,10 @@ export class JournalWriter {
     this.#stopProbe?.();
     if (this.#trouble) {
       const { internal } = this.#trouble;
-      this.#deps.logger.error({ bytes: this.#batchBytes, internal }, "the journal is closed with records that the disk did not take");
+      this.#deps.logger.error(
+        { bytes: this.#batchBytes, internal },
+        "the journal is closed with records that could not be written to disk",
+      );
       this.#rejectWaiters(this.#trouble);
     }
     this.#file?.close();
@@ -245,7 +248,7 @@ export class JournalWriter {
   #hold(error: unknown): void {
     const { clock, logger, limits } = this.#deps;
     const message = isDiskFull(error)
-      ? "The gateway's disk is full: new calls are refused until there is room again."
+      ? "The gateway's disk is full: new calls are refused until there is space again."
       : "The gateway cannot write its journal: new calls are refused until it can.";
     if (!this.#trouble)
       logger.error({ error: String(error), waitingBytes: this.#batchBytes }, "the journal cannot be written; new calls are refused");
@@ -313,7 +316,7 @@ export class JournalWriter {
     this.#isBroken = true;
     const message = "The gateway's journal is broken: the gateway has to be restarted.";
     this.#trouble = new AppError("UNAVAILABLE", message, { internal: String(error), cause: error });
-    this.#deps.logger.error({ error: String(error) }, "the journal could not be made safe; this process has to end");
+    this.#deps.logger.error({ error: String(error) }, "the journal could not be synced to disk; this process must end");
     this.#rejectWaiters(this.#trouble);
     this.#deps.onBroken(error);
   }

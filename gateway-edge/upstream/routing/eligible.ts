@@ -25,7 +25,7 @@ export function suitable(group: ModelGroup, needs: CallNeeds, settings: RouterSe
   const roomy = settings.preCallChecks ? withRoom(tagged, needs) : tagged;
   if (roomy.length > 0) return { type: "targets", targets: roomy };
   const tokens = needs.inputTokens + needs.maxOutputTokens;
-  const message = `This request needs ${tokens} tokens of context (${needs.inputTokens} in, ${needs.maxOutputTokens} out); ${group.name} has fewer.`;
+  const message = `This request needs ${tokens} tokens of context (${needs.inputTokens} in, ${needs.maxOutputTokens} out); the context window of ${group.name} is smaller.`;
   return refused(new AppError("CONTEXT_LENGTH_EXCEEDED", message, { param: "messages" }));
 }
 
@@ -126,6 +126,10 @@ function blockedError(groupName: string, blocks: readonly Block[]): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(Math.min(...blocks.map(({ waitMs }) => waitMs)) / 1000));
   const isLoad = blocks.every(({ cause }) => cause === "rate-limit");
   return isLoad
-    ? new AppError("RATE_LIMIT_EXCEEDED", `${groupName} is at its limits upstream; try again later.`, { retryAfterSeconds })
-    : new AppError("UPSTREAM_UNAVAILABLE", `${groupName} is failing upstream and rests; try again later.`, { retryAfterSeconds });
+    ? new AppError("RATE_LIMIT_EXCEEDED", `All deployments of ${groupName} are at their rate limits. Try again later.`, {
+        retryAfterSeconds,
+      })
+    : new AppError("UPSTREAM_UNAVAILABLE", `All deployments of ${groupName} failed recently and are cooling down. Try again later.`, {
+        retryAfterSeconds,
+      });
 }

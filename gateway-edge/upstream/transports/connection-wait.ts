@@ -11,7 +11,6 @@ export interface ConnectionWaits {
 
 /** Nothing was sent, and the upstream's state is unknown: no deployment is cooled down for it. */
 export function connectionLimitReached(cause?: unknown): AppError {
-  const message =
-    "This gateway has as many calls open to the model's provider as UPSTREAM_CONNECTIONS_MAX allows, and none ended in time. Try again later.";
+  const message = "All connections of this gateway to the model's provider (UPSTREAM_CONNECTIONS_MAX) are in use. Try again later.";
   return new AppError("UNAVAILABLE", message, { retryAfterSeconds: 1, cause });
 }

@@ -59,13 +59,13 @@ function unmarkedParts(block: Fields, where: string): readonly Fields[] {
       return [{ type: "text", text: title }, ...partsOf(block["content"], `${where}.content`)];
     }
     default:
-      throw invalid(`${where}.type`, `content blocks of the type ${String(block["type"])} are not possible here`);
+      throw invalid(`${where}.type`, `content blocks of the type ${String(block["type"])} are not supported`);
   }
 }
 
 function imageUrl(source: Fields, where: string): string {
   const url = source["type"] === "base64" ? dataUrl(source) : asText(source["url"]);
-  if (url === undefined) throw invalid(`${where}.source`, "an image must come as base64 or as a URL");
+  if (url === undefined) throw invalid(`${where}.source`, "an image must be base64 or a URL");
   return url;
 }
 
@@ -80,7 +80,7 @@ function documentParts(block: Fields, where: string): readonly Fields[] {
   if (source["type"] === "content") return partsOf(source["content"], `${where}.source.content`);
   if (source["type"] === "url" && asText(source["url"])) return [{ type: "file", file: defined({ file_id: source["url"], filename }) }];
   if (data === undefined || !(source["type"] === "text" || source["type"] === "base64")) {
-    throw invalid(`${where}.source`, "a document must come as text, base64, content or a URL");
+    throw invalid(`${where}.source`, "a document must be text, base64, content or a URL");
   }
   // Few servers accept a text as a file, all accept it as text; and guardrails read only texts.
   if (source["type"] === "text") return [{ type: "text", text: filename === undefined ? data : `${filename}\n\n${data}` }];

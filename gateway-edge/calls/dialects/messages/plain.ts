@@ -23,7 +23,7 @@ export function toPlainChat(request: ChatRequest): ChatRequest {
 
 function plainTool({ cache_control: _mark, ...tool }: Fields, index: number): Fields {
   if (tool["type"] === "function") return tool;
-  const message = `tools[${index}]: the model has no tool of the type ${String(tool["type"])}.`;
+  const message = `tools[${index}]: the model does not support tools of the type ${String(tool["type"])}.`;
   throw new AppError("INVALID_REQUEST", message, { param: `tools[${index}].type` });
 }
 

@@ -29,7 +29,7 @@ class ItemReader {
     else if (type === "reasoning") this.#assistant().thinking.push(...thinkingOf(item));
     else if (type === "message" && item["role"] === "assistant") this.#assistant().parts.push(...assistantParts(item["content"], where));
     else if (type === "message") this.#said(item, where);
-    else throw invalid(`${where}.type`, `Items of the type ${String(type)} are not possible here.`);
+    else throw invalid(`${where}.type`, `Items of the type ${String(type)} are not supported.`);
   }
 
   end(): readonly ChatMessage[] {
@@ -83,7 +83,7 @@ function assistantParts(content: unknown, where: string): readonly Fields[] {
     .flatMap((part, index): Fields[] => {
       if (part["type"] === "refusal") return [{ type: "refusal", refusal: String(part["refusal"] ?? "") }];
       if (typeof part["text"] === "string") return part["text"] === "" ? [] : [{ type: "text", text: part["text"] }];
-      throw invalid(`${where}.content[${index}]`, `Parts of the type ${String(part["type"])} are not possible here.`);
+      throw invalid(`${where}.content[${index}]`, `Parts of the type ${String(part["type"])} are not supported.`);
     });
 }
 
@@ -97,7 +97,7 @@ function contentPart(part: Fields, where: string): Fields {
   const { type, image_url: imageUrl, detail, file_data: data, file_url: url, file_id: id, filename } = part;
   if (type === "input_text" || type === "output_text" || type === "text") return { type: "text", text: String(part["text"] ?? "") };
   if (type === "input_image") {
-    if (typeof imageUrl !== "string") throw invalid(`${where}.image_url`, "An image must come as a URL or a data URL.");
+    if (typeof imageUrl !== "string") throw invalid(`${where}.image_url`, "An image must be a URL or a data URL.");
     return { type: "image_url", image_url: defined({ url: imageUrl, detail: asText(detail) }) };
   }
   if (type === "input_file") {
@@ -105,7 +105,7 @@ function contentPart(part: Fields, where: string): Fields {
     return { type: "file", file: defined({ file_data: asText(data), file_id: asText(url) ?? asText(id), filename: asText(filename) }) };
   }
   if (type === "input_audio") return { type, input_audio: part["input_audio"] };
-  throw invalid(`${where}.type`, `Parts of the type ${String(type)} are not possible here.`);
+  throw invalid(`${where}.type`, `Parts of the type ${String(type)} are not supported.`);
 }
 
 /** A single text where the parts are only text: every server accepts that. */

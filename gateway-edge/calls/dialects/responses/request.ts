@@ -14,7 +14,8 @@ const REFUSED = ["conversation", "prompt", "context_management"];
 export function refuseUnsupported(request: ResponsesRequest): void {
   refuseChatOnlyFields(request, responsesRequest.shape);
   const refused = request.background === true ? "background" : REFUSED.find((name) => request[name] !== undefined);
-  if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not supported here.`, { param: refused });
+  if (refused)
+    throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not supported by this gateway.`, { param: refused });
 }
 
 /** Input as items; a text is a user message. */
@@ -97,7 +98,7 @@ function toolsOf({ tools, tool_choice: choice }: ResponsesRequest): ToolFields {
   if (choice === undefined || typeof choice === "string") return { tools: all, tool_choice: choice };
   if (choice["type"] === "function") return { tools: all, tool_choice: { type: "function", function: { name: choice["name"] } } };
   if (choice["type"] === "allowed_tools") return allowed(choice, all);
-  const message = `tool_choice: the type ${String(choice["type"])} is not possible here.`;
+  const message = `tool_choice: the type ${String(choice["type"])} is not supported.`;
   throw new AppError("INVALID_REQUEST", message, { param: "tool_choice" });
 }
 
@@ -115,7 +116,7 @@ function toolOf(tool: Fields, where: string): Fields {
 function allowed({ mode, tools }: Fields, all: readonly Fields[]): ToolFields {
   const names = new Set(asList(tools).map((tool) => asFields(tool)["name"]));
   const offered = all.filter((tool) => names.has(asFields(tool["function"])["name"]));
-  if (offered.length === 0) throw new AppError("INVALID_REQUEST", "tool_choice: none of its tools is offered.", { param: "tool_choice" });
+  if (offered.length === 0) throw new AppError("INVALID_REQUEST", "tool_choice: none of its tools is in tools.", { param: "tool_choice" });
   return { tools: offered, tool_choice: mode === "required" ? "required" : "auto" };
 }
 

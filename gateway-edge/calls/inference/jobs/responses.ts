@@ -63,7 +63,8 @@ export function responsesJob(call: ResponsesJobInput): Job<ResponsesAnswer> {
     traits: () => ({
       request: call.request,
       // Guardrails read chat requests: a request that they must read is sent as a chat, whatever the deployment.
-      readable: () => chatIn(chat(), "Guardrails hold for this call, so it is made as a chat. ") as unknown as Job<ResponsesAnswer>,
+      readable: () =>
+        chatIn(chat(), "Guardrails apply to this call, so it is sent as a chat completion. ") as unknown as Job<ResponsesAnswer>,
     }),
   };
 }

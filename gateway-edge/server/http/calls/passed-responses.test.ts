@@ -277,7 +277,7 @@ test("where guardrails hold, a call is made as a chat, so that they read all of 
   const refused = await create({ input: "x", tools: [{ type: "web_search" }] });
   expect([refused.status, refused.json]).toMatchObject([
     400,
-    { error: { param: "tools[0].type", message: expect.stringMatching(/^Guardrails hold/) } },
+    { error: { param: "tools[0].type", message: expect.stringMatching(/^Guardrails apply/) } },
   ]);
   expect(requests).toHaveLength(1);
 });

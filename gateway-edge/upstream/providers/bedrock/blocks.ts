@@ -69,14 +69,14 @@ function formatOf({ type, source }: MediaPart, formats: Readonly<Record<string, 
   const format = source.type === "base64" ? formats[source.mediaType] : Object.values(formats).find((each) => each === ending);
   if (format !== undefined) return format;
   if (source.type === "url" && ending === "jpg") return "jpeg";
-  throw new AppError("INVALID_REQUEST", `This model does not take this kind of ${type}.`, { param: "messages" });
+  throw new AppError("INVALID_REQUEST", `This model does not support this format of ${type}.`, { param: "messages" });
 }
 
 /** Converse fetches only from S3; other URLs would have to be fetched here, which an adapter does not do. */
 function sourceOf({ type, source }: MediaPart): Fields {
   if (source.type === "base64") return { bytes: source.data };
   if (source.url.startsWith("s3://")) return { s3Location: { uri: source.url } };
-  throw new AppError("INVALID_REQUEST", `This model takes the ${type} as a data URL, not by its address.`, { param: "messages" });
+  throw new AppError("INVALID_REQUEST", `This model takes ${type}s as data URLs, not as links.`, { param: "messages" });
 }
 
 /** Names in the characters that Converse takes, each unique in a request. */

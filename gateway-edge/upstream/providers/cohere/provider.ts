@@ -53,7 +53,7 @@ function requestTo(target: ProviderTarget, operation: string, body: string): Ups
 
 function embeddingsBody({ input, dimensions, body }: EmbeddingsCall, { inferenceModelId }: ProviderTarget): string {
   if (dimensions !== undefined && !takesDimensions(inferenceModelId)) {
-    throw new AppError("UNSUPPORTED_PARAMETER", "This model's vectors have one length only.", { param: "dimensions" });
+    throw new AppError("UNSUPPORTED_PARAMETER", "This model's vectors have a fixed length: leave out dimensions.", { param: "dimensions" });
   }
   return JSON.stringify({
     model: inferenceModelId,

@@ -44,7 +44,8 @@ function thinkingOf(effort: unknown, inferenceModelId: string): Fields | undefin
   const budgets = rulesOf(inferenceModelId).thinkingBudgets;
   if (effort === undefined || budgets === undefined) return undefined;
   const budget = Object.hasOwn(budgets, String(effort)) ? budgets[String(effort)] : undefined;
-  if (budget === undefined) throw invalid(`This model knows no reasoning_effort ${String(effort).slice(0, 32)}.`, "reasoning_effort");
+  if (budget === undefined)
+    throw invalid(`This model does not support reasoning_effort ${String(effort).slice(0, 32)}.`, "reasoning_effort");
   return budget === 0 ? { type: "disabled" } : { type: "enabled", token_budget: budget };
 }
 
@@ -106,7 +107,7 @@ function userPart(part: unknown): Fields {
   const { type, text, image_url: image } = asFields(part);
   if (type === "text") return { type, text };
   if (type === "image_url") return { type, image_url: typeof image === "string" ? { url: image } : image };
-  throw invalid(`This model takes no part of the type ${String(type).slice(0, 64)}.`, "messages");
+  throw invalid(`This model does not support content parts of the type ${String(type).slice(0, 64)}.`, "messages");
 }
 
 function textOf(content: unknown): string {

@@ -108,7 +108,7 @@ function modelParts(message: ChatMessage, rules: GeminiModelRules, calls: CallHi
 
 function callPart(call: Fields, calls: CallHistory): Fields {
   const { name, arguments: text } = asFields(call["function"]);
-  if (typeof name !== "string") throw invalid("Only calls of functions can be sent to this model.", "messages");
+  if (typeof name !== "string") throw invalid("This model supports only function calls.", "messages");
   calls.made(asText(call["id"]) ?? "", name);
   return { functionCall: { name, args: argumentsOf(text) } };
 }
@@ -129,7 +129,7 @@ function signatureOf(call: Fields): string | undefined {
 function resultParts(message: ChatMessage, calls: CallHistory): Fields[] {
   const id = message.role === "function" ? legacyId(message) : (asText(message["tool_call_id"]) ?? "");
   const name = calls.nameOf(id) ?? asText(message["name"]);
-  if (name === undefined) throw invalid(`No call with the id ${id.slice(0, 64)} comes before its result.`, "messages");
+  if (name === undefined) throw invalid(`The tool result has no preceding tool call with the id ${id.slice(0, 64)}.`, "messages");
   const part = { functionResponse: { name, response: resultOf(textsOf(message.content).join("")) } };
   calls.answered(part, id);
   const media = asList(message.content)

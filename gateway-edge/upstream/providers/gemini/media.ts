@@ -36,18 +36,18 @@ export function mediaPart(part: Fields): Fields {
     case "file":
       return file(asFields(part["file"]));
     default:
-      throw invalid(`This model takes no part of the type ${String(part["type"]).slice(0, 64)}.`, "messages");
+      throw invalid(`This model does not support content parts of the type ${String(part["type"]).slice(0, 64)}.`, "messages");
   }
 }
 
 function atAddress(value: unknown, otherwise: string): Fields {
   const { url, format } = typeof value === "string" ? { url: value, format: undefined } : asFields(value);
-  if (typeof url !== "string") throw invalid("A part has no address.", "messages");
+  if (typeof url !== "string") throw invalid("A content part has no URL.", "messages");
   return inline(url) ?? { fileData: { mimeType: asText(format) ?? typeByName(url) ?? otherwise, fileUri: url } };
 }
 
 function audio({ data, format }: Fields): Fields {
-  if (typeof data !== "string") throw invalid("A sound has no data.", "messages");
+  if (typeof data !== "string") throw invalid("An audio part has no data.", "messages");
   const type = asText(format) ?? "wav";
   return inline(data) ?? { inlineData: { mimeType: TYPE_OF_ENDING[type] ?? `audio/${type}`, data } };
 }
@@ -57,13 +57,13 @@ function file({ file_data: data, file_id: id, filename, format }: Fields): Field
   const type = asText(format) ?? typeByName(asText(filename) ?? asText(id) ?? "") ?? "application/pdf";
   if (typeof data === "string") return inline(data) ?? { inlineData: { mimeType: type, data } };
   if (typeof id === "string") return { fileData: { mimeType: type, fileUri: id } };
-  throw invalid("A file has neither data nor an id.", "messages");
+  throw invalid("A file has neither file_data nor file_id.", "messages");
 }
 
 function inline(text: string): Fields | undefined {
   if (!text.startsWith("data:")) return undefined;
   const [, mimeType = "", data] = DATA_URL.exec(text) ?? [];
-  if (data === undefined) throw invalid("A data address must be written in base64.", "messages");
+  if (data === undefined) throw invalid("A data URL must be base64.", "messages");
   return { inlineData: { mimeType: mimeType === "" ? "application/octet-stream" : mimeType, data } };
 }
 

@@ -81,7 +81,8 @@ function thinkingConfig(effort: unknown, inferenceModelId: string): Fields | und
   const { thinking } = rulesOf(inferenceModelId);
   if (effort === undefined || thinking === undefined) return undefined;
   const amount = Object.hasOwn(thinking.efforts, String(effort)) ? thinking.efforts[String(effort)] : undefined;
-  if (amount === undefined) throw invalid(`This model knows no reasoning_effort ${String(effort).slice(0, 32)}.`, "reasoning_effort");
+  if (amount === undefined)
+    throw invalid(`This model does not support reasoning_effort ${String(effort).slice(0, 32)}.`, "reasoning_effort");
   const named = thinking.by === "budget" ? { thinkingBudget: amount } : { thinkingLevel: amount };
   return { ...named, includeThoughts: amount !== 0 && effort !== "none" };
 }

@@ -45,7 +45,7 @@ class Translation {
   }
 
   node(value: unknown, within: readonly string[]): Fields {
-    if (++this.#nodes > NODES_MAX) throw invalid("A JSON schema is too large once its references are put in place.", "tools");
+    if (++this.#nodes > NODES_MAX) throw invalid("The JSON schema is too large after its references are resolved.", "tools");
     const schema = asFields(value);
     const reference = schema["$ref"];
     if (typeof reference === "string") return this.#referred(reference, schema, within);

@@ -111,7 +111,7 @@ function parseArguments(text: unknown): Fields {
   try {
     return asFields(JSON.parse(text));
   } catch (cause) {
-    throw new AppError("INVALID_REQUEST", "The arguments of a tool call are not JSON.", { param: "messages", cause });
+    throw new AppError("INVALID_REQUEST", "The arguments of a tool call are not valid JSON.", { param: "messages", cause });
   }
 }
 
@@ -129,7 +129,7 @@ function imageOf(image: unknown): string {
   const url = asText(image) ?? asText(asFields(image)["url"]) ?? "";
   const data = /^data:[^,]*;base64,(.+)$/s.exec(url)?.[1];
   if (data === undefined) {
-    throw new AppError("INVALID_REQUEST", "This model takes images only as data: addresses in base64.", { param: "messages" });
+    throw new AppError("INVALID_REQUEST", "This model takes images only as base64 data URLs.", { param: "messages" });
   }
   return data;
 }

@@ -22,7 +22,9 @@ const FAILURES = new Set(["error", "abort", "insufficient_system_resource", "mal
 export function readFinishReason(reason: string, { calledTools }: { calledTools: boolean }): string {
   const word = reason.toLowerCase();
   if (FAILURES.has(word))
-    throw new AppError("UPSTREAM_UNAVAILABLE", "The provider broke off its answer.", { internal: `finish reason ${word}` });
+    throw new AppError("UPSTREAM_UNAVAILABLE", "The provider's answer ended before it was complete.", {
+      internal: `finish reason ${word}`,
+    });
   const known = REASONS[word] ?? "stop";
   return known === "stop" && calledTools ? "tool_calls" : known;
 }

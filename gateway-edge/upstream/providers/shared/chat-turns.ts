@@ -140,7 +140,7 @@ function readPart(part: Fields, where: string): TextPart | MediaPart {
   if (part["type"] === "file") return { ...readFile(asFields(part["file"]), where), cacheControl };
   if (part["type"] === "refusal") return { type: "text", text: asText(part["refusal"]) ?? "", cacheControl };
   if (typeof part["text"] === "string") return { type: "text", text: part["text"], cacheControl };
-  throw new AppError("INVALID_REQUEST", `This model does not take parts of the type ${String(part["type"])}.`, { param: where });
+  throw new AppError("INVALID_REQUEST", `This model does not support content parts of the type ${String(part["type"])}.`, { param: where });
 }
 
 /** Thinking blocks of earlier answers. Unsigned ones would be refused: they came from another provider, or lost their signature. */

@@ -37,10 +37,10 @@ export function parseEvent(text: string): Fields {
 }
 
 export function malformed(what: string, cause?: unknown): AppError {
-  return new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an answer that cannot be read.", { internal: what, cause });
+  return new AppError("UPSTREAM_UNAVAILABLE", "The provider sent an answer that is not valid.", { internal: what, cause });
 }
 
 /** The stream ended before the answer did. */
 export function brokenOff(): AppError {
-  return new AppError("UPSTREAM_UNAVAILABLE", "The provider broke off its answer.");
+  return new AppError("UPSTREAM_UNAVAILABLE", "The provider's answer ended before it was complete.");
 }

@@ -25,8 +25,7 @@ export function readImage(value: unknown, where: string): MediaPart {
 export function readFile(file: Fields, where: string): MediaPart {
   const data = asText(file["file_data"]);
   const source = data === undefined ? readSource(asText(file["file_id"]) ?? "") : (readSource(data) ?? base64Pdf(data));
-  if (!source)
-    throw new AppError("INVALID_REQUEST", "A file must come with its data: file_data as a data URL.", { param: `${where}.file` });
+  if (!source) throw new AppError("INVALID_REQUEST", "A file needs its data: send file_data as a data URL.", { param: `${where}.file` });
   const isImage = source.type === "base64" && source.mediaType.startsWith("image/");
   return { type: isImage ? "image" : "document", source, name: asText(file["filename"]) };
 }

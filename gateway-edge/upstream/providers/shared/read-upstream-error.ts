@@ -125,11 +125,14 @@ export function readUpstreamError(failure: UpstreamFailure): AppError {
   const kind = kindOf(failure.status, fields);
   switch (kind) {
     case "context-window":
-      return new AppError("CONTEXT_LENGTH_EXCEEDED", message ?? "The input is longer than the model takes.", { internal, param });
+      return new AppError("CONTEXT_LENGTH_EXCEEDED", message ?? "The input is longer than the model's context window.", {
+        internal,
+        param,
+      });
     case "content-policy":
-      return new AppError("CONTENT_POLICY_VIOLATION", message ?? "The provider's content policy refuses this.", { internal, param });
+      return new AppError("CONTENT_POLICY_VIOLATION", message ?? "The provider's content policy refused the request.", { internal, param });
     case "bad-request":
-      return new AppError("INVALID_REQUEST", message ?? "The provider does not accept this request.", { internal, param });
+      return new AppError("INVALID_REQUEST", message ?? "The provider refused the request.", { internal, param });
     case "too-large":
       return new AppError("PAYLOAD_TOO_LARGE", message ?? "The request is too large for the provider.", { internal });
     case "rate-limit":
