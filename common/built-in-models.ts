@@ -1,2 +1,2 @@
-/** Share of the 360 images held back that the built-in classifier of digits labels rightly; a test of the node measures it. */
+/** Accuracy of the built-in digits classifier on its 360 held-out images; a test of the trainer node measures it. */
 export const DIGITS_ACCURACY = 350 / 360;

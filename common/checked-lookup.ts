@@ -3,19 +3,19 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { placeOf } from "./place.ts";
 
-/** Every address of a name. */
+/** Resolves a host name to all its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 export const resolveAll: Resolve = (hostname) => lookup(hostname, { all: true });
 
-/** As node:net and everything above it take it. */
+/** The `lookup` option of node:net and of libraries above it. */
 export type Lookup = (
   hostname: string,
   options: LookupOptions,
   done: (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void,
 ) => void;
 
-/** Somebody's address leads where the operator lets nobody send. */
+/** Thrown for a destination that the operator does not allow. */
 class PlaceRefused extends Error {
   readonly code = "EPLACE";
 
@@ -25,27 +25,27 @@ class PlaceRefused extends Error {
   }
 }
 
-/** By its code: errors of sockets are put together again on the way. */
+/** Checks the code instead of the class, because socket errors are wrapped on the way. */
 export const isPlaceRefused = (thrown: unknown): boolean => {
   const { code, cause } = Object(thrown) as { code?: unknown; cause?: { code?: unknown } };
   return code === "EPLACE" || cause?.code === "EPLACE";
 };
 
-/** Throws PlaceRefused for what nobody may send to: metadata services never, the operator's own network where it is not allowed. */
+/** Throws PlaceRefused for metadata services, and for private addresses unless they are allowed. */
 export function judgePlace(host: string, { allowPrivate }: { allowPrivate: boolean }): void {
   const place = placeOf(host);
   if (place === "link-local" || (place === "private" && !allowPrivate)) throw new PlaceRefused(host);
 }
 
-/** An address in place of a name is never looked up, and so is judged before anything connects to it. */
+/** Checks a literal IP address before connecting, because it is never looked up. */
 export function judgeLiteral({ hostname }: URL, judge: (address: string) => void): void {
   const host = hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0) judge(host);
 }
 
 /**
- * Looks a name up once and judges every address it has; the connection goes to one of those very addresses, so that a name that changes its
- * mind in between leads nowhere.
+ * Resolves a name once and checks all its addresses; the connection uses one of exactly these addresses, so that DNS rebinding has no
+ * effect.
  */
 export function checkedLookup(judge: (address: string) => void, resolve: Resolve = resolveAll): Lookup {
   return (hostname, { all }, done) => {

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Deadlines } from "./deadlines.ts";
 
-/** Time, handed in. Nothing outside this file reads a clock, so that tests and the simulation can own it. */
+/** The port for time. Services take a Clock instead of reading the time themselves, so that tests and the simulation control it. */
 export interface Clock {
-  /** Wall time in milliseconds since 1970; may jump. For records people read. */
+  /** Wall-clock time in milliseconds since 1970. It may jump; it is for timestamps of records. */
   now(): number;
-  /** Milliseconds that only ever grow; for durations, deadlines and ages. */
+  /** Monotonic milliseconds, for durations, deadlines and ages. */
   monotonicMs(): number;
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** Calls back once, later, unless the returned function is called first. Costs less than a sleep that is nearly always broken off. */
+  /** Calls back once after the delay, unless the returned function is called first. It is cheaper than a sleep that is nearly always aborted. */
   after(milliseconds: number, wake: () => void): () => void;
 }
 
@@ -31,7 +31,7 @@ export const systemClock: Clock = {
 
 type Shared = Deadlines<() => void>;
 
-/** A call's time limits are long, whole and the same for thousands of calls: those share a timer. */
+/** Time limits of calls are long, whole and equal for thousands of calls, so they share a timer. */
 const SHARED_FROM_MS = 1000;
 const SHARED_MAX = 64;
 const shared = new Map<number, Shared>();

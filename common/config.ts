@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A configuration that cannot be used; `problems` has every one of them, not only the first. */
+/** An invalid configuration; `problems` lists all problems, not only the first. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -11,7 +11,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads settings from the environment through one schema; an empty variable counts as unset. All problems at once. */
+/** Reads settings from the environment with one schema; an empty variable counts as unset. The error lists all problems at once. */
 export function readConfig<Shape extends z.ZodRawShape>(
   shape: Shape,
   environment: Readonly<Record<string, string | undefined>>,
@@ -38,12 +38,12 @@ export const flagSetting = (fallback: boolean) =>
     .default(fallback ? "true" : "false")
     .transform(isOn);
 
-/** Right on a developer's machine, and to be asked for on a platform with tenants. */
+/** A flag that is on by default on a developer's machine and must be set on an exposed deployment. */
 export const developerFlag = z.enum(["true", "false", "1", "0"]).optional();
 
 export const isOn = (flag: string): boolean => flag === "true" || flag === "1";
 
-/** Whether admins may name provider addresses of the operator's own network: outside production the upstream is often one's own machine. */
+/** Whether admins may set private provider URLs. Outside production this is the default, because the upstream is often local. */
 export const privateUpstreamSettings = { ALLOW_PRIVATE_UPSTREAMS: developerFlag, NODE_ENV: z.string().optional() };
 
 export function allowsPrivateUpstreams({

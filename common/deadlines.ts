@@ -1,29 +1,29 @@
-/** One entry's place among its deadlines; what `delete` takes. */
+/** Handle of one entry, for `delete`. */
 export interface Deadline {
-  /** Nothing keeps an entry alive that was taken out, whatever still knows its place. */
+  /** Cleared on removal, so that a handle does not keep a removed entry alive. */
   entry: unknown;
 }
 
-interface Place<Entry> extends Deadline {
+interface Link<Entry> extends Deadline {
   entry: Entry | undefined;
   readonly startedMs: number;
-  before: Place<Entry> | undefined;
-  after: Place<Entry> | undefined;
+  before: Link<Entry> | undefined;
+  after: Link<Entry> | undefined;
 }
 
 /**
- * Ends what lasts for too long. All that is added has the same time, so the oldest is always the next that is due, and one timer serves
- * them all: one of its own for each call would cost every call, and nearly none ever comes to it.
+ * Ends entries after a time limit. All entries have the same limit, so the oldest is always the next one due, and one timer serves all of
+ * them: a timer per call would cost every call, although hardly any timer ever fires.
  *
- * A list of its own and not a `Map`: a `Map` that is added to and deleted from all the time makes itself a new table again and again,
- * each old table points to the next and keeps what stood in it, and once one of them is old to the garbage collector, all that follow
- * count as alive. A fifth of what calls allocate was copied at each collection because of it.
+ * This is a linked list instead of a `Map`: a `Map` with constant insertions and deletions allocates new tables again and again, each old
+ * table references the next and its former content, and once one of them is in the old generation, the garbage collector treats all that
+ * follow as live. Because of it, a fifth of what calls allocate was copied at each collection.
  */
 export class Deadlines<Entry> {
   readonly #milliseconds: number;
   readonly #end: (entry: Entry) => void;
-  #oldest: Place<Entry> | undefined;
-  #newest: Place<Entry> | undefined;
+  #oldest: Link<Entry> | undefined;
+  #newest: Link<Entry> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(milliseconds: number, end: (entry: Entry) => void) {
@@ -33,50 +33,50 @@ export class Deadlines<Entry> {
 
   add(entry: Entry): Deadline {
     const before = this.#newest;
-    const place: Place<Entry> = { entry, startedMs: performance.now(), before, after: undefined };
-    this.#newest = place;
-    if (before) before.after = place;
-    else this.#oldest = place;
+    const link: Link<Entry> = { entry, startedMs: performance.now(), before, after: undefined };
+    this.#newest = link;
+    if (before) before.after = link;
+    else this.#oldest = link;
     if (!this.#timer) this.#arm(this.#milliseconds);
     else if (!before) this.#timer.ref();
-    return place;
+    return link;
   }
 
-  /** Once it ended or was deleted, nothing happens. */
+  /** Does nothing if the entry has already ended or been deleted. */
   delete(deadline: Deadline): void {
-    const place = deadline as Place<Entry>;
-    if (place.entry === undefined) return;
-    this.#takeOut(place);
-    // The timer goes on, for whoever comes next, but no process stays for it.
+    const link = deadline as Link<Entry>;
+    if (link.entry === undefined) return;
+    this.#remove(link);
+    // The timer keeps running for later entries, but it does not keep the process alive.
     if (!this.#oldest) this.#timer?.unref();
   }
 
-  #takeOut(place: Place<Entry>): void {
-    const { before, after } = place;
+  #remove(link: Link<Entry>): void {
+    const { before, after } = link;
     if (before) before.after = after;
     else this.#oldest = after;
     if (after) after.before = before;
     else this.#newest = before;
-    place.entry = undefined;
-    place.before = undefined;
-    place.after = undefined;
+    link.entry = undefined;
+    link.before = undefined;
+    link.after = undefined;
   }
 
   #arm(milliseconds: number): void {
-    this.#timer = setTimeout(() => this.#look(), milliseconds);
+    this.#timer = setTimeout(() => this.#endDue(), milliseconds);
   }
 
-  #look(): void {
+  #endDue(): void {
     const nowMs = performance.now();
-    // Whoever is added meanwhile stands behind the others, and is come to.
-    for (let place = this.#oldest; place; place = this.#oldest) {
-      const leftMs = place.startedMs + this.#milliseconds - nowMs;
+    // Entries added meanwhile are at the end of the list and are reached by this loop.
+    for (let link = this.#oldest; link; link = this.#oldest) {
+      const leftMs = link.startedMs + this.#milliseconds - nowMs;
       if (leftMs > 0) {
         this.#arm(leftMs);
         return;
       }
-      const { entry } = place;
-      this.#takeOut(place);
+      const { entry } = link;
+      this.#remove(link);
       this.#end(entry as Entry);
     }
     this.#timer = undefined;

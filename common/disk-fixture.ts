@@ -1,38 +1,38 @@
 import type { Disk, DiskFile } from "./disk.ts";
 
-/** One thing done to the disk that a power cut can come before, or in the middle of. */
+/** One disk operation that a power cut can precede or interrupt. */
 export interface DiskStep {
   readonly type: "create" | "write" | "truncate" | "datasync" | "rename" | "remove" | "sync-folder";
   readonly path: string;
-  /** Of a write. */
+  /** Only for a write. */
   readonly bytes?: Uint8Array;
 }
 
 export interface FakeDisk extends Disk {
-  /** Called before every step; what it throws is what the step fails with. */
+  /** Called before every step; an error it throws becomes the error of the step. */
   onStep: ((step: DiskStep) => void) | undefined;
-  /** Bytes that all files together may have; a write beyond it takes a part and fails with ENOSPC. */
+  /** Total size limit of all files in bytes; a write beyond it is partial and fails with ENOSPC. */
   capacity: number;
   usedBytes(): number;
-  /** The same disk as it is now, synced and not; cheap, because what is written is shared and never changed in place. */
+  /** A copy of the current disk with synced and unsynced data; it is cheap, because written data is shared and never changed in place. */
   copy(): FakeDisk;
   /**
-   * What is found after a power cut now: what was synced, and of each file's other writes the first `unsynced` bytes (default none).
-   * Names that were never made safe are gone, removed ones whose removal was not are back.
+   * The disk after a power cut: synced data, and of each file's unsynced writes the first `unsynced` bytes (default none).
+   * File names that were not synced are gone, and removals that were not synced are undone.
    */
   afterPowerCut(survives?: { unsynced?: (path: string, bytes: number) => number }): FakeDisk;
-  /** What is found after the process died now: all that was written, and a part of the write it died in. */
+  /** The disk after a process crash: all completed writes, and a part of the interrupted write. */
   afterKill(tornWrite?: { path: string; bytes: Uint8Array }): FakeDisk;
 }
 
 interface FakeFile {
-  /** Never changed in place, so that copies of a disk share them. */
+  /** Never changed in place, so that copies of a disk can share them. */
   chunks: Uint8Array[];
   size: number;
   synced: { chunks: Uint8Array[]; size: number };
 }
 
-/** A disk in memory that keeps what was synced apart from what was only written. */
+/** An in-memory disk that separates synced data from data that was only written. */
 export function fakeDisk(): FakeDisk {
   return new MemoryDisk(new Map());
 }
@@ -41,7 +41,7 @@ class MemoryDisk implements FakeDisk {
   onStep: ((step: DiskStep) => void) | undefined;
   capacity = Number.POSITIVE_INFINITY;
   readonly #files: Map<string, FakeFile>;
-  /** The names that a power cut leaves. */
+  /** File names that survive a power cut. */
   #safeNames: Map<string, FakeFile>;
 
   constructor(files: Map<string, FakeFile>, safeNames = files) {
@@ -106,7 +106,7 @@ class MemoryDisk implements FakeDisk {
   afterPowerCut({ unsynced = () => 0 }: { unsynced?: (path: string, bytes: number) => number } = {}): FakeDisk {
     const left = new Map<string, FakeFile>();
     for (const [path, { chunks, size, synced }] of this.#safeNames) {
-      // A file cut below what was synced has nothing more to gain.
+      // A file truncated below its synced size has no unsynced bytes.
       const more = size > synced.size ? unsynced(path, size - synced.size) : 0;
       left.set(path, more > 0 ? stored(firstBytes(chunks, synced.size + more)) : stored(synced.chunks));
     }

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-// What both promise; the fake one is only worth something while it behaves like the real one.
+// The contract of both disks; the fake is useful only while it behaves like the real one.
 describe.each([
   ["system", () => systemDisk],
   ["fake", fakeDisk],

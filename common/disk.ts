@@ -15,30 +15,30 @@ import { open } from "node:fs/promises";
 import { promisify } from "node:util";
 
 /**
- * Files that have to survive, handed in, so that the simulation can drop what was not synced, tear a write and fill up. Errors are
+ * The port for durable files, so that the simulation can lose unsynced data, tear a write and fill the disk. Errors are
  * those of node: a full disk is an error whose `code` is ENOSPC.
  */
 export interface Disk {
-  /** With its parents; nothing happens when it is there. */
+  /** Creates the folder and its parents; does nothing if it exists. */
   makeFolder(folder: string): void;
-  /** Names, in no order; of a folder that is there. */
+  /** File names of an existing folder, in no particular order. */
   list(folder: string): string[];
   read(path: string): Buffer;
-  /** A new file, empty; fails with EEXIST when there is one. Its name is safe only after `syncFolder`. */
+  /** Creates an empty file; fails with EEXIST if it exists. Its name is durable only after `syncFolder`. */
   create(path: string): DiskFile;
-  /** A file that is there, to go on at its end. */
+  /** Opens an existing file for appending. */
   append(path: string): DiskFile;
   rename(from: string, to: string): void;
   remove(path: string): void;
-  /** Makes names safe that were created, renamed or removed. */
+  /** Makes created, renamed and removed names durable. */
   syncFolder(folder: string): Promise<void>;
 }
 
 export interface DiskFile {
-  /** All of it or an error; after an error a part may have been written. Returns when the operating system has it: a dead process loses nothing. */
+  /** Writes all bytes or throws; after an error a part may be written. On return the operating system has the data, so a process crash loses nothing. */
   write(bytes: Uint8Array): void;
   truncate(size: number): void;
-  /** Resolves when everything written before the call survives a power cut. After an error nobody knows what is safe: do not ask again. */
+  /** Resolves when everything written before the call survives a power cut. After an error it is unknown what is durable: do not retry. */
   datasync(): Promise<void>;
   close(): void;
 }
@@ -46,7 +46,7 @@ export interface DiskFile {
 const datasync = promisify(fdatasync);
 const sync = promisify(fsync);
 
-/** Writes are made at once, not in a thread: into the page cache they take microseconds, and a hand-over to a thread takes more. */
+/** Writes are synchronous: a write to the page cache takes microseconds, less than a hand-over to a thread. */
 export const systemDisk: Disk = {
   makeFolder: (folder) => void mkdirSync(folder, { recursive: true, mode: 0o700 }),
   list: (folder) => readdirSync(folder),
@@ -68,7 +68,7 @@ export const systemDisk: Disk = {
 function systemFile(descriptor: number): DiskFile {
   return {
     write: (bytes) => {
-      // A nearly full disk takes a part and only then says ENOSPC.
+      // A nearly full disk first accepts a part and then fails with ENOSPC.
       for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);
     },
     truncate: (size) => ftruncateSync(descriptor, size),
@@ -77,7 +77,7 @@ function systemFile(descriptor: number): DiskFile {
   };
 }
 
-/** Whether an error of a disk says that there is no room. */
+/** Whether an error means that the disk is full. */
 export function isDiskFull(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === "ENOSPC" || code === "EDQUOT";

@@ -1,6 +1,6 @@
 /**
- * The one list of what can go wrong, and the one class that carries it. `message` is for the caller, `internal` only
- * for logs. How a code becomes a status is decided once per protocol: grpc/status.ts here, error-response at the edge.
+ * The list of error codes and the error class that carries them. `message` is for the caller, `internal` only
+ * for logs. Each protocol maps codes to statuses in one table: grpc/status.ts here, error-response at the edge.
  */
 export const ERROR_CODES = [
   "UNAUTHORIZED",
@@ -11,7 +11,7 @@ export const ERROR_CODES = [
   "TEAM_BLOCKED",
   "SERVER_ERROR",
   "DB_TIMEOUT",
-  // Finer than the eight of the platform document; the platform API answers each of these under one of the eight.
+  // More specific than the eight codes of the platform API, which reports each of these as one of the eight.
   "ALREADY_EXISTS",
   "IDEMPOTENCY_CONFLICT",
   "PAYLOAD_TOO_LARGE",
@@ -19,7 +19,7 @@ export const ERROR_CODES = [
   "METHOD_NOT_ALLOWED",
   "LOGIN_THROTTLED",
   "UNAVAILABLE",
-  // The gateway's own.
+  // Codes of the gateway only.
   "INVALID_API_KEY",
   "INVALID_JSON",
   "INVALID_REQUEST",
@@ -39,12 +39,12 @@ export const ERROR_CODES = [
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 export interface ErrorDetail {
-  /** Where in the request: "body.team_id", "query.page". */
+  /** Location in the request: "body.team_id", "query.page". */
   path: string;
   message: string;
 }
 
-/** The limits a call is under, and what is left of them in this minute. */
+/** Rate limits of a call, and what is left of them in this minute. */
 export interface RateState {
   limitRequests?: number | undefined;
   remainingRequests?: number | undefined;
@@ -56,13 +56,13 @@ export interface RateState {
 export interface AppErrorOptions {
   internal?: string | undefined;
   details?: readonly ErrorDetail[] | undefined;
-  /** The parameter of a gateway request that is at fault. */
+  /** The invalid parameter of a gateway request. */
   param?: string | undefined;
   retryAfterSeconds?: number | undefined;
-  /** Of a rate limit that was reached. */
+  /** Set for an exceeded rate limit. */
   rate?: RateState | undefined;
   cause?: unknown;
-  /** Tried again already, as often as it is allowed: who called us need not. */
+  /** All allowed retries are used up, so the caller should not retry. */
   retried?: boolean | undefined;
 }
 
@@ -88,7 +88,7 @@ export class AppError extends Error {
   }
 }
 
-/** Anything thrown, as an AppError; what we did not foresee is a SERVER_ERROR whose text stays in the log. */
+/** Converts anything thrown to an AppError; an unexpected error becomes a SERVER_ERROR whose text appears only in the log. */
 export function asAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   const internal = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { developerFlag, isOn } from "./config.ts";
 
-/** What says whether others than the operator can reach this deployment. Every process reads it from its own environment. */
+/** Settings that determine whether the deployment is exposed. Every process reads them from its own environment. */
 export const exposureSettings = {
   HOST: z.string().optional(),
   PUBLIC_URL: z.string().optional(),
@@ -21,25 +21,25 @@ interface Exposure {
 export function isExposed({ HOST, PUBLIC_URL, TRUST_PROXY, NODE_ENV }: Exposure): boolean {
   if (NODE_ENV === "production" || (TRUST_PROXY ?? "").trim() !== "") return true;
   if (HOST !== undefined && HOST !== "" && !isLoopbackHost(HOST)) return true;
-  // An address that cannot be read is not known to be loopback.
+  // A URL that cannot be parsed counts as exposed.
   return PUBLIC_URL !== undefined && PUBLIC_URL !== "" && !isLoopbackHost(URL.parse(PUBLIC_URL)?.hostname ?? "");
 }
 
-/** What is open on a developer's machine and closed on an exposed deployment, unless its variable says otherwise. */
+/** The flag if it is set; otherwise true on a developer's machine and false on an exposed deployment. */
 export function isOpen(flag: Flag, exposed: boolean): boolean {
   return flag === undefined ? !exposed : isOn(flag);
 }
 
-/** What strangers must not find open by accident. Unset: open where the deployment is not exposed. */
+/** Features that an exposed deployment must enable explicitly. If unset, they are on only where the deployment is not exposed. */
 export const openingSettings = {
   ...exposureSettings,
-  /** Whether tenants may name trainer nodes and participants at private and loopback addresses. */
+  /** Whether tenants may use trainer nodes and participants at private and loopback addresses. */
   ALLOW_PRIVATE_NODES: developerFlag,
-  /** The same for organizations' webhooks. */
+  /** Whether webhooks may have private and loopback addresses. */
   ALLOW_PRIVATE_WEBHOOKS: developerFlag,
-  /** The operator's nodes are for every team to train on, through `/training/nodes`. */
+  /** Whether every team may train on the operator's nodes through `/training/nodes`. */
   SHARED_TRAINERS: developerFlag,
-  /** Purchases that nothing is paid for. With card payments they are off wherever this is unset. */
+  /** Whether test credits can be bought without payment. If unset, they are off wherever card payments are configured. */
   TEST_CREDITS: developerFlag,
   STRIPE_SECRET_KEY: z.string().optional(),
 };
@@ -71,7 +71,7 @@ export function openingsOf(
   };
 }
 
-/** Where gRPC listens. It has neither TLS nor authentication yet, so nothing beyond the machine may reach it. */
+/** The address on which gRPC listens. It must be loopback, because gRPC has neither TLS nor authentication yet. */
 export const controlHostSetting = z
   .string()
   .default("127.0.0.1")
@@ -80,7 +80,7 @@ export const controlHostSetting = z
     "must be a loopback address: the control plane has no TLS yet. Keep it on 127.0.0.1 and reach it from other machines through a tunnel, such as ssh -L; certificates come with a later release",
   );
 
-/** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: are every interface, and so are not loopback. */
+/** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: mean all interfaces, so they are not loopback. */
 export function isLoopbackHost(host: string): boolean {
   const plain = host
     .trim()

@@ -2,13 +2,13 @@ import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
 const CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz";
-/** Two digits at a time: ids are made for every call. */
+/** Pairs of digits, because IDs are created for every call and this is faster. */
 const PAIRS = Array.from({ length: 1024 }, (_, value) => CROCKFORD.charAt(value >>> 5) + CROCKFORD.charAt(value & 31));
 const TIME_DIGITS = 9;
-/** A multiple of five: five bytes are eight digits. */
+/** A multiple of five, because five bytes encode to eight digits. */
 const RANDOM_BYTES = 15;
 
-/** `prefix_` + 9 digits of time (so that ids sort by age) + 120 random bits. */
+/** `prefix_` + 9 digits of time, so that IDs sort by age, + 120 random bits. */
 export function newId(prefix: string, source: { clock: Clock; random: Random }): string {
   return `${prefix}_${timeDigits(source.clock.now())}${base32(source.random.bytes(RANDOM_BYTES))}`;
 }
@@ -16,7 +16,7 @@ export function newId(prefix: string, source: { clock: Clock; random: Random }):
 let lastTime = { ms: Number.NaN, digits: "" };
 
 function timeDigits(ms: number): string {
-  // Calls of one millisecond share it.
+  // IDs of the same millisecond share the encoded time.
   if (lastTime.ms === ms) return lastTime.digits;
   let digits = "";
   for (let rest = ms; digits.length < TIME_DIGITS; rest = Math.floor(rest / 32)) digits = CROCKFORD.charAt(rest % 32) + digits;

@@ -1,4 +1,4 @@
-// JSON with whole numbers of any size: money leaves as an integer literal, never through a float.
+// JSON with integers of any size: money is written as an integer literal, never as a float.
 
 declare global {
   interface JSON {
@@ -15,20 +15,20 @@ function bigintAsLiteral(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? JSON.rawJSON(value.toString()) : value;
 }
 
-/** JSON.parse as it is since its reviver is told the text of a number; TypeScript does not know yet. */
+/** JSON.parse with the reviver's context argument, which contains the source text of a number; TypeScript's types lack it. */
 const parseWithSource = JSON.parse as (
   text: string,
   reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
 ) => unknown;
 
-/** JSON.parse that reads every whole number as a bigint, exactly as it is written. */
+/** JSON.parse that reads every integer as an exact bigint. */
 export function fromJson(text: string): unknown {
   return parseWithSource(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value,
   );
 }
 
-/** The one way to write a value: names in order, no spaces. What is signed is signed in this form, so that any reader can make it again. */
+/** Canonical JSON: sorted names, no spaces. Signatures cover this form, so that any reader can reproduce it. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => bigintAsLiteral("", inOrder(inner)));
 }
@@ -39,8 +39,8 @@ function inOrder(value: unknown): unknown {
 }
 
 /**
- * How deep the brackets of a JSON text go, without parsing it: JSON.parse takes 200,000 nested arrays that
- * nothing after it survives. Stops early once the depth is above `limit`.
+ * The nesting depth of a JSON text, without parsing it: JSON.parse accepts 200,000 nested arrays, which
+ * overflow the stack of later code. Stops early once the depth is above `limit`.
  */
 export function jsonDepthExceeds(text: string, limit: number): boolean {
   let depth = 0;
@@ -57,12 +57,12 @@ export function jsonDepthExceeds(text: string, limit: number): boolean {
 const [QUOTE, BACKSLASH] = [34, 92];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125];
 
-/** Where the string that began before `start` ends: from quote to quote, which is much faster than by characters. */
+/** The end of the string that begins before `start`. It searches quote by quote, which is much faster than by character. */
 function stringEnd(text: string, start: number): number {
   for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let run = quote;
     while (run > start && text.charCodeAt(run - 1) === BACKSLASH) run--;
-    // An even number of backslashes before it: they escape each other.
+    // After an even number of backslashes the quote is not escaped.
     if ((quote - run) % 2 === 0) return quote;
   }
   return text.length;

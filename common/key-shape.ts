@@ -6,13 +6,13 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX = "sk-";
 /** 32 digits of base 62 are 190 random bits. */
 const RANDOM_DIGITS = 32;
-/** 62^6 is more than 2^32: every checksum has its own six digits. */
+/** 62^6 is more than 2^32, so every checksum has distinct six digits. */
 const CHECK_DIGITS = 6;
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_DIGITS + CHECK_DIGITS}}$`);
-/** The largest multiple of 62 that fits a byte: a byte at or above it would favour the first digits. */
+/** The largest multiple of 62 in a byte; bytes at or above it would bias the first digits. */
 const UNBIASED_BELOW = 248;
 
-/** A new API key: `sk-`, 32 random digits of base 62, 6 digits of checksum. Shown once, kept nowhere. */
+/** Creates an API key: `sk-`, 32 random digits of base 62, 6 digits of checksum. It is shown once and never stored. */
 export function mintSecret(random: Random): string {
   let body = PREFIX;
   while (body.length < PREFIX.length + RANDOM_DIGITS) {
@@ -23,17 +23,17 @@ export function mintSecret(random: Random): string {
   return body + checksum(body);
 }
 
-/** Whether a text can be a key at all. A mistyped or invented one is refused by this, without asking anybody. */
+/** Whether a text has the format and checksum of a key, so that mistyped and invented keys are rejected without a lookup. */
 export function hasKeyShape(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECK_DIGITS)) === text.slice(-CHECK_DIGITS);
 }
 
-/** What people may see of a key: "sk-...a1b2". */
+/** The masked form of a key: "sk-...a1b2". */
 export function maskKey(secret: string): string {
   return `${PREFIX}...${secret.slice(-4)}`;
 }
 
-/** What leaves the edge in place of a secret. */
+/** The hash that leaves the edge instead of the secret. */
 export function secretSha256(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
 }

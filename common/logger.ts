@@ -1,6 +1,6 @@
 import { type DestinationStream, type LoggerOptions, pino } from "pino";
 
-/** One JSON object a line on standard error. Never given a key, a password or a prompt; the redaction is a second wall. */
+/** Logs one JSON object per line on stderr. Callers never pass a key, a password or a prompt; the redaction is a second safeguard. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -1,16 +1,16 @@
 const MODEL_NAME_MAX = 100;
 
-/** What a model that was trained here may be called by. */
+/** Valid names of trained models. */
 export const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
 
 export const MODEL_NAME_RULE = 'must be 1 to 100 letters, digits or any of "-", "_", ".", ":", "/", and begin with a letter or digit';
 
-/** A valid name near to a text that people wrote: a valid name stays as it is, "River digits (v2)" becomes "River-digits-v2". */
+/** Derives a valid name from any text: a valid name stays unchanged, "River digits (v2)" becomes "River-digits-v2". */
 export function modelNameFrom(text: string): string | undefined {
   if (MODEL_NAME.test(text)) return text;
   const name = text
     .normalize("NFKD")
-    // Accents, which the normalization has made characters of their own.
+    // The normalization has split accents into separate characters.
     .replace(/\p{M}+/gu, "")
     .replace(/[^A-Za-z0-9._:/-]+/g, "-")
     .replace(/-{2,}/g, "-")

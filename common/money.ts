@@ -12,7 +12,7 @@ export function nanoUsd(amount: bigint): NanoUsd {
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** A sum of amounts as a message can carry it: what is above the largest int64 is that. */
+/** Clamps a sum of amounts to the largest int64, so that it fits a message. */
 export function withinInt64(amount: bigint): bigint {
   return amount < INT64_MAX ? amount : INT64_MAX;
 }
@@ -25,7 +25,7 @@ export function toUsdString(amount: bigint): string {
   return `${sign}${absolute / NANO_PER_USD}.${fraction}`;
 }
 
-/** Reads a decimal USD string or number of at most nine places; undefined when it is anything else. */
+/** Parses a decimal USD string or number with at most nine decimals; undefined otherwise. */
 export function fromUsd(value: string | number): NanoUsd | undefined {
   const text = typeof value === "number" ? plainDecimal(value) : value.trim();
   const match = /^(-?)(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text);
@@ -35,7 +35,7 @@ export function fromUsd(value: string | number): NanoUsd | undefined {
   return nanoUsd(sign === "-" ? -amount : amount);
 }
 
-// JavaScript writes numbers below a millionth with an exponent: 1e-7. Only what nine places hold exactly is taken so.
+// JavaScript writes numbers below a millionth with an exponent: 1e-7. Only values that nine decimals represent exactly are accepted.
 function plainDecimal(value: number): string {
   const places = value.toFixed(9);
   return Number(places) === value ? places.replace(/\.?0+$/, "") : value.toString();

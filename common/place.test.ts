@@ -1,6 +1,6 @@
 import { placeOf } from "./place.ts";
 
-/** As a URL writes it: odd spellings of an address become the one spelling there. */
+/** The host as a URL normalizes it. */
 const hostOf = (text: string) => new URL(`http://${text}/`).hostname;
 
 test.each([

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-// Never a place to send to, whoever asks: cloud metadata services answer here.
+// Never an allowed destination, because cloud metadata services use these addresses.
 const LINK_LOCAL = blockList([
   ["169.254.0.0", 16],
   ["fe80::", 10],
@@ -26,7 +26,7 @@ const PRIVATE = blockList([
 ]);
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 
-/** Where a host name or an address stands, judged by what it says itself: nothing is looked up. */
+/** Classifies a host name or address by its text alone, without a DNS lookup. */
 export function placeOf(hostname: string): "public" | "private" | "link-local" {
   const host = hostname
     .replace(/^\[|\]$/g, "")
@@ -44,12 +44,12 @@ export function placeOf(hostname: string): "public" | "private" | "link-local" {
   return PRIVATE.check(address, family) ? "private" : "public";
 }
 
-/** The one spelling that URLs use, without the name of an interface: ::ffff:127.0.0.1 is ::ffff:7f00:1. */
+/** The normalized spelling of URLs, without a zone ID: ::ffff:127.0.0.1 is ::ffff:7f00:1. */
 function canonicalV6(address: string): string {
   return new URL(`http://[${address.split("%")[0]}]`).hostname.slice(1, -1);
 }
 
-/** ::ffff:7f00:1 is 127.0.0.1, and so is 64:ff9b::7f00:1 behind a translator. */
+/** ::ffff:7f00:1 is 127.0.0.1, and so is 64:ff9b::7f00:1 behind NAT64. */
 function mappedV4(host: string): string | undefined {
   const match = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(host);
   if (!match) return undefined;

@@ -49,8 +49,8 @@ export function priceMessage(price: Price): PriceMessage {
 }
 
 /**
- * What tokens cost, in nano-USD × 1,000,000: exact, and therefore additive. The edge bills with this
- * function, and the control plane checks bills with it.
+ * The cost of tokens in nano-USD × 1,000,000, which is exact and therefore additive. The edge bills with this function, and verification
+ * uses the same one.
  */
 export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tiers">): bigint {
   return (
@@ -63,18 +63,18 @@ export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tie
   );
 }
 
-/** Most classes of most calls are empty: a bigint made for nothing costs as much as one that counts. */
+/** Skips empty classes, because most are empty and a bigint multiplication is not free. */
 function product(tokens: number, rate: bigint): bigint {
   return tokens === 0 ? 0n : BigInt(tokens) * rate;
 }
 
 /**
- * The most that one call costs or may cost, some 9 million USD. Amounts are int64 in messages and in the store, and numbers in JSON: the
- * price of a call is bounded here, where it is made, so that no number that a caller or an upstream sends can exceed either.
+ * The maximum cost of one call, about 9 million USD. Amounts are int64 in messages and in the store, and numbers in JSON, so the cost is
+ * bounded here, and no number from a caller or an upstream can overflow them.
  */
 const CALL_COST_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Rounded up, once, at the end. */
+/** Rounds up, once, at the end. */
 export function roundedUp(unrounded: bigint): NanoUsd {
   const rounded = (unrounded + PRICE_UNITS - 1n) / PRICE_UNITS;
   return nanoUsd(rounded < CALL_COST_MAX ? rounded : CALL_COST_MAX);

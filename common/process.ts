@@ -1,7 +1,7 @@
 import { ConfigError } from "./config.ts";
 import type { Logger } from "./logger.ts";
 
-/** What a child process tells the supervisor (scripts/run.ts) or a test over the IPC channel. */
+/** Messages of a child process to the supervisor (scripts/run.ts) or a test over the IPC channel. */
 export type ProcessReport =
   | { type: "ready"; port: number }
   | { type: "first-run"; adminEmail: string; adminPassword: string | null; masterKey: string | null };
@@ -10,7 +10,7 @@ export function report(message: ProcessReport): void {
   process.send?.(message);
 }
 
-/** Runs a service's main; a wrong configuration is printed for people and ends with code 78 (EX_CONFIG), which no supervisor retries. */
+/** Runs a service's main. An invalid configuration is printed and exits with code 78 (EX_CONFIG), after which the supervisor does not restart. */
 export async function runMain(title: string, main: () => Promise<void>): Promise<void> {
   process.title = title;
   try {
@@ -26,8 +26,8 @@ export async function runMain(title: string, main: () => Promise<void>): Promise
 }
 
 /**
- * Calls `stop` once on SIGTERM or SIGINT, or when the supervisor is gone, then exits 0; a second signal or 30 s of waiting
- * exits 1. Anything uncaught ends the process: restart is the tested path.
+ * Calls `stop` once on SIGTERM or SIGINT, or when the supervisor is gone, then exits with 0; a second signal or a wait of 30 s
+ * exits with 1. An uncaught error ends the process, because a restart is the tested recovery.
  */
 export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
   let stopping = false;

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** Chance, handed in: unpredictable bytes in production, a seeded stream in the simulation. */
+/** The port for randomness: unpredictable bytes in production, a seeded stream in the simulation. */
 export interface Random {
   bytes(count: number): Buffer;
 }
@@ -10,8 +10,8 @@ let pool = Buffer.alloc(0);
 let used = 0;
 
 /**
- * The operating system's randomness, fetched in larger pieces: an id costs a copy, not a call. Every byte is handed out once, and
- * wiped from the pool.
+ * Randomness of the operating system, fetched in larger blocks, so that an ID costs a copy and not a system call. Every byte is used once
+ * and wiped from the pool.
  */
 export const systemRandom: Random = {
   bytes: (count) => {

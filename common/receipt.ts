@@ -1,9 +1,9 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { canonicalJson } from "./json.ts";
 
-// Receipts of single calls: what is signed, and how anybody can check it without asking us.
+// Signed receipts of single calls, and their offline verification.
 
-/** What is signed says what it is: a signature of something else can never pass for one of a receipt. */
+/** Domain separation: the signed data includes its type, so that no other signature can pass as one of a receipt. */
 const CONTEXT = "tributary.receipt.v1\n";
 
 /** A public key as published, a JSON Web Key (RFC 8037); `kid` is its thumbprint (RFC 7638). */
@@ -28,8 +28,8 @@ export function receiptKey(x: string): ReceiptKey {
 }
 
 /**
- * Whether a receipt is as it was signed, by one of these keys. Both come as they were saved: `{receipt, signature, keyId}` and
- * `{keys: [...]}`, read by `fromJson` so that no number is changed on the way.
+ * Whether a receipt has a valid signature by one of these keys. Both arguments are the saved JSON: `{receipt, signature, keyId}` and
+ * `{keys: [...]}`, parsed with `fromJson` so that numbers stay exact.
  */
 export function checkReceipt(signed: unknown, published: unknown): ReceiptCheck {
   const { receipt, signature, keyId } = fields(signed);

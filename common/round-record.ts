@@ -1,43 +1,43 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "./json.ts";
 
-/** One update that a round was made of. */
+/** One update of a round. */
 export interface RecordedUpdate {
   /** SHA-256 of its bytes, in hex. */
   readonly hash: string;
   readonly weight: number;
 }
 
-/** What a round was made of and what came out: enough for anybody who has the bytes to make it again and compare. */
+/** Inputs and result of a round: with the bytes of the updates, anyone can recompute and compare it. */
 export interface RoundRecord {
   readonly federationId: string;
   readonly round: number;
-  /** Hash of the record before; of the first round NO_RECORD. */
+  /** Hash of the previous record; NO_RECORD for the first round. */
   readonly previous: string;
-  /** SHA-256 of the parameters the round began with; null: every participant began with its own. */
+  /** SHA-256 of the base parameters; null if every participant started with its own. */
   readonly base: string | null;
-  /** What the strategy carried over from the round before; null: nothing. */
+  /** State that the strategy carried over from the previous round, or null. */
   readonly state: string | null;
   /** In the order of sortedUpdates; lists in `strategy` with one value for each client are in this order too. */
   readonly updates: readonly RecordedUpdate[];
   readonly strategy: Readonly<Record<string, unknown>>;
-  /** SHA-256 of the parameters that came out. */
+  /** SHA-256 of the resulting parameters. */
   readonly result: string;
   /**
-   * Who combined: the coordinator, or a participant that understands parameters nobody else can read. Noise that was added on purpose
-   * cannot be made again, and must not. "unmasked": of a secure sum, by the proof that the strategy names.
+   * Who aggregated: the coordinator, or a participant that can read opaque parameters. Deliberately added noise cannot and must not be
+   * recomputed. "unmasked" is a secure sum, verified by the proof that the strategy defines.
    */
   readonly made: "aggregated" | "delegated" | "noised" | "unmasked";
 }
 
 export const NO_RECORD = "0".repeat(64);
 
-/** The one order, whatever order the updates came in. */
+/** The canonical order, independent of the order of arrival. */
 export function sortedUpdates<Update extends RecordedUpdate>(updates: readonly Update[]): Update[] {
   return updates.toSorted((left, right) => (left.hash === right.hash ? left.weight - right.weight : left.hash < right.hash ? -1 : 1));
 }
 
-/** The chain: SHA-256 over the canonical JSON of the record, which holds the hash of the one before. */
+/** SHA-256 of the canonical JSON of the record, which contains the hash of the previous record. */
 export function roundRecordHash(record: RoundRecord): string {
   return hash("sha256", canonicalJson(record), "hex");
 }
@@ -47,7 +47,7 @@ export interface ChainLink {
   readonly hash: string;
 }
 
-/** The first round at which the chain does not hold, and why; undefined: it holds. */
+/** The first round at which the hash chain is broken, and why; undefined if it is valid. */
 export function firstBrokenLink(links: readonly ChainLink[]): { round: number; reason: string } | undefined {
   let previous = { hash: NO_RECORD, result: null as string | null };
   for (const [index, { record, hash: stored }] of links.entries()) {

@@ -26,7 +26,7 @@ beforeEach(() => {
 
 const open = () => connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => {});
 
-/** Sends a head and as much of a body as the other side takes; resolves when the connection is over. */
+/** Sends headers and as much of a body as the server accepts; resolves when the connection is closed. */
 async function flood(head: string, pieceOf: (bytes: Buffer) => Buffer[] = (bytes) => [bytes]) {
   const socket = open();
   let text = "";
@@ -41,7 +41,7 @@ async function flood(head: string, pieceOf: (bytes: Buffer) => Buffer[] = (bytes
   };
   socket.on("drain", send);
   send();
-  // Not by events.once, which rejects: a reset is one of the ways in which this ends.
+  // events.once would reject on a reset, which is an expected end here.
   await new Promise((resolve) => socket.once("close", resolve));
   return { text, tookMs: performance.now() - begunMs, readBytes: taken[0]?.bytesRead ?? 0 };
 }

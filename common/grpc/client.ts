@@ -9,12 +9,12 @@ import {
 } from "@grpc/grpc-js";
 import { fromGrpcError } from "./status.ts";
 
-/** What every call must say. There is no default deadline: a peer that accepts and stays mute would hang a call for ever. */
+/** Options of every call. There is no default deadline, because a peer that accepts a call and never responds would block it forever. */
 export interface CallOptions {
   deadlineMs: number;
   metadata?: Readonly<Record<string, string | undefined>>;
   signal?: AbortSignal | undefined;
-  /** Given the leading metadata of a successful call. */
+  /** Receives the leading metadata of a successful call. */
   onHeader?: (header: Readonly<Record<string, string>>) => void;
 }
 
@@ -49,7 +49,7 @@ export interface Channel {
     request: Request,
     options: CallOptions,
   ): ClientReadableStream<Response>;
-  /** A server stream that is read to its end, no faster than it is asked for; its errors are ours. */
+  /** Reads a server stream to its end with backpressure; its errors are AppErrors. */
   download<Request, Response>(
     method: {
       path: string;
@@ -60,7 +60,7 @@ export interface Channel {
     request: Request,
     options: CallOptions,
   ): AsyncIterable<Response>;
-  /** Sends a stream of messages, no faster than the peer takes them. Where their source fails the call is cancelled, with that error. */
+  /** Sends a stream of messages with backpressure. If the source of the messages fails, the call is canceled with that error. */
   upload<Request, Response>(
     method: {
       path: string;
@@ -71,18 +71,18 @@ export interface Channel {
     messages: AsyncIterable<Request>,
     options: CallOptions,
   ): Promise<Response>;
-  /** Opens a new connection. Calls under way on the old one go on to their end or their deadline. */
+  /** Opens a new connection. Calls in flight on the old one continue to their end or deadline. */
   reconnect(): void;
   close(): void;
 }
 
-// A deadline beyond ~24.8 days overflows on the server and arrives in the past.
+// A deadline of more than ~24.8 days overflows on the server and counts as passed.
 const DEADLINE_MS_MAX = 3_600_000;
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * Pings notice a peer that is gone for good. They must not take a busy one for dead: for that there are the deadlines of calls and, at an
- * edge, the silence of the watch, after which it reconnects.
+ * Pings detect a peer that is gone. They must not treat a busy peer as dead; for that there are the deadlines of calls and, at an
+ * edge, the heartbeat timeout of the watch, after which it reconnects.
  */
 const KEEPALIVE = { "grpc.keepalive_time_ms": 20_000, "grpc.keepalive_timeout_ms": 10_000, "grpc.keepalive_permit_without_calls": 1 };
 
@@ -90,7 +90,7 @@ export function openChannel(address: string, security: ChannelCredentials = cred
   const connect = () =>
     new Client(address, security, {
       ...KEEPALIVE,
-      // A new client has connections of its own: a shared one could be the one to get away from.
+      // A new client must not reuse the pooled connection, because that may be the broken one.
       "grpc.use_local_subchannel_pool": 1,
       "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
       "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
@@ -164,7 +164,7 @@ async function* readAll<Response>(stream: ClientReadableStream<Response>): Async
   } catch (thrown) {
     throw fromGrpcError(thrown as ServiceError);
   } finally {
-    // Whoever stops reading wants no more of it.
+    // A consumer that stops reading does not need the rest of the stream.
     stream.cancel();
   }
 }
@@ -194,7 +194,7 @@ async function callUpload<Request, Response>(
   answer.catch(() => {});
   try {
     for await (const message of messages) {
-      // An answer before the end is a refusal: the rest is not wanted.
+      // A response before the end of the stream is an error, so the rest is not sent.
       if (answered.signal.aborted) break;
       if (!call.write(message)) await drained(call, answered.signal);
     }

@@ -13,13 +13,13 @@ import { asAppError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { toGrpcStatus } from "./status.ts";
 
-/** What a handler knows of the call besides the message. */
+/** Context of a call besides its message. */
 export interface CallContext {
   /** Request metadata, by lower-case name. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Aborted when the caller left or its deadline passed. */
+  /** Aborted when the caller disconnects or its deadline passes. */
   readonly signal: AbortSignal;
-  /** Sent to the caller before the answer. */
+  /** Metadata sent to the caller before the response. */
   setHeader(name: string, value: string): void;
 }
 
@@ -50,15 +50,15 @@ type UnaryHandler<D> = D extends {
 
 export interface ServerStream<Response> {
   readonly signal: AbortSignal;
-  /** False when the reader is behind; wait for `drained`. */
+  /** False if the reader is slower than the writer; then wait for `drained`. */
   write(message: Response): boolean;
   drained(): Promise<void>;
   end(): void;
-  /** Ends it with an error, which the reader gets with its code. */
+  /** Ends the stream with an error, which the reader receives with its code. */
   fail(thrown: unknown): void;
 }
 
-/** A service's handlers, typed from the generated definition: plain functions that return or throw. */
+/** Handlers of a service, typed from the generated definition: plain functions that return or throw. */
 export type ServiceHandlers<Definition> = { [Method in keyof Definition]: UnaryHandler<Definition[Method]> };
 
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
@@ -67,7 +67,7 @@ export function createGrpcServer(): Server {
   return new Server({
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
     "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
-    // As patient as clients are: a process that is busy for a few seconds keeps its connections.
+    // The same timeouts as the clients have: a process that is busy for a few seconds keeps its connections.
     "grpc.keepalive_time_ms": 20_000,
     "grpc.keepalive_timeout_ms": 10_000,
     "grpc.max_concurrent_streams": 2000,
@@ -96,7 +96,7 @@ export function listen(server: Server, address: string, security: ServerCredenti
   });
 }
 
-/** GOAWAY to everybody, wait for what runs, at most `graceMs`; then cut. */
+/** Sends GOAWAY to all clients, waits at most `graceMs` for running calls, then closes the connections. */
 export async function shutDown(server: Server, graceMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => {
@@ -110,7 +110,7 @@ export async function shutDown(server: Server, graceMs: number): Promise<void> {
   });
 }
 
-/** One answer, to one message or to a stream of them: the handler reads the latter at its own pace, and the sender waits. */
+/** One response to one message or to a stream of messages, which the handler reads with backpressure. */
 function singleImplementation(
   { path, requestStream }: { path: string; requestStream: boolean },
   handler: (request: unknown, context: CallContext) => Promise<unknown>,

@@ -3,10 +3,10 @@ import * as wire from "../../proto/gen/tributary/errors/v1/errors.ts";
 import { ErrorInfo, type ErrorCode as WireCode } from "../../proto/gen/tributary/errors/v1/errors.ts";
 import { AppError, ERROR_CODES, type ErrorCode } from "../errors.ts";
 
-/** Where the coded error travels: trailing metadata, binary. */
+/** The binary trailing metadata that contains the coded error. */
 const ERROR_KEY = "tributary-error-bin";
 
-// The gRPC status beside our own code is for tools that only know gRPC; our own clients read the code. A new code does not compile until it is here.
+// The gRPC status is for generic gRPC tools; our clients read the error code. A new code does not compile until it is here.
 const STATUS: Readonly<Record<ErrorCode, Status>> = {
   UNAUTHORIZED: Status.UNAUTHENTICATED,
   FORBIDDEN: Status.PERMISSION_DENIED,
@@ -39,14 +39,14 @@ const STATUS: Readonly<Record<ErrorCode, Status>> = {
   UPSTREAM_UNAVAILABLE: Status.UNAVAILABLE,
 };
 
-/** Our error as what grpc-js sends. The internal text stays here. */
+/** Converts an AppError to the status that grpc-js sends, without the internal text. */
 export function toGrpcStatus(error: AppError): Partial<StatusObject> {
   const metadata = new Metadata();
   metadata.set(ERROR_KEY, Buffer.from(ErrorInfo.encode(toErrorInfo(error)).finish()));
   return { code: STATUS[error.code], details: error.message, metadata };
 }
 
-/** An error inside a message: what its caller may know of it. */
+/** The public part of an error, for messages. */
 export function toErrorInfo(error: AppError): ErrorInfo {
   return {
     code: toWireCode(error.code),
@@ -68,7 +68,7 @@ export function fromErrorInfo(info: ErrorInfo, cause?: unknown): AppError {
   });
 }
 
-/** What a call failed with, as our error. A failure the peer did not code is the connection's: unavailable, or too late. */
+/** Converts the error of a call to an AppError. An error without a code comes from the connection: unavailable, or deadline exceeded. */
 export function fromGrpcError(error: ServiceError): AppError {
   const coded = error.metadata?.get(ERROR_KEY)[0];
   if (coded instanceof Buffer) {
@@ -77,7 +77,7 @@ export function fromGrpcError(error: ServiceError): AppError {
   const internal = `grpc ${error.code}: ${error.details}`;
   switch (error.code) {
     case Status.DEADLINE_EXCEEDED:
-      return new AppError("DB_TIMEOUT", "The control plane did not answer in time. Try again.", {
+      return new AppError("DB_TIMEOUT", "The control plane timed out. Try again.", {
         internal,
         retryAfterSeconds: 1,
         cause: error,
@@ -97,7 +97,7 @@ export function fromGrpcError(error: ServiceError): AppError {
 }
 
 function toWireCode(code: ErrorCode): WireCode {
-  // 1 + index: a test proves that the two lists agree, name by name.
+  // The wire code is 1 + index; a test compares the two lists name by name.
   return (ERROR_CODES.indexOf(code) + 1) as WireCode;
 }
 
@@ -105,7 +105,7 @@ function fromWireCode(code: WireCode): ErrorCode {
   return ERROR_CODES[code - 1] ?? "SERVER_ERROR";
 }
 
-/** The names of the proto enum in order, for the test that holds the two lists together. */
+/** Names of the proto enum in order, for the test that compares the two lists. */
 export const WIRE_CODE_NAMES: readonly string[] = Object.entries(wire.ErrorCode)
   .filter(([, value]) => typeof value === "number" && value > 0)
   .sort(([, left], [, right]) => Number(left) - Number(right))

@@ -2,9 +2,9 @@ const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 const EXPONENT_MAX = 400;
 
 /**
- * `value` × 10^`places` as a whole number, worked out on the decimal digits: 0.1 + 0.2 never happens. A JavaScript number stands for
- * the shortest decimal that reads back as it, which is what its author wrote. What is finer than one is rounded to the nearest, halves up.
- * Undefined for anything that is no decimal.
+ * `value` × 10^`places` as an integer, computed on the decimal digits to avoid floating-point errors. A JavaScript number is read as
+ * the shortest decimal that parses to it, which is what its author wrote. Fractions are rounded to the nearest integer, halves up.
+ * Undefined if the value is not a decimal number.
  */
 export function scaleDecimal(value: string | number, places: number): bigint | undefined {
   const match = DECIMAL.exec(String(value).trim());

@@ -2,8 +2,8 @@ import type { Price } from "../pricing.ts";
 import { scaleDecimal } from "./decimal.ts";
 
 /**
- * Public list prices that the data package lacks, in USD for one unit as their providers publish them (November 2026). The first row
- * that fits counts; the package is asked first.
+ * Public list prices that the data package lacks, in USD per unit as the providers publish them (November 2026). The first row
+ * that matches counts; prices of the package have priority.
  */
 const ROWS: readonly { kinds: readonly string[]; models: RegExp; unit: "token" | "character" | "search"; usd: string }[] = [
   { kinds: ["openai", "azure"], models: /^tts-1-hd/, unit: "character", usd: "0.00003" },

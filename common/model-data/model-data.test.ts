@@ -107,7 +107,7 @@ describe("model data", () => {
   test.each(["ollama", "vllm", "lm_studio", "llamafile"])("what runs on the operator's machines costs nothing: %s", (kind) => {
     expect(findModelData({ kind, model: "llama3.1" })).toMatchObject({ mode: "chat", pricing: { input: 0n, output: 0n } });
     expect(findModelData({ kind, model: "nomic-embed-text" })?.mode).toBe("embedding");
-    // How much it may write is the operator's to say.
+    // The operator sets its output limit.
     expect(findModelData({ kind, model: "deepseek-r1" })?.maxOutputTokens).toBeUndefined();
   });
 

@@ -1,4 +1,4 @@
-/** What is wrong with a model that has no price, and the two ways to give it one. */
+/** The error text for a model without a price, with the two ways to set one. */
 export function unpricedText(model: string): string {
   return (
     `The model ${model} has no price for this operation, so it cannot be called. An operator can price it in the configuration file ` +
