@@ -4,7 +4,7 @@ export type NanoUsd = bigint & { readonly __unit: "nano-usd" };
 const NANO_PER_USD = 1_000_000_000n;
 
 /** Prices are whole nano-USD per this many units (tokens, characters, images, milliseconds). */
-export const PRICE_UNITS = 1_000_000n;
+export const UNITS_PER_PRICE = 1_000_000n;
 
 export function nanoUsd(amount: bigint): NanoUsd {
   return amount as NanoUsd;

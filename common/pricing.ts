@@ -1,4 +1,4 @@
-import { type NanoUsd, nanoUsd, PRICE_UNITS } from "./money.ts";
+import { type NanoUsd, nanoUsd, UNITS_PER_PRICE } from "./money.ts";
 
 /** Tokens of one call in disjoint classes. */
 export interface TokenClasses {
@@ -76,7 +76,7 @@ const CALL_COST_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Rounds up, once, at the end. */
 export function roundedUp(unrounded: bigint): NanoUsd {
-  const rounded = (unrounded + PRICE_UNITS - 1n) / PRICE_UNITS;
+  const rounded = (unrounded + UNITS_PER_PRICE - 1n) / UNITS_PER_PRICE;
   return nanoUsd(rounded < CALL_COST_MAX ? rounded : CALL_COST_MAX);
 }
 

@@ -1,4 +1,4 @@
-import { type NanoUsd, PRICE_UNITS } from "../../../common/money.ts";
+import { type NanoUsd, UNITS_PER_PRICE } from "../../../common/money.ts";
 import { type Price, roundedUp, unroundedTokenCost } from "../../../common/pricing.ts";
 import type { Amounts } from "../../upstream/providers/provider.ts";
 import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
@@ -34,7 +34,7 @@ function highest(...prices: readonly (bigint | undefined)[]): bigint {
 /** How many output tokens a reserved amount pays for after the input, at least one; undefined when output is free. */
 export function affordableOutput(reserved: bigint, inputTokens: number, prices: Prices): number | undefined {
   if (prices.output <= 0n || (prices.unit !== undefined && prices.unit !== "token")) return undefined;
-  const left = reserved * PRICE_UNITS - unrounded({ ...NO_USAGE, input: inputTokens }, prices);
+  const left = reserved * UNITS_PER_PRICE - unrounded({ ...NO_USAGE, input: inputTokens }, prices);
   const tokens = left / prices.output;
   return tokens < 1n ? 1 : Number(tokens < MOST ? tokens : MOST);
 }
