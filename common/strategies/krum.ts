@@ -3,7 +3,7 @@ import { declareStrategy } from "./shared/strategy.ts";
 
 export const krum = declareStrategy({
   name: "krum",
-  description: "Krum (Blanchard 2017): the one client nearest to its neighbours; needs 2f + 2 < n",
+  description: "Krum (Blanchard 2017): the one client nearest to its neighbors; needs 2f + 2 < n",
   settings: { f: BYZANTINE_CLIENTS },
   sees: "each",
   base: "unused",

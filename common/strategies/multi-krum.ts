@@ -3,7 +3,7 @@ import { declareStrategy } from "./shared/strategy.ts";
 
 export const multiKrum = declareStrategy({
   name: "multi_krum",
-  description: "multi-Krum (Blanchard 2017): mean of the m clients nearest to their neighbours; needs 2f + 2 < n",
+  description: "multi-Krum (Blanchard 2017): mean of the m clients nearest to their neighbors; needs 2f + 2 < n",
   settings: {
     f: BYZANTINE_CLIENTS,
     m: { type: "number", min: 1, whole: true, description: "clients kept; n - f where absent" },

@@ -4,8 +4,8 @@ import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
 /**
- * Reddi et al. 2021, algorithm 2: m = β1·m + (1-β1)·Δ, then v by the rule's own way, then w = w + η·m / (√v + τ). No bias correction,
- * and both moments begin at 0. The three rules differ in `second` alone.
+ * Reddi et al. 2021, algorithm 2: m = β1·m + (1-β1)·Δ, then v by `second`, then w = w + η·m / (√v + τ). There is no bias correction, and
+ * both moments start at 0. The three strategies differ in `second` only.
  */
 export function adaptiveAggregator(strategy: Strategy, second: (moment: number, change: number, beta2: number) => number): Aggregator {
   return {

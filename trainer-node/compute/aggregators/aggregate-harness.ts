@@ -4,7 +4,7 @@ import { createClientRecords } from "../../records/client-records.ts";
 import { alignTo } from "../clients/segments.ts";
 import type { Tensor } from "../tensor.ts";
 import { findAggregator } from "./registry.ts";
-import { type Aggregation, type ClientReport, runAggregator } from "./run-aggregator.ts";
+import { type AggregatedModel, type ClientReport, runAggregator } from "./run-aggregator.ts";
 
 export interface HarnessInput {
   readonly strategy: string;
@@ -13,12 +13,12 @@ export interface HarnessInput {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly base?: readonly Tensor[];
   readonly state?: readonly Tensor[] | undefined;
-  /** Bytes of records kept in memory before the rest goes to disk. */
+  /** Bytes of records in memory before the rest goes to disk. */
   readonly memoryBytes?: number;
 }
 
-/** A whole aggregation without HTTP, as the node does it: records, fixed order, strategy. */
-export function aggregateTensors(input: HarnessInput): Omit<Aggregation, "reports"> & { reports: ClientReport[] } {
+/** Runs a whole aggregation as the node does, without HTTP: records, fixed order, strategy. */
+export function aggregateTensors(input: HarnessInput): Omit<AggregatedModel, "reports"> & { reports: ClientReport[] } {
   const aggregator = findAggregator(input.strategy);
   if (!aggregator) throw new Error(`no strategy ${input.strategy}`);
   const records = createClientRecords({ folder: tmpdir(), memoryBytes: input.memoryBytes ?? 2 ** 30 });

@@ -3,37 +3,40 @@ import type { Model } from "../clients/model.ts";
 import type { Vectors } from "../clients/vectors.ts";
 import type { Settings } from "./settings.ts";
 
-/** A strategy with its arithmetic. Pure: what it carries from round to round goes out as `state` and comes back in. */
+/** A strategy with its arithmetic. It is pure: state that it carries from round to round goes out as `state` and comes back in. */
 export interface Aggregator extends Strategy {
   /**
-   * Every number of the result depends on the same number of the clients, of the base and of the state alone: so it can be made a
-   * piece of the model at a time, and its verdicts are the same for every piece.
+   * Every number of the result depends only on the same number of the clients, of the base and of the state. So the model can be aggregated
+   * piece by piece, and the verdicts are the same for every piece.
    */
   readonly columnwise?: true;
-  /** Models it carries from round to round, by name. */
+  /** Names of the models in the strategy's state. */
   readonly slots?: readonly string[];
   run(input: AggregatorInput): AggregatorOutput;
 }
 
+/** The input of an aggregator. */
 export interface AggregatorInput {
   readonly vectors: Vectors;
-  /** One for each client, at least one of them above 0. */
+  /** One weight per client, at least one of them above 0. */
   readonly weights: readonly number[];
   readonly base: Model | undefined;
   /** Names of the float tensors, in the order of every model's arrays. */
   readonly names: readonly string[];
-  /** Zeros in the first round. */
+  /** The state of the previous round; zeros in the first round. */
   readonly state: Readonly<Record<string, Model>>;
   readonly settings: Settings;
 }
 
+/** The output of an aggregator. */
 export interface AggregatorOutput {
   readonly model: Model;
   readonly state?: Readonly<Record<string, Model>>;
-  /** One for each client; without them every client of weight above 0 is accepted. */
+  /** One verdict per client; without them, every client with a weight above 0 is accepted. */
   readonly verdicts?: readonly Verdict[];
 }
 
+/** Whether a client's update was accepted, and the reason if not. */
 export interface Verdict {
   readonly accepted: boolean;
   readonly reason?: string;

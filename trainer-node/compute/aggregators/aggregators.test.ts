@@ -281,7 +281,7 @@ describe("every strategy", () => {
     );
   });
 
-  test("norms and cosines are of the updates: towards the result 1, against it -1", () => {
+  test("norms and cosines are of the updates: toward the result 1, against it -1", () => {
     const { reports } = run("mean", { clients: [[f64([4, 0])], [f64([-1, 0])], [f64([0, 0])]], base: [f64([0, 0])] });
     expect(reports).toMatchObject([
       { norm: 4, cosine: 1, accepted: true },

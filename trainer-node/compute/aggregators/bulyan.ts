@@ -4,8 +4,8 @@ import type { Aggregator } from "./aggregator.ts";
 import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
 
 /**
- * El Mhamdi et al. 2018: n - 2f clients are chosen by Krum, one after the other; then every coordinate is the mean of the n - 4f values
- * nearest to the median of the chosen.
+ * El Mhamdi et al. 2018: Krum selects n - 2f clients one after the other; then every coordinate is the mean of the n - 4f values nearest to
+ * the median of the selected.
  */
 export const bulyan: Aggregator = {
   ...strategy,
@@ -33,7 +33,7 @@ export const bulyan: Aggregator = {
   },
 };
 
-/** The mean of the `keep` values nearest to the median. In sorted order these are neighbours: a window, moved to where it fits best. */
+/** The mean of the `keep` values nearest to the median. In sorted order they are neighbors, so a window moves to where it fits best. */
 function nearestToMedian(count: number, keep: number): SortedReduce {
   return (rows, stride, out) => {
     for (let column = 0; column < out.length; column++) {

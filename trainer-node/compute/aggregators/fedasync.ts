@@ -2,8 +2,8 @@ import { fedasync as strategy } from "../../../common/strategies/fedasync.ts";
 import { type Aggregator, requiredBase } from "./aggregator.ts";
 
 /**
- * Xie et al. 2019: w = (1 - α·s) · w + α·s · x, where s falls with the rounds the client is behind. Several clients are mixed in one
- * after the other, the most stale first, so that the result does not depend on the order they were named in.
+ * Xie et al. 2019: w = (1 - α·s) · w + α·s · x, where s decreases with the client's staleness in rounds. Several clients are mixed in one
+ * after the other, the most stale first, so that the result does not depend on their order in the request.
  */
 export const fedasync: Aggregator = {
   ...strategy,
@@ -20,7 +20,7 @@ export const fedasync: Aggregator = {
     const strength = decay[settings.choice("decay") as keyof typeof decay];
     const mixes = staleness.map((late) => alpha * strength(late));
     const order = [...mixes.keys()].toSorted((left, right) => (staleness[right] as number) - (staleness[left] as number) || left - right);
-    // The steps are linear, so that one pass with the final coefficients does for all of them.
+    // The steps are linear, so one pass with the final coefficients covers all of them.
     const coefficients = new Array<number>(vectors.count).fill(0);
     let baseCoefficient = 1;
     for (const client of order) {

@@ -3,7 +3,7 @@ import { mapModels } from "../clients/model.ts";
 import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
-/** FedAvg whose server step falls from round to round, so that the last rounds settle. */
+/** FedAvg with a server learning rate that decays from round to round, so that the last rounds converge. */
 export const fedavgDecay: Aggregator = {
   ...strategy,
   columnwise: true,

@@ -1,5 +1,5 @@
 import { fedprox as strategy } from "../../../common/strategies/fedprox.ts";
 import { mean } from "./mean.ts";
 
-/** Li et al. 2020: the proximal term is the clients' (`config.mu` of /train); the server's step is FedAvg's. */
+/** Li et al. 2020: clients apply the proximal term (`config.mu` of /train); the server's step is that of FedAvg. */
 export const fedprox = { ...mean, ...strategy };

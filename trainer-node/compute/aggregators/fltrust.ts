@@ -5,8 +5,8 @@ import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { stepFrom, sum } from "./weighted-mean.ts";
 
 /**
- * Cao et al. 2021: one entry of the list is the server's own update, trained on its root data. Each other update counts by the cosine
- * to it, nothing where that is negative, and is brought to its length; the root itself is no part of the mean.
+ * Cao et al. 2021: one entry of the list is the server's own update, trained on its root data. Each other update is weighted by its cosine
+ * to it, with 0 for a negative cosine, and scaled to its length. The root itself is not part of the mean.
  */
 export const fltrust: Aggregator = {
   ...strategy,
@@ -17,7 +17,7 @@ export const fltrust: Aggregator = {
     const root = flags.indexOf(1);
     if (root < 0 || sum(flags) !== 1)
       throw new InputProblem("VALIDATION_ERROR", "strategy.root must have exactly one 1", { setting: "root" });
-    if (vectors.count < 2) throw new InputProblem("TOO_FEW_CLIENTS", "fltrust needs a client beside the root");
+    if (vectors.count < 2) throw new InputProblem("TOO_FEW_CLIENTS", "fltrust requires a client beside the root");
     const trusted = vectors.combine(flags, { divisor: 1, base: { model: base, coefficient: -1 } });
     const offset = dotModels(base, trusted);
     const lengths = [...vectors.distancesTo(base)].map(Math.sqrt);

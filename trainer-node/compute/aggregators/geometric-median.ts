@@ -2,7 +2,9 @@ import { geometricMedian as strategy } from "../../../common/strategies/geometri
 import type { Aggregator } from "./aggregator.ts";
 import { shares, sum, weightedMean } from "./weighted-mean.ts";
 
-/** Pillutla et al. 2022 (RFA): the smoothed Weiszfeld algorithm; each step is a mean weighted by the inverse distance to the last. */
+/**
+ * Pillutla et al. 2022 (RFA): the smoothed Weiszfeld algorithm. Each step is a mean weighted by the inverse distances to the previous one.
+ */
 export const geometricMedian: Aggregator = {
   ...strategy,
   run: ({ vectors, weights, settings }) => {

@@ -1,20 +1,21 @@
 import { InputProblem } from "../problem.ts";
 
-/** Blanchard et al. 2017: a client's score is the sum of its squared distances to its n - f - 2 nearest others. Lower is better. */
+/** Blanchard et al. 2017: a client's score is the sum of its squared distances to its n - f - 2 nearest neighbors. Lower is better. */
 export function krumScores(distances: Float64Array, clients: readonly number[], options: { all: number; byzantine: number }): number[] {
-  const neighbours = clients.length - options.byzantine - 2;
+  const neighbors = clients.length - options.byzantine - 2;
   return clients.map((client) => {
     const others = clients.filter((other) => other !== client).map((other) => distances[client * options.all + other] as number);
     return others
       .toSorted((left, right) => left - right)
-      .slice(0, Math.max(1, neighbours))
+      .slice(0, Math.max(1, neighbors))
       .reduce((total, distance) => total + distance, 0);
   });
 }
 
+/** Refuses fewer clients than the strategy requires. */
 export function refuseTooFew(name: string, count: number, least: number): void {
   if (count < least) {
-    throw new InputProblem("TOO_FEW_CLIENTS", `${name} needs at least ${least} clients for this f; there are ${count}`, {
+    throw new InputProblem("TOO_FEW_CLIENTS", `${name} requires at least ${least} clients for this f; there are ${count}`, {
       setting: "f",
       clients: count,
       needed: least,
@@ -22,7 +23,7 @@ export function refuseTooFew(name: string, count: number, least: number): void {
   }
 }
 
-/** Places of the lowest scores, the earlier one first where they are equal. */
+/** Indexes of the lowest scores; of equal scores, the earlier one comes first. */
 export function lowest(scores: readonly number[], count: number): number[] {
   const places = [...scores.keys()].toSorted((left, right) => (scores[left] as number) - (scores[right] as number) || left - right);
   return places.slice(0, count);

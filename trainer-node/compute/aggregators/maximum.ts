@@ -1,7 +1,7 @@
 import type { ClientRecords, Segment } from "../clients/segments.ts";
 import { type Tensor, tensorFromBytes } from "../tensor.ts";
 
-/** Integers take the maximum: a counter averaged is no counter. */
+/** The maximum of integers, because the mean of counters is not a counter. */
 export function maximumOf(records: ClientRecords, segment: Segment, clients: readonly number[]): Tensor {
   const read = (client: number): Tensor => {
     const bytes = new Uint8Array(segment.length * segment.elementBytes);

@@ -2,7 +2,7 @@ import { mean as strategy } from "../../../common/strategies/mean.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
-/** The mean, weighted where the request has weights: what the participant protocol has done from the start. */
+/** The mean, weighted if the request has weights: the participant protocol's original aggregation. */
 export const mean: Aggregator = {
   ...strategy,
   columnwise: true,

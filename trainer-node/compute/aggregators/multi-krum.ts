@@ -4,7 +4,7 @@ import type { Aggregator, AggregatorInput, AggregatorOutput } from "./aggregator
 import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
-/** Blanchard et al. 2017: the plain mean of the m clients of the lowest Krum scores. */
+/** Blanchard et al. 2017: the unweighted mean of the m clients with the lowest Krum scores. */
 export const multiKrum: Aggregator = {
   ...strategy,
   run: (input) => {
@@ -15,6 +15,7 @@ export const multiKrum: Aggregator = {
   },
 };
 
+/** The unweighted mean of the `keep` clients with the lowest Krum scores. */
 export function keepLowest({ vectors, settings }: AggregatorInput, name: string, keep: number): AggregatorOutput {
   const byzantine = settings.number("f");
   refuseTooFew(name, vectors.count, 2 * byzantine + 3);
@@ -23,7 +24,7 @@ export function keepLowest({ vectors, settings }: AggregatorInput, name: string,
   const kept = lowest(scores, keep);
   const chosen = new Set(kept);
   return {
-    // In the fixed order of the clients, not of their scores: a sum has one order.
+    // Clients are summed in their fixed order and not by score, because a sum has one order.
     model: weightedMean(
       vectors,
       everyone.map((client) => (chosen.has(client) ? 1 : 0)),

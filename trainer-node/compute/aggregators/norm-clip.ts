@@ -2,7 +2,10 @@ import { normClip as strategy } from "../../../common/strategies/norm-clip.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { shares, sum } from "./weighted-mean.ts";
 
-/** Sun et al. 2019: every update is shortened to at most `clip_norm`, then averaged by weight. Without a base the parameters are the update. */
+/**
+ * Sun et al. 2019: every update is clipped to a norm of at most `clip_norm`, then averaged by weight. Without a base, the parameters are
+ * the update.
+ */
 export const normClip: Aggregator = {
   ...strategy,
   run: ({ vectors, weights, base, settings }) => {

@@ -4,8 +4,8 @@ import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { stepFrom, sum } from "./weighted-mean.ts";
 
 /**
- * Li et al. 2020, q-FFL: with L = 1/lr and F_k the client's loss before training, w - Σ F_k^q · L·(w - x_k) / Σ h_k, where
- * h_k = q · F_k^(q-1) · ‖L·(w - x_k)‖² + L · F_k^q. Clients that fare worse count for more; q = 0 is the plain mean.
+ * Li et al. 2020, q-FFL: with L = 1/lr and F_k the client's loss before training, w - Σ F_k^q · L·(w - x_k) / Σ h_k, where h_k = q ·
+ * F_k^(q-1) · ‖L·(w - x_k)‖² + L · F_k^q. Clients with a higher loss weigh more; q = 0 is the unweighted mean.
  */
 export const qfedavg: Aggregator = {
   ...strategy,

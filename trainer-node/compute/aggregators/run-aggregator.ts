@@ -8,10 +8,11 @@ import type { Aggregator, Verdict } from "./aggregator.ts";
 import { maximumOf } from "./maximum.ts";
 import { readSettings } from "./settings.ts";
 
-export interface AggregationInput {
+/** The input of an aggregation of client records. */
+export interface RecordAggregation {
   readonly aggregator: Aggregator;
   readonly records: ClientRecords;
-  /** Which record each client is, in the one order every node gives them (see client-order.ts). */
+  /** The record of each client, in the order that is the same on every node (see client-order.ts). */
   readonly order: readonly number[];
   /** By record. */
   readonly weights: readonly number[];
@@ -20,27 +21,29 @@ export interface AggregationInput {
   readonly state: readonly Tensor[] | undefined;
 }
 
+/** The report about one client's update. */
 export interface ClientReport extends Verdict {
-  /** Length of the update: of the difference to the base, or of the parameters where there is none. */
+  /** Norm of the update: of the difference from the base, or of the parameters without a base. */
   readonly norm: number;
-  /** Between this update and the one that came out; null where either has no length. */
+  /** Cosine between this update and the resulting one; null if either has no length. */
   readonly cosine: number | null;
 }
 
-export interface Aggregation {
+/** The result of an aggregation. */
+export interface AggregatedModel {
   readonly tensors: Tensor[];
   readonly state: Tensor[] | undefined;
   /** By record. */
   readonly reports: ReadonlyMap<number, ClientReport>;
 }
 
-/** Runs a strategy over records that already agree in shape and type and hold finite numbers. */
-export function runAggregator(input: AggregationInput): Aggregation {
+/** Runs a strategy over records with equal shapes and types and finite numbers. */
+export function runAggregator(input: RecordAggregation): AggregatedModel {
   const { tensors, state, verdicts, profile } = runPiece(input);
   return { tensors, state, reports: reportsOf(input.order, verdicts, profile) };
 }
 
-/** What a strategy makes of the whole, or of a piece of it where it is columnwise: the profiles of pieces are to be added. */
+/** The result for the whole model, or for a piece of it if the strategy is columnwise. Profiles of pieces add up. */
 export interface Piece {
   readonly tensors: Tensor[];
   readonly state: Tensor[] | undefined;
@@ -49,7 +52,8 @@ export interface Piece {
   readonly profile: Profile;
 }
 
-export function runPiece(input: AggregationInput): Piece {
+/** Aggregates the whole model, or a piece of it if the strategy is columnwise. */
+export function runPiece(input: RecordAggregation): Piece {
   const { aggregator, records, order } = input;
   const floats = records.segments.filter((segment) => segment.float);
   const settings = readSettings(settingsOf(aggregator.settings, "aggregate"), input.settings, order);
@@ -59,7 +63,7 @@ export function runPiece(input: AggregationInput): Piece {
   const names = floats.map((segment) => segment.name);
   const result = aggregator.run({ vectors, weights, base, names, state: readState(input, floats), settings });
   const profile = vectors.profile(base, base ? difference(result.model, base, records.results.take) : result.model);
-  // No sum of squares is finite where one term is not, so the result need not be read again to know that it is.
+  // A sum of squares is finite only if all terms are, so the result need not be read again to check it.
   if (!Number.isFinite(profile.stepSquared)) refuseOverflow(result.model, names);
   const verdicts =
     result.verdicts ?? weights.map((weight): Verdict => (weight > 0 ? { accepted: true } : { accepted: false, reason: "WEIGHT_ZERO" }));
@@ -76,7 +80,7 @@ export function runPiece(input: AggregationInput): Piece {
   };
 }
 
-/** Norm and cosine of every client's update, and what became of it; by record. */
+/** Norm, cosine and verdict of every client's update, by record. */
 export function reportsOf(
   order: readonly number[],
   verdicts: readonly Verdict[],
@@ -92,10 +96,10 @@ export function reportsOf(
   );
 }
 
-function readBase({ aggregator, base, records }: AggregationInput, floats: readonly Segment[]): Model | undefined {
+function readBase({ aggregator, base, records }: RecordAggregation, floats: readonly Segment[]): Model | undefined {
   if (!base) {
     if (aggregator.base !== "required") return undefined;
-    throw new InputProblem("VALIDATION_ERROR", `strategy ${aggregator.name} steps from the current global parameters: send them as base`, {
+    throw new InputProblem("VALIDATION_ERROR", `strategy ${aggregator.name} requires the current global parameters: send them as base`, {
       field: "base",
     });
   }
@@ -111,7 +115,10 @@ function floatModel(tensors: readonly Tensor[], segments: readonly Segment[], fl
 
 function finiteData(tensor: Tensor, field: string): Floats {
   if (!isFloat(tensor))
-    throw new InputProblem("DTYPE_MISMATCH", `${field}: tensor "${tensor.name}" is not of floats`, { field, tensor: tensor.name });
+    throw new InputProblem("DTYPE_MISMATCH", `${field}: tensor "${tensor.name}" does not have float elements`, {
+      field,
+      tensor: tensor.name,
+    });
   const element = firstNonFinite(tensor.data);
   if (element >= 0)
     throw new InputProblem("NON_FINITE", `${field}: tensor "${tensor.name}" has a NaN or infinity`, {
@@ -124,7 +131,7 @@ function finiteData(tensor: Tensor, field: string): Floats {
 
 const SEPARATOR = "/";
 
-function readState({ aggregator, state }: AggregationInput, floats: readonly Segment[]): Record<string, Model> {
+function readState({ aggregator, state }: RecordAggregation, floats: readonly Segment[]): Record<string, Model> {
   if (!state || !aggregator.slots) return {};
   return Object.fromEntries(
     aggregator.slots.map((slot) => {
@@ -150,7 +157,7 @@ function writeState(state: Readonly<Record<string, Model>>, floats: readonly Seg
   );
 }
 
-/** Moments of halves are stored as float32: rounded to a half each round they would stand still. */
+/** Moments of half-precision floats are stored as float32: rounded to half precision, they would stop changing. */
 function stateType({ elementBytes }: Segment): "f32" | "f64" {
   return elementBytes === 4 ? "f32" : "f64";
 }

@@ -6,7 +6,7 @@ import type { Floats } from "../tensor.ts";
 import { type Aggregator, requiredBase } from "./aggregator.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
-/** Karimireddy et al. 2020: x = x + lr · mean(Δy_i), c = c + |S|/N · mean(Δc_i). Both means are plain, as in the paper. */
+/** Karimireddy et al. 2020: x = x + lr · mean(Δy_i), c = c + |S|/N · mean(Δc_i). Both means are unweighted, as in the paper. */
 export const scaffold: Aggregator = {
   ...strategy,
   slots: ["control"],
@@ -30,7 +30,7 @@ function refuseUnpaired(names: readonly string[]): void {
   const known = new Set(names);
   const lonely = names.find((name) => !name.startsWith(CONTROL_PREFIX) && !known.has(CONTROL_PREFIX + name));
   if (lonely !== undefined) {
-    throw new InputProblem("SHAPE_MISMATCH", `scaffold needs a tensor "${CONTROL_PREFIX}${lonely}" beside "${lonely}"`, {
+    throw new InputProblem("SHAPE_MISMATCH", `scaffold requires a tensor "${CONTROL_PREFIX}${lonely}" beside "${lonely}"`, {
       tensor: CONTROL_PREFIX + lonely,
     });
   }

@@ -1,7 +1,7 @@
 import { type Setting, type SettingTable, settingProblem } from "../../../common/strategies/shared/settings.ts";
 import { InputProblem } from "../problem.ts";
 
-/** Checked settings of one call; reading one the table does not have is our own mistake. */
+/** Checked settings of one call. Reading a setting that the table does not have is a bug. */
 export interface Settings {
   number(name: string): number;
   optional(name: string): number | undefined;
@@ -9,7 +9,10 @@ export interface Settings {
   choice(name: string): string;
 }
 
-/** Reads what a request gave for a table; the first setting that is wrong is named. `order` says which client of the request each place is. */
+/**
+ * Reads the settings of a request by a table. The error names the first invalid setting. `order` has the index in the request of each
+ * client.
+ */
 export function readSettings(table: SettingTable, given: Readonly<Record<string, unknown>>, order: readonly number[]): Settings {
   const unknown = Object.keys(given).find((name) => name !== "name" && !Object.hasOwn(table, name));
   if (unknown !== undefined) {
@@ -35,7 +38,7 @@ function readSetting(name: string, setting: Setting, given: unknown, order: read
 function readList(name: string, setting: Extract<Setting, { type: "list" }>, given: unknown, order: readonly number[]): unknown[] {
   if (given === undefined && !setting.required) return order.map(() => setting.default);
   if (!Array.isArray(given) || given.length < order.length)
-    refuse(name, `must be a list with one number for each client: ${setting.description}`);
+    refuse(name, `must be a list with one number per client: ${setting.description}`);
   return order.map((client) => checked(`${name}[${client}]`, setting, given[client]));
 }
 

@@ -1,6 +1,6 @@
 import type { SortedReduce } from "../clients/vectors.ts";
 
-/** The mean of the sorted rows `first` to `last`, both counted, summed upwards in float64. */
+/** The mean of the sorted rows `first` to `last`, inclusive, summed upwards in float64. */
 export function meanOfRows(first: number, last: number): SortedReduce {
   const count = last - first + 1;
   return (rows, stride, out) => {

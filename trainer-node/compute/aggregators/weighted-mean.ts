@@ -3,10 +3,10 @@ import type { Vectors } from "../clients/vectors.ts";
 import { InputProblem } from "../problem.ts";
 import type { Floats } from "../tensor.ts";
 
-/** Σ weight · x / Σ weight, accumulated in float64. Clients of weight 0 have no part. Equal inputs give exactly themselves. */
+/** Σ weight · x / Σ weight, accumulated in float64. Clients with weight 0 are ignored. Equal inputs give exactly themselves. */
 export function weightedMean(vectors: Vectors, weights: readonly number[]): Floats[] {
   const counted = [...weights.keys()].filter((client) => (weights[client] as number) > 0);
-  if (counted.length === 0) throw new InputProblem("VALIDATION_ERROR", "the weights of the clients that count must have a sum above 0");
+  if (counted.length === 0) throw new InputProblem("VALIDATION_ERROR", "the weights of the accepted clients must have a sum above 0");
   const scaled = scaledWeights(counted.map((client) => weights[client] as number));
   return vectors.select(counted).combine(scaled, { divisor: sum(scaled), within: true });
 }
@@ -23,6 +23,7 @@ export function shares(weights: readonly number[]): number[] {
   return scaled.map((weight) => weight / total);
 }
 
+/** The sum of numbers. */
 export function sum(values: Iterable<number>): number {
   let total = 0;
   for (const value of values) total += value;
@@ -30,14 +31,13 @@ export function sum(values: Iterable<number>): number {
 }
 
 /**
- * The weights divided by the power of two at or above their sum: exact (no digit changes), and no weighted sum of finite
- * numbers can then overflow.
+ * The weights divided by the power of two at or above their sum. This is exact, and no weighted sum of finite numbers can then overflow.
  */
 function scaledWeights(weights: readonly number[]): number[] {
   const total = sum(weights);
   if (!Number.isFinite(total)) throw new InputProblem("VALIDATION_ERROR", "the sum of the weights is too large");
   const exponent = Math.ceil(Math.log2(total));
-  // In two steps: 2 ** -exponent alone is infinite for the smallest sums.
+  // The division has two steps, because 2 ** -exponent alone is infinite for the smallest sums.
   const half = Math.trunc(exponent / 2);
   return weights.map((weight) => weight * 2 ** -half * 2 ** -(exponent - half));
 }

@@ -1,5 +1,5 @@
 /**
- * Floats as whole numbers modulo 2^32, in which sums are exact in any order and masks cancel to the last bit. Everybody in a sum must use
+ * Floats as whole numbers modulo 2^32, whose sums are exact in any order and whose masks cancel exactly. All participants of a sum must use
  * the same number of fraction bits.
  */
 export interface FixedPoint {
@@ -9,19 +9,19 @@ export interface FixedPoint {
 }
 
 const HALF = 2 ** 31;
-/** A float32 has no finer steps worth keeping. */
+/** Finer steps than these add nothing to a float32. */
 const FRACTION_BITS_MAX = 40;
 
-/** As fine as so many values of at most `limit` allow, without their sum passing 2^31. */
+/** The finest steps for which the sum of all clients' values of at most `limit` stays below 2^31. */
 export function fixedPointFor({ clients, limit }: { clients: number; limit: number }): FixedPoint {
   if (!(Number.isSafeInteger(clients) && clients > 0)) throw new RangeError(`a sum has one client or more, not ${clients}`);
   if (!(limit > 0 && Number.isFinite(limit))) throw new RangeError(`a limit is above 0, not ${limit}`);
-  // One step of each client is left for rounding up.
+  // One step per client is reserved for rounding up.
   const fractionBits = Math.min(FRACTION_BITS_MAX, Math.floor(Math.log2((HALF - 1 - clients) / (clients * limit))));
   return { fractionBits, limit };
 }
 
-/** Rounded to the nearest step. Throws RangeError where a value is beyond the limit or no number. */
+/** Rounds values to the nearest step. Throws RangeError for a value that is beyond the limit or not a number. */
 export function toWords(values: ArrayLike<number>, { fractionBits, limit }: FixedPoint): Uint32Array<ArrayBuffer> {
   const scale = 2 ** fractionBits;
   const words = new Uint32Array(values.length);
@@ -33,6 +33,7 @@ export function toWords(values: ArrayLike<number>, { fractionBits, limit }: Fixe
   return words;
 }
 
+/** Converts words back to floats. */
 export function fromWords(words: Uint32Array, { fractionBits }: FixedPoint): Float64Array<ArrayBuffer> {
   const scale = 2 ** fractionBits;
   return Float64Array.from(words, (word) => (word | 0) / scale);

@@ -1,14 +1,15 @@
-/** Shamir 1979 over GF(2^8), byte by byte: any `threshold` shares give the secret, fewer tell nothing about it. */
+/** A share of a secret (Shamir 1979 over GF(2^8), byte by byte): any `threshold` shares give the secret, fewer reveal nothing about it. */
 export interface Share {
-  /** 1 to 255; where the polynomial was evaluated. */
+  /** The point at which the polynomial was evaluated, 1 to 255. */
   readonly at: number;
   readonly bytes: Uint8Array;
 }
 
+/** Options of splitting a secret. */
 export interface SplitOptions {
   readonly shares: number;
   readonly threshold: number;
-  /** Of the system's own secure source; handed in, as all chance is. */
+  /** The system's secure random source. */
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
@@ -16,6 +17,7 @@ const SHARES_MAX = 255;
 /** x^8 + x^4 + x^3 + x + 1, as in AES. */
 const POLYNOMIAL = 0x11b;
 
+/** Splits a secret into shares. */
 export function splitSecret(secret: Uint8Array, { shares, threshold, randomBytes }: SplitOptions): Share[] {
   if (!(Number.isInteger(shares) && shares >= 1 && shares <= SHARES_MAX))
     throw new RangeError(`there are 1 to ${SHARES_MAX} shares, not ${shares}`);
@@ -34,7 +36,7 @@ export function splitSecret(secret: Uint8Array, { shares, threshold, randomBytes
   });
 }
 
-/** The value at 0 of the polynomial through the shares. Give as many as the threshold or more; fewer give a wrong secret, not an error. */
+/** The secret: the value at 0 of the polynomial through the shares. Fewer shares than the threshold give a wrong secret, not an error. */
 export function joinShares(shares: readonly Share[]): Uint8Array<ArrayBuffer> {
   const [first] = shares;
   if (!first) throw new RangeError("a secret needs a share");
@@ -58,7 +60,7 @@ function multiply(left: number, right: number): number {
   return product;
 }
 
-/** By the inverse, which is the power 254. */
+/** Multiplies by the inverse, which is the power 254. */
 function divide(left: number, right: number): number {
   let [inverse, power] = [1, right];
   for (let bit = 1; bit < 8; bit++) {
