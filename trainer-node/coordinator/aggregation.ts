@@ -7,34 +7,40 @@ import { type ComputeAnswer, createPool, type SharedTask, type SharingPool } fro
 import { createTurns } from "../pool/turns.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";
 
-/** Updates in the order of the record. */
+/** The input of an aggregation; updates are in the order of the round record. */
 export type AggregationInput = Omit<BlobAggregation, "keep">;
 
+/** What an aggregation reports about one update. */
 export interface ClientFigures {
   readonly norm: number | undefined;
   readonly cosine: number | undefined;
   readonly kept: boolean;
 }
 
+/** The result of an aggregation, in memory. */
 export interface AggregationResult {
   readonly parameters: Uint8Array;
   readonly state: Uint8Array | undefined;
-  /** By the id of the update. */
+  /** Reports by the id of the update. */
   readonly clients: ReadonlyMap<string, ClientFigures>;
 }
 
-/** The same, as hashes of blobs. */
+/** The result of an aggregation as hashes of blobs. */
 export interface StoredAggregation {
   readonly parameters: string;
   readonly state: string | undefined;
   readonly clients: ReadonlyMap<string, ClientFigures>;
 }
 
+/** Aggregates stored updates in threads of this process. */
 export interface Aggregation {
-  /** From blobs to blobs: no update is whole in memory where the strategy allows it. `keep: false` gives the hashes alone. */
+  /**
+   * Aggregates blobs to blobs. No update is in memory as a whole if the strategy allows it. With `keep: false`, only the hashes are
+   * computed.
+   */
   store(input: AggregationInput & { readonly keep?: boolean }, signal: AbortSignal): Promise<StoredAggregation>;
   run(input: AggregationInput, signal: AbortSignal): Promise<AggregationResult>;
-  /** The digest of a file that is still written; in the same thread, which has nothing to combine until there are updates. */
+  /** The digest of a file that is being written, computed in the same thread, which is idle until there are updates. */
   follow(file: FollowedFile): Promise<FileDigest>;
   close(): Promise<void>;
 }
@@ -45,14 +51,14 @@ const YOUNG_MB = 4;
 const TASKS_MAX = 10_000;
 
 /**
- * The participants' own `/aggregate`, in threads of this process, over updates that are read from the blob folder one by one: so what a
- * round makes is what every node makes of the same updates, byte for byte, and memory grows with the model and not with the participants.
+ * Runs the participants' `/aggregate` in threads of this process over updates from the blob folder. So a round has the same bytes as on
+ * every node, and memory grows with the model and not with the number of participants.
  */
 export function createAggregation(options: { blobs: BlobFolder; recordBytes: number; logger: Logger }): Aggregation {
   const { blobs, recordBytes, logger } = options;
   const inTurn = createTurns();
   let pool: SharingPool | undefined;
-  // Threads are made when the first round needs them: a coordinator without work starts at once and holds nothing.
+  // Threads start with the first round, so that a coordinator without work starts at once and needs no memory for them.
   const poolNow = (): SharingPool => {
     pool ??= createPool({
       threads: 1,
@@ -67,7 +73,9 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
     });
     return pool;
   };
-  /** One after the other: they have one memory. Work that nobody wants any more is ended with its thread, and files are followed anew. */
+  /**
+   * Aggregations run one after the other, because they share one memory. An aborted one ends with its thread, and files are followed again.
+   */
   const compute = (task: SharedTask, signal: AbortSignal): Promise<ComputeAnswer> =>
     inTurn(async () => {
       const current = poolNow();

@@ -9,7 +9,7 @@ import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { membersOf } from "./participants/joined-work.ts";
-import { appliedStrategy, weigh } from "./round-strategy.ts";
+import { appliedStrategy, weightUpdates } from "./round-strategy.ts";
 import { allRounds } from "./verify.ts";
 
 /** The body of a replay. */
@@ -68,7 +68,7 @@ export async function replayFederation(
     const record = JSON.parse(round.record) as RoundRecord;
     refuseUnreadable(record);
     const then = { ...federation, headBlob: record.base ?? "", headStateBlob: state, headRound: round.round - 1 };
-    const updates = sortedUpdates(weigh(round.participants.filter(isAccepted), "samples"));
+    const updates = sortedUpdates(weightUpdates(round.participants.filter(isAccepted), "samples"));
     const strategy = appliedStrategy({ settings, federation: then }, updates, round.round);
     const made = await deps.aggregation.store({ updates, strategy, base: then.headBlob, state }, signal);
     state = made.state ?? "";

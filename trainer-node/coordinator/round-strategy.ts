@@ -5,10 +5,11 @@ import type { Federation, RoundParticipant } from "../../proto/gen/tributary/tra
 import { TrainerError } from "../errors.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 
-export type WeighedUpdate = { hash: string; weight: number; id: string; baseRound: number };
+/** An accepted update with its weight. */
+export type WeightedUpdate = { hash: string; weight: number; id: string; baseRound: number };
 
-/** By samples; if any participant omits its sample count, all weigh the same. */
-export function weigh(accepted: readonly RoundParticipant[], weights: PrivacyRules["weights"]): WeighedUpdate[] {
+/** Weights updates by their samples. If any participant omits its sample count, all weigh the same. */
+export function weightUpdates(accepted: readonly RoundParticipant[], weights: PrivacyRules["weights"]): WeightedUpdate[] {
   const areCounted = weights === "samples" && accepted.every(({ samples }) => samples !== undefined && samples > 0n);
   return accepted.map(({ participantId: id, updateBlob: hash, samples, baseRound }) => ({
     id,
@@ -21,7 +22,7 @@ export function weigh(accepted: readonly RoundParticipant[], weights: PrivacyRul
 /** The strategy as this round runs it. The round's record has it, so that the round can be made again. */
 export function appliedStrategy(
   { settings, federation }: Pick<FederationRun, "settings" | "federation">,
-  updates: readonly WeighedUpdate[],
+  updates: readonly WeightedUpdate[],
   round: number,
 ): Record<string, unknown> {
   const [problem] = privacyRules(settings).problems(settings);
@@ -65,5 +66,5 @@ export function recordStart({ id, headBlob, headStateBlob, headRecordHash }: Fed
 /** Refusals of a strategy are final: a setting it does not have, more attackers to bear than there are participants. */
 export function asFailure(thrown: unknown, round: number): unknown {
   const isRefusal = thrown instanceof TrainerError && thrown.status >= 400 && thrown.status < 500;
-  return isRefusal ? new FederationFailed("AGGREGATION_FAILED", `Round ${round} cannot be combined: ${thrown.message}`) : thrown;
+  return isRefusal ? new FederationFailed("AGGREGATION_FAILED", `Round ${round} cannot be aggregated: ${thrown.message}`) : thrown;
 }

@@ -3,7 +3,7 @@ import type { Federation, Participant, Round, RoundParticipant } from "../../pro
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { TrainedUpdate } from "./participants/participants.ts";
-import { requireAble, requireAllAble } from "./participants/require-able.ts";
+import { requireAllCapabilities, requireCapabilities } from "./participants/require-capabilities.ts";
 import { finishRound, notEnough } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
@@ -39,7 +39,7 @@ export class AsynchronousRounds {
   async next(federation: Federation): Promise<Federation> {
     const run = { ...this.#run, federation };
     const { control, members } = run;
-    await requireAllAble(run, members);
+    await requireAllCapabilities(run, members);
     const round = await control.openRound(members.map(({ id }) => id));
     if (round.state === "selecting") await control.setPhase(round.round, "training");
     const accepted = await this.#collect(run, round);
@@ -86,7 +86,7 @@ export class AsynchronousRounds {
     const delayMs = tries === 0 ? 0 : Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
     await deps.clock.sleep(delayMs, signal).catch(() => {});
     const begunMs = deps.clock.monotonicMs();
-    const outcome = await requireAble(run, participant, signal)
+    const outcome = await requireCapabilities(run, participant, signal)
       .then(() => deps.participants.train(participant, trainTask(run, participant, federation.headRound + 1), signal))
       .catch((thrown: unknown) =>
         thrown instanceof ParticipantProblem || thrown instanceof FederationFailed

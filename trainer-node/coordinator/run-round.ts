@@ -5,7 +5,7 @@ import type { RoundRecord } from "../../common/round-record.ts";
 import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
-import { requireAllAble } from "./participants/require-able.ts";
+import { requireAllCapabilities } from "./participants/require-capabilities.ts";
 import { privacyMode } from "./privacy/modes.ts";
 import { quorum, roundSize, selectParticipants } from "./select.ts";
 import { contributionsOf } from "./updates/contributions.ts";
@@ -19,7 +19,7 @@ export async function runRound(run: FederationRun): Promise<Federation> {
   const { control, settings, members, federation } = run;
   const { wanted, asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
   const chosen = selectParticipants(members, { count: asked, seed: settings.seed, round: federation.headRound + 1 });
-  await requireAllAble(run, chosen);
+  await requireAllCapabilities(run, chosen);
   const round = await control.openRound(chosen.map(({ id }) => id));
   const needed = quorum({ minResults: settings.minResults, wanted });
   const accepted = await trainPhase(run, round, { wanted, needed });

@@ -5,7 +5,7 @@ import type { FederationRun } from "./deps.ts";
 import type { ParticipantTask } from "./participants/participants.ts";
 import { datasetOf } from "./select.ts";
 
-/** What a participant is asked in a round: the head's parameters, its part of the data, the task's settings. */
+/** A participant's task in a round: the head's parameters, its part of the data, the task's settings. */
 export function trainTask(run: FederationRun, participant: Participant, round: number): ParticipantTask {
   const { settings, federation } = run;
   const { task, strategy, seed } = settings;
@@ -14,7 +14,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
     dataset: ownDataset(run, participant),
     config: {
       task: task.name,
-      // Fresh models must be the same everywhere, or their mean is none of them; later rounds differ by theirs.
+      // New models must have the same seed everywhere, or their mean is meaningless. Later rounds have different seeds.
       seed: (seed + (federation.headBlob === "" ? 0 : round)) % 2 ** 32,
       ...strategyNamed(strategy.name).prepare?.(strategy),
       ...task.config,
@@ -25,6 +25,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
   };
 }
 
+/** A participant's dataset in a federation. */
 export function ownDataset({ federation, settings }: Pick<FederationRun, "federation" | "settings">, participant: Participant): unknown {
   const index = federation.participants.findIndex(({ id }) => id === participant.id);
   return datasetOf(participant, { shared: settings.task.dataset, index, of: federation.participants.length });

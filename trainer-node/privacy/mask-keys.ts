@@ -1,23 +1,24 @@
 import { createPrivateKey, createPublicKey, diffieHellman, hkdfSync, type KeyObject } from "node:crypto";
 
+/** Bytes of a key. */
 export const KEY_BYTES = 32;
-/** What precedes the 32 bytes of an X25519 key in its PKCS #8 and SPKI forms (RFC 8410). */
+/** The bytes before the 32 bytes of an X25519 key in its PKCS #8 and SPKI forms (RFC 8410). */
 const PRIVATE_PREFIX = Buffer.from("302e020100300506032b656e04220420", "hex");
 const PUBLIC_PREFIX = Buffer.from("302a300506032b656e032100", "hex");
 
-/** An X25519 pair as its bytes, so that it can be sent and shared out. */
+/** An X25519 key pair as bytes, so that it can be sent and split into shares. */
 export interface MaskKeys {
   readonly secret: Uint8Array;
   readonly publicKey: Uint8Array;
 }
 
-/** Any 32 bytes are a secret. */
+/** The key pair of a secret; any 32 bytes are valid. */
 export function maskKeysOf(secret: Uint8Array): MaskKeys {
   const spki = createPublicKey(privateKeyOf(secret)).export({ format: "der", type: "spki" });
   return { secret, publicKey: Uint8Array.from(spki.subarray(PUBLIC_PREFIX.byteLength)) };
 }
 
-/** A key that only these two can make (X25519, then HKDF-SHA-256), the same on either side; `purpose` keeps uses of one pair apart. */
+/** A key that only the two participants can compute (X25519, then HKDF-SHA-256). `purpose` separates the uses of one pair. */
 export function agreedKey({ secret, publicKey, purpose }: { secret: Uint8Array; publicKey: Uint8Array; purpose: string }): Uint8Array {
   if (publicKey.byteLength !== KEY_BYTES) throw new RangeError(`a public key has ${KEY_BYTES} bytes, not ${publicKey.byteLength}`);
   const other = createPublicKey({ key: Buffer.concat([PUBLIC_PREFIX, publicKey]), format: "der", type: "spki" });

@@ -2,7 +2,7 @@ import { createCipheriv } from "node:crypto";
 
 const WORDS_AT_A_TIME = 16_384;
 
-/** target += or -= the words that a 32-byte seed stands for (AES-256 in counter mode, little-endian), modulo 2^32. */
+/** target += or -= the words that a 32-byte seed expands to (AES-256 in counter mode, little-endian), modulo 2^32. */
 export function applyMask(target: Uint32Array, seed: Uint8Array, sign: 1 | -1): void {
   const cipher = createCipheriv("aes-256-ctr", seed, new Uint8Array(16));
   const zeros = new Uint8Array(WORDS_AT_A_TIME * 4);

@@ -3,15 +3,15 @@ import { KEY_BYTES } from "./mask-keys.ts";
 
 const [NONCE_BYTES, TAG_BYTES] = [12, 16];
 
-/** One participant's shares for one other, on their way through a server that must not read them. */
+/** One participant's shares for another, which pass through a server that must not read them. */
 export interface SharePair {
-  /** Place of the shares; 1 to 255. */
+  /** The index of the shares, 1 to 255. */
   readonly at: number;
   readonly ofOwnMask: Uint8Array;
   readonly ofPairKey: Uint8Array;
 }
 
-/** AES-256-GCM; `context` (who to whom, of which round) is bound in, so that the server cannot hand them to somebody else. */
+/** Encrypts shares with AES-256-GCM. `context` (sender, receiver and round) is authenticated, so that the server cannot redirect them. */
 export function sealShares(
   shares: SharePair,
   options: { key: Uint8Array; context: string; randomBytes: (count: number) => Uint8Array },
@@ -25,7 +25,7 @@ export function sealShares(
   return Buffer.concat([nonce, body, cipher.getAuthTag()]);
 }
 
-/** Throws where they are not what was sealed, for whom it was sealed. */
+/** Decrypts shares. Throws if they were changed or sealed for another context. */
 export function openShares(sealed: Uint8Array, { key, context }: { key: Uint8Array; context: string }): SharePair {
   if (sealed.byteLength !== NONCE_BYTES + 1 + 2 * KEY_BYTES + TAG_BYTES) throw new RangeError("sealed shares of a wrong length");
   const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(context));

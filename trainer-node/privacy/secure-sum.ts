@@ -6,24 +6,24 @@ import { applyMask } from "./mask-words.ts";
 import { openShares, type SharePair, sealShares } from "./sealed-shares.ts";
 
 /**
- * A sum of vectors of which nobody sees a single one (Bonawitz et al. 2017, against a server that is curious and keeps to the rules).
- * Each vector goes out under two masks: one for every pair, which cancel in the sum, and one of its own, which the server can take off only
- * with the help of `threshold` participants. Where a participant drops out, they help with its pair key instead, never with both: so a
- * vector that was late stays hidden. Pure functions; who sends what to whom and when is the coordinator's affair:
- *   1 everybody sends an `introduction`; 2 everybody sends `sharesFor` each other; 3 everybody sends `maskedWords`;
- *   4 the server names who is in the sum, the participants send `helpFor` it, and the server takes the masks off by `unmaskedSum`.
+ * A sum of vectors in which no single vector is revealed (Bonawitz et al. 2017, against an honest-but-curious server). Each vector is sent
+ * under two masks: one per pair of participants, which cancel in the sum, and one of its own, which the server can remove only with the
+ * help of `threshold` participants. If a participant drops out, they help with its pair key instead, never with both, so that a late vector
+ * stays hidden. These are pure functions; the coordinator sends the messages: (1) every participant sends an `introduction`; (2) every
+ * participant sends `sharesFor` all others; (3) every participant sends `maskedWords`; (4) the server names the participants in the sum,
+ * they send `helpFor` it, and the server removes the masks by `unmaskedSum`.
  */
 export interface Introduction {
   readonly id: string;
-  /** For the masks of pairs. */
+  /** Public key for the masks of pairs. */
   readonly pairKey: Uint8Array;
-  /** For the shares on their way. */
+  /** Public key for sealing shares. */
   readonly shareKey: Uint8Array;
-  /** SHA-256 of its own mask: whoever helps to take it off with a false share is found out. */
+  /** SHA-256 of the participant's own mask, which detects false shares. */
   readonly maskHash: Uint8Array;
 }
 
-/** A participant's secrets of one round; to be thrown away with it. */
+/** A participant's secrets of one round, to be discarded after it. */
 export interface RoundSecrets {
   readonly round: string;
   readonly id: string;
@@ -34,25 +34,27 @@ export interface RoundSecrets {
 
 type RandomBytes = (count: number) => Uint8Array;
 
+/** New secrets of a participant for one round. */
 export function newSecrets({ round, id, randomBytes }: { round: string; id: string; randomBytes: RandomBytes }): RoundSecrets {
   const [pairSecret, shareSecret, ownMask] = [randomBytes(KEY_BYTES), randomBytes(KEY_BYTES), randomBytes(KEY_BYTES)];
   return { round, id, pairSecret, shareSecret, ownMask };
 }
 
+/** The public part of a participant's secrets. */
 export function introduction({ id, pairSecret, shareSecret, ownMask }: RoundSecrets): Introduction {
   return { id, pairKey: maskKeysOf(pairSecret).publicKey, shareKey: maskKeysOf(shareSecret).publicKey, maskHash: hashOf(ownMask) };
 }
 
 const hashOf = (secret: Uint8Array): Uint8Array => new Uint8Array(hash("sha256", secret, "buffer"));
 
-/** Shares of both secrets for every participant, itself counted, sealed for each; by id. */
+/** Sealed shares of both secrets for every participant, including itself, by id. */
 export function sharesFor(
   secrets: RoundSecrets,
   everybody: readonly Introduction[],
   { threshold, randomBytes }: { threshold: number; randomBytes: RandomBytes },
 ): Map<string, Uint8Array> {
   const people = inOrder(everybody);
-  // With fewer than more than half of them, a server could have one half help with the one secret and the other half with the other.
+  // With a threshold of at most half, a server could let one half help with the one secret and the other half with the other.
   if (!(threshold > people.length / 2))
     throw new RangeError(`a threshold of ${threshold} is not more than half of ${people.length} participants`);
   const options = { shares: people.length, threshold, randomBytes };
@@ -65,7 +67,7 @@ export function sharesFor(
   );
 }
 
-/** The words under both masks. `partners` are all whose shares arrived, itself counted or not. */
+/** Adds both masks to the words. `partners` are all participants whose shares arrived, with or without itself. */
 export function maskedWords(words: Uint32Array, secrets: RoundSecrets, partners: readonly Introduction[]): Uint32Array<ArrayBuffer> {
   const masked = Uint32Array.from(words);
   applyMask(masked, secrets.ownMask, 1);
@@ -73,13 +75,16 @@ export function maskedWords(words: Uint32Array, secrets: RoundSecrets, partners:
   return masked;
 }
 
-/** What one participant reveals: of everybody in the sum a share of the own mask, of everybody who dropped out one of the pair key. */
+/**
+ * What one participant reveals: a share of the own mask of every participant in the sum, and a share of the pair key of every one that
+ * dropped out.
+ */
 export interface Help {
   readonly ownMasks: ReadonlyMap<string, Share>;
   readonly pairSecrets: ReadonlyMap<string, Share>;
 }
 
-/** `received` are the sealed shares that the others sent to this participant, by sender. */
+/** The help of one participant. `received` has the sealed shares that others sent to it, by sender. */
 export function helpFor(
   secrets: RoundSecrets,
   {
@@ -89,7 +94,7 @@ export function helpFor(
     threshold,
   }: { everybody: readonly Introduction[]; received: ReadonlyMap<string, Uint8Array>; inSum: readonly string[]; threshold: number },
 ): Help {
-  // A sum of few is nearly a vector of one.
+  // A sum of few vectors would reveal too much about each.
   if (new Set(inSum).size < threshold) throw new RangeError(`a sum of ${inSum.length} participants is below the threshold of ${threshold}`);
   const ownMasks = new Map<string, Share>();
   const pairSecrets = new Map<string, Share>();
@@ -103,7 +108,7 @@ export function helpFor(
   return { ownMasks, pairSecrets };
 }
 
-/** What it takes to have a sum without its masks. */
+/** What unmasking a sum requires. */
 export interface Unmasking {
   readonly round: string;
   readonly everybody: readonly Introduction[];
@@ -111,17 +116,17 @@ export interface Unmasking {
   readonly threshold: number;
 }
 
-/** The sum of the masked vectors without its masks. Throws where too few helped, or where somebody helped with a false share. */
+/** The unmasked sum of masked vectors. Throws if too few participants helped, or one sent a false share. */
 export function unmaskedSum(masked: ReadonlyMap<string, Uint32Array>, unmasking: Unmasking): Uint32Array<ArrayBuffer> {
   const [first] = masked.values();
   const total = new Uint32Array(first?.length ?? 0);
   for (const words of masked.values()) addWords(total, words);
-  takeMasksOff(total, { ...unmasking, inSum: new Set(masked.keys()) });
+  removeMasks(total, { ...unmasking, inSum: new Set(masked.keys()) });
   return total;
 }
 
-/** The same in place, for a sum that was made one vector at a time. */
-export function takeMasksOff(
+/** Removes the masks in place, for a sum that was added up one vector at a time. */
+export function removeMasks(
   total: Uint32Array,
   { round, everybody, help, threshold, inSum }: Unmasking & { inSum: ReadonlySet<string> },
 ): void {
@@ -134,7 +139,7 @@ export function takeMasksOff(
   }
   for (const dropped of everybody) {
     const shares = help.map(({ pairSecrets }) => pairSecrets.get(dropped.id));
-    // Whoever left before its shares arrived anywhere has no part in anybody's mask.
+    // A participant that dropped out before its shares arrived has no part in any mask.
     if (inSum.has(dropped.id) || shares.every((share) => share === undefined)) continue;
     const pairSecret = joined(shares, { threshold, whose: dropped.id });
     if (!Buffer.from(maskKeysOf(pairSecret).publicKey).equals(dropped.pairKey)) throw new FalseShare(dropped.id, "key");
@@ -149,7 +154,7 @@ class FalseShare extends Error {
   }
 }
 
-/** The lower id of a pair adds its mask and the higher takes it away. */
+/** The participant with the lower id of a pair adds the mask, the other subtracts it. */
 function applyPairMask(
   words: Uint32Array,
   own: Pick<RoundSecrets, "round" | "id" | "pairSecret">,

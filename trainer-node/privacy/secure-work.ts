@@ -2,17 +2,17 @@ import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { addWords, type FixedPoint, fromWords, toWords } from "../compute/privacy/fixed-point.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { type FloatTensor, type FloatType, isFloat } from "../compute/tensor.ts";
-import { type Introduction, maskedWords, type RoundSecrets, takeMasksOff, type Unmasking } from "./secure-sum.ts";
+import { type Introduction, maskedWords, type RoundSecrets, removeMasks, type Unmasking } from "./secure-sum.ts";
 
-/** How a model looks from outside, its tensors in the order of their names: the order in which its numbers are masked. */
+/** The tensors of a model sorted by name, which is the order in which their numbers are masked. */
 export type ModelLayout = readonly { readonly name: string; readonly dtype: FloatType; readonly shape: readonly number[] }[];
 
-/** Work on whole models, for a thread. */
+/** Work on whole models, for a worker thread. */
 export type SecureWork =
   | {
       readonly step: "mask";
       readonly update: Uint8Array;
-      /** Its part in the sum, 0 to 1. */
+      /** The update's factor in the sum, 0 to 1. */
       readonly factor: number;
       readonly fixed: FixedPoint;
       readonly secrets: RoundSecrets;
@@ -21,25 +21,26 @@ export type SecureWork =
   | {
       readonly step: "unmask";
       readonly unmasking: Unmasking;
-      /** By participant, the hash of what it sent. */
+      /** Hashes of the masked updates, by participant. */
       readonly masked: Readonly<Record<string, string>>;
       readonly fixed: FixedPoint;
       readonly layout: ModelLayout;
-      /** What the sum is divided by. */
+      /** The divisor of the sum. */
       readonly divisor: number;
     };
 
+/** Masks an update, or unmasks a sum, in a worker thread. */
 export function doSecureWork(work: SecureWork, readBlob: (digest: string) => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (work.step === "mask") return maskUpdate(work);
   const { masked, fixed, layout, divisor, unmasking } = work;
   const total = new Uint32Array(layout.reduce((sum, { shape }) => sum + sizeOf(shape), 0));
-  // One at a time: memory is that of two models, however many take part.
+  // Updates are added one at a time, so that memory is that of two models for any number of participants.
   for (const digest of Object.values(masked)) addWords(total, wordsOf(readBlob(digest)));
-  takeMasksOff(total, { ...unmasking, inSum: new Set(Object.keys(masked)) });
+  removeMasks(total, { ...unmasking, inSum: new Set(Object.keys(masked)) });
   return encodeParameters(meanOf(total, { fixed, layout, divisor }), "safetensors");
 }
 
-/** Throws where the parameters cannot be masked: of a kind nobody here reads, or not of floats alone. */
+/** The layout of an update. Throws if it cannot be masked: an unsupported format, or tensors of integers. */
 export function layoutOf(update: Uint8Array): ModelLayout {
   return floatsOf(update).map(({ name, dtype, shape }) => ({ name, dtype, shape: [...shape] }));
 }
@@ -52,7 +53,10 @@ function maskUpdate({ update, factor, fixed, secrets, partners }: Extract<Secure
     for (let index = 0; index < data.length; index++) {
       const value = data[index] as number;
       if (!(Math.abs(value) <= fixed.limit))
-        throw new InputProblem("NON_FINITE", `tensor "${name}" has ${value} at ${index}: secure aggregation takes ${fixed.limit} at most`);
+        throw new InputProblem(
+          "NON_FINITE",
+          `tensor "${name}" has ${value} at ${index}: the limit of secure aggregation is ${fixed.limit}`,
+        );
       values[at++] = value * factor;
     }
   }
@@ -63,7 +67,8 @@ function floatsOf(update: Uint8Array): FloatTensor[] {
   const { tensors } = decodeParameters(update);
   const floats = tensors.filter(isFloat);
   const other = tensors.find((tensor) => !isFloat(tensor));
-  if (other) throw new InputProblem("DTYPE_MISMATCH", `tensor "${other.name}" is of ${other.dtype}: secure aggregation sums floats alone`);
+  if (other)
+    throw new InputProblem("DTYPE_MISMATCH", `tensor "${other.name}" has dtype ${other.dtype}: secure aggregation supports floats only`);
   return floats.sort((left, right) => (left.name < right.name ? -1 : 1));
 }
 

@@ -7,7 +7,7 @@ import { ParticipantProblem } from "./participant-problem.ts";
  * Throws FederationFailed if a participant lacks a capability that the federation's privacy or strategy needs, and ParticipantProblem if
  * its capabilities cannot be read now. Masks have a check of their own (secure/participants.ts).
  */
-export async function requireAble({ deps, settings }: FederationRun, participant: Participant, signal: AbortSignal): Promise<void> {
+export async function requireCapabilities({ deps, settings }: FederationRun, participant: Participant, signal: AbortSignal): Promise<void> {
   const needed = needsOf(settings).filter((need) => need !== "mask");
   if (needed.length === 0) return;
   const able = await deps.participants.capabilities(participant, signal);
@@ -21,13 +21,13 @@ export async function requireAble({ deps, settings }: FederationRun, participant
  * Checks all participants that can be reached now, before a round is opened and its privacy budget is spent. The others are checked with
  * their first work.
  */
-export async function requireAllAble(run: FederationRun, participants: readonly Participant[]): Promise<void> {
+export async function requireAllCapabilities(run: FederationRun, participants: readonly Participant[]): Promise<void> {
   const { deps, settings, signal } = run;
   if (needsOf(settings).length === 0) return;
   const waiting = [...participants];
   const worker = async (): Promise<void> => {
     for (let participant = waiting.shift(); participant; participant = waiting.shift()) {
-      await requireAble(run, participant, signal).catch((thrown: unknown) => {
+      await requireCapabilities(run, participant, signal).catch((thrown: unknown) => {
         signal.throwIfAborted();
         if (!(thrown instanceof ParticipantProblem)) throw thrown;
       });

@@ -2,7 +2,7 @@ import { FederationFailed, type FederationRun } from "../deps.ts";
 import { privacyMode } from "../privacy/modes.ts";
 import { quorum, roundSize } from "../select.ts";
 import { isJoinAddress } from "./joined-work.ts";
-import { requireAble } from "./require-able.ts";
+import { requireCapabilities } from "./require-capabilities.ts";
 
 const PROBE_MS = { first: 200, max: 2000 };
 /** Participants that are started together become reachable within this time. */
@@ -43,7 +43,7 @@ async function reachable(run: FederationRun, participant: FederationRun["members
   const { settings, signal } = run;
   try {
     await privacyMode(settings).reach(run, participant, signal);
-    await requireAble(run, participant, signal);
+    await requireCapabilities(run, participant, signal);
     return undefined;
   } catch (thrown) {
     signal.throwIfAborted();

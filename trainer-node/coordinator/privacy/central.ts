@@ -4,17 +4,17 @@ import { addNoise } from "../../compute/add-noise.ts";
 import { isFloat } from "../../compute/tensor.ts";
 import { keyedRandom } from "../../operations/keyed-random.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
-import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, weigh } from "../round-strategy.ts";
+import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, weightUpdates } from "../round-strategy.ts";
 import { UNSUPPORTED } from "../updates/inspect-update.ts";
 import { plain, refuseOpaque } from "./plain.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";
 
-/** The coordinator clips the updates and adds noise to their mean; the strategy steps from the noised mean, so its state is noised too. */
+/** The coordinator clips the updates and adds noise to their mean. The strategy steps from the noised mean, so its state is noised, too. */
 export const central: PrivacyMode = {
   ...plain,
   combine: async (run, round, accepted) => {
     const { deps, federation, signal } = run;
-    const updates = sortedUpdates(weigh(accepted, "equal"));
+    const updates = sortedUpdates(weightUpdates(accepted, "equal"));
     await refuseOpaque(run, round, updates);
     const strategy = appliedStrategy(run, updates, round);
     const clip = { name: "norm_clip", clip_norm: noiseOf(run).clipNorm };
@@ -42,7 +42,7 @@ export const central: PrivacyMode = {
 };
 
 function noiseOf({ settings: { dp } }: FederationRun): NonNullable<FederationRun["settings"]["dp"]> {
-  if (!dp) throw new Error("noise needs the settings of privacy");
+  if (!dp) throw new Error("noise requires the dp settings");
   return dp;
 }
 
@@ -50,8 +50,12 @@ function withNoise(run: FederationRun, mean: Uint8Array, clients: number): Uint8
   const { noiseMultiplier, clipNorm } = noiseOf(run);
   const { format, tensors } = decodeParameters(mean);
   const integers = tensors.find((tensor) => !isFloat(tensor));
-  if (integers) throw new FederationFailed(UNSUPPORTED, `The tensor "${integers.name}" is not of floats, and noise covers floats alone.`);
+  if (integers)
+    throw new FederationFailed(
+      UNSUPPORTED,
+      `The tensor "${integers.name}" does not have float elements, and noise applies to floats only.`,
+    );
   const deviation = (noiseMultiplier * clipNorm) / clients;
-  // The key is not stored: with it the noise could be taken away again.
+  // The key is not stored, because with it the noise could be removed again.
   return encodeParameters(addNoise(tensors, deviation, keyedRandom(run.deps.random.bytes(32))), format);
 }

@@ -2,7 +2,7 @@ import { computingNeed } from "../../../common/federation-needs.ts";
 import { sortedUpdates } from "../../../common/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
-import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeighedUpdate, weigh } from "../round-strategy.ts";
+import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeightedUpdate, weightUpdates } from "../round-strategy.ts";
 import { collectUpdates } from "../updates/collect-updates.ts";
 import { layoutOfBlob } from "../updates/inspect-blob.ts";
 import { OPAQUE, UNSUPPORTED } from "../updates/inspect-update.ts";
@@ -17,7 +17,7 @@ export const plain: PrivacyMode = {
   combine: async (run, round, accepted) => {
     const { deps, federation } = run;
     const { headBlob: base, headStateBlob: state } = federation;
-    const updates = sortedUpdates(weigh(accepted, "samples"));
+    const updates = sortedUpdates(weightUpdates(accepted, "samples"));
     const common = { ...recordStart(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
     if (await refuseOpaque(run, round, updates)) {
       const result = await delegate(run, accepted, updates);
@@ -41,12 +41,12 @@ export const plain: PrivacyMode = {
 };
 
 /**
- * Whether the updates are opaque, and a participant has to combine them. Opaque updates that the settings need to compute with are refused
- * when they arrive; one that was accepted by an earlier version ends here.
+ * Whether the updates are opaque, so that a participant has to aggregate them. Opaque updates that the settings need to compute with are
+ * refused when they arrive; one that an earlier version accepted fails the federation here.
  */
-export async function refuseOpaque({ deps, settings }: FederationRun, round: number, updates: readonly WeighedUpdate[]): Promise<boolean> {
+export async function refuseOpaque({ deps, settings }: FederationRun, round: number, updates: readonly WeightedUpdate[]): Promise<boolean> {
   const [first] = updates;
-  if (!first) throw new Error("a round is combined of at least one update");
+  if (!first) throw new Error("a round needs at least one update");
   if ((await layoutOfBlob(deps.blobs, first.hash)) !== OPAQUE) return false;
   const need = computingNeed(settings);
   if (need === undefined) return true;
@@ -54,8 +54,8 @@ export async function refuseOpaque({ deps, settings }: FederationRun, round: num
   throw new FederationFailed(UNSUPPORTED, text);
 }
 
-/** Opaque parameters are combined by the first participant that can. */
-async function delegate(run: FederationRun, accepted: readonly RoundParticipant[], updates: readonly WeighedUpdate[]): Promise<string> {
+/** Lets the first able participant aggregate opaque parameters. */
+async function delegate(run: FederationRun, accepted: readonly RoundParticipant[], updates: readonly WeightedUpdate[]): Promise<string> {
   const { deps, members, signal } = run;
   const problems: string[] = [];
   const hashes = updates.map(({ hash }) => hash);
@@ -70,5 +70,8 @@ async function delegate(run: FederationRun, accepted: readonly RoundParticipant[
       problems.push(`${participantId}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
     }
   }
-  throw new FederationFailed("AGGREGATION_FAILED", `No participant combined the round's updates: ${problems.join("; ").slice(0, 800)}`);
+  throw new FederationFailed(
+    "AGGREGATION_FAILED",
+    `No participant could aggregate the round's updates: ${problems.join("; ").slice(0, 800)}`,
+  );
 }

@@ -5,24 +5,25 @@ import type { FederationRun } from "../deps.ts";
 import type { UnmaskedSum } from "../secure/combine-masked.ts";
 import type { Collection } from "../updates/collect-updates.ts";
 
-/** How rounds run under one privacy mode. What the mode asks of participants and settings is in common/privacy-rules.ts. */
+/** How rounds run under one privacy mode. common/privacy-rules.ts has the mode's requirements on participants and settings. */
 export interface PrivacyMode {
-  /** Throws ParticipantProblem where a participant cannot be asked for this mode's updates now. */
+  /** Throws ParticipantProblem if a participant cannot provide updates for this mode now. */
   reach(run: FederationRun, participant: Participant, signal: AbortSignal): Promise<void>;
-  /** The round after its updates were collected; undefined where none was recorded. */
+  /** Collects updates and returns the round; undefined if none was recorded. */
   collect(run: FederationRun, collection: Collection): Promise<Round | undefined>;
-  /** The round's result from its stored updates. Without noise, the same updates give the same bytes. */
+  /** Makes the round's result from its stored updates. Without noise, the same updates give the same bytes. */
   combine(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<CombinedRound>;
-  /** The result where the coordinator has the mean alone. */
+  /** Makes the result if the coordinator has only the mean. */
   combineSum(run: FederationRun, round: number, sum: UnmaskedSum): Promise<CombinedRound>;
-  /** After the commit: removes what only the running round needed. */
+  /** Removes what only the running round needed, after its commit. */
   finish(run: FederationRun, round: number): Promise<void>;
 }
 
+/** The result of a round before its commit. */
 export interface CombinedRound {
   readonly record: RoundRecord;
-  /** What the strategy carries to the next round; "" for nothing. */
+  /** The blob of the strategy's state for the next round; "" for none. */
   readonly stateBlob: string;
-  /** By participant. */
+  /** Reports by participant. */
   readonly figures: ReadonlyMap<string, ClientFigures>;
 }

@@ -4,7 +4,7 @@ import { unmaskSum } from "../secure/combine-masked.ts";
 import { dropPlan } from "../secure/plan.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";
 
-/** Participants mask their updates, and the coordinator reads their sum alone; what becomes of the sum is up to the noise. */
+/** Participants mask their updates, and the coordinator reads only their sum. The given noise mode processes the sum. */
 export function secure(noise: PrivacyMode): PrivacyMode {
   return {
     ...noise,

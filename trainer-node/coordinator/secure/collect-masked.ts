@@ -4,20 +4,20 @@ import type { Participant, Round } from "../../../proto/gen/tributary/training/v
 import { layoutOf } from "../../privacy/secure-work.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
-import { requireAble } from "../participants/require-able.ts";
+import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { type Collection, resultOf } from "../updates/collect-updates.ts";
-import { askEverybody, LATE } from "./in-time.ts";
+import { askAll, LATE } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
 
 const WORD_BYTES = 4;
-/** A sum of two shows each of them the update of the other. */
+/** From a sum of two, each participant could compute the other's update. */
 const PARTICIPANTS_MIN = 3;
 
 /**
- * A round's updates under masks: every participant trains and introduces itself, shares its secrets out, and sends what it made under
- * its masks. As with plain updates, each is on disk and in the control plane's round before it counts, and what did not come is recorded.
+ * Collects masked updates, which the coordinator cannot read: every participant trains and introduces itself, shares its secrets, and sends
+ * its masked update. As with plain updates, each is on disk and recorded in the control plane before it counts, and failures are recorded.
  */
 export async function collectMasked(run: FederationRun, collection: Collection): Promise<Round | undefined> {
   const { deps, control, federation, members } = run;
@@ -35,7 +35,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
   const missing = members.filter(({ id }) => plan.partners.includes(id) && !done.has(id));
   const heaviest = Math.max(...Object.values(plan.weights));
   const bytes = plan.layout.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0) * WORD_BYTES;
-  await askEverybody(run, missing, {
+  await askAll(run, missing, {
     ask: async (participant, signal) => {
       const weight = plan.weights[participant.id] ?? 0;
       const asked = { partners: plan.partners, factor: weight / heaviest, range: plan.range, bytes };
@@ -58,17 +58,17 @@ type Note = (
 
 type Planning = Collection & { readonly roundId: string; readonly note: Note };
 
-/** Undefined where too few are left for a sum that hides them. */
+/** Undefined if too few participants are left for a sum that hides them. */
 async function makePlan(run: FederationRun, planning: Planning): Promise<SecurePlan | undefined> {
   const { settings, deps } = run;
   const secure = requireSecure(run);
   const { roundId: round, note } = planning;
-  const introduced = await introduceEverybody(run, planning);
+  const introduced = await introduceAll(run, planning);
   if (introduced.size < Math.max(PARTICIPANTS_MIN, planning.quorum)) return undefined;
   const everybody = [...introduced.values()].map(({ introduction }) => introduction);
   const threshold = thresholdOf(secure.settings, everybody.length);
   const shares: Record<string, Readonly<Record<string, string>>> = {};
-  await askEverybody(
+  await askAll(
     run,
     run.members.filter(({ id }) => introduced.has(id)),
     {
@@ -90,21 +90,18 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   return plan;
 }
 
-async function introduceEverybody(
-  run: FederationRun,
-  { missing, wanted, round, roundId, note }: Planning,
-): Promise<Map<string, Introduced>> {
+async function introduceAll(run: FederationRun, { missing, wanted, round, roundId, note }: Planning): Promise<Map<string, Introduced>> {
   const { deps, federation } = run;
   const introduced = new Map<string, Introduced>();
   let expected = federation.headBlob === "" ? undefined : JSON.stringify(layoutOf(await deps.blobs.read(federation.headBlob)));
-  await askEverybody(run, missing, {
+  await askAll(run, missing, {
     ask: async (participant, signal) => {
-      await requireAble(run, participant, signal);
+      await requireCapabilities(run, participant, signal);
       const task = trainTask(run, participant, round);
       const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
       const layout = JSON.stringify(one.layout);
       if (expected !== undefined && layout !== expected) {
-        throw new ParticipantProblem("SHAPE_MISMATCH: its tensors are not named, typed and shaped as the others' are", { again: false });
+        throw new ParticipantProblem("SHAPE_MISMATCH: its tensors have other names, types or shapes than the others'", { again: false });
       }
       expected = layout;
       return one;
@@ -115,11 +112,11 @@ async function introduceEverybody(
     },
     isEnough: () => introduced.size >= wanted,
   });
-  // In the order of their ids, whatever order they came in.
+  // Sorted by id, independent of the order of arrival.
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** By samples; if any participant omits its sample count, all weigh the same. */
+/** Weights by samples. If any participant omits its sample count, all weigh the same. */
 function weightsOf(introduced: ReadonlyMap<string, Introduced>, weights: PrivacyRules["weights"]): Record<string, number> {
   const areCounted = weights === "samples" && [...introduced.values()].every(({ samples }) => samples !== undefined && samples > 0);
   return Object.fromEntries([...introduced].map(([id, { samples }]) => [id, areCounted ? (samples ?? 1) : 1]));

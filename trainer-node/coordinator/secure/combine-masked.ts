@@ -7,36 +7,39 @@ import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts
 import { type CoordinatorDeps, FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { isPlainMean } from "../round-strategy.ts";
-import { askEverybody } from "./in-time.ts";
+import { askAll } from "./in-time.ts";
 import { readPlan, type SecurePlan } from "./plan.ts";
 
-/** All that it takes to make a secure round again: a blob that the round's record names. It has no more than the coordinator saw. */
+/**
+ * Everything that is needed to recompute a secure round, stored as a blob that the round's record names. It reveals no more than the
+ * coordinator saw.
+ */
 interface SecureProof extends Pick<SecurePlan, "round" | "everybody" | "threshold" | "range" | "layout"> {
-  /** By participant: the hash of what it sent, and what it weighs. */
+  /** By participant: the hash and the weight of its masked update. */
   readonly masked: Readonly<Record<string, { readonly hash: string; readonly weight: number }>>;
   readonly weightMax: number;
   readonly help: readonly HelpText[];
 }
 
-/** The mean of updates that no one has read. */
+/** The mean of updates that were not read individually. */
 export interface UnmaskedSum {
   readonly updates: RoundRecord["updates"];
   readonly mean: Uint8Array;
-  /** Names the proof; part of the recorded strategy. */
+  /** The hash of the proof, which is part of the recorded strategy. */
   readonly secure: { readonly proof: string };
 }
 
-/** The participants that stayed help to take the masks off the sum, and off nothing else. */
+/** Unmasks the sum, and nothing else, with the help of the remaining participants. */
 export async function unmaskSum(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<UnmaskedSum> {
   const { deps, federation } = run;
   const plan = await readPlan(deps.blobs, `${federation.id}/${round}`);
   if (!plan)
     throw new FederationFailed(
       "AGGREGATION_FAILED",
-      `What was agreed for the masks of round ${round} is gone from the coordinator's folder.`,
+      `The plan of the secure round ${round} is missing from the coordinator's folder, so its updates cannot be unmasked.`,
     );
   if (accepted.length < plan.threshold) {
-    const text = `Round ${round} has ${accepted.length} masked updates; ${plan.threshold} of its ${plan.everybody.length} participants must stay to the end.`;
+    const text = `Round ${round} has ${accepted.length} masked updates; ${plan.threshold} of its ${plan.everybody.length} participants must take part until the end.`;
     throw new FederationFailed("NOT_ENOUGH_RESULTS", text);
   }
   const masked = Object.fromEntries(
@@ -51,12 +54,12 @@ export async function unmaskSum(run: FederationRun, round: number, accepted: rea
   return { updates: sortedUpdates(Object.values(masked)), mean, secure: { proof: sha256 } };
 }
 
-/** The bytes of a secure round's result, made again from what its record names. */
+/** Recomputes the bytes of a secure round's result from its record. */
 export async function remakeMasked(deps: SecureDeps, record: RoundRecord, signal: AbortSignal): Promise<Uint8Array> {
   const { strategy } = record;
   const proof = JSON.parse((await deps.blobs.read(proofOf(record))).toString("utf8")) as SecureProof;
   if (canonicalJson(sortedUpdates(Object.values(proof.masked))) !== canonicalJson(record.updates))
-    throw new Error("the proof is of other updates than the record's");
+    throw new Error("the proof does not match the updates of the record");
   const mean = await unmaskedMean(deps, proof, signal);
   const { secure: _proof, ...applied } = strategy;
   if (isPlainMean(applied)) return mean;
@@ -70,7 +73,7 @@ export async function remakeMasked(deps: SecureDeps, record: RoundRecord, signal
   return (await deps.aggregation.run(input, signal)).parameters;
 }
 
-/** The hash of what proves a secure round; of another round "". */
+/** The hash of a secure round's proof; "" for other rounds. */
 export function proofOf({ strategy }: Pick<RoundRecord, "strategy">): string {
   const { proof } = Object(strategy["secure"]) as { proof?: unknown };
   return typeof proof === "string" ? proof : "";
@@ -79,7 +82,7 @@ export function proofOf({ strategy }: Pick<RoundRecord, "strategy">): string {
 type SecureDeps = Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">;
 
 async function unmaskedMean({ secure }: SecureDeps, proof: SecureProof, signal: AbortSignal): Promise<Uint8Array> {
-  if (!secure) throw new Error("this coordinator cannot take masks off");
+  if (!secure) throw new Error("this coordinator does not support secure aggregation");
   const { everybody, threshold, range, layout, masked, weightMax, help, round } = proof;
   const total = Object.values(masked).reduce((sum, { weight }) => sum + weight, 0);
   return secure.unmask(
@@ -99,7 +102,7 @@ async function askForHelp(run: FederationRun, plan: SecurePlan, inSum: readonly 
   const { round, threshold, partners, shares } = plan;
   const help: HelpText[] = [];
   const problems: string[] = [];
-  await askEverybody(
+  await askAll(
     run,
     run.members.filter(({ id }) => inSum.includes(id)),
     {
@@ -116,7 +119,7 @@ async function askForHelp(run: FederationRun, plan: SecurePlan, inSum: readonly 
     },
   );
   if (help.length >= threshold) return help.slice(0, threshold).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-  const text = `${help.length} of the ${threshold} participants that are needed helped to take the masks off. ${problems.join("; ")}`;
+  const text = `Only ${help.length} of the required ${threshold} participants helped to unmask the sum. ${problems.join("; ")}`;
   throw new FederationFailed("NOT_ENOUGH_RESULTS", text.slice(0, 1000));
 }
 

@@ -5,10 +5,10 @@ import { ParticipantProblem } from "../participants/participant-problem.ts";
 const RETRY_MS = { first: 200, max: 5000 };
 
 /**
- * One step asked of everybody, so many at the same time, until all have answered, `isEnough` says so or the time is over. Who is away or busy is
- * asked again.
+ * Asks all participants for one step, with a limit on concurrency, until all have answered, `isEnough` returns true, or the deadline
+ * passes. Unreachable and busy participants are asked again.
  */
-export async function askEverybody<Answer>(
+export async function askAll<Answer>(
   run: FederationRun,
   participants: readonly Participant[],
   {
@@ -44,6 +44,7 @@ export async function askEverybody<Answer>(
   }
 }
 
+/** The problem of a participant that missed the deadline. */
 export const LATE = "it had not answered when the round was closed";
 
 async function persist<Answer>(

@@ -13,21 +13,22 @@ import {
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { asJson, fieldsOf, jsonBody, octetBody, type ParticipantTask, trainHeader } from "../participants/participants.ts";
 
-/** Where in which round. */
+/** A participant's place in a secure round. */
 export interface SecurePlace {
   readonly round: string;
   readonly client: string;
 }
 
+/** A participant's answer to the train step. */
 export interface Introduced {
   readonly introduction: IntroductionText;
   readonly samples: number | undefined;
   readonly layout: z.infer<typeof layoutText>;
 }
 
-/** The steps of a secure sum, as trainer nodes take them; each may be asked for again in the same words. */
+/** The steps of a secure sum on trainer nodes. Each may be repeated with the same request. */
 export interface SecureParticipants {
-  /** Throws where it cannot be reached, or cannot mask its updates. */
+  /** Throws if the participant cannot be reached or cannot mask its updates. */
   reach(node: NodeAddress, signal: AbortSignal): Promise<void>;
   train(node: NodeAddress, place: SecurePlace, task: ParticipantTask, signal: AbortSignal): Promise<Introduced>;
   shares(node: NodeAddress, place: SecurePlace, asked: SharesAsked, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
@@ -35,25 +36,28 @@ export interface SecureParticipants {
   help(node: NodeAddress, place: SecurePlace, asked: HelpAsked, signal: AbortSignal): Promise<HelpText>;
 }
 
+/** The request of the shares step. */
 export interface SharesAsked {
   readonly everybody: readonly IntroductionText[];
   readonly threshold: number;
 }
 
+/** The request of the masked step. */
 export interface MaskedAsked {
   readonly partners: readonly string[];
   readonly factor: number;
   readonly range: number;
-  /** Of the answer. */
+  /** Expected size of the answer. */
   readonly bytes: number;
 }
 
+/** The request of the help step. */
 export interface HelpAsked {
   readonly inSum: readonly string[];
   readonly shares: Readonly<Record<string, string>>;
 }
 
-const CANNOT_MASK = "it cannot mask its updates: secureAggregation needs trainer nodes that know it";
+const CANNOT_MASK = "it cannot mask its updates: secureAggregation requires participants with the capability mask";
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 const LOOK_MS = 10_000;
 
@@ -63,6 +67,7 @@ const trained = z.object({ introduction: introductionText, num_samples: z.number
 const shared = z.object({ shares: z.record(z.string(), sealedShare) });
 const info = z.object({ secure_aggregation: z.array(z.string()) });
 
+/** Creates calls of the secure steps over HTTP. */
 export function createSecureParticipants({ call, blobs }: { call: CallNode; blobs: BlobFolder }): SecureParticipants {
   const post = async (node: NodeAddress, path: string, sent: { body: CallBody; headers?: Record<string, string> }, signal: AbortSignal) => {
     requireAddress(node);
@@ -81,7 +86,9 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
       const answer = await call(node, { method: "GET", path: "/v1/info" }, inTime);
       const text = (await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8");
       if (answer.status === 401 || answer.status === 403)
-        throw new ParticipantProblem("it does not know us: give the federation the node's token", { again: false });
+        throw new ParticipantProblem("it refused the call as unauthorized: set the node's token for this participant of the federation", {
+          again: false,
+        });
       if (answer.status >= 500) throw new ParticipantProblem(`it answered ${answer.status}`, { again: true });
       if (answer.status !== 200 || !info.safeParse(parseJson(text)).success) throw new ParticipantProblem(CANNOT_MASK, { again: false });
     },
@@ -91,7 +98,7 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
         ? { body: await octetBody(blobs, task), headers: { "x-train-config": header } }
         : { body: await jsonBody(blobs, fieldsOf(task, "octets"), task) };
       const { introduction, num_samples: samples, layout } = await readAs(trained, await post(node, pathOf(place, "train"), sent, signal));
-      if (introduction.id !== place.client) throw new ParticipantProblem("it introduced itself as another", { again: false });
+      if (introduction.id !== place.client) throw new ParticipantProblem("its introduction has another id", { again: false });
       return { introduction, samples, layout };
     },
     shares: async (node, place, asked, signal) =>
@@ -116,14 +123,15 @@ const pathOf = ({ round, client }: SecurePlace, step: string): string =>
   `/v1/secure/${encodeURIComponent(round)}/${encodeURIComponent(client)}/${step}`;
 
 function requireAddress({ url }: NodeAddress): void {
-  if (!/^https?:/.test(url)) throw new ParticipantProblem("it cannot be called, as secureAggregation needs", { again: false });
+  if (!/^https?:/.test(url))
+    throw new ParticipantProblem("it cannot be called over HTTP, which secureAggregation requires", { again: false });
 }
 
 async function readAs<Schema extends z.ZodType>(schema: Schema, answer: NodeAnswer): Promise<z.infer<Schema>> {
   const read = schema.safeParse(parseJson((await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8")));
   if (read.success) return read.data;
   const [issue] = read.error.issues;
-  throw new ParticipantProblem(`its answer is not right: ${issue?.path.join(".")}: ${issue?.message}`, { again: false });
+  throw new ParticipantProblem(`its answer is invalid: ${issue?.path.join(".")}: ${issue?.message}`, { again: false });
 }
 
 function parseJson(text: string): unknown {

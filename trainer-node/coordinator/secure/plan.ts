@@ -6,8 +6,8 @@ import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { Introduced } from "./participants.ts";
 
 /**
- * Who masks with whom in a round. On disk before anybody is asked for what is masked: a coordinator that begins again must ask in the same
- * words, for a node that masked one update for two groups would have told it.
+ * The plan of a secure round: the participants that mask with each other. It is on disk before masked updates are requested, because a
+ * coordinator that resumes must send the same requests: a node that masked one update for two groups would reveal it.
  */
 export interface SecurePlan {
   readonly round: string;
@@ -15,18 +15,19 @@ export interface SecurePlan {
   readonly threshold: number;
   readonly range: number;
   readonly layout: Introduced["layout"];
-  /** Of each, by id; the mean is weighed by them. */
+  /** The weights of the mean, by participant. */
   readonly weights: Readonly<Record<string, number>>;
-  /** As they said; what they are paid by. */
+  /** The samples that participants reported, by which they are paid. */
   readonly samples: Readonly<Record<string, number>>;
-  /** Those whose shares arrived. */
+  /** Participants whose shares arrived. */
   readonly partners: readonly string[];
-  /** Sealed, by sender and receiver. */
+  /** Sealed shares, by sender and receiver. */
   readonly shares: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 const planFolder = ({ folder }: Pick<BlobFolder, "folder">): string => join(folder, "secure-rounds");
 
+/** Reads the plan of a round, if it is stored. */
 export async function readPlan(blobs: Pick<BlobFolder, "folder">, round: string): Promise<SecurePlan | undefined> {
   try {
     return JSON.parse(await readFile(pathOf(blobs, round), "utf8")) as SecurePlan;
@@ -36,6 +37,7 @@ export async function readPlan(blobs: Pick<BlobFolder, "folder">, round: string)
   }
 }
 
+/** Stores the plan of a round durably. */
 export async function writePlan(blobs: Pick<BlobFolder, "folder">, plan: SecurePlan): Promise<void> {
   mkdirSync(planFolder(blobs), { recursive: true, mode: 0o700 });
   const path = pathOf(blobs, plan.round);
@@ -49,14 +51,15 @@ export async function writePlan(blobs: Pick<BlobFolder, "folder">, plan: SecureP
   await rename(`${path}.partial`, path);
 }
 
+/** Removes the plan of a round. */
 export async function dropPlan(blobs: Pick<BlobFolder, "folder">, round: string): Promise<void> {
   await rm(pathOf(blobs, round), { force: true });
 }
 
-/** Nodes keep for a day what they hid: a plan that is older than two is of no use to anybody. */
+/** Nodes store hidden updates for a day, so a plan is useless after two. */
 const PLAN_MS_MAX = 2 * 86_400_000;
 
-/** Removes what rounds left that came to no end. */
+/** Removes the plans of unfinished rounds. */
 export async function dropOldPlans(blobs: Pick<BlobFolder, "folder">, now: number): Promise<void> {
   const folder = planFolder(blobs);
   for (const name of await readdir(folder).catch(() => [])) {

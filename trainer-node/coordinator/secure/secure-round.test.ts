@@ -193,7 +193,7 @@ test("below the threshold nothing comes out, and it is said why", async () => {
   };
   await expect(runRound({ ...run, members })).rejects.toMatchObject({
     code: "NOT_ENOUGH_RESULTS",
-    message: "Round 1 has 3 masked updates; 4 of its 4 participants must stay to the end.",
+    message: "Round 1 has 3 masked updates; 4 of its 4 participants must take part until the end.",
   });
   expect(kept.commits).toEqual([]);
 });
@@ -217,7 +217,7 @@ test("a coordinator that dies after two updates asks in the same words, and for 
   await expectSame(kept.commits[0]?.result as string, await plainMean("fed_alive", EVERYBODY));
 });
 
-test("a server's optimiser steps from the unmasked mean as it does from plain updates", async () => {
+test("a server's optimizer steps from the unmasked mean as it does from plain updates", async () => {
   const base = await plainMean("fed_base", EVERYBODY);
   const strategy = { strategy: { name: "fedadam", lr: 0.05 } };
   const { run, kept } = open("fed_adam", hidden(strategy), { headBlob: base });

@@ -10,14 +10,15 @@ const TASK_MS_MAX = 3_600_000;
 const HEAP_MB = 2048;
 const QUEUE_MAX = 1000;
 
-/** What a coordinator needs for sums of which it sees no part. */
+/** What a coordinator needs for secure sums. */
 export interface SecureTools {
   readonly participants: SecureParticipants;
-  /** In a thread: it is a pass over the whole model for every participant. */
+  /** Runs in a thread, because it passes over the whole model for every participant. */
   unmask(work: Extract<SecureWork, { step: "unmask" }>, signal: AbortSignal): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
+/** Creates the tools of secure aggregation. */
 export function createSecureTools({ call, blobs, logger }: { call: CallNode; blobs: BlobFolder; logger: Logger }): SecureTools {
   const workerData = { fallback: undefined, blobFolder: blobs.folder };
   const pool = lazyPool(() =>

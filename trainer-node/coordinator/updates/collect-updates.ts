@@ -2,7 +2,7 @@ import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tr
 import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { TrainedUpdate } from "../participants/participants.ts";
-import { requireAble } from "../participants/require-able.ts";
+import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
 import { type Layout, requireLayout, requireReadable } from "./inspect-update.ts";
@@ -75,7 +75,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
   for (let tries = 1; ; tries++) {
     try {
       inRound.throwIfAborted();
-      await requireAble(run, participant, inRound);
+      await requireCapabilities(run, participant, inRound);
       const update = await deps.participants.train(participant, task, inRound);
       await requireFitting(run, update, layouts);
       return update;
