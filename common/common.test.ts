@@ -59,11 +59,11 @@ test("ids of one prefix do not collide and sort by the time they were made", () 
 });
 
 test("a configuration names all its problems at once", () => {
-  const shape = { PORT: portSetting(4000), COUNT: countSetting(1, { min: 1, max: 9 }) };
-  expect(readConfig(shape, { PORT: "", OTHER: "x" })).toEqual({ PORT: 4000, COUNT: 1 });
+  const shape = { PORT: portSetting(4000), COUNT_MAX: countSetting(1, { min: 1, max: 9 }) };
+  expect(readConfig(shape, { PORT: "", OTHER: "x" })).toEqual({ port: 4000, countMax: 1 });
   const problems = (() => {
     try {
-      readConfig(shape, { PORT: "99999", COUNT: "many" });
+      readConfig(shape, { PORT: "99999", COUNT_MAX: "many" });
     } catch (error) {
       return error instanceof ConfigError ? error.problems : [];
     }

@@ -11,20 +11,36 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads settings from the environment with one schema; an empty variable counts as unset. The error lists all problems at once. */
-export function readConfig<Shape extends z.ZodRawShape>(
-  shape: Shape,
-  environment: Readonly<Record<string, string | undefined>>,
-): z.infer<z.ZodObject<Shape>> {
+/** Where settings come from: the variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** TRAINER_QUEUE_MAX is `trainerQueueMax` in code. */
+type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Lowercase<Head>}${Capitalize<CamelCase<Tail>>}`
+  : Name extends string
+    ? Lowercase<Name>
+    : never;
+
+/** What `readConfig` makes of a shape. */
+export type Settings<Shape extends z.ZodRawShape> = { readonly [Name in keyof Shape as CamelCase<Name>]: z.infer<Shape[Name]> };
+
+/**
+ * Reads settings from the environment through one shape; an empty variable counts as unset. All problems at once. Each setting carries its
+ * sentence (`describe`), and docs/settings.md is printed from the shapes; `meta({ shownDefault })` is for defaults that differ by machine.
+ */
+export function readConfig<Shape extends z.ZodRawShape>(shape: Shape, environment: Environment): Settings<Shape> {
   const given: Record<string, string> = {};
   for (const name of Object.keys(shape)) {
     const value = environment[name];
     if (value !== undefined && value !== "") given[name] = value;
   }
   const result = z.object(shape).safeParse(given);
-  if (result.success) return result.data;
-  throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`));
+  if (!result.success) throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`));
+  const settings = Object.entries(result.data).map(([name, value]) => [camelCase(name), value]);
+  return Object.fromEntries(settings) as Settings<Shape>;
 }
+
+const camelCase = (name: string): string => name.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 
 export const portSetting = (fallback: number) =>
   z.coerce.number("must be a port number").int().min(0).max(65_535, "must be at most 65535").default(fallback);
@@ -43,15 +59,40 @@ export const developerFlag = z.enum(["true", "false", "1", "0"]).optional();
 
 export const isOn = (flag: string): boolean => flag === "true" || flag === "1";
 
-/** Whether admins may set private provider URLs. Outside production this is the default, because the upstream is often local. */
-export const privateUpstreamSettings = { ALLOW_PRIVATE_UPSTREAMS: developerFlag, NODE_ENV: z.string().optional() };
+/** Texts separated by commas. */
+export const listSetting = () =>
+  z
+    .string()
+    .default("")
+    .transform((text) =>
+      text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== ""),
+    );
+
+export const dataDirSetting = z
+  .string()
+  .default("./data")
+  .describe("Folder of everything that is stored on this machine: store, journals, blobs, logs. Files have mode 0600, folders 0700.");
+
+export const logLevelSetting = z
+  .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"])
+  .default("info")
+  .describe("Least level that is logged. `make run` writes logs to `DATA_DIR/logs`.");
+
+/** Whether admins may name provider addresses of the operator's own network: outside production the upstream is often one's own machine. */
+export const privateUpstreamSettings = {
+  ALLOW_PRIVATE_UPSTREAMS: developerFlag.meta({
+    description: "Whether admins may set provider addresses in private networks.",
+    shownDefault: "true; false with `NODE_ENV=production`",
+  }),
+  NODE_ENV: z.string().optional(),
+};
 
 export function allowsPrivateUpstreams({
-  ALLOW_PRIVATE_UPSTREAMS: flag,
-  NODE_ENV: environment,
-}: {
-  ALLOW_PRIVATE_UPSTREAMS?: z.infer<typeof developerFlag>;
-  NODE_ENV?: string | undefined;
-}): boolean {
-  return flag === undefined ? environment !== "production" : isOn(flag);
+  allowPrivateUpstreams: flag,
+  nodeEnv,
+}: Pick<Settings<typeof privateUpstreamSettings>, "allowPrivateUpstreams" | "nodeEnv">): boolean {
+  return flag === undefined ? nodeEnv !== "production" : isOn(flag);
 }

@@ -14,7 +14,7 @@ test.each([
   "a.localhost",
 ])("%s is loopback", (host) => {
   expect(isLoopbackHost(host)).toBe(true);
-  expect(isExposed({ HOST: host })).toBe(false);
+  expect(isExposed({ host })).toBe(false);
 });
 
 test.each([
@@ -31,23 +31,23 @@ test.each([
   "127.1",
 ])("%s is not loopback", (host) => {
   expect(isLoopbackHost(host)).toBe(false);
-  expect(isExposed({ HOST: host })).toBe(true);
+  expect(isExposed({ host })).toBe(true);
 });
 
 test("a developer's machine is not exposed: nothing set, empty variables, loopback names", () => {
   expect(isExposed({})).toBe(false);
-  expect(isExposed({ HOST: "", PUBLIC_URL: "", TRUST_PROXY: " ", NODE_ENV: "" })).toBe(false);
-  expect(isExposed({ PUBLIC_URL: "http://127.0.0.1:4000", NODE_ENV: "development" })).toBe(false);
-  expect(isExposed({ PUBLIC_URL: "http://[::1]:4000/" })).toBe(false);
+  expect(isExposed({ trustProxy: [] })).toBe(false);
+  expect(isExposed({ publicUrl: "http://127.0.0.1:4000", nodeEnv: "development" })).toBe(false);
+  expect(isExposed({ publicUrl: "http://[::1]:4000/" })).toBe(false);
 });
 
 test.each([
-  { PUBLIC_URL: "https://gateway.example.org" },
-  { PUBLIC_URL: "http://10.0.0.7:4000" },
-  { PUBLIC_URL: "not an address" },
-  { TRUST_PROXY: "127.0.0.1" },
-  { NODE_ENV: "production" },
-  { HOST: "127.0.0.1", PUBLIC_URL: "http://localhost:4000", TRUST_PROXY: "10.0.0.0/8" },
+  { publicUrl: "https://gateway.example.org" },
+  { publicUrl: "http://10.0.0.7:4000" },
+  { publicUrl: "not an address" },
+  { trustProxy: ["127.0.0.1"] },
+  { nodeEnv: "production" },
+  { host: "127.0.0.1", publicUrl: "http://localhost:4000", trustProxy: ["10.0.0.0/8"] },
 ])("one sign is enough: %j is exposed", (settings) => {
   expect(isExposed(settings)).toBe(true);
 });
@@ -58,12 +58,12 @@ test("what depends on it is open where the deployment is not exposed, and a vari
 });
 
 test("test credits are off with card payments and where strangers can buy them, until TEST_CREDITS says otherwise", () => {
-  const stripe = { STRIPE_SECRET_KEY: "sk_test_1" };
-  const exposed = { TRUST_PROXY: "10.0.0.1" };
+  const stripe = { stripeSecretKey: "sk_test_1" };
+  const exposed = { trustProxy: ["10.0.0.1"] };
   const allowed = [{}, stripe, exposed, { ...stripe, ...exposed }].map((settings) => openingsOf(settings).testCredits);
   expect(allowed).toEqual([true, false, false, false]);
   for (const settings of [{}, stripe, exposed]) {
-    expect(openingsOf({ ...settings, TEST_CREDITS: "true" }).testCredits).toBe(true);
-    expect(openingsOf({ ...settings, TEST_CREDITS: "false" }).testCredits).toBe(false);
+    expect(openingsOf({ ...settings, testCredits: "true" }).testCredits).toBe(true);
+    expect(openingsOf({ ...settings, testCredits: "false" }).testCredits).toBe(false);
   }
 });

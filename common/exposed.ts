@@ -1,28 +1,36 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { developerFlag, isOn } from "./config.ts";
+import { developerFlag, isOn, listSetting, type Settings } from "./config.ts";
 
 /** Settings that determine whether the deployment is exposed. Every process reads them from its own environment. */
 export const exposureSettings = {
-  HOST: z.string().optional(),
-  PUBLIC_URL: z.string().optional(),
-  TRUST_PROXY: z.string().optional(),
-  NODE_ENV: z.string().optional(),
+  HOST: z
+    .string()
+    .default("127.0.0.1")
+    .describe(
+      "Address that the edges listen on, and the trainer node and the coordinator unless they have their own. Beyond loopback: exposed.",
+    ),
+  PUBLIC_URL: z.string().optional().meta({
+    description: "Address at which people reach the gateway; links in mails begin with it. Beyond loopback: exposed.",
+    shownDefault: "`http://127.0.0.1:PORT`",
+  }),
+  TRUST_PROXY: listSetting().describe(
+    "Addresses or CIDRs of proxies whose `x-forwarded-for` is trusted, separated by commas. Set: exposed.",
+  ),
+  NODE_ENV: z
+    .string()
+    .optional()
+    .describe("`production`: exposed, and secrets have to be set (`SECRET_KEY`, `ADMIN_PASSWORD`, `MASTER_KEY`) instead of being made up."),
 };
 
-interface Exposure {
-  readonly HOST?: string | undefined;
-  readonly PUBLIC_URL?: string | undefined;
-  readonly TRUST_PROXY?: string | undefined;
-  readonly NODE_ENV?: string | undefined;
-}
+type Exposure = Partial<Settings<typeof exposureSettings>>;
 
 /** Exposed: HOST or PUBLIC_URL is not loopback, a proxy is in front (TRUST_PROXY), or NODE_ENV is production. */
-export function isExposed({ HOST, PUBLIC_URL, TRUST_PROXY, NODE_ENV }: Exposure): boolean {
-  if (NODE_ENV === "production" || (TRUST_PROXY ?? "").trim() !== "") return true;
-  if (HOST !== undefined && HOST !== "" && !isLoopbackHost(HOST)) return true;
+export function isExposed({ host, publicUrl, trustProxy = [], nodeEnv }: Exposure): boolean {
+  if (nodeEnv === "production" || trustProxy.length > 0) return true;
+  if (host !== undefined && !isLoopbackHost(host)) return true;
   // A URL that cannot be parsed counts as exposed.
-  return PUBLIC_URL !== undefined && PUBLIC_URL !== "" && !isLoopbackHost(URL.parse(PUBLIC_URL)?.hostname ?? "");
+  return publicUrl !== undefined && !isLoopbackHost(URL.parse(publicUrl)?.hostname ?? "");
 }
 
 /** The flag if it is set; otherwise true on a developer's machine and false on an exposed deployment. */
@@ -30,44 +38,47 @@ export function isOpen(flag: Flag, exposed: boolean): boolean {
   return flag === undefined ? !exposed : isOn(flag);
 }
 
-/** Features that an exposed deployment must enable explicitly. If unset, they are on only where the deployment is not exposed. */
+const OPEN_UNLESS_EXPOSED = "true; false when exposed";
+
+/** Settings that an exposed deployment must not have open by accident. Unset: open where the deployment is not exposed. */
 export const openingSettings = {
   ...exposureSettings,
-  /** Whether tenants may use trainer nodes and participants at private and loopback addresses. */
-  ALLOW_PRIVATE_NODES: developerFlag,
-  /** Whether webhooks may have private and loopback addresses. */
-  ALLOW_PRIVATE_WEBHOOKS: developerFlag,
-  /** Whether every team may train on the operator's nodes through `/training/nodes`. */
-  SHARED_TRAINERS: developerFlag,
-  /** Whether test credits can be bought without payment. If unset, they are off wherever card payments are configured. */
-  TEST_CREDITS: developerFlag,
-  STRIPE_SECRET_KEY: z.string().optional(),
+  ALLOW_PRIVATE_NODES: developerFlag.meta({
+    description: "Whether tenants may name trainer nodes and participants at private and loopback addresses.",
+    shownDefault: OPEN_UNLESS_EXPOSED,
+  }),
+  ALLOW_PRIVATE_WEBHOOKS: developerFlag.meta({
+    description: "Whether organizations may have webhooks at private and loopback addresses, and without TLS.",
+    shownDefault: OPEN_UNLESS_EXPOSED,
+  }),
+  SHARED_TRAINERS: developerFlag.meta({
+    description: "Whether every team may train on the operator's nodes, at `/training/nodes`.",
+    shownDefault: OPEN_UNLESS_EXPOSED,
+  }),
+  TEST_CREDITS: developerFlag.meta({
+    description:
+      'Whether credits can be bought with `"method": "test"`, for no money. A purchase without a `method` is `test` where they are on, else `card`.',
+    shownDefault: `${OPEN_UNLESS_EXPOSED} or with Stripe`,
+  }),
+  STRIPE_SECRET_KEY: z.string().optional().describe("Secret key of Stripe: turns card payments on, together with `STRIPE_WEBHOOK_SECRET`."),
 };
 
 type Flag = z.infer<typeof developerFlag>;
 
 export interface Openings {
-  readonly privateNodes: boolean;
-  readonly privateWebhooks: boolean;
+  readonly allowPrivateNodes: boolean;
+  readonly allowPrivateWebhooks: boolean;
   readonly sharedTrainers: boolean;
   readonly testCredits: boolean;
 }
 
-export function openingsOf(
-  settings: Exposure & {
-    readonly ALLOW_PRIVATE_NODES?: Flag;
-    readonly ALLOW_PRIVATE_WEBHOOKS?: Flag;
-    readonly SHARED_TRAINERS?: Flag;
-    readonly TEST_CREDITS?: Flag;
-    readonly STRIPE_SECRET_KEY?: string | undefined;
-  },
-): Openings {
+export function openingsOf(settings: Partial<Settings<typeof openingSettings>>): Openings {
   const exposed = isExposed(settings);
   return {
-    privateNodes: isOpen(settings.ALLOW_PRIVATE_NODES, exposed),
-    privateWebhooks: isOpen(settings.ALLOW_PRIVATE_WEBHOOKS, exposed),
-    sharedTrainers: isOpen(settings.SHARED_TRAINERS, exposed),
-    testCredits: isOpen(settings.TEST_CREDITS, exposed || settings.STRIPE_SECRET_KEY !== undefined),
+    allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
+    allowPrivateWebhooks: isOpen(settings.allowPrivateWebhooks, exposed),
+    sharedTrainers: isOpen(settings.sharedTrainers, exposed),
+    testCredits: isOpen(settings.testCredits, exposed || settings.stripeSecretKey !== undefined),
   };
 }
 
@@ -78,7 +89,8 @@ export const controlHostSetting = z
   .refine(
     isLoopbackHost,
     "must be a loopback address: the control plane has no TLS yet. Keep it on 127.0.0.1 and reach it from other machines through a tunnel, such as ssh -L; certificates come with a later release",
-  );
+  )
+  .describe("Address that the control plane listens on: loopback only, as it has no TLS yet.");
 
 /** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: mean all interfaces, so they are not loopback. */
 export function isLoopbackHost(host: string): boolean {

@@ -4,56 +4,90 @@ import {
   allowsPrivateUpstreams,
   ConfigError,
   countSetting,
+  dataDirSetting,
+  type Environment,
   flagSetting,
+  logLevelSetting,
   portSetting,
   privateUpstreamSettings,
   readConfig,
+  type Settings,
 } from "../common/config.ts";
 import { controlHostSetting, openingSettings, openingsOf } from "../common/exposed.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
-const shape = {
+/** The settings of the control plane; docs/settings.md is printed from them. */
+export const controlSettings = {
   ...openingSettings,
-  CONTROL_PORT: portSetting(4100),
+  ...privateUpstreamSettings,
+  CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: controlHostSetting,
-  DATA_DIR: z.string().default("./data"),
+  DATA_DIR: dataDirSetting,
   MONGODB_URI: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, "must begin with mongodb:// or mongodb+srv://")
-    .optional(),
+    .optional()
+    .describe("Address of a MongoDB replica set that holds all records instead of the embedded store."),
   MONGODB_DATABASE: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be a plain database name")
-    .default("tributary"),
+    .default("tributary")
+    .describe("Name of the database at `MONGODB_URI`."),
   ADMIN_EMAIL: z
     .string()
     .regex(/^[^\s@]+@[^\s@]+$/, "must be an e-mail address")
-    .default("admin@localhost"),
-  ADMIN_PASSWORD: z.string().min(8, "must have 8 or more characters").max(256).optional(),
+    .toLowerCase()
+    .default("admin@localhost")
+    .describe("E-mail address of the first administrator."),
+  ADMIN_PASSWORD: z.string().min(8, "must have 8 or more characters").max(256).optional().meta({
+    description: "Password of the first administrator, 8 or more characters.",
+    shownDefault: "made at the first start, shown once",
+  }),
   MASTER_KEY: z
     .string()
     .regex(/^sk-[\x21-\x7e]{13,253}$/, 'must begin with "sk-" and have 16 or more characters')
-    .optional(),
-  SECRET_KEY: z.string().min(32, "must have 32 or more characters").optional(),
+    .optional()
+    .meta({
+      description: "API key that may do everything; begins with `sk-`, 16 or more characters.",
+      shownDefault: "made at the first start, shown once",
+    }),
+  SECRET_KEY: z.string().min(32, "must have 32 or more characters").optional().meta({
+    description:
+      "What hashes, sealed secrets and tokens are derived from; 32 or more characters. It is the same for every control plane of a store, which refuses another one (exit code 78).",
+    shownDefault: "made at the first start, in `DATA_DIR`",
+  }),
   SIGNUP_GRANT_NANO_USD: z
     .string()
     .regex(/^\d{1,18}$/, "must be a whole number of nano-USD")
-    .default("0"),
-  CREDIT_POLICY: z.enum(["document", "strict"]).default("document"),
+    .default("0")
+    .transform(BigInt)
+    .describe("Credits of a new organization, in nano-USD."),
+  CREDIT_POLICY: z
+    .enum(["document", "strict"])
+    .default("document")
+    .describe("`strict` refuses a call whose worst case does not fit into the balance; `document` lets the last call take it below zero."),
   PUBLIC_URL: z.url("must be an address like https://example.org").optional(),
   PORT: portSetting(4000),
   SMTP_URL: z
     .string()
     .regex(/^smtps?:\/\//, "must begin with smtp:// or smtps://")
+    .optional()
+    .describe("Mail server; without one, mails are written to the log."),
+  MAIL_FROM: z.string().default("Tributary <no-reply@localhost>").describe("Sender of mails."),
+  FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }).describe(
+    "Newest rows of the feed that are retained; an edge that missed more loads everything again.",
+  ),
+  CONFIG: z
+    .string()
+    .transform((path) => resolve(path))
     .optional(),
-  MAIL_FROM: z.string().default("Tributary <no-reply@localhost>"),
-  FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }),
-  CONFIG: z.string().optional(),
-  ALLOW_UNPRICED_MODELS: flagSetting(false),
+  ALLOW_UNPRICED_MODELS: flagSetting(false).describe(
+    "Whether models without a price are served, at no cost. Models of ollama, vllm, lm_studio and llamafile cost nothing anyway unless they are priced.",
+  ),
   TRAINER_PORT: portSetting(5000),
-  /** Publishes, at the first start, the models that trainer nodes train by themselves. */
-  BUILT_IN_MODELS: flagSetting(true),
-  /** Addresses of the trainer nodes that serve trained models, separated by commas; absent: the node of this machine. */
+  BUILT_IN_MODELS: flagSetting(true).describe(
+    "Whether the model `digits`, which trainer nodes train by themselves, is published at the first start.",
+  ),
   SERVING_URLS: z
     .string()
     .transform((text) => text.split(",").map((url) => url.trim().replace(/\/+$/, "")))
@@ -61,90 +95,45 @@ const shape = {
       (urls) => urls.every((url) => /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/.test(url)),
       "must be http or https addresses, separated by commas",
     )
-    .optional(),
-  /** The bearer token that those nodes require. */
+    .optional()
+    .meta({
+      description: "Addresses of the trainer nodes that serve trained models, separated by commas.",
+      shownDefault: "the trainer node of this machine",
+    }),
   TRAINER_TOKEN: z.string().optional(),
-  STRIPE_WEBHOOK_SECRET: z.string().optional(),
-  STRIPE_API_BASE: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).optional(),
-  BUDGET_MODE: z.enum(["enforce", "shadow"]).default("enforce"),
-  LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
-  ...privateUpstreamSettings,
+  STRIPE_WEBHOOK_SECRET: z
+    .string()
+    .optional()
+    .describe(
+      "Signing secret of the events `checkout.session.*`, `charge.refunded` and `charge.dispute.*`, which Stripe sends to `/api/webhooks/payments/stripe`.",
+    ),
+  STRIPE_API_BASE: z
+    .url({ protocol: /^https?$/, error: "must be an http or https address" })
+    .optional()
+    .meta({ description: "Address of Stripe's API; tests set another one.", shownDefault: "Stripe's own" }),
+  BUDGET_MODE: z.enum(["enforce", "shadow"]).default("enforce").describe("`shadow` logs a call over budget and lets it through."),
+  LOG_LEVEL: logLevelSetting,
 };
 
 /** The settings of a control plane, parsed and checked. */
-export interface ControlConfig {
-  port: number;
-  host: string;
-  dataFolder: string;
-  mongo: { uri: string; database: string } | undefined;
-  adminEmail: string;
-  adminPassword: string | undefined;
-  masterKey: string | undefined;
-  rootSecret: string | undefined;
-  signupGrant: bigint;
-  creditPolicy: "document" | "strict";
-  publicUrl: string;
-  mail: { smtpUrl: string | undefined; from: string };
-  /** Newest rows of the feed that are retained. */
-  feedRowsRetained: number;
-  /** Path of a LiteLLM config.yaml. */
-  gatewayConfigPath: string | undefined;
-  /** Admins may set upstream addresses on the operator's own network. */
-  allowPrivateUpstreams: boolean;
-  /** Serves models without a price, at no cost. */
-  allowUnpricedModels: boolean;
-  /** Tenants may have trainer nodes and participants on the operator's own network. */
-  allowPrivateNodes: boolean;
-  /** Organizations may have webhooks on the operator's own network, and without TLS. */
-  allowPrivateWebhooks: boolean;
-  /** Publishes the models that trainer nodes train by themselves. */
-  builtInModels: boolean;
-  /** Trainer nodes that serve trained models: their addresses, and the token they share with the gateway. */
-  serving: { urls: readonly string[]; token: string | undefined };
-  /** Every team may train on those nodes. */
-  sharedTrainers: boolean;
-  /** Allows purchases with `method: "test"`, which cost nothing. */
-  testCredits: boolean;
-  /** Absent: card payments are off. */
-  stripe: StripeSettings | undefined;
-  /** `shadow` logs a call over budget and lets it through. */
-  budgetMode: "enforce" | "shadow";
-  logLevel: string;
-  production: boolean;
-}
+export type ControlConfig = ReturnType<typeof readControlConfig>;
 
-export function readControlConfig(environment: Readonly<Record<string, string | undefined>>): ControlConfig {
-  const settings = readConfig(shape, environment);
-  const production = settings.NODE_ENV === "production";
-  const openings = openingsOf(settings);
+export function readControlConfig(environment: Environment) {
+  const settings = readConfig(controlSettings, environment);
+  const production = settings.nodeEnv === "production";
   if (production) requireProductionSecrets(settings);
   return {
-    port: settings.CONTROL_PORT,
-    host: settings.CONTROL_HOST,
-    dataFolder: settings.DATA_DIR,
-    mongo: settings.MONGODB_URI ? { uri: settings.MONGODB_URI, database: settings.MONGODB_DATABASE } : undefined,
-    adminEmail: settings.ADMIN_EMAIL.toLowerCase(),
-    adminPassword: settings.ADMIN_PASSWORD,
-    masterKey: settings.MASTER_KEY,
-    rootSecret: settings.SECRET_KEY,
-    signupGrant: BigInt(settings.SIGNUP_GRANT_NANO_USD),
-    creditPolicy: settings.CREDIT_POLICY,
-    publicUrl: (settings.PUBLIC_URL ?? `http://127.0.0.1:${settings.PORT}`).replace(/\/$/, ""),
-    mail: { smtpUrl: settings.SMTP_URL, from: settings.MAIL_FROM },
-    feedRowsRetained: settings.FEED_ROWS_KEPT,
-    gatewayConfigPath: settings.CONFIG === undefined ? undefined : resolve(settings.CONFIG),
-    allowPrivateUpstreams: allowsPrivateUpstreams(settings),
-    allowUnpricedModels: settings.ALLOW_UNPRICED_MODELS,
-    allowPrivateNodes: openings.privateNodes,
-    allowPrivateWebhooks: openings.privateWebhooks,
-    builtInModels: settings.BUILT_IN_MODELS,
-    serving: { urls: settings.SERVING_URLS ?? [`http://127.0.0.1:${settings.TRAINER_PORT}`], token: settings.TRAINER_TOKEN },
+    ...settings,
     // Shared trainers give unpaid compute to every tenant, so an exposed platform has to opt in.
-    sharedTrainers: openings.sharedTrainers,
-    testCredits: openings.testCredits,
+    ...openingsOf(settings),
+    mongo: settings.mongodbUri ? { uri: settings.mongodbUri, database: settings.mongodbDatabase } : undefined,
+    publicUrl: (settings.publicUrl ?? `http://127.0.0.1:${settings.port}`).replace(/\/$/, ""),
+    mail: { smtpUrl: settings.smtpUrl, from: settings.mailFrom },
+    allowPrivateUpstreams: allowsPrivateUpstreams(settings),
+    /** Trainer nodes that serve trained models: their addresses, and the token they share with the gateway. */
+    serving: { urls: settings.servingUrls ?? [`http://127.0.0.1:${settings.trainerPort}`], token: settings.trainerToken },
+    /** Absent: card payments are off. */
     stripe: stripeSettings(settings),
-    budgetMode: settings.BUDGET_MODE,
-    logLevel: settings.LOG_LEVEL,
     production,
   };
 }
@@ -158,22 +147,19 @@ export function withFileMasterKey(config: ControlConfig, masterKey: string | und
   return { ...config, masterKey: found };
 }
 
-function stripeSettings(settings: {
-  STRIPE_SECRET_KEY?: string | undefined;
-  STRIPE_WEBHOOK_SECRET?: string | undefined;
-  STRIPE_API_BASE?: string | undefined;
-}): StripeSettings | undefined {
-  const { STRIPE_SECRET_KEY: secretKey, STRIPE_WEBHOOK_SECRET: webhookSecret, STRIPE_API_BASE: apiBase } = settings;
-  if (secretKey === undefined && webhookSecret === undefined) return undefined;
+type ReadSettings = Settings<typeof controlSettings>;
+
+function stripeSettings({ stripeSecretKey, stripeWebhookSecret, stripeApiBase }: ReadSettings): StripeSettings | undefined {
+  if (stripeSecretKey === undefined && stripeWebhookSecret === undefined) return undefined;
   // With only one of the two set, customers could pay and never receive credits.
-  if (secretKey === undefined || webhookSecret === undefined) {
+  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) {
     throw new ConfigError(["STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET: set both for card payments, or neither"]);
   }
-  return { secretKey, webhookSecret, apiBase };
+  return { secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret, apiBase: stripeApiBase };
 }
 
-function requireProductionSecrets(settings: { [name: string]: unknown }): void {
-  const needed = ["SECRET_KEY", "ADMIN_PASSWORD", ...(settings["CONFIG"] === undefined ? ["MASTER_KEY"] : [])];
-  const missing = needed.filter((name) => settings[name] === undefined);
-  if (missing.length > 0) throw new ConfigError(missing.map((name) => `${name}: must be set in production; none is generated there`));
+function requireProductionSecrets({ secretKey, adminPassword, masterKey, config }: ReadSettings): void {
+  const needed = { SECRET_KEY: secretKey, ADMIN_PASSWORD: adminPassword, ...(config === undefined ? { MASTER_KEY: masterKey } : {}) };
+  const missing = Object.entries(needed).filter(([, value]) => value === undefined);
+  if (missing.length > 0) throw new ConfigError(missing.map(([name]) => `${name}: must be set in production; none is generated there`));
 }

@@ -39,7 +39,7 @@ await runMain("tributary control-plane", async () => {
   const store = await openStore(fromEnvironment);
   const { from, to } = await migrate(store);
   const gateway = await GatewayConfigFile.open({
-    path: fromEnvironment.gatewayConfigPath,
+    path: fromEnvironment.config,
     environment: process.env,
     store,
     clock,
@@ -47,7 +47,7 @@ await runMain("tributary control-plane", async () => {
     namesToCreate: await modelsToCreate({ store }),
   });
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
-  const secrets = deriveSecrets(loadRootSecret({ given: config.rootSecret, folder: resolve(config.dataFolder), random }), random);
+  const secrets = deriveSecrets(loadRootSecret({ given: config.secretKey, folder: resolve(config.dataDir), random }), random);
   const receipts = createReceiptSigner(secrets.receiptSeed);
   await checkRootSecret(store, { secrets, receipts });
   const reservations = new Reservations({
@@ -120,5 +120,5 @@ async function openStore(config: ControlConfig): Promise<Store> {
     return openMongoStore(config.mongo);
   }
   const { openEmbeddedStore } = await import("./stores/embedded/store.ts");
-  return openEmbeddedStore(resolve(config.dataFolder, "control-plane"));
+  return openEmbeddedStore(resolve(config.dataDir, "control-plane"));
 }

@@ -83,8 +83,8 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addReflection(server);
   const health = new HealthImplementation({ "": "SERVING" });
   health.addToServer(server);
-  const { host } = deps.config;
-  const address = `${host.includes(":") ? `[${host}]` : host}:${deps.config.port}`;
+  const { controlHost: host, controlPort } = deps.config;
+  const address = `${host.includes(":") ? `[${host}]` : host}:${controlPort}`;
   const port = await listen(server, address, ServerCredentials.createInsecure());
   return {
     port,

@@ -1,120 +1,90 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { countSetting, developerFlag, flagSetting, portSetting, readConfig } from "../common/config.ts";
+import {
+  countSetting,
+  dataDirSetting,
+  developerFlag,
+  type Environment,
+  flagSetting,
+  listSetting,
+  logLevelSetting,
+  portSetting,
+  readConfig,
+} from "../common/config.ts";
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
-import { TRANSPORTS, type TransportName } from "./upstream/transports/transport.ts";
+import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
-const shape = {
+/** The settings of an edge; docs/settings.md is printed from them. */
+export const edgeSettings = {
   ...exposureSettings,
-  PORT: portSetting(4000),
-  HOST: z.string().default("127.0.0.1"),
-  /** A second listener that takes keys only in x-gw-api-key; unset = none. */
-  HOSTED_PORT: z.coerce.number("must be a port number").int().min(0).max(65_535).optional(),
-  AUTH_PROFILE: z.enum(["gateway", "hosted"]).default("gateway"),
-  CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
-  /** The coordinator, which serves trained parameters and verifies federations. */
+  PORT: portSetting(4000).describe("Port of the gateway: API, platform and console."),
+  HOSTED_PORT: z.coerce
+    .number("must be a port number")
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe("Port of a second listener with `AUTH_PROFILE=hosted`."),
+  AUTH_PROFILE: z
+    .enum(["gateway", "hosted"])
+    .default("gateway")
+    .describe("`gateway` takes API keys in every header that OpenAI's and Anthropic's clients use, `hosted` in `x-gw-api-key` only."),
+  CONTROL_ADDRESS: z.string().default("127.0.0.1:4100").describe("Host and port of the control plane. `make run` sets it."),
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
+    .default("http://127.0.0.1:5100")
     .transform((url) => url.replace(/\/+$/, ""))
-    .default("http://127.0.0.1:5100"),
-  /** The bearer token that the coordinator expects. */
+    .describe("Address of the coordinator, which serves trained parameters and verifies federations. `make run` sets it."),
   COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
-  EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }),
-  /** Several edge processes share the port; the kernel spreads connections over them. */
-  EDGE_REUSE_PORT: flagSetting(false),
+  EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }).describe(
+    "Number of this edge on its machine; it names its journal. `make run` sets it.",
+  ),
+  EDGE_REUSE_PORT: flagSetting(false).describe("Whether several edge processes share the port; so it is anyway with `EDGES` above 1."),
   EDGES: countSetting(1, { min: 1, max: 1024 }),
-  /** Addresses or CIDRs of proxies whose x-forwarded-for is trusted; comma-separated, unset = none. */
-  TRUST_PROXY: z.string().optional(),
-  CORS_ORIGINS: z.string().optional(),
-  JSON_BODY_BYTES_MAX: countSetting(10 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
-  /** Size limit of one file that a team uploads. */
-  FILE_BYTES_MAX: countSetting(100 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }),
-  /** Lines of one batch that are called at the same time. */
-  BATCH_CONCURRENCY: countSetting(8, { min: 1, max: 256 }),
-  /** Lease of a claim on background work: after this time another edge takes over from an edge that died. */
-  WORK_LEASE_MS: countSetting(15_000, { min: 1000, max: 600_000 }),
-  /** How long a cached key stays valid without a heartbeat of the control plane. */
-  MIRROR_AGE_MS: countSetting(5000, { min: 100, max: 60_000 }),
-  /** Where the response cache is: in this process or in Redis; unset = as the configuration file says. */
-  CACHE: z.enum(["memory", "redis"]).optional(),
-  REDIS_URL: z.string().optional(),
-  CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }),
-  /** Concurrent calls to one upstream; further calls wait. The open-file limit can lower it. */
-  UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }),
-  UPSTREAM_TRANSPORT: z.enum(TRANSPORTS).default("http1"),
-  DATA_DIR: z.string().default("./data"),
-  /** Whether the journal survives only a killed process (`process`) or a power cut too (`disk`). */
-  JOURNAL_SYNC: z.enum(["process", "disk"]).default("process"),
-  LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
-  /** Whether tenants' trainer nodes may have private and loopback addresses; unset = only if the deployment is not exposed. */
+  CORS_ORIGINS: listSetting().describe("Origins whose pages may call the API, separated by commas."),
+  JSON_BODY_BYTES_MAX: countSetting(10 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }).describe("Largest JSON body of a call."),
+  FILE_BYTES_MAX: countSetting(100 * 1024 * 1024, { min: 1024, max: 512 * 1024 * 1024 }).describe("Largest file of `/v1/files`."),
+  BATCH_CONCURRENCY: countSetting(8, { min: 1, max: 256 }).describe("Lines of one batch that are called at the same time."),
+  WORK_LEASE_MS: countSetting(15_000, { min: 1000, max: 600_000 }).describe(
+    "Lease of a claim on background work: after this time another edge takes over from an edge that died.",
+  ),
+  MIRROR_AGE_MS: countSetting(5000, { min: 100, max: 60_000 }).describe(
+    "How long a cached key stays valid without a heartbeat of the control plane.",
+  ),
+  CACHE: z.enum(["memory", "redis"]).optional().meta({
+    description: "Exact response cache, per organization: in the edge process, or in Redis.",
+    shownDefault: "off, or as the configuration file says",
+  }),
+  REDIS_URL: z.string().optional().describe("Address of the Redis that `CACHE=redis` uses."),
+  CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }).describe(
+    "Memory that the response cache of one edge may take.",
+  ),
+  UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }).describe(
+    "Concurrent calls of one edge to one provider address; further calls wait. The open-file limit can lower it. The waiting time is in `x-gw-overhead-duration-ms` and `tributary_upstream_wait_seconds`.",
+  ),
+  UPSTREAM_TRANSPORT: z
+    .enum(TRANSPORTS)
+    .default("http1")
+    .describe("How providers are called: `http1` is connections of our own, `undici` honors `HTTPS_PROXY` and `NO_PROXY`."),
+  DATA_DIR: dataDirSetting,
+  JOURNAL_SYNC: z
+    .enum(["process", "disk"])
+    .default("process")
+    .describe("Whether an edge's journal survives only a killed process (`process`) or a power cut too (`disk`)."),
+  LOG_LEVEL: logLevelSetting,
   ALLOW_PRIVATE_NODES: developerFlag,
 };
 
 /** The settings of one edge process, read from the environment. */
-export interface EdgeConfig {
-  port: number;
-  host: string;
-  hostedPort: number | undefined;
-  authProfile: "gateway" | "hosted";
-  controlAddress: string;
-  coordinatorUrl: string;
-  coordinatorToken: string | undefined;
-  /** Whether tenants' trainer nodes may be in the operator's own network. */
-  allowPrivateNodes: boolean;
-  edgeIndex: number;
-  reusePort: boolean;
-  trustProxy: readonly string[];
-  corsOrigins: readonly string[];
-  jsonBodyBytesMax: number;
-  fileBytesMax: number;
-  batchConcurrency: number;
-  workLeaseMs: number;
-  mirrorAgeMs: number;
-  cache: "memory" | "redis" | undefined;
-  redisUrl: string | undefined;
-  cacheBytesMax: number;
-  upstreamConnectionsMax: number;
-  upstreamTransport: TransportName;
-  /** One folder per edge: two edges on one folder would recover each other's running calls as dead. */
-  journalFolder: string;
-  journalSync: "process" | "disk";
-  logLevel: string;
-}
+export type EdgeConfig = ReturnType<typeof readEdgeConfig>;
 
-export function readEdgeConfig(environment: Readonly<Record<string, string | undefined>>): EdgeConfig {
-  const settings = readConfig(shape, environment);
+export function readEdgeConfig(environment: Environment) {
+  const settings = readConfig(edgeSettings, environment);
   return {
-    port: settings.PORT,
-    host: settings.HOST,
-    hostedPort: settings.HOSTED_PORT,
-    authProfile: settings.AUTH_PROFILE,
-    controlAddress: settings.CONTROL_ADDRESS,
-    coordinatorUrl: settings.COORDINATOR_URL,
-    coordinatorToken: settings.COORDINATOR_TOKEN,
-    allowPrivateNodes: isOpen(settings.ALLOW_PRIVATE_NODES, isExposed(settings)),
-    edgeIndex: settings.EDGE_INDEX,
-    reusePort: settings.EDGE_REUSE_PORT || settings.EDGES > 1,
-    trustProxy: splitList(settings.TRUST_PROXY),
-    corsOrigins: splitList(settings.CORS_ORIGINS),
-    jsonBodyBytesMax: settings.JSON_BODY_BYTES_MAX,
-    fileBytesMax: settings.FILE_BYTES_MAX,
-    batchConcurrency: settings.BATCH_CONCURRENCY,
-    workLeaseMs: settings.WORK_LEASE_MS,
-    mirrorAgeMs: settings.MIRROR_AGE_MS,
-    cache: settings.CACHE,
-    redisUrl: settings.REDIS_URL,
-    cacheBytesMax: settings.CACHE_BYTES_MAX,
-    upstreamConnectionsMax: settings.UPSTREAM_CONNECTIONS_MAX,
-    upstreamTransport: settings.UPSTREAM_TRANSPORT,
-    journalFolder: resolve(settings.DATA_DIR, "journal", `edge-${settings.EDGE_INDEX}`),
-    journalSync: settings.JOURNAL_SYNC,
-    logLevel: settings.LOG_LEVEL,
+    ...settings,
+    allowPrivateNodes: isOpen(settings.allowPrivateNodes, isExposed(settings)),
+    reusePort: settings.edgeReusePort || settings.edges > 1,
+    /** One folder per edge: two edges on one folder would recover each other's running calls as dead. */
+    journalFolder: resolve(settings.dataDir, "journal", `edge-${settings.edgeIndex}`),
   };
-}
-
-function splitList(text: string | undefined): string[] {
-  return (text ?? "")
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
 }

@@ -24,14 +24,14 @@ async function run(): Promise<void> {
     { variable: "CONTROL_PORT", host: settings.controlHost, port: settings.controlPort },
     { variable: "COORDINATOR_PORT", host: settings.coordinatorHost, port: settings.coordinatorPort },
   ]);
-  mkdirSync(settings.dataFolder, { recursive: true, mode: 0o700 });
-  chmodSync(settings.dataFolder, 0o700);
-  const unlock = await lockFolder(settings.dataFolder);
+  mkdirSync(settings.dataDir, { recursive: true, mode: 0o700 });
+  chmodSync(settings.dataDir, 0o700);
+  const unlock = await lockFolder(settings.dataDir);
 
   let unshown: FirstRun | undefined;
   const supervisor = createSupervisor({
     ...childSpecs(settings, environment),
-    logFolder: join(settings.dataFolder, "logs"),
+    logFolder: join(settings.dataDir, "logs"),
     logToTerminal: settings.logToTerminal,
     print: (line) => process.stderr.write(`${line}\n`),
     onFirstRun: (report) => {
@@ -89,7 +89,7 @@ function childSpecs(
     CONTROL_PORT: String(settings.controlPort),
     COORDINATOR_PORT: String(settings.coordinatorPort),
     CONTROL_ADDRESS: `${reachable(settings.controlHost)}:${settings.controlPort}`,
-    DATA_DIR: settings.dataFolder,
+    DATA_DIR: settings.dataDir,
     EDGES: String(settings.edges),
     // Whoever set it means other nodes.
     SERVING_URLS: environment["SERVING_URLS"] || `http://${reachable(settings.trainerHost)}:${settings.trainerPort}`,

@@ -6,7 +6,7 @@ import { loadDefaultDataset } from "./default-dataset.ts";
 
 describe("the trainer's configuration", () => {
   test("needs nothing: port 5000 on loopback", () => {
-    expect(readTrainerConfig({})).toMatchObject({ TRAINER_PORT: 5000, HOST: "127.0.0.1", TRAINER_QUEUE_MAX: 64, TRAINER_AUTH: "loopback" });
+    expect(readTrainerConfig({})).toMatchObject({ trainerPort: 5000, host: "127.0.0.1", trainerQueueMax: 64, trainerAuth: "loopback" });
   });
 
   test("every problem is reported at once", () => {

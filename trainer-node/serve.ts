@@ -38,17 +38,17 @@ const IDEMPOTENCY_KEYS_MAX = 10_000;
 export async function serve(title: string, environment: Readonly<Record<string, string | undefined>>): Promise<void> {
   await runMain(title, async () => {
     const config = readTrainerConfig(environment);
-    const logger = createLogger("trainer", config.LOG_LEVEL);
+    const logger = createLogger("trainer", config.logLevel);
     const pool = createPool({
-      threads: config.TRAINER_THREADS,
-      queueMax: config.TRAINER_QUEUE_MAX,
-      taskTimeoutMs: config.TRAINER_TASK_TIMEOUT_MS,
-      workerHeapMb: config.TRAINER_WORKER_HEAP_MB,
+      threads: config.trainerThreads,
+      queueMax: config.trainerQueueMax,
+      taskTimeoutMs: config.trainerTaskTimeoutMs,
+      workerHeapMb: config.trainerWorkerHeapMb,
       workerData: workerDataOf(config),
       logger,
     });
     const servingPool = lazyPool(() => createServingPool(config, logger));
-    const budget = createByteBudget(config.TRAINER_BYTES_BUDGET);
+    const budget = createByteBudget(config.trainerBytesBudget);
     let state: ReturnType<TrainerDeps["state"]> = "warming";
     let registered: readonly FunctionName[] = [];
     const app = createApp({
@@ -58,21 +58,21 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       jobs: createJobStore({
         clock: systemClock,
         random: systemRandom,
-        limits: { jobsMax: config.TRAINER_JOBS_MAX, answerBytesMax: config.TRAINER_BYTES_BUDGET / 2, keepMs: JOB_KEEP_MS },
+        limits: { jobsMax: config.trainerJobsMax, answerBytesMax: config.trainerBytesBudget / 2, keepMs: JOB_KEEP_MS },
       }),
       rounds: createClosedRounds({ clock: systemClock }),
       nonces: createUsedNonces({ clock: systemClock }),
       idempotencyStore: createIdempotencyStore({
         clock: systemClock,
         keysMax: IDEMPOTENCY_KEYS_MAX,
-        bytesMax: config.TRAINER_BYTES_BUDGET / 4,
+        bytesMax: config.trainerBytesBudget / 4,
       }),
       registered: () => registered,
       fetchParameters: createParametersSource({
-        blobs: createBlobStore({ folder: blobFolder(config), bytesMax: config.TRAINER_BLOB_BYTES_MAX }),
-        urls: config.BLOB_SOURCE_URL,
-        token: config.BLOB_SOURCE_TOKEN,
-        timeoutMs: config.BLOB_SOURCE_TIMEOUT_MS,
+        blobs: createBlobStore({ folder: blobFolder(config), bytesMax: config.trainerBlobBytesMax }),
+        urls: config.blobSourceUrl,
+        token: config.blobSourceToken,
+        timeoutMs: config.blobSourceTimeoutMs,
         logger,
       }),
       metrics: createMetrics({ pool, budget }),
@@ -82,7 +82,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       settings: settingsOf(config),
       state: () => state,
     });
-    const server = await startServer(app, { host: config.HOST, port: config.TRAINER_PORT, clock: systemClock });
+    const server = await startServer(app, { host: config.host, port: config.trainerPort, clock: systemClock });
     let joining: ReturnType<typeof startJoining> | undefined;
     onShutdown(logger, async () => {
       state = "draining";
@@ -93,7 +93,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     registered = await warmUp(pool, config);
     if (state === "warming") state = "ready";
     joining = joinIfConfigured(config, { port: server.port, registered, logger });
-    logger.info({ port: server.port, host: config.HOST, threads: config.TRAINER_THREADS, registered }, "ready");
+    logger.info({ port: server.port, host: config.host, threads: config.trainerThreads, registered }, "ready");
     report({ type: "ready", port: server.port });
   });
 }
@@ -102,11 +102,11 @@ function joinIfConfigured(
   config: TrainerConfig,
   { port, registered, logger }: { port: number; registered: readonly FunctionName[]; logger: Logger },
 ): ReturnType<typeof startJoining> | undefined {
-  const { TRAINER_JOIN_URL: url, TRAINER_JOIN_TOKEN: joinToken, HOST: host } = config;
+  const { trainerJoinUrl: url, trainerJoinToken: joinToken, host } = config;
   if (url === undefined || joinToken === undefined) return undefined;
   const isAnywhere = host === "0.0.0.0" || host === "::";
-  const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.TRAINER_TOKEN };
-  const able = capabilitiesOf({ builtins: config.TRAINER_BUILTINS === "on", registered });
+  const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.trainerToken };
+  const able = capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered });
   const capabilities = CAPABILITIES.filter((name) => able[name]);
   return startJoining({ url: url.replace(/\/+$/, ""), joinToken, own, capabilities, clock: systemClock, logger });
 }
@@ -115,35 +115,35 @@ async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonl
   try {
     return await pool.warmUp();
   } catch (cause) {
-    if (config.TRAINER_FUNCTIONS === undefined) throw cause;
-    throw new ConfigError([`TRAINER_FUNCTIONS: ${config.TRAINER_FUNCTIONS}: ${cause instanceof Error ? cause.message : String(cause)}`]);
+    if (config.trainerFunctions === undefined) throw cause;
+    throw new ConfigError([`TRAINER_FUNCTIONS: ${config.trainerFunctions}: ${cause instanceof Error ? cause.message : String(cause)}`]);
   }
 }
 
 /** Threads of this pool load neither the operator's functions nor records: they only run served models. */
 function createServingPool(config: TrainerConfig, logger: Logger): ComputePool {
-  const threads = config.TRAINER_SERVE_THREADS;
+  const threads = config.trainerServeThreads;
   return createPool({
     threads,
-    queueMax: config.TRAINER_SERVE_QUEUE_MAX,
-    taskTimeoutMs: config.TRAINER_TASK_TIMEOUT_MS,
-    workerHeapMb: config.TRAINER_WORKER_HEAP_MB,
-    workerData: { fallback: undefined, blobFolder: blobFolder(config), modelBytes: Math.floor(config.TRAINER_MODEL_BYTES / threads) },
+    queueMax: config.trainerServeQueueMax,
+    taskTimeoutMs: config.trainerTaskTimeoutMs,
+    workerHeapMb: config.trainerWorkerHeapMb,
+    workerData: { fallback: undefined, blobFolder: blobFolder(config), modelBytes: Math.floor(config.trainerModelBytes / threads) },
     logger,
   });
 }
 
 function workerDataOf(config: TrainerConfig) {
-  const { TRAINER_FUNCTIONS: functions } = config;
+  const { trainerFunctions: functions } = config;
   return {
-    fallback: loadDefaultDataset(config.DATASET_PATH),
-    tempFolder: config.TRAINER_TEMP_DIR,
-    recordBytesInMemory: config.TRAINER_RECORD_BYTES,
+    fallback: loadDefaultDataset(config.datasetPath),
+    tempFolder: config.trainerTempDir,
+    recordBytesInMemory: config.trainerRecordBytes,
     blobFolder: blobFolder(config),
-    datasetUris: config.TRAINER_DATASET_URIS,
-    datasetAuthorities: readAuthorities(config.TRAINER_DATASET_CA),
+    datasetUris: config.trainerDatasetUris,
+    datasetAuthorities: readAuthorities(config.trainerDatasetCa),
     functionsUrl: functions === undefined || functions.startsWith("file://") ? functions : pathToFileURL(resolve(functions)).href,
-    builtins: config.TRAINER_BUILTINS === "on",
+    builtins: config.trainerBuiltins === "on",
   };
 }
 
@@ -162,22 +162,22 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string };
   return {
     version,
-    auth: config.TRAINER_AUTH,
-    token: config.TRAINER_TOKEN,
-    secret: config.TRAINER_SECRET,
-    builtins: config.TRAINER_BUILTINS === "on",
-    bodyBytesMax: config.TRAINER_BODY_BYTES_MAX,
-    streamBytesMax: config.TRAINER_STREAM_BYTES_MAX,
-    bodyIdleMs: config.TRAINER_BODY_IDLE_MS,
-    blobs: { folder: blobFolder(config), bytesMax: config.TRAINER_BLOB_BYTES_MAX },
-    bytesBudget: config.TRAINER_BYTES_BUDGET,
-    queueMax: config.TRAINER_QUEUE_MAX,
-    threads: config.TRAINER_THREADS,
-    taskTimeoutMs: config.TRAINER_TASK_TIMEOUT_MS,
-    hasDefaultDataset: config.DATASET_PATH !== undefined,
+    auth: config.trainerAuth,
+    token: config.trainerToken,
+    secret: config.trainerSecret,
+    builtins: config.trainerBuiltins === "on",
+    bodyBytesMax: config.trainerBodyBytesMax,
+    streamBytesMax: config.trainerStreamBytesMax,
+    bodyIdleMs: config.trainerBodyIdleMs,
+    blobs: { folder: blobFolder(config), bytesMax: config.trainerBlobBytesMax },
+    bytesBudget: config.trainerBytesBudget,
+    queueMax: config.trainerQueueMax,
+    threads: config.trainerThreads,
+    taskTimeoutMs: config.trainerTaskTimeoutMs,
+    hasDefaultDataset: config.datasetPath !== undefined,
   };
 }
 
 function blobFolder(config: TrainerConfig): string {
-  return resolve(config.DATA_DIR, "trainer-blobs");
+  return resolve(config.dataDir, "trainer-blobs");
 }

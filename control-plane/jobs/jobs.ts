@@ -95,7 +95,7 @@ const removeExpired: Job = async (now, { store }) => {
 const pruneFeed: Job = async (_now, { store, config }) => {
   const newest = (await store.get("counters", "feed"))?.value ?? 0;
   await removeWhile(store, "feed", async () => {
-    const old = await collect(store.scan("feed", { before: newest - config.feedRowsRetained + 1, limit: BATCH }));
+    const old = await collect(store.scan("feed", { before: newest - config.feedRowsKept + 1, limit: BATCH }));
     return old.map(({ id }) => id);
   });
 };

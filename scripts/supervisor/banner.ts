@@ -21,7 +21,7 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
     `  documentation          ${base}/docs`,
     `  participant API        http://${shownHost(settings.trainerHost)}:${settings.trainerPort}`,
     `  control plane (gRPC)   ${shownHost(settings.controlHost)}:${settings.controlPort}`,
-    `  data and logs          ${settings.dataFolder}`,
+    `  data and logs          ${settings.dataDir}`,
     ...openingLines(settings),
     ...(firstRun === undefined ? [] : ["", firstRunLines(firstRun)]),
     "",
@@ -33,8 +33,8 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
 /** One line for everything that is open to each account that signs up, and a warning where strangers can reach it. */
 function openingLines({ openings, host, port, trainerPort, production }: RunSettings): string[] {
   const open = [
-    openings.privateNodes && "private addresses    of nodes and participants may be named; ALLOW_PRIVATE_NODES=false refuses them",
-    openings.privateWebhooks && "private webhooks     may be named; ALLOW_PRIVATE_WEBHOOKS=false refuses them",
+    openings.allowPrivateNodes && "private addresses    of nodes and participants may be named; ALLOW_PRIVATE_NODES=false refuses them",
+    openings.allowPrivateWebhooks && "private webhooks     may be named; ALLOW_PRIVATE_WEBHOOKS=false refuses them",
     openings.sharedTrainers && `shared trainer       node_local (port ${trainerPort}); SHARED_TRAINERS=false closes it`,
     openings.testCredits && "test credits         can be bought for no money; TEST_CREDITS=false ends that",
   ].filter((line) => line !== false);

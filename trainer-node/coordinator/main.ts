@@ -28,15 +28,16 @@ await runMain("tributary coordinator", async () => {
   const logger = createLogger("coordinator", config.logLevel);
   const channel = openChannel(config.controlAddress);
   const client = channel.service(TrainingServiceService);
-  const blobs = openBlobFolder({ folder: config.blobFolder, bytesMax: config.blobBytesMax });
-  const aggregation = createAggregation({ blobs, recordBytes: config.recordBytes, logger });
-  const nodes = createNodeCalls({ clock, random, idleMs: config.idleMs, allowPrivate: config.allowPrivate });
-  const call = withHeartbeat(nodes.call, { clock, idleMs: config.idleMs });
+  const blobs = openBlobFolder({ folder: config.blobFolder, bytesMax: config.coordinatorBlobBytesMax });
+  const aggregation = createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger });
+  const idleMs = config.coordinatorIdleMs;
+  const nodes = createNodeCalls({ clock, random, idleMs, allowPrivate: config.allowPrivateNodes });
+  const call = withHeartbeat(nodes.call, { clock, idleMs });
   const work = createJoinedWork({ clock });
   const participants = eitherWay(createParticipants({ call, blobs, digestOf: digestByFollowing(aggregation.follow) }), work.participants);
   const secure = createSecureTools({ call, blobs, logger });
-  const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.callsMax };
-  const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.unhealthyMs });
+  const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.coordinatorCallsMax };
+  const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.coordinatorUnhealthyMs });
   const app = createCoordinatorApp({
     blobs,
     work,
@@ -45,13 +46,19 @@ await runMain("tributary coordinator", async () => {
     random,
     logger,
     replay: (federationId, request, signal) => replayFederation(deps, { client, federationId, request, signal }),
-    token: config.token,
+    token: config.coordinatorToken,
     participants,
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
-  const server = await startServer(app, { host: config.host, port: config.port, clock });
-  const coordinator = startCoordinator(deps, { ...config, client, health });
-  const sweeping = startSweeping({ blobs, client, clock, logger, everyMs: config.sweepMs, ageMs: config.blobAgeMs });
+  const server = await startServer(app, { host: config.host, port: config.coordinatorPort, clock });
+  const coordinator = startCoordinator(deps, {
+    client,
+    health,
+    federationsMax: config.coordinatorFederationsMax,
+    leaseMs: config.coordinatorLeaseMs,
+    pollMs: config.coordinatorPollMs,
+  });
+  const sweeping = startSweeping({ blobs, client, clock, logger, everyMs: config.coordinatorSweepMs, ageMs: config.coordinatorBlobAgeMs });
   onShutdown(logger, async () => {
     await server.stop(STOP_GRACE_MS);
     await sweeping.stop();

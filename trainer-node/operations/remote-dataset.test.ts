@@ -122,7 +122,7 @@ test("a prefix is a whole folder of one server, and the setting says so", () => 
   expect(allowed("https://b.example:8443/z.csv")).toBe("https://b.example:8443/");
   expect(allowed("https://b.example/z.csv")).toBeUndefined();
   expect(allowed("https://a.example.evil/x/z.csv")).toBeUndefined();
-  expect(readTrainerConfig({ TRAINER_DATASET_URIS: "https://a.example/x/, file:///data" }).TRAINER_DATASET_URIS).toHaveLength(2);
+  expect(readTrainerConfig({ TRAINER_DATASET_URIS: "https://a.example/x/, file:///data" }).trainerDatasetUris).toHaveLength(2);
   for (const wrong of ["https://a.example/x", "http://a.example/", "https://u:p@a.example/", "https://a.example/?q=/"])
     expect(() => readTrainerConfig({ TRAINER_DATASET_URIS: wrong })).toThrow("TRAINER_DATASET_URIS");
 });

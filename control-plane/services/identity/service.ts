@@ -63,7 +63,7 @@ const signUp =
         organizationName: request.organizationName ?? `${name}'s organization`,
         passwordHash,
         role: "user",
-        grant: deps.config.signupGrant,
+        grant: deps.config.signupGrantNanoUsd,
       });
       if (invitation) await acceptInvitation(tx, invitation, user, now);
       const session = await openSession(tx, deps, user);
