@@ -1,9 +1,12 @@
-/** Style that matters is a program that fails: sizes, names, banned words, machine paths, documents that name missing files. */
+/** Style that matters is a program that fails: sizes, names, banned words, machine paths, documents that name missing files or settings. */
 import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { settingsPage } from "./settings/page.ts";
+import { SETTING_NAMES } from "./settings/processes.ts";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
 import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100 } from "./tidy/language-rules.ts";
+import { namesInCode, pageFindings, settingFindings } from "./tidy/settings-rules.ts";
 import { listFindings } from "./tidy/size-rules.ts";
 import { type Finding, sourceFindings } from "./tidy/source-rules.ts";
 
@@ -11,7 +14,8 @@ const root = resolve(import.meta.dirname, "..");
 
 const files = repositoryFiles();
 const exists = (path: string) => existsSync(join(root, path));
-const findings = [...files.flatMap(inspect), ...listFindings(exists)];
+const known = { settings: SETTING_NAMES, inCode: new Set(files.flatMap((path) => namesInCode({ path, text: readText(path) ?? "" }))) };
+const findings = [...files.flatMap(inspect), ...listFindings(exists), ...pageFindings(readText("docs/settings.md"), settingsPage())];
 for (const { file, line, message } of findings) console.log(`${file}:${line}: ${message}`);
 const odd = oddPer100(files.map(languageOf));
 console.log(
@@ -36,7 +40,8 @@ function isPlainFile(path: string): boolean {
 function inspect(path: string): Finding[] {
   const text = readText(path);
   if (text === undefined) return [];
-  return [...sourceFindings({ path, text }), ...(isDocument(path) ? documentFindings({ path, text }, exists) : [])];
+  const file = { path, text };
+  return [...sourceFindings(file), ...settingFindings(file, known), ...(isDocument(path) ? documentFindings(file, exists) : [])];
 }
 
 /** Undefined for what is not text: images and recorded binary bodies. A file removed by someone between list and read is skipped too. */

@@ -8,6 +8,13 @@ const DEFAULT_PROFILE = "default";
 export const SETTING_NAMES = ["api-url", "trainer-url", "model", "team"] as const;
 export type SettingName = (typeof SETTING_NAMES)[number];
 
+const VARIABLES: Readonly<Record<SettingName, string>> = {
+  "api-url": "GW_API_URL",
+  "trainer-url": "GW_TRAINER_URL",
+  model: "GW_MODEL",
+  team: "GW_TEAM",
+};
+
 export interface SettingFlags {
   readonly profile?: string | undefined;
   readonly apiUrl?: string | undefined;
@@ -42,7 +49,7 @@ export function resolveSettings(input: {
   const profile = flags.profile || env["GW_PROFILE"] || config.profile || DEFAULT_PROFILE;
   const own = config.profiles?.[profile] ?? {};
   const get = (name: SettingName): Resolved | undefined => {
-    const variable = `GW_${name.toUpperCase().replaceAll("-", "_")}`;
+    const variable = VARIABLES[name];
     return first([name === "api-url" ? flags.apiUrl : undefined, "flag"], [env[variable], variable], [own[name], `profile ${profile}`]);
   };
   const given = get("api-url") ?? { value: DEFAULT_API_URL, from: "default" };

@@ -1,5 +1,6 @@
 import { documentFindings } from "./doc-rules.ts";
 import { countLanguage, oddPer100 } from "./language-rules.ts";
+import { namesInCode, pageFindings, settingFindings } from "./settings-rules.ts";
 import { LONG_FILES, listFindings } from "./size-rules.ts";
 import { sourceFindings } from "./source-rules.ts";
 
@@ -69,6 +70,26 @@ test("a document that names a missing file is found, outside code blocks and onl
     [2, "common/gone.ts,"],
     [2, "gateway-edge/gone/,"],
   ]);
+});
+
+test("a document that names a setting no process reads is found, in text and in examples", () => {
+  const known = { settings: new Set(["TRAINER_PORT"]), inCode: new Set(["TEAM_BLOCKED", "GW_TOKEN"]) };
+  const found = (text: string) => settingFindings({ path: "docs/a.md", text }, known).map(({ message }) => message.split(" ")[1]);
+  expect(found("`TRAINER_PORT=5001`, TEAM_BLOCKED, `GW_TOKEN=x`, OPENAI_API_KEY=… and `examples/A_B.md`")).toEqual([]);
+  expect(found("`GONE_PORT` and\nGONE_URL=x make run")).toEqual(["GONE_PORT,", "GONE_URL,"]);
+  expect(found("TEAM_BLOCKED=1")).toEqual(["TEAM_BLOCKED,"]);
+  expect(settingFindings({ path: "CHANGELOG.md", text: "GONE_PORT" }, known)).toEqual([]);
+});
+
+test("a name counts as one of the code where it stands outside comments of product source", () => {
+  expect(namesInCode({ path: "common/a.ts", text: 'const LINES_MAX = "A_CODE"; // GONE_PORT' })).toEqual(["LINES_MAX", "A_CODE"]);
+  expect(namesInCode({ path: "common/a.test.ts", text: '"A_CODE"' })).toEqual([]);
+});
+
+test("a page of settings that is not what the processes declare is found", () => {
+  expect(pageFindings("a", "a")).toEqual([]);
+  expect(pageFindings(undefined, "a")).toHaveLength(1);
+  expect(pageFindings("a", "b")).toEqual([expect.objectContaining({ message: expect.stringMatching(/print-settings/) })]);
 });
 
 test("words outside the glossary are counted by comment line of product code, not in code, strings or tests", () => {
