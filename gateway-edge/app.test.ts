@@ -12,7 +12,7 @@ import { type Listener, listen } from "./server/listen.ts";
 import { ADMIN_TOKEN, fakeControlPlane, samples, USER_TOKEN } from "./server/platform/control-plane-fixture.ts";
 import { gatewayState } from "./server/platform/gateway-state-fixture.ts";
 import { createMetrics } from "./server/platform/metrics.ts";
-import { createMemoryRecords } from "./stored/records/memory-records.ts";
+import { createMemoryRecords } from "./stored/records/memory-records-fixture.ts";
 
 const opened: Listener[] = [];
 afterEach(async () => {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { systemClock } from "../common/clock.ts";
-import { encodeBase64 } from "./codec/base64.ts";
 import { decodeParameters, encodeParameters } from "./codec/parameters.ts";
 import type { Tensor } from "./compute/tensor.ts";
 import type { TrainerDeps } from "./deps.ts";
@@ -44,6 +43,7 @@ const f32 = (name: string, values: number[], shape = [values.length]): Tensor =>
   shape,
   data: Float32Array.from(values),
 });
+const encodeBase64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
 const packed = (...tensors: Tensor[]) => encodeBase64(encodeParameters(tensors, "msgpack"));
 const npy = (tensor: Tensor) => encodeBase64(encodeParameters([tensor], "npy"));
 const valuesOf = (text: string) => decodeParameters(Buffer.from(text, "base64")).tensors.map(({ data }) => [...data]);

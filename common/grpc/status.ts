@@ -1,5 +1,4 @@
 import { Metadata, type ServiceError, status as Status, type StatusObject } from "@grpc/grpc-js";
-import * as wire from "../../proto/gen/tributary/errors/v1/errors.ts";
 import { ErrorInfo, type ErrorCode as WireCode } from "../../proto/gen/tributary/errors/v1/errors.ts";
 import { AppError, ERROR_CODES, type ErrorCode } from "../errors.ts";
 
@@ -104,9 +103,3 @@ function toWireCode(code: ErrorCode): WireCode {
 function fromWireCode(code: WireCode): ErrorCode {
   return ERROR_CODES[code - 1] ?? "SERVER_ERROR";
 }
-
-/** Names of the proto enum in order, for the test that compares the two lists. */
-export const WIRE_CODE_NAMES: readonly string[] = Object.entries(wire.ErrorCode)
-  .filter(([, value]) => typeof value === "number" && value > 0)
-  .sort(([, left], [, right]) => Number(left) - Number(right))
-  .map(([name]) => name.replace("ERROR_CODE_", ""));

@@ -22,8 +22,5 @@ function roundedQuotient(amount: bigint, divisor: bigint): bigint {
   return (2n * amount + divisor) / (2n * divisor);
 }
 
-/** USD for one token (or second, character, image) as nano-USD for a million of them. */
-export const nanoPerMillionFromUnit = (usd: string | number): bigint | undefined => scaleDecimal(usd, 15);
-
 /** USD for a million as nano-USD for a million. */
 export const nanoPerMillionFromMillion = (usd: string | number): bigint | undefined => scaleDecimal(usd, 9);

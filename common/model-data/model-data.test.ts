@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { nanoPerMillionFromMillion, nanoPerMillionFromUnit, scaleDecimal } from "./decimal.ts";
+import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { findModelData, modelsOf } from "./model-data.ts";
 import { guessKind, kindOfPrefix, PROVIDER_KINDS } from "./provider-kinds.ts";
 
@@ -11,8 +11,8 @@ describe("decimals become nano-USD without a float in between", () => {
       fc.property(fc.bigInt({ min: 0n, max: 999_999_999_999_999n }), (nanoPerMillion) => {
         const digits = nanoPerMillion.toString().padStart(16, "0");
         const text = `${digits.slice(0, -15)}.${digits.slice(-15)}`;
-        expect(nanoPerMillionFromUnit(text)).toBe(nanoPerMillion);
-        expect(nanoPerMillionFromUnit(Number(text))).toBe(nanoPerMillion);
+        expect(scaleDecimal(text, 15)).toBe(nanoPerMillion);
+        expect(scaleDecimal(Number(text), 15)).toBe(nanoPerMillion);
       }),
     );
   });
@@ -34,7 +34,7 @@ describe("decimals become nano-USD without a float in between", () => {
     [".000003", 3_000_000_000n],
     ["1e-7", 100_000_000n],
   ])("%s USD per token", (usd, nano) => {
-    expect(nanoPerMillionFromUnit(usd)).toBe(nano);
+    expect(scaleDecimal(usd, 15)).toBe(nano);
   });
 
   test.each(["", ".", "1,5", "NaN", "Infinity", "1e999999", "0x10", "one"])("%p is no decimal", (text) => {

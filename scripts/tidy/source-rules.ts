@@ -24,7 +24,7 @@ interface WordRule {
 const isSource = (path: string) => /\.(ts|tsx|js|cjs|mjs|py|proto|sh)$/.test(path) && !path.includes("__fixtures__/");
 const isScript = (path: string) => /\.(ts|tsx|js|cjs|mjs)$/.test(path);
 const isTest = (path: string) =>
-  /\.test\.tsx?$|-(contract|fixtures?|harness)\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
+  /\.test\.tsx?$|-(contract|fixtures?|harness)(-\w+)?\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
 const mayPrint = (path: string) => /^(scripts|cli|test\/bench)\//.test(path);
 const mayExportDefault = (path: string) => /\.cjs$|\.config\.(ts|mjs)$/.test(path);
 

@@ -9,7 +9,7 @@ import { readEdgeConfig } from "../../gateway-edge/config.ts";
 import type { Operation } from "../../gateway-edge/server/middleware/operation.ts";
 import { fakeControlPlane } from "../../gateway-edge/server/platform/control-plane-fixture.ts";
 import { platformOperations } from "../../gateway-edge/server/platform/operations.ts";
-import { createMemoryRecords } from "../../gateway-edge/stored/records/memory-records.ts";
+import { createMemoryRecords } from "../../gateway-edge/stored/records/memory-records-fixture.ts";
 import { type Answer, type CallOptions, call } from "../helpers/api.ts";
 import * as records from "./records.ts";
 

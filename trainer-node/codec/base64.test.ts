@@ -1,10 +1,12 @@
 import fc from "fast-check";
-import { decodeBase64, encodeBase64 } from "./base64.ts";
+import { decodeBase64 } from "./base64.ts";
 
 describe("base64", () => {
   test("what is encoded is decoded to the same bytes", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => expect([...decodeBase64(encodeBase64(bytes), "p")]).toEqual([...bytes])),
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) =>
+        expect([...decodeBase64(Buffer.from(bytes).toString("base64"), "p")]).toEqual([...bytes]),
+      ),
     );
   });
 

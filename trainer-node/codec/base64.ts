@@ -17,11 +17,6 @@ export function decodeBase64(text: string, field: string): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** Encodes bytes as standard base64. */
-export function encodeBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-}
-
 function refuse(field: string, offset: number, what: string): never {
   throw new TrainerError("INVALID_BASE64", `${field} is not base64: it has ${what}`, { details: { field, offset } });
 }

@@ -1,7 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { addWords, fixedPointFor, fromWords, toWords } from "../compute/privacy/fixed-point.ts";
 import { agreedKey, maskKeysOf } from "./mask-keys.ts";
-import { helpFor, introduction, maskedWords, newSecrets, type RoundSecrets, sharesFor, unmaskedSum } from "./secure-sum.ts";
+import {
+  helpFor,
+  introduction,
+  maskedWords,
+  newSecrets,
+  type RoundSecrets,
+  sharesFor,
+  removeMasks,
+  type Unmasking,
+} from "./secure-sum.ts";
 
 const IDS = ["anna", "bo", "chen", "dina", "emil"];
 const [LENGTH, THRESHOLD] = [20_000, 3];
@@ -13,6 +22,13 @@ const plainSum = (ids: readonly string[]) => {
   for (const id of ids) addWords(total, wordsOf(id));
   return total;
 };
+
+function unmaskedSum(masked: ReadonlyMap<string, Uint32Array>, unmasking: Unmasking): Uint32Array {
+  const total = new Uint32Array(LENGTH);
+  for (const words of masked.values()) addWords(total, words);
+  removeMasks(total, { ...unmasking, inSum: new Set(masked.keys()) });
+  return total;
+}
 
 /** The first three steps, with everybody there. */
 function prepare(round = "f1/7") {

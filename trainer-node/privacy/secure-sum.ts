@@ -1,17 +1,16 @@
 import { hash } from "node:crypto";
-import { addWords } from "../compute/privacy/fixed-point.ts";
 import { joinShares, type Share, splitSecret } from "../compute/privacy/shamir.ts";
 import { agreedKey, KEY_BYTES, maskKeysOf } from "./mask-keys.ts";
 import { applyMask } from "./mask-words.ts";
 import { openShares, type SharePair, sealShares } from "./sealed-shares.ts";
 
 /**
- * A sum of vectors in which no single vector is revealed (Bonawitz et al. 2017, against an honest-but-curious server). Each vector is sent
- * under two masks: one per pair of participants, which cancel in the sum, and one of its own, which the server can remove only with the
- * help of `threshold` participants. If a participant drops out, they help with its pair key instead, never with both, so that a late vector
- * stays hidden. These are pure functions; the coordinator sends the messages: (1) every participant sends an `introduction`; (2) every
- * participant sends `sharesFor` all others; (3) every participant sends `maskedWords`; (4) the server names the participants in the sum,
- * they send `helpFor` it, and the server removes the masks by `unmaskedSum`.
+ * A sum of vectors of which nobody sees a single one (Bonawitz et al. 2017, against a server that is curious and keeps to the rules).
+ * Each vector goes out under two masks: one for every pair, which cancel in the sum, and one of its own, which the server can take off only
+ * with the help of `threshold` participants. Where a participant drops out, they help with its pair key instead, never with both: so a
+ * vector that was late stays hidden. Pure functions; who sends what to whom and when is the coordinator's affair:
+ *   1 everybody sends an `introduction`; 2 everybody sends `sharesFor` each other; 3 everybody sends `maskedWords`;
+ *   4 the server names who is in the sum, the participants send `helpFor` it, and the server takes the masks off by `removeMasks`.
  */
 export interface Introduction {
   readonly id: string;
@@ -116,16 +115,7 @@ export interface Unmasking {
   readonly threshold: number;
 }
 
-/** The unmasked sum of masked vectors. Throws if too few participants helped, or one sent a false share. */
-export function unmaskedSum(masked: ReadonlyMap<string, Uint32Array>, unmasking: Unmasking): Uint32Array<ArrayBuffer> {
-  const [first] = masked.values();
-  const total = new Uint32Array(first?.length ?? 0);
-  for (const words of masked.values()) addWords(total, words);
-  removeMasks(total, { ...unmasking, inSum: new Set(masked.keys()) });
-  return total;
-}
-
-/** Removes the masks in place, for a sum that was added up one vector at a time. */
+/** Removes the masks of a sum of masked vectors, in place. Throws if too few participants helped, or if one helped with a false share. */
 export function removeMasks(
   total: Uint32Array,
   { round, everybody, help, threshold, inSum }: Unmasking & { inSum: ReadonlySet<string> },

@@ -2,7 +2,7 @@ import { systemClock } from "../../../common/clock.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import { systemRandom } from "../../../common/random.ts";
 import { readEdgeConfig } from "../../config.ts";
-import { createMemoryRecords } from "../../stored/records/memory-records.ts";
+import { createMemoryRecords } from "../../stored/records/memory-records-fixture.ts";
 import { openApiDocument } from "../openapi.ts";
 import { fakeControlPlane } from "./control-plane-fixture.ts";
 import { docsPage } from "./docs-page.ts";

@@ -7,7 +7,7 @@ import { type FakeClock, fakeClock, settleWork } from "../../access/clock-fixtur
 import type { Inference } from "../../calls/create.ts";
 import type { DeliveredPart, InferenceCall } from "../../calls/inference/run-inference.ts";
 import type { MessageObject, StepObject } from "../../schemas/stored/assistant-answers.ts";
-import { createMemoryRecords } from "../records/memory-records.ts";
+import { createMemoryRecords } from "../records/memory-records-fixture.ts";
 import type { RecordOf, RecordStore } from "../records/records.ts";
 import { createWorker, type Worker } from "../records/worker.ts";
 import type { RunBody, ThreadBody } from "./bodies.ts";

@@ -5,7 +5,7 @@ import { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock, settleWork } from "../../access/clock-fixture.ts";
 import type { Inference } from "../../calls/create.ts";
 import { boundRecords } from "../records/bound-records-fixture.ts";
-import { createMemoryRecords } from "../records/memory-records.ts";
+import { createMemoryRecords } from "../records/memory-records-fixture.ts";
 import type { RecordStore } from "../records/records.ts";
 import { createWorker, type Worker } from "../records/worker.ts";
 import { type BatchBody, newBatchBody } from "./batch-body.ts";

@@ -1,4 +1,4 @@
-import { createMemoryRecords } from "../records/memory-records.ts";
+import { createMemoryRecords } from "../records/memory-records-fixture.ts";
 import { checkInput, LINES_MAX } from "./check-input.ts";
 import { type InputLine, inputLines } from "./input-lines.ts";
 

@@ -1,6 +1,6 @@
 import { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock } from "../../access/clock-fixture.ts";
-import { createMemoryRecords } from "./memory-records.ts";
+import { createMemoryRecords } from "./memory-records-fixture.ts";
 import { BLOCKED, OWNER, recordsContract } from "./records-contract.ts";
 
 recordsContract("memory", async () => {

@@ -85,7 +85,7 @@ export interface Claimed<Body = unknown> {
   readonly caller: Caller | undefined;
 }
 
-/** The port to stored records. Adapters: rpc-records.ts, and memory-records.ts for tests. records-contract.ts is their contract suite. */
+/** The port to stored records. Adapters: rpc-records.ts, and memory-records-fixture.ts for tests. records-contract.ts is their contract suite. */
 export interface RecordStore {
   /** Undefined if it does not exist or belongs to another team. */
   get<Body>(teamId: string, kind: RecordKind, id: string): Promise<RecordOf<Body> | undefined>;

@@ -4,7 +4,7 @@ import { systemRandom } from "../../../common/random.ts";
 import { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock, settleWork } from "../../access/clock-fixture.ts";
 import { boundRecords } from "./bound-records-fixture.ts";
-import { createMemoryRecords } from "./memory-records.ts";
+import { createMemoryRecords } from "./memory-records-fixture.ts";
 import type { RecordStore } from "./records.ts";
 import type { WorkHandler, WorkLease } from "./work.ts";
 import { createWorker, type Worker, type WorkerDeps } from "./worker.ts";

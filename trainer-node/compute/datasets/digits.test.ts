@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Dataset } from "./dataset.ts";
-import { selectClasses } from "./dataset.ts";
+import { selectClasses, selectRows } from "./dataset.ts";
 import { parseDigits, splitDigits } from "./digits.ts";
-import { type Partition, partitionDataset, SCHEMES } from "./partition.ts";
+import { type Partition, partitionRows, SCHEMES } from "./partition.ts";
 
 const text = readFileSync(join(__dirname, "digits.txt"), "utf8");
 const digits = parseDigits(text);
@@ -47,8 +47,8 @@ describe("digits", () => {
 });
 
 describe("partitions", () => {
-  const parts = (settings: Omit<Partition, "index">) =>
-    Array.from({ length: settings.of }, (_, index) => partitionDataset(digits, { ...settings, index }));
+  const partOf = (partition: Partition) => selectRows(digits, partitionRows(digits, partition));
+  const parts = (settings: Omit<Partition, "index">) => Array.from({ length: settings.of }, (_, index) => partOf({ ...settings, index }));
 
   test.each(SCHEMES)("%s: the parts are disjoint, cover the whole and depend on nothing but the seed", (scheme) => {
     for (const parties of [1, 7, 10]) {
@@ -57,8 +57,8 @@ describe("partitions", () => {
       expect(all.toSorted()).toEqual(rowsOf(digits).toSorted());
       expect(parts(settings).flatMap(rowsOf)).toEqual(all);
     }
-    expect(rowsOf(partitionDataset(digits, { scheme, index: 0, of: 10, seed: 4, alpha: 0.5 }))).not.toEqual(
-      rowsOf(partitionDataset(digits, { scheme, index: 0, of: 10, seed: 3, alpha: 0.5 })),
+    expect(rowsOf(partOf({ scheme, index: 0, of: 10, seed: 4, alpha: 0.5 }))).not.toEqual(
+      rowsOf(partOf({ scheme, index: 0, of: 10, seed: 3, alpha: 0.5 })),
     );
   });
 

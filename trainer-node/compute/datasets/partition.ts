@@ -1,5 +1,4 @@
 import { createRandom, dirichlet, PURPOSE, type SeededRandom, shuffledIndices } from "../random.ts";
-import { type Dataset, selectRows } from "./dataset.ts";
 
 /** The ways to partition a dataset. */
 export const SCHEMES = ["iid", "shards", "dirichlet"] as const;
@@ -22,12 +21,7 @@ export interface Classed {
   readonly labels: Int32Array;
 }
 
-/** One part of a dataset. For one scheme, seed and `of`, the parts are disjoint and cover the dataset. */
-export function partitionDataset(dataset: Dataset, partition: Partition): Dataset {
-  return selectRows(dataset, partitionRows(dataset, partition));
-}
-
-/** The rows of one part. */
+/** The rows of one part. For one scheme, seed and `of`, the parts are disjoint and cover the dataset. */
 export function partitionRows(dataset: Classed, partition: Partition): Int32Array {
   const random = createRandom(partition.seed, PURPOSE.partition);
   const shuffled = shuffledIndices(dataset.rows, random);

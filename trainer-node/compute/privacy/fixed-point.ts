@@ -44,9 +44,3 @@ export function addWords(target: Uint32Array, words: Uint32Array): void {
   if (target.length !== words.length) throw new RangeError(`${words.length} words cannot be added to ${target.length}`);
   for (let index = 0; index < target.length; index++) target[index] = (target[index] as number) + (words[index] as number);
 }
-
-/** target -= words, modulo 2^32. */
-export function subtractWords(target: Uint32Array, words: Uint32Array): void {
-  if (target.length !== words.length) throw new RangeError(`${words.length} words cannot be taken from ${target.length}`);
-  for (let index = 0; index < target.length; index++) target[index] = (target[index] as number) - (words[index] as number);
-}

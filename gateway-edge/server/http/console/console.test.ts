@@ -8,7 +8,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { silentLogger } from "../../../../common/logger.ts";
 import { systemRandom } from "../../../../common/random.ts";
 import { readEdgeConfig } from "../../../config.ts";
-import { createMemoryRecords } from "../../../stored/records/memory-records.ts";
+import { createMemoryRecords } from "../../../stored/records/memory-records-fixture.ts";
 import { type Listener, listen } from "../../listen.ts";
 import { platformErrorHandler, platformNotFound } from "../../middleware/error-response.ts";
 import { requestId } from "../../middleware/request-id.ts";

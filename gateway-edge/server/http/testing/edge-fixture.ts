@@ -37,7 +37,7 @@ import type { Intent } from "../../../credit/journal/records.ts";
 import { openCredit } from "../../../credit/open-credit.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { createEdgeRuns, type EdgeRuns } from "../../../stored/assistants/edge-runs.ts";
-import { createMemoryRecords } from "../../../stored/records/memory-records.ts";
+import { createMemoryRecords } from "../../../stored/records/memory-records-fixture.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
 import { startWork } from "../../../stored/start-work.ts";
 import { platformErrorHandler } from "../../middleware/error-response.ts";
