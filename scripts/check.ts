@@ -43,6 +43,12 @@ async function chooseTools(): Promise<Tool[]> {
       options: [...FOLDERS, "--config", ".dependency-cruiser.cjs", "--output-type", "err", "--no-progress"],
     },
     { name: "dead code", command: bin("knip"), options: ["--no-progress", "--no-config-hints"] },
+    // The first run counts tests as users. This one finds what only tests use, which looks like a tested feature and is none.
+    {
+      name: "dead code but for tests",
+      command: bin("knip"),
+      options: ["--production", "--config", "knip.production.json", "--no-progress", "--no-config-hints"],
+    },
     { name: "format and lint", command: bin("biome"), options: ["ci", "--colors=off", "--max-diagnostics=50", "--error-on-warnings", "."] },
     { name: "proto", command: bin("buf"), options: ["lint"] },
     { name: "tidy", command: process.execPath, options: ["scripts/tidy.ts"], alwaysShown: true },
