@@ -1,10 +1,10 @@
 /**
- * `make ledger-verify` and `make ledger-replay`: what a running system says about its books, for people.
+ * `make ledger-verify` and `make ledger-replay`: verifies or replays the ledger of a running system and prints a report.
  *
  *   node scripts/admin-ledger.ts verify
  *   node scripts/admin-ledger.ts replay [--as-of 2026-11-15T00:00:00Z] [--with-prices 2026-11-01T00:00:00Z]
  *
- * URL says where it runs (http://127.0.0.1:4000). ADMIN_TOKEN, an administrator's token, or MASTER_KEY opens it.
+ * URL is its address (http://127.0.0.1:4000). ADMIN_TOKEN, an administrator's token, or MASTER_KEY authenticates.
  */
 import { parseArgs } from "node:util";
 import { fromJson } from "../common/json.ts";
@@ -36,7 +36,7 @@ function print({ ok, lines }: { ok: boolean; lines: readonly string[] }): void {
 
 async function replayPages(): Promise<ReplayPage[]> {
   const pages: ReplayPage[] = [];
-  // All pages are of one moment: that of the first, where none was named.
+  // All pages have the same point in time: the given one, or that of the first page.
   let asOf = values["as-of"];
   for (let page = 1; ; page++) {
     const query = new URLSearchParams({ page: String(page), pageSize: String(PAGE_SIZE) });
@@ -51,10 +51,10 @@ async function replayPages(): Promise<ReplayPage[]> {
 
 async function ask(path: string): Promise<unknown> {
   const response = await fetch(url + path, { headers: { authorization: `Bearer ${secret}` } }).catch((error: Error) =>
-    stop(`${url} does not answer: ${error.message}`),
+    stop(`${url} cannot be reached: ${error.message}`),
   );
   const text = await response.text();
-  return response.ok ? fromJson(text) : stop(`${url}${path} answered ${response.status}: ${text}`);
+  return response.ok ? fromJson(text) : stop(`${url}${path} responded with ${response.status}: ${text}`);
 }
 
 function stop(message: string): never {

@@ -1,4 +1,4 @@
-/** `make bench-money`: what it costs to never lose a cent. Prints figures, asserts nothing. */
+/** `make bench-money`: the cost of leases and journal. Prints figures, asserts nothing. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * `make bench-smoke`: what a paid call costs. Processor time of edge and control plane together for 1,000 calls, everything on and
- * settled, over that of a bare Node + undici pass-through, measured in turns in one run. Fails above the guard.
+ * `make bench-smoke`: the CPU cost of a billed call. CPU time of edge and control plane together for 1,000 calls, with everything on and
+ * settled, divided by that of a bare Node + undici pass-through, measured alternately in one run. Fails above the guard.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,14 +10,14 @@ import { type ServiceProcess, startProcess } from "../test/helpers/processes.ts"
 import { MASTER_KEY, startSystem } from "../test/helpers/system.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 
-/** The aim. CI, whose machine does other things besides, sets a wider one. */
+/** The target ratio. CI sets a wider one, because its machine has other load. */
 const GUARD = Number(process.env["GUARD"] ?? 3.0);
 const ROUNDS = Number(process.env["ROUNDS"] ?? 15);
-/** The compiler works for thousands of calls, and longer for us, who have more code: what is measured is the price of a day's calls. */
+/** Warm-up calls, because JIT compilation takes thousands of calls and the benchmark measures the steady state. */
 const WARM_CALLS = 20_000;
 const CALLS = 1500;
 const AT_ONCE = 32;
-/** The last calls come to the ledger a little after their answers: that is part of what they cost. */
+/** Wait for the settlement of the last calls, which is part of their cost. */
 const SETTLE_MS = 400;
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-smoke-"));
@@ -59,7 +59,7 @@ interface Round {
   control: number;
 }
 
-/** Neighbours in time share what else the machine does: each round is a ratio of its own, and the middle one counts. */
+/** Adjacent measurements see the same other load, so each round has its own ratio, and the median counts. */
 function report(stream: boolean, rounds: readonly Round[]): void {
   const ratio = median(rounds.map(({ floor, edge, control }) => (edge + control) / floor));
   const [floor, edge, control] = (["floor", "edge", "control"] as const).map((name) =>

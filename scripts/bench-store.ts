@@ -1,4 +1,4 @@
-/** `make bench-store`: what the two stores can do. Prints figures, asserts nothing. ROWS=100000 for a quick look. */
+/** `make bench-store`: figures of the two stores. Prints figures, asserts nothing. ROWS=100000 for a quick run. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ async function printFigures(name: string, store: Store, count: number): Promise<
   print(name, `page of 50 by team and time out of ${format(count)}: p99`, `${pages.p99Ms.toFixed(2)} ms`, "");
 }
 
-/** The real control plane on that data, once it is ready. */
+/** Start of the real control plane on that data. */
 async function controlPlaneRss(): Promise<number> {
   const env = { DATA_DIR: folder, CONTROL_PORT: String(await freePort()), ADMIN_PASSWORD: "bench-password" };
   const process = startProcess({ entry: "control-plane/main.ts", name: "control plane", env, nodeFlags: SERVICE_NODE_FLAGS });

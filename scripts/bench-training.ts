@@ -1,6 +1,6 @@
 /**
- * `make bench-training`: what the training participant costs, as ratios of one run on one machine. Prints figures and the aim of each;
- * asserts nothing, for the machine may be busy. LENGTH=1000000 for a quick look.
+ * `make bench-training`: costs of the training participant, as ratios of one run on one machine. Prints each figure with its target;
+ * asserts nothing, because the machine may have other load. LENGTH=1000000 for a quick run.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -88,7 +88,7 @@ async function compareFlower(flower: { python: string; version: string }, fewCpu
   }
 }
 
-/** Peaks are of a process of its own, interpreter included. */
+/** Peak memory is that of a separate process, including the interpreter. */
 function printPeaks(): void {
   const models = 2 * length * 4 + 200 * MIB;
   for (const strategy of ["median", "trimmed_mean"]) {
@@ -105,12 +105,12 @@ interface WireInput {
   readonly inMemory: boolean;
 }
 
-/** Once with room for all clients in memory, for speed, and once as nodes are set by default, where all but 64 MB go to disk. */
+/** Once with all clients in memory, for speed, and once with default settings, where all but 64 MB go to disk. */
 async function printWire(input: WireInput): Promise<void> {
   const { inMemory, container, base64 } = input;
   console.log(inMemory ? "TRAINER_RECORD_BYTES of 2 GiB:" : "TRAINER_RECORD_BYTES of 64 MiB (default):");
   await withTrainer(inMemory ? 2 ** 31 : 64 * MIB, async ({ url, pid }) => {
-    // Once before, so that the threads are warm.
+    // A first run warms up the threads.
     await postFrames(url, container, CLIENTS);
     const { seconds, cpuSeconds: cpu } = await leastCost(pid, () => postFrames(url, container, CLIENTS));
     const bare = await discardCost(container);
@@ -129,7 +129,7 @@ async function printWire(input: WireInput): Promise<void> {
   });
 }
 
-/** What a node needs while many clients stream in: each of them is on disk before the next is looked at. */
+/** Memory of a node while many clients stream in: each is on disk before the next is read. */
 async function printManyStreamed(container: Uint8Array, base64: Uint8Array): Promise<void> {
   for (const [name, type, pieces] of [
     ["octets", "application/octet-stream", () => framePieces(container, STREAMED_CLIENTS)],
@@ -179,11 +179,11 @@ async function postFrames(url: string, container: Uint8Array, clients: number): 
 
 interface CallCost {
   readonly seconds: number;
-  /** Of the server's process. */
+  /** Of the server process. */
   readonly cpuSeconds: number;
 }
 
-/** The least of some calls, time and CPU each. */
+/** The minimum of several calls, for time and CPU. */
 async function leastCost(pid: number, call: () => Promise<number>): Promise<CallCost> {
   const costs: CallCost[] = [];
   for (let run = 0; run < 3; run++) {
@@ -194,7 +194,7 @@ async function leastCost(pid: number, call: () => Promise<number>): Promise<Call
   return { seconds: Math.min(...costs.map((one) => one.seconds)), cpuSeconds: Math.min(...costs.map((one) => one.cpuSeconds)) };
 }
 
-/** Of a server that does nothing with the same body: what is left to save is above this. */
+/** The lower bound: a server that ignores the same body. */
 async function discardCost(container: Uint8Array): Promise<CallCost> {
   const child = spawn(process.execPath, [import.meta.filename, "discard"], { stdio: ["ignore", "pipe", "inherit"] });
   try {
@@ -215,7 +215,7 @@ function serveDiscarding(): void {
   server.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port));
 }
 
-/** Of the process itself; what resourceUsage says a child inherits from its parent. */
+/** Of the process itself, because a child inherits the value of resourceUsage from its parent. */
 function peakBytes(process: number | "self" | undefined): number {
   const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${process}/status`, "utf8")) ?? [];
   return Number(kilobytes) * 1024;

@@ -1,6 +1,6 @@
 /**
  * Compiles the trainer's kernels from WebAssembly text: `make generate`. The module becomes a constant of a TypeScript file, because the
- * compute folder imports nothing but itself; the text stays beside it, to be read.
+ * compute folder imports nothing outside itself; the text stays beside it for readers.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

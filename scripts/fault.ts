@@ -1,7 +1,7 @@
 /**
- * `make fault`: tries to break the money. A simulation of ten thousand seeds, a power cut at every step of a script, a storm of kills on real processes, the last cent, a full
- * disk, a replica set without its primary. A line for each invariant; fails if one is broken, or if a fault never came.
- * SEED=n plays one seed of the simulation and shows it; ONLY=simulation,power,storm,cent,disk,mongo picks layers; SEEDS and STRIKES shorten.
+ * `make fault`: tries to break billing. A simulation of ten thousand seeds, a power cut at every step of a script, kills of real processes, the last cent, a full
+ * disk, a replica set without its primary. Prints a line per invariant; fails if one is broken, or if a fault never occurred.
+ * SEED=n runs and prints one seed of the simulation; ONLY=simulation,power,storm,cent,disk,mongo selects layers; SEEDS and STRIKES shorten.
  */
 
 import { faultPowerCut } from "./fault/power-cut.ts";
@@ -29,7 +29,7 @@ if (SEED !== undefined) await replaySeed(Number(SEED));
 else for (const name of ONLY?.split(",") ?? Object.keys(layers)) await layers[name]?.();
 console.log(`fault: ${process.exitCode ? "BROKEN" : "nothing broken"} in ${seconds(performance.now() - startedMs)}`);
 
-/** When and whom the storm strikes; what the processes make of it no seed decides. */
+/** The seed decides when the storm kills which process; what the processes do then is not deterministic. */
 function stormSeed(): number {
   const seed = Number(process.env["STORM_SEED"] ?? Date.now() % 1_000_000);
   console.log(`storm seed ${seed} (the same blows again with STORM_SEED=${seed})`);

@@ -1,4 +1,4 @@
-/** `make test-clients`: real clients against the gateway before a scripted upstream; ends with one line for each case and client. */
+/** `make test-clients`: real clients against the gateway with a scripted upstream; prints one line per case and client. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -49,7 +49,7 @@ function readLines(): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-/** Prints everything; gives the number of failures, of which having run nothing is one. */
+/** Prints everything and returns the number of failures; no tests at all count as a failure. */
 function report(lines: readonly Line[]): number {
   const cases = lines.filter((line) => line.id !== undefined).sort(byIdThenClient);
   for (const { id, client, ok, problem } of cases) console.log(`${id} ${client} ${ok ? "pass" : `FAIL ${problem?.split("\n")[0] ?? ""}`}`);

@@ -1,4 +1,4 @@
-/** `make test`: brings what tests need, runs jest, and ends with one line that says how it went. Arguments are passed to jest. */
+/** `make test`: prepares what tests need, runs jest, and prints a summary line at the end. Arguments are passed to jest. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ try {
   const jestCode = await runJest({ MONGOD: mongod ?? "none", ...(python === undefined ? {} : { TEST_PYTHON: python }) });
   const summary = summarize(JSON.parse(readFileSync(resultFile, "utf8")) as JestResults);
   for (const name of summary.skipped) console.log(`skipped: ${name}`);
-  // jest knows failures that are no test, such as a wrong option or a threshold.
+  // jest also fails without a failed test, such as for a wrong option or a threshold.
   process.exitCode = summary.failed > 0 || summary.passed === 0 || jestCode !== 0 ? 1 : 0;
   console.log(countLine(summary));
 } catch (error) {
@@ -27,7 +27,7 @@ try {
   rmSync(resultFile, { force: true });
 }
 
-/** Set up once here and handed over by environment: the workers of jest would each do it again. */
+/** Set up once and passed by environment, because each jest worker would repeat it. */
 async function runJest(environment: Record<string, string>): Promise<number> {
   const options = [
     "--maxWorkers=2",

@@ -1,6 +1,6 @@
 /**
- * `make verify-receipt FILE=receipt.json KEYS=keys.json`: whether a receipt is as it was signed. Nothing is asked of anybody: FILE is a saved
- * answer of GET /api/gw/logs/{id}/receipt, KEYS the saved /.well-known/tributary-receipts.json (beside FILE unless told otherwise).
+ * `make verify-receipt FILE=receipt.json KEYS=keys.json`: verifies the signature of a receipt offline. FILE is a saved response
+ * of GET /api/gw/logs/{id}/receipt, KEYS the saved /.well-known/tributary-receipts.json (by default beside FILE).
  */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

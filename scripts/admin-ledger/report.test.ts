@@ -12,16 +12,16 @@ const verified: Verified = {
   firstBad: null,
 };
 
-test("books that are wrong are told by the record, the kind and the reason", () => {
-  expect(verifyReport(verified)).toMatchObject({ ok: true, lines: expect.arrayContaining(["the books are right"]) });
+test("an invalid ledger is reported with the record, the kind and the reason", () => {
+  expect(verifyReport(verified)).toMatchObject({ ok: true, lines: expect.arrayContaining(["the ledger is valid"]) });
   const firstBad = { seq: 3n, record: "entry 3", kind: "chain", reason: "the hash does not follow" };
   expect(verifyReport({ ...verified, ok: false, firstBad })).toMatchObject({
     ok: false,
-    lines: expect.arrayContaining(["FIRST BAD: entry 3 (chain): the hash does not follow", "THE BOOKS ARE WRONG"]),
+    lines: expect.arrayContaining(["FIRST INVALID RECORD: entry 3 (chain): the hash does not follow", "THE LEDGER IS NOT VALID"]),
   });
 });
 
-test("a replay adds all pages up and fails when a chart differs on any of them", () => {
+test("a replay adds up all pages and fails if a roll-up differs on any of them", () => {
   const page = (organizationId: string, balance: bigint, difference: bigint, reason?: string): ReplayPage => ({
     asOf: "2026-01-01T00:00:00.000Z",
     withPrices: "2026-02-01T00:00:00.000Z",
@@ -41,9 +41,9 @@ test("a replay adds all pages up and fails when a chart differs on any of them",
   expect(sound.ok).toBe(true);
   expect(sound.lines).toEqual(
     expect.arrayContaining([
-      "2 organisations, together 1.00 USD",
+      "2 organizations, total 1.00 USD",
       "with the prices of 2026-02-01T00:00:00.000Z: +0.000000003 USD",
-      "roll-ups made again from the rows: equal",
+      "roll-ups match the usage rows",
     ]),
   );
   const wrong = replayReport([page("org_1", 0n, 0n), page("org_2", 0n, 0n, "says cost 51")]);

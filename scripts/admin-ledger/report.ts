@@ -1,6 +1,6 @@
 import { toUsdString } from "../../common/money.ts";
 
-// Answers of the admin API about the ledger, as `fromJson` reads them, in words.
+// Reports of the ledger from responses of the admin API, parsed with `fromJson`.
 
 export interface Verified {
   ok: boolean;
@@ -42,8 +42,8 @@ export function verifyReport(verified: Verified): Report {
     `sum of all accounts: ${sum} (must be 0)`,
     `head: entry ${lastSeq}, hash ${hash}`,
   ];
-  if (firstBad) lines.push(`FIRST BAD: ${firstBad.record} (${firstBad.kind}): ${firstBad.reason}`);
-  return { ok, lines: [...lines, ok ? "the books are right" : "THE BOOKS ARE WRONG"] };
+  if (firstBad) lines.push(`FIRST INVALID RECORD: ${firstBad.record} (${firstBad.kind}): ${firstBad.reason}`);
+  return { ok, lines: [...lines, ok ? "the ledger is valid" : "THE LEDGER IS NOT VALID"] };
 }
 
 export function replayReport(pages: readonly ReplayPage[]): Report {
@@ -52,12 +52,12 @@ export function replayReport(pages: readonly ReplayPage[]): Report {
   const balance = organizations.reduce((total, organization) => total + organization.balance, 0n);
   const difference = pages.map(({ rollups }) => rollups.firstDifference).find((found) => found !== null);
   const lines = [
-    `balances as of ${first?.asOf ?? "now"}, from entries alone`,
+    `balances as of ${first?.asOf ?? "now"}, computed from ledger entries`,
     ...organizations.flatMap(describe),
-    `${organizations.length} organisations, together ${toUsdString(balance)} USD`,
+    `${organizations.length} organizations, total ${toUsdString(balance)} USD`,
   ];
   if (first?.withPrices) lines.push(totalDifference(organizations, first.withPrices));
-  lines.push(difference ? `ROLL-UPS DIFFER: ${difference.reason}` : "roll-ups made again from the rows: equal");
+  lines.push(difference ? `ROLL-UPS DIFFER: ${difference.reason}` : "roll-ups match the usage rows");
   return { ok: !difference, lines };
 }
 
@@ -65,8 +65,8 @@ function describe({ organizationId, name, balance, entries, repricing }: Replaye
   const line = `  ${organizationId}  ${toUsdString(balance).padStart(16)} USD  ${entries} entries  ${name}`;
   if (!repricing) return [line];
   const { charged, repriced, difference, repricedCalls, keptCalls } = repricing;
-  const amounts = `charged ${toUsdString(charged)}, then ${toUsdString(repriced)}: ${signed(difference)} USD`;
-  return [line, `    ${amounts} (${repricedCalls} calls priced again, ${keptCalls} kept as charged)`];
+  const amounts = `charged ${toUsdString(charged)}, repriced ${toUsdString(repriced)}: ${signed(difference)} USD`;
+  return [line, `    ${amounts} (${repricedCalls} calls repriced, ${keptCalls} unchanged)`];
 }
 
 function totalDifference(organizations: readonly ReplayedOrganization[], withPrices: string): string {

@@ -1,8 +1,8 @@
 import { registerEvaluate, registerTrain, run } from "../../trainer-node/sdk.ts";
 
-// A participant that does next to nothing: what is left of a round is what the round itself costs.
+// A participant with almost no work, so that the figure is the cost of the round itself.
 
-/** The header of a safetensors file that holds nothing but one tensor, and its numbers. */
+/** The header and the numbers of a safetensors file with one tensor. */
 function fresh(length: number): Uint8Array {
   const header = JSON.stringify({ w: { dtype: "F32", shape: [length], data_offsets: [0, length * 4] } });
   const text = header.padEnd(Math.ceil(header.length / 8) * 8);
@@ -14,7 +14,7 @@ function fresh(length: number): Uint8Array {
 
 registerTrain((parameters, dataset, { config }) => {
   const update = parameters?.slice() ?? fresh(Number(config["length"]));
-  // The header's length is a multiple of eight, so the numbers can be worked on where they lie.
+  // The header's length is a multiple of eight, so the numbers can be changed in place.
   const start = 8 + Number(new DataView(update.buffer).getBigUint64(0, true));
   const numbers = new Float32Array(update.buffer, start);
   const constant = 1 + Number((dataset as { partition: { index: number } }).partition.index) / 1000;

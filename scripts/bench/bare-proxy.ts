@@ -1,4 +1,4 @@
-/** The raw limit that we are measured against: Node's http in, undici out, bytes passed on, nothing else. Run as a process of its own. */
+/** The baseline of the benchmark: Node's http in, undici out, bytes passed through. Run as a separate process. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Pool } from "undici";

@@ -10,18 +10,18 @@ import { startSystem } from "../../test/helpers/system.ts";
 import { giveBack } from "../../trainer-node/stream/give-back.ts";
 import { containerOf } from "./training-figures.ts";
 
-/** As `make run` starts the coordinator: code that is compiled already needs no compiler in memory. */
+/** The compile cache, as `make run` sets it, so that the compiler does not take memory. */
 const compiled = join(import.meta.dirname, "../../.cache/compiled");
 
 interface RoundFigures {
-  /** Of the second round, whose participants are sent a model too. */
+  /** Of the second round, in which participants also receive a model. */
   readonly seconds: number;
-  /** Of the coordinator's process, all of it, over both rounds. */
+  /** Of the whole coordinator process, over both rounds. */
   readonly peakBytes: number;
   readonly restBytes: number;
 }
 
-/** Two whole rounds through a real coordinator, with participants that answer at once: what is left is the coordinator's own. */
+/** Two rounds through a real coordinator with participants that respond immediately, so that the figure is the coordinator's own cost. */
 async function coordinatorRound({ clients, length }: { clients: number; length: number }): Promise<RoundFigures> {
   const system = await startSystem({
     coordinator: true,
@@ -55,9 +55,9 @@ async function coordinatorRound({ clients, length }: { clients: number; length: 
 }
 
 /**
- * Every path is a participant of its own, whose update differs from the others' in its first number: updates of real participants differ
- * there, and a coordinator need not read them whole to put them in order. What is sent to it is drained and freed at once, for on one
- * machine its garbage collector would be part of the figure.
+ * Every path is a separate participant, whose update differs from the others in its first number: updates of real participants differ
+ * there, and a coordinator can sort them without reading them whole. Data sent to a participant is drained and freed at once, because on one
+ * machine its garbage collection would be part of the figure.
  */
 async function answerAtOnce(length: number): Promise<{ url: string; close(): void }> {
   const bytes = Buffer.from(containerOf(1, length));
@@ -70,7 +70,7 @@ async function answerAtOnce(length: number): Promise<{ url: string; close(): voi
 
 interface Container {
   readonly bytes: Buffer;
-  /** Where its numbers begin. */
+  /** Offset of the numbers. */
   readonly begin: number;
 }
 
@@ -87,13 +87,13 @@ async function answer({ bytes, begin }: Container, request: IncomingMessage, res
   response.end(bytes.subarray(begin + first.byteLength));
 }
 
-/** Of the process alone; what it was at most since it began. */
+/** Peak memory of this process since its start. */
 function peakBytes(pid: number): number {
   const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) * 1024;
 }
 
-/** The row of `make bench-training`. Gives the seconds of the round. */
+/** Prints the row of `make bench-training` and returns the seconds of the round. */
 export async function printCoordinatorRound(print: (what: string, value: number, aim: string) => void, length: number): Promise<number> {
   const clients = 10;
   const { seconds, peakBytes: peak, restBytes } = await coordinatorRound({ clients, length });

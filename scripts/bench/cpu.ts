@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Seconds of processor time that a process has used so far, in user and kernel. By its threads: the sum of the process is in ticks of 10 ms. */
+/** CPU seconds of a process so far, in user and kernel mode. Summed over its threads, because the value of the process has ticks of 10 ms. */
 export function cpuSeconds(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   return (

@@ -8,10 +8,10 @@ import { freePort } from "../../test/helpers/processes.ts";
 const LOOK_MS = 250;
 const SUBMIT_MAX_MS = 120_000;
 
-/** Seconds of one round, or that it took longer than it was given. */
+/** Seconds of one round, or a lower bound if it exceeded the time limit. */
 export type FlowerRound = { readonly seconds: number } | { readonly longerThanSeconds: number };
 
-/** One round by Flower as it is deployed: a SuperLink and SuperNodes as processes of their own on loopback, each client adding a constant. */
+/** One round of Flower as deployed: SuperLink and SuperNodes as separate processes on loopback, each client adding a constant. */
 export async function flowerRound(python: string, size: { nodes: number; length: number; withinMs: number }): Promise<FlowerRound> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-flower-"));
   const programs = dirname(python);
@@ -43,24 +43,24 @@ export async function flowerRound(python: string, size: { nodes: number; length:
     return { longerThanSeconds: size.withinMs / 1000 };
   } finally {
     endAll(folder);
-    // What one of them started just now.
+    // A process that one of them has just started.
     await sleep(LOOK_MS);
     endAll(folder);
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** The SuperLink takes some seconds before it listens, and the program that asks it takes some more to end once it was told. */
+/** The SuperLink takes some seconds before it listens, and the CLI takes some more to exit after the run has started. */
 async function submit(program: string, config: string, env: Record<string, string>): Promise<void> {
   const words = ["run", join(import.meta.dirname, "flower-app"), "bench", "--run-config", config];
   for (const until = Date.now() + SUBMIT_MAX_MS; ; await sleep(LOOK_MS)) {
     const asking = spawn(program, words, { env, stdio: ["ignore", "pipe", "ignore"] });
-    let told = "";
+    let output = "";
     for await (const text of asking.stdout.setEncoding("utf8")) {
-      told += text;
-      if (told.includes("Successfully started run")) return;
+      output += text;
+      if (output.includes("Successfully started run")) return;
     }
-    if (Date.now() > until) throw new Error(`Flower took no run: ${told}`);
+    if (Date.now() > until) throw new Error(`Flower did not start a run: ${output}`);
   }
 }
 
@@ -72,13 +72,13 @@ function linesOf(file: string): string[] {
   }
 }
 
-/** Everything that was started with this folder in its environment: Flower's programs start others, in sessions of their own. */
+/** All processes with this folder in their environment, because Flower's programs start others in separate sessions. */
 function endAll(folder: string): void {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       if (readFileSync(`/proc/${pid}/environ`, "latin1").includes(`FLWR_HOME=${folder}\0`)) process.kill(Number(pid), "SIGKILL");
     } catch {
-      // It is gone already, or somebody else's.
+      // The process has ended, or belongs to another user.
     }
   }
 }

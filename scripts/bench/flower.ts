@@ -7,7 +7,7 @@ const run = promisify(execFile);
 const INSTALL_MAX_MS = 240_000;
 const RUN_MAX_MS = 240_000;
 
-/** Flower from PyPI in a folder of its own; the reason where it cannot be had here. */
+/** Flower from PyPI in a separate folder, or the reason why it is not available. */
 export async function flowerPython(cache: string): Promise<{ python: string; version: string } | { reason: string }> {
   const folder = join(cache, "flower");
   const python = join(folder, "bin", "python");
@@ -24,7 +24,7 @@ export async function flowerPython(cache: string): Promise<{ python: string; ver
   }
 }
 
-/** The same with Ray, which its simulation needs and nothing else does. */
+/** The same with Ray, which only the simulation needs. */
 export async function flowerSimulationPython(cache: string): ReturnType<typeof flowerPython> {
   const flower = await flowerPython(cache);
   if ("reason" in flower) return flower;
@@ -39,7 +39,7 @@ export async function flowerSimulationPython(cache: string): ReturnType<typeof f
   }
 }
 
-/** CPU seconds of one weighted mean by Flower: by its bare function over arrays, and by what its FedAvg does with the records of replies. */
+/** CPU seconds of one weighted mean in Flower: of the bare function over arrays, and of FedAvg over the records of replies. */
 export async function flowerAggregate(python: string, clients: number, length: number): Promise<{ bare: number; fedAvg: number }> {
   const script = join(import.meta.dirname, "flower-figures.py");
   const { stdout } = await run(python, [script, String(clients), String(length)], { timeout: RUN_MAX_MS });

@@ -21,7 +21,7 @@ export async function openBenchJournal(folder: string, sync: JournalSync): Promi
   return openJournal({ disk: systemDisk, folder, edgeId: "bench", sync, clock: systemClock, logger: silentLogger, onBroken });
 }
 
-/** As many whole calls as there is time for, so many at once: records a second. */
+/** Records per second with a fixed number of parallel calls. */
 export async function measureThroughput(journal: Journal, { calls, atOnce }: { calls: number; atOnce: number }): Promise<number> {
   let next = 0;
   const client = async () => {
@@ -32,14 +32,14 @@ export async function measureThroughput(journal: Journal, { calls, atOnce }: { c
   return Math.round((calls * RECORDS_PER_CALL * 1000) / (performance.now() - startedMs));
 }
 
-/** Calls that come at a steady rate, whatever the journal does: how long each waits for its final to be safe. */
+/** Calls at a steady rate, independent of the journal: how long each waits until its final is durable. */
 export async function measureWaits(journal: Journal, { calls, callsPerMs }: { calls: number; callsPerMs: number }): Promise<Waits> {
   const waits: Promise<number>[] = [];
   const startedMs = performance.now();
   while (waits.length < calls) {
     const due = Math.min(calls, Math.ceil((performance.now() - startedMs) * callsPerMs));
     while (waits.length < due) waits.push(runCall(journal, waits.length));
-    // Not a timer: its whole milliseconds would have calls come in bursts.
+    // Not a timer, because its millisecond resolution would make calls arrive in bursts.
     await nextTurn();
   }
   const sorted = (await Promise.all(waits)).sort((left, right) => left - right);
@@ -47,7 +47,7 @@ export async function measureWaits(journal: Journal, { calls, callsPerMs }: { ca
   return { p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
-/** Intent, who serves it, progress, final; how long the final took. Acknowledged every now and then, as a ledger would. */
+/** Writes intent, deployment, progress and final, and returns the duration of the final. Acknowledged at intervals, as by a ledger. */
 async function runCall(journal: Journal, index: number): Promise<number> {
   journal.intent(intentOf(index));
   journal.served(servedOf(index));
@@ -60,7 +60,7 @@ async function runCall(journal: Journal, index: number): Promise<number> {
   return tookMs;
 }
 
-/** Writes so many records, none acknowledged, and opens them again. */
+/** Writes unacknowledged records and reopens the journal. */
 export async function measureReplay(folder: string, records: number): Promise<{ tookMs: number; records: number }> {
   const journal = await openBenchJournal(folder, "process");
   const calls = records / RECORDS_PER_CALL;
@@ -68,7 +68,7 @@ export async function measureReplay(folder: string, records: number): Promise<{ 
     journal.intent(intentOf(index));
     journal.served(servedOf(index));
     journal.progress(progressOf(index, 32));
-    // One call in fifty is cut off in the middle.
+    // One call in fifty has no final.
     if (index % 50 === 0) journal.progress(progressOf(index, 64));
     else await journal.final(finalOf(index));
   }

@@ -10,7 +10,7 @@ const FLOWER_MAX_MS = 90_000;
 const TINY_ROUNDS = 20;
 const TINY_WITHIN_MS = 120_000;
 
-/** The same round by Flower, over ours: both from choosing participants to the new model, over loopback. */
+/** The duration of the same round in Flower divided by ours: both from selection to the new model, over loopback. */
 export async function printFlowerRound(print: Print, options: { python: string; length: number; ourSeconds: number }): Promise<void> {
   const { python, length, ourSeconds } = options;
   const round = await flowerRound(python, { nodes: NODES, length, withinMs: FLOWER_MAX_MS });
@@ -27,7 +27,7 @@ export async function printFlowerRound(print: Print, options: { python: string; 
   }
 }
 
-/** Rounds that have next to nothing to do, by two nodes as real processes: what is left is what a round costs. */
+/** Rounds with almost no work on two nodes as real processes, so that the figure is the overhead of a round. */
 export async function printTinyRounds(print: Print): Promise<void> {
   const system = await startSystem({ coordinator: true, env: { LOG_LEVEL: "warn", COORDINATOR_POLL_MS: "50" } });
   const nodes: Awaited<ReturnType<typeof startTrainer>>[] = [];
@@ -42,7 +42,7 @@ export async function printTinyRounds(print: Print): Promise<void> {
           config: { epochs: 1, batch_size: 4, lr: 0.01, seed: 1 },
           dataset: { x: [[1, 2], [3, 4], [5, 6], [7, 8]], y: [1, 2, 3, 4] }, // biome-ignore format: a matrix.
         },
-        // The first one opens connections and compiles.
+        // The first round opens connections and compiles code.
         rounds: TINY_ROUNDS + 1,
         eval: { mode: "none" },
         participants: nodes.map(({ url }) => ({ url })),

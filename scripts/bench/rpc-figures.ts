@@ -15,7 +15,7 @@ import { openBenchJournal } from "./journal-figures.ts";
 
 export interface RpcFigures {
   readonly calls: number;
-  /** Calls that had to wait for an answer of the control plane before they could be made. */
+  /** Calls that waited for a response of the control plane before they started. */
   readonly waited: number;
   readonly leases: number;
   readonly batches: number;
@@ -23,10 +23,10 @@ export interface RpcFigures {
 
 const WARM_CALLS = 500;
 const CREDIT = 10n ** 18n;
-/** About what a thousand tokens of a good model cost at the most. */
+/** About the highest price of a thousand tokens of a good model. */
 const WORST_CASE = 10_000_000n;
 
-/** Calls at a steady rate through an edge's credit and a real control plane's handlers: every RPC that is made is counted. */
+/** Calls at a steady rate through an edge's credit and the handlers of a real control plane; counts every RPC. */
 export async function measureRpcs(
   store: Store,
   { folder, calls, callsPerMs }: { folder: string; calls: number; callsPerMs: number },
@@ -72,7 +72,7 @@ function countedAccess(store: Store, rpcs: { lease: number; settle: number }): L
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
   const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger });
   const leases = new Leases({ store, clock: systemClock, policy: "document", reservations, caughtUp: async () => {} });
-  // The handlers of credit need no more than this of what the control plane is made of.
+  // The credit handlers need only these parts of the control plane.
   const handlers = creditHandlers({ reservations, settler, leases } as unknown as ControlDeps);
   type Context = Parameters<typeof handlers.lease>[1];
   return {

@@ -9,12 +9,12 @@ const ROUNDS = 3;
 const FLOWER_MAX_MS = 60_000;
 
 interface SimulationFigures {
-  /** The best round after the first, which starts threads. */
+  /** The fastest round after the first, which starts threads. */
   readonly seconds: number;
   readonly peakMb: number;
 }
 
-/** Rounds of virtual clients that add a constant, by the simulation as anybody starts it. */
+/** Rounds of virtual clients that add a constant, in the simulation with default settings. */
 async function simulationFigures({ clients, length }: { clients: number; length: number }): Promise<SimulationFigures> {
   const options = {
     clients,
@@ -37,7 +37,7 @@ async function simulationFigures({ clients, length }: { clients: number; length:
   return { seconds: Math.min(...seconds), peakMb: lines.at(-1)?.peakMb ?? Number.NaN };
 }
 
-/** Seconds of one round of Flower's simulation of the same; the reason where there is none. */
+/** Seconds of one round of the same simulation in Flower, or the reason why there is none. */
 async function flowerSimulation(clients: number, length: number): Promise<{ seconds: number; atLeast: boolean } | { reason: string }> {
   const flower = await flowerSimulationPython(join(root, ".cache"));
   if ("reason" in flower) return flower;
@@ -47,7 +47,7 @@ async function flowerSimulation(clients: number, length: number): Promise<{ seco
   try {
     const { stdout } = await run(flower.python, words, { timeout: FLOWER_MAX_MS, killSignal: "SIGKILL", maxBuffer: 2 ** 26 });
     const [, seconds] = /ROUND ([\d.]+)/.exec(stdout) ?? [];
-    return seconds === undefined ? { reason: "it told no figure" } : { seconds: Number(seconds), atLeast: false };
+    return seconds === undefined ? { reason: "it printed no figure" } : { seconds: Number(seconds), atLeast: false };
   } catch (thrown) {
     const { killed, stderr = "" } = Object(thrown) as { killed?: boolean; stderr?: string };
     if (killed) return { seconds: FLOWER_MAX_MS / 1000, atLeast: true };

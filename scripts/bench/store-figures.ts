@@ -51,12 +51,12 @@ function benchRow(index: number, organizationId: string): UsageRow {
 export interface SettleFigures {
   rows: number;
   rowsPerSecond: number;
-  /** Of this process, for 1,000 rows: steadier than the rate where others use the machine. */
+  /** CPU of this process per 1,000 rows, which is more stable than the rate on a shared machine. */
   cpuSeconds: number;
   loopDelayP99Ms: number;
 }
 
-/** Settles `rows` calls at full rate, in batches as edges send them, and watches the event loop meanwhile. */
+/** Settles `rows` calls at full rate, in batches as edges send them, and measures the event loop. */
 export async function measureSettlement(
   store: Store,
   options: { first: number; rows: number; organizationId: string },
@@ -73,7 +73,7 @@ export async function measureSettlement(
     const batches = Array.from({ length: BATCHES_AT_ONCE }, () =>
       Array.from({ length: Math.min(BATCH_ROWS, Math.max(0, last - next)) }, () => benchRow(next++, options.organizationId)),
     ).filter((batch) => batch.length > 0);
-    // A turn between, so that making the rows (an edge does it, in another process) is in neither figure.
+    // A turn of the event loop, so that creating the rows (which an edge does in another process) is in neither figure.
     await nextTurn();
     const [startedMs, cpuBefore] = [systemClock.monotonicMs(), process.cpuUsage()];
     await Promise.all(batches.map((batch) => settler.settle(batch)));
@@ -91,7 +91,7 @@ export async function measureSettlement(
   };
 }
 
-/** p50 and p99 of reading one page of 50 by team and time, at random places. */
+/** p50 and p99 of reading a page of 50 rows by team and time, at random positions. */
 export async function measurePages(store: Store, pages: number): Promise<{ p50Ms: number; p99Ms: number }> {
   const times: number[] = [];
   for (let index = 0; index < pages; index++) {

@@ -14,7 +14,7 @@ import { createNetwork } from "../../trainer-node/compute/tasks/network/network.
 import { relu } from "../../trainer-node/compute/tasks/network/relu.ts";
 import { createClientRecords, type OpenRecords } from "../../trainer-node/records/client-records.ts";
 
-/** As a thread of the node keeps them. */
+/** As a thread of the node holds them. */
 const RESULT_BYTES_KEPT = 100 * 1024 * 1024;
 
 export interface Cost {
@@ -28,7 +28,7 @@ function lesser(left: Cost, right: Cost): Cost {
   return { wallSeconds: Math.min(left.wallSeconds, right.wallSeconds), cpuSeconds: Math.min(left.cpuSeconds, right.cpuSeconds) };
 }
 
-/** The least of some runs: other work on the machine can only add. */
+/** The minimum of several runs, because other load can only add time. */
 export function measure(work: () => void, runs = 5): Cost {
   let best = NEVER;
   for (let run = 0; run < runs; run++) {
@@ -39,7 +39,7 @@ export function measure(work: () => void, runs = 5): Cost {
   return best;
 }
 
-/** The same for work that waits. */
+/** The same for asynchronous work. */
 export async function measureWaiting(work: () => Promise<void>, runs = 5): Promise<Cost> {
   let best = NEVER;
   for (let run = 0; run < runs; run++) {
@@ -58,7 +58,7 @@ function startMeasure(): () => Cost {
   };
 }
 
-/** One client's vector, different for each, in the array given. */
+/** Fills the array with a client's vector, different for each client. */
 function fillClient(values: Float32Array<ArrayBuffer>, client: number): Float32Array<ArrayBuffer> {
   let state = client * 2_654_435_761 + 1;
   for (let index = 0; index < values.length; index++) {
@@ -77,14 +77,14 @@ function recordsOf(clients: number, length: number, memoryBytes: number): OpenRe
 }
 
 export interface AggregateFigures {
-  /** Every input read once, by a sum of the same kind of kernel. */
+  /** Every input read once, by a sum kernel of the same kind. */
   readonly read: Cost;
-  /** Every input copied once to a block that stays in a cache: what the system's own memory copy takes to read them. */
+  /** Every input copied once to a block that stays in the CPU cache: the read speed of the system's memory copy. */
   readonly copy: Cost;
   readonly mean: Cost;
 }
 
-/** From memory, as a thread of the node that has worked before. The three take turns, so that other work on the machine meets all alike. */
+/** From memory, on a warm thread of the node. The three alternate, so that other load affects all of them equally. */
 export function aggregateFigures(clients: number, length: number): AggregateFigures {
   const records = recordsOf(clients, length, Number.MAX_SAFE_INTEGER);
   const order = [...Array(clients).keys()];
@@ -122,7 +122,7 @@ export function aggregateFigures(clients: number, length: number): AggregateFigu
   return figures;
 }
 
-/** A whole strategy over records of which all but the first are on disk; to be run in a process of its own, for its peak is measured. */
+/** A whole strategy over records of which all but the first are on disk. Run it in a separate process, because its peak memory is measured. */
 export function runFromDisk(strategy: string, clients: number, length: number): void {
   const records = recordsOf(clients, length, 0);
   const aggregator = findAggregator(strategy);
@@ -146,7 +146,7 @@ export function containerOf(client: number, length: number): Uint8Array<ArrayBuf
   );
 }
 
-/** Rows a second of a perceptron 64 → 128 → 10 in batches of 32. */
+/** Rows per second of a perceptron 64 → 128 → 10 in batches of 32. */
 export function mlpRowsPerSecond(kernels: "wasm" | "plain", rows: number): number {
   const random = createRandom(1, 1);
   const samples = {

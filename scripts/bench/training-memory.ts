@@ -10,7 +10,7 @@ import { createClientRecords, type OpenRecords } from "../../trainer-node/record
 import type { ByteSource } from "../../trainer-node/stream/byte-source.ts";
 import { type Cost, measure, measureWaiting } from "./training-figures.ts";
 
-/** As a socket hands them out. */
+/** Chunk size of a socket. */
 const PIECE_BYTES = 65_536;
 const memory = createKernelMemory();
 const results = createResultArrays(100 * 1024 * 1024);
@@ -31,7 +31,7 @@ function withRecords(work: (records: OpenRecords) => void): void {
   memory.release(0);
 }
 
-/** All that /aggregate does with a body of octets (reading, checks, mean, reports, hash, answer) with the body in memory and no network. */
+/** All work of /aggregate on a binary body (reading, checks, mean, reports, hash, response) with the body in memory and no network. */
 export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Promise<Cost> {
   return measureWaiting(async () => {
     const records = createClientRecords({ folder: tmpdir(), memoryBytes: Number.MAX_SAFE_INTEGER, memory, results });
@@ -64,7 +64,7 @@ export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Promise<C
   });
 }
 
-/** From the pieces of a JSON body to clients' tensors that are known to be finite: read as a stream, as the node does it. */
+/** From chunks of a JSON body to validated tensors, read as a stream, as in the node. */
 export function readJsonStreamed(body: () => Iterable<Uint8Array>): Cost {
   return measure(() =>
     withRecords((records) => {
@@ -73,7 +73,7 @@ export function readJsonStreamed(body: () => Iterable<Uint8Array>): Cost {
   );
 }
 
-/** The same from the same, as a node that parses the whole body does it: join, text, JSON, base64, container, look for NaN. */
+/** The same with the whole body parsed at once: join, text, JSON, base64, container, check for NaN. */
 export function parseThenDecode(body: () => Iterable<Uint8Array>): Cost {
   return measure(() => {
     const text = Buffer.concat([...socketPieces(body())]).toString("utf8");

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 
-/** Posts pieces one after the other, as fast as they are taken, and reads the answer. Gives the seconds from first byte to last. */
+/** Posts chunks with backpressure and reads the response. Returns the seconds from first byte to last. */
 export async function postPieces(
   url: string,
   type: string,
@@ -26,7 +26,7 @@ export async function postPieces(
   });
 }
 
-/** Bytes of one client made a little different for each: as many clients as one likes from one. */
+/** Slightly changed bytes of one client, to generate any number of clients. */
 function* varied(bytes: Uint8Array, client: number, place: number): Generator<Uint8Array> {
   const head = Buffer.from(bytes.subarray(0, place + 4));
   head.write(`${client % 10}AA${Math.floor(client / 10) % 10}`, place, "latin1");
@@ -34,10 +34,10 @@ function* varied(bytes: Uint8Array, client: number, place: number): Generator<Ui
   yield bytes.subarray(place + 4);
 }
 
-/** Where in a container, and in its base64, the numbers have begun for sure. */
+/** An offset at which the numbers of a container, and of its base64, have certainly begun. */
 const PLACE = { octets: 240, base64: 320 } as const;
 
-/** The JSON body of an aggregate of nearly equal clients. */
+/** The JSON body of an aggregation of nearly equal clients. */
 export function* jsonPieces(base64: Uint8Array, clients: number): Generator<Uint8Array> {
   yield Buffer.from('{"parameters_list":[');
   for (let client = 0; client < clients; client++) {
@@ -48,7 +48,7 @@ export function* jsonPieces(base64: Uint8Array, clients: number): Generator<Uint
   yield Buffer.from("]}");
 }
 
-/** The same as frames of octets. */
+/** The same as binary frames. */
 export function* framePieces(container: Uint8Array, clients: number): Generator<Uint8Array> {
   const header = Buffer.from(JSON.stringify({ bytes: container.byteLength }));
   const length = Buffer.alloc(4);

@@ -1,4 +1,4 @@
-/** A provider that costs nothing to speak of: one fixed answer, whole or as 20 chunks. Run as a process of its own. */
+/** A provider with negligible cost: one fixed response, whole or as 20 chunks. Run as a separate process. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -27,7 +27,7 @@ const server = createServer((request, response) => {
     const isStream = Buffer.concat(parts).includes('"stream":true');
     response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
     if (!isStream) return void response.end(whole);
-    // A turn between the chunks, so that they travel one by one as a real provider's do.
+    // A turn of the event loop between chunks, so that they are sent one by one as by a real provider.
     let sent = 0;
     const next = () => {
       const part = chunks[sent++];

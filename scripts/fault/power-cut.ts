@@ -6,7 +6,7 @@ import { printLine, printProblems, seconds } from "./print-line.ts";
 const root = resolve(import.meta.dirname, "../..");
 const SUITE = "gateway-edge/credit/journal/crash.test.ts";
 
-/** The journal's own suite: a disk that drops what was not synced, cut at every step of a script of 500 calls. */
+/** The suite of the journal: a disk that loses unsynced data, with a power cut at every step of a script of 500 calls. */
 export async function faultPowerCut(): Promise<void> {
   const startedMs = performance.now();
   const jest = promisify(execFile)(process.execPath, [join(root, "node_modules/jest/bin/jest.js"), SUITE], { cwd: root });

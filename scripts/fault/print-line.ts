@@ -1,4 +1,4 @@
-/** One line of a run: what was looked at, whether it held, and what was counted. A line that did not hold fails the whole run. */
+/** One line of a run: the invariant, whether it holds, and counts. A broken invariant fails the whole run. */
 export function printLine(name: string, { ok, figures }: { ok: boolean; figures: string }): void {
   console.log(`${ok ? "ok  " : "FAIL"} ${name.padEnd(34)} ${figures}`);
   if (!ok) process.exitCode = 1;

@@ -10,7 +10,7 @@ import { counted, printLine, printProblems, seconds } from "./print-line.ts";
 const PROCESSES = 2;
 const entry = resolve(import.meta.dirname, "../../test/faults/sim/seeds-main.ts");
 
-/** Plays seeds on both cores and prints a line for each invariant, and one for the faults that never came. */
+/** Runs seeds on all cores and prints a line per invariant, and one for faults that never occurred. */
 export async function faultSimulation({ seeds, budgetMs }: { seeds: number; budgetMs: number }): Promise<void> {
   const startedMs = performance.now();
   const parts = await Promise.all(Array.from({ length: PROCESSES }, (_, first) => playSeeds([first, seeds, PROCESSES, budgetMs])));
@@ -43,7 +43,7 @@ function worstOf(invariant: string, { overspentNano, unbilledNano }: SeedTally):
   return invariant === "I16" ? ` (at the most ${counted(unbilledNano)} nano-USD of a call not billed)` : "";
 }
 
-/** One seed, everything it did, and what it broke. */
+/** Prints the trace of one seed and the invariants it broke. */
 export async function replaySeed(seed: number): Promise<void> {
   const { lines, violations, hash } = await simulate(seed, { trace: true });
   for (const line of lines) console.log(line);

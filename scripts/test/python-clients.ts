@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** What the client tests speak with; the versions are part of what is proven. */
+/** Packages of the client tests; their versions are part of the test. */
 const CLIENTS = { openai: "3.49.0", "langchain-openai": "1.7.3", litellm: "1.83.0" };
-/** numpy writes and reads the files that the trainer must understand; the others test and build the package of sdk/python. */
+/** numpy reads and writes the files that the trainer must support; the others test and build the package of sdk/python. */
 const PACKAGES = { ...CLIENTS, numpy: "2.2.6", pytest: "9.2.0", setuptools: "84.2.1" };
-/** By their metadata: to import them all takes seconds. */
+/** Checks the metadata, because importing all packages takes seconds. */
 const PROOF = `from importlib.metadata import version
 for name, wanted in ${JSON.stringify(PACKAGES)}.items(): assert version(name) == wanted, name`;
 
 /**
- * A Python with the clients, made once in .cache/python. Returns its path, or undefined with a loud line; where CI is set
- * its absence is a failure, since client tests that quietly skip prove nothing.
+ * A Python with the clients, created once in .cache/python. Returns its path, or prints a warning and returns undefined; with CI set,
+ * its absence is a failure, because silently skipped client tests prove nothing.
  */
 export async function preparePython(root: string): Promise<string | undefined> {
   const folder = join(root, ".cache/python");

@@ -1,4 +1,4 @@
-/** The part of jest's JSON results that is read here. */
+/** The part of jest's JSON results that is used here. */
 export interface JestResults {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -24,7 +24,7 @@ export function summarize(results: JestResults): Summary {
   };
 }
 
-/** The last line of the output; `.ci/run` and people read it. */
+/** The last line of the output, for `.ci/run` and for people. */
 export function countLine({ passed, failed, skipped }: Summary): string {
   return `${passed} passed, ${failed} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`;
 }
