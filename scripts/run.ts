@@ -1,4 +1,4 @@
-/** The supervisor behind `make run`: the whole of Tributary on one machine, as separate processes that are kept running. */
+/** The supervisor of `make run`: all of Tributary on one machine, as separate processes that it restarts. */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -40,7 +40,7 @@ async function run(): Promise<void> {
   });
   let ending = false;
   const end = async (code: number) => {
-    // Whoever asks twice does not want to wait: children see us gone and stop by themselves.
+    // A second signal exits immediately; the children notice that the supervisor is gone and stop.
     if (ending) process.exit(code === 0 ? 1 : code);
     ending = true;
     if (unshown !== undefined) console.log(firstRunLines(unshown));
@@ -72,14 +72,14 @@ function childSpecs(
   const coordinatorUrl = `http://${reachable(settings.coordinatorHost)}:${settings.coordinatorPort}`;
   const coordinatorToken = environment["COORDINATOR_TOKEN"] || randomBytes(32).toString("hex");
   const env = {
-    // Stripped and compiled once, not by every process at every start.
+    // Type stripping and compilation are cached, so that not every process repeats them at every start.
     NODE_COMPILE_CACHE: resolve(import.meta.dirname, "..", ".cache", "compiled"),
     COORDINATOR_URL: coordinatorUrl,
-    // Where the trainer node finds the parameters of models that federations published.
+    // The trainer node fetches parameters of published models here.
     BLOB_SOURCE_URL: coordinatorUrl,
     BLOB_SOURCE_TOKEN: coordinatorToken,
     ...environment,
-    // Made up anew with every start where nobody set it: only these processes have to know it.
+    // Generated at every start unless it is set, because only these processes need it.
     COORDINATOR_TOKEN: coordinatorToken,
     HOST: settings.host,
     TRAINER_HOST: settings.trainerHost,
@@ -91,7 +91,7 @@ function childSpecs(
     CONTROL_ADDRESS: `${reachable(settings.controlHost)}:${settings.controlPort}`,
     DATA_DIR: settings.dataDir,
     EDGES: String(settings.edges),
-    // Whoever set it means other nodes.
+    // A set variable names other nodes.
     SERVING_URLS: environment["SERVING_URLS"] || `http://${reachable(settings.trainerHost)}:${settings.trainerPort}`,
     ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
   };
@@ -109,7 +109,7 @@ function childSpecs(
   };
 }
 
-/** Where a process of this machine reaches what listens on a host: every address is also loopback. */
+/** The address by which a local process reaches a listener: a listener on all interfaces is also on loopback. */
 function reachable(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;

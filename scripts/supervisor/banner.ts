@@ -9,7 +9,7 @@ interface BannerInput {
   readonly tookMs: number;
 }
 
-/** What a person sees when all is ready. */
+/** The banner that is printed when all processes are ready. */
 export function startBanner({ settings, firstRun, masterKeySet, tookMs }: BannerInput): string {
   const base = `http://${shownHost(settings.host)}:${settings.port}`;
   return [
@@ -30,32 +30,32 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
   ].join("\n");
 }
 
-/** One line for everything that is open to each account that signs up, and a warning where strangers can reach it. */
+/** One line per feature that every new account can use, and a warning if the deployment is reachable by strangers. */
 function openingLines({ openings, host, port, trainerPort, production }: RunSettings): string[] {
   const open = [
-    openings.allowPrivateNodes && "private addresses    of nodes and participants may be named; ALLOW_PRIVATE_NODES=false refuses them",
-    openings.allowPrivateWebhooks && "private webhooks     may be named; ALLOW_PRIVATE_WEBHOOKS=false refuses them",
-    openings.sharedTrainers && `shared trainer       node_local (port ${trainerPort}); SHARED_TRAINERS=false closes it`,
-    openings.testCredits && "test credits         can be bought for no money; TEST_CREDITS=false ends that",
+    openings.allowPrivateNodes && "private addresses    of nodes and participants are allowed; disable with ALLOW_PRIVATE_NODES=false",
+    openings.allowPrivateWebhooks && "private webhooks     are allowed; disable with ALLOW_PRIVATE_WEBHOOKS=false",
+    openings.sharedTrainers && `shared trainer       node_local (port ${trainerPort}); disable with SHARED_TRAINERS=false`,
+    openings.testCredits && "test credits         are free; disable with TEST_CREDITS=false",
   ].filter((line) => line !== false);
   const isReachable = !isLoopbackHost(host) && !production;
-  const warning = `  WARNING: HOST is ${host} and NODE_ENV is not production: all who reach port ${port} can sign up here.`;
+  const warning = `  WARNING: HOST is ${host} and NODE_ENV is not production: anyone who can reach port ${port} can sign up.`;
   return [
     "",
-    open.length === 0 ? "  open to every account: nothing beyond the API" : "  open to every account that signs up:",
+    open.length === 0 ? "  available to every account: only the API" : "  available to every account that signs up:",
     ...open.map((line) => `    ${line}`),
-    ...(isReachable ? [warning, "  Set NODE_ENV=production, with SECRET_KEY, ADMIN_PASSWORD and MASTER_KEY of your own."] : []),
+    ...(isReachable ? [warning, "  Set NODE_ENV=production, SECRET_KEY, ADMIN_PASSWORD and MASTER_KEY."] : []),
   ];
 }
 
-/** Kept apart, for these are printed even when the start fails later: they are made once and never again. */
+/** Separate from the banner, because these values are generated once and must be printed even if the start fails later. */
 export function firstRunLines({ adminEmail, adminPassword, masterKey }: FirstRun): string {
   const made = adminPassword !== null || masterKey !== null;
   return [
-    `  admin e-mail           ${adminEmail}`,
-    `  admin password         ${adminPassword ?? "as you set it in ADMIN_PASSWORD"}`,
-    `  master key             ${masterKey ?? "as you set it"}`,
-    ...(made ? ["  (what was made is shown once; keep it)"] : []),
+    `  admin email            ${adminEmail}`,
+    `  admin password         ${adminPassword ?? "as set in ADMIN_PASSWORD"}`,
+    `  master key             ${masterKey ?? "as set in MASTER_KEY"}`,
+    ...(made ? ["  (generated values are shown once; save them)"] : []),
   ].join("\n");
 }
 
@@ -63,7 +63,7 @@ function firstCall(base: string, masterKey: string | undefined, masterKeySet: bo
   const key = masterKey ?? (masterKeySet ? "$MASTER_KEY" : "$TRIBUTARY_KEY");
   const hint =
     masterKey === undefined && !masterKeySet
-      ? [`  TRIBUTARY_KEY: the master key shown at the first start, or a key made through POST ${base}/api/gw/api-keys (see the README)`]
+      ? [`  TRIBUTARY_KEY: the master key shown at the first start, or a key created with POST ${base}/api/gw/api-keys (see the README)`]
       : [];
   const body = '{"model":"echo","messages":[{"role":"user","content":"hello"}]}';
   const call = `curl -s ${base}/v1/chat/completions -H "Authorization: Bearer ${key}" -H 'content-type: application/json' -d '${body}'`;

@@ -4,7 +4,7 @@ import type { ProcessReport } from "../../common/process.ts";
 import { type BackOff, nextDelayMs } from "./back-off.ts";
 import type { LogFile } from "./log-file.ts";
 
-/** EX_CONFIG, see common/process.ts: trying again cannot help. */
+/** EX_CONFIG, see common/process.ts: a restart cannot help. */
 const EXIT_CONFIGURATION = 78;
 const STARTS_BEFORE_READY_MAX = 5;
 const TAIL_LINES = 20;
@@ -13,12 +13,12 @@ export interface ChildSpec {
   readonly name: string;
   /** Absolute path of the program. */
   readonly entry: string;
-  /** For Node itself, before the entry. */
+  /** Node flags, before the entry. */
   readonly nodeFlags?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A child that will not be started again; the supervisor ends with this code. */
+/** A child that is not restarted; the supervisor exits with this code. */
 export interface ChildFailure {
   readonly name: string;
   readonly code: number;
@@ -36,13 +36,13 @@ export interface ChildDeps {
 export interface Child {
   readonly name: string;
   readonly pid: number | undefined;
-  /** Resolves when the child is ready for the first time. Never settles when it fails for good: `onFailure` tells. */
+  /** Resolves when the child is ready for the first time. Never settles if it fails permanently; then `onFailure` is called. */
   start(): Promise<void>;
-  /** No more restarts; SIGTERM, then SIGKILL after `stopMs`. Resolves when it is gone. */
+  /** Disables restarts and sends SIGTERM, then SIGKILL after `stopMs`. Resolves when the child has exited. */
   stop(): Promise<void>;
 }
 
-/** Keeps one program running: starts it, starts it again with back-off, and knows when to give up. */
+/** Starts one program, restarts it with backoff, and gives up after permanent failures. */
 export function createChild(spec: ChildSpec, deps: ChildDeps): Child {
   const firstReady = Promise.withResolvers<void>();
   let running: ChildProcess | undefined;
@@ -67,7 +67,7 @@ export function createChild(spec: ChildSpec, deps: ChildDeps): Child {
       wasReady = true;
       firstReady.resolve();
     });
-    // "error" means that it could not be started at all; without "exit" to follow.
+    // "error" means that the program could not be started; no "exit" follows.
     child.once("error", (error) => ended(`could not be started: ${error.message}`, null, 0));
     child.once("exit", (code, signal) =>
       ended(signal ? `was ended by ${signal}` : `ended with code ${code}`, code, performance.now() - startedAt),
@@ -106,7 +106,7 @@ export function createChild(spec: ChildSpec, deps: ChildDeps): Child {
   };
 }
 
-/** In a process group of its own: Ctrl-C at the terminal must reach the supervisor only, which then stops all in order. */
+/** A separate process group, because Ctrl-C on the terminal must reach only the supervisor, which stops all children in order. */
 function spawnDetached(spec: ChildSpec, log: LogFile): ChildProcess {
   return spawn(process.execPath, [...(spec.nodeFlags ?? []), spec.entry], {
     env: { ...spec.env },

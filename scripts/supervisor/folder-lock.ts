@@ -6,8 +6,8 @@ import { ConfigError } from "../../common/config.ts";
 const CONFIRM_MS = 50;
 
 /**
- * One supervisor per data folder. The lock names its owner by process id and start time, so that one left behind by a power cut
- * is seen as stale even when the id has been given to another process since. Returns the function that gives the lock back.
+ * One supervisor per data folder. The lock has the process ID and start time of its owner, so that a lock left by a power cut
+ * is stale even if another process has the same ID now. Returns the function that releases the lock.
  */
 export async function lockFolder(folder: string): Promise<() => void> {
   const path = join(folder, "supervisor.lock");
@@ -16,7 +16,7 @@ export async function lockFolder(folder: string): Promise<() => void> {
     refuseLivingOwner(folder, read(path));
     rmSync(path, { force: true });
     create(path, mine);
-    // Two may find the same stale lock at once; the one whose lock was replaced steps back.
+    // Two supervisors may find the same stale lock; the one whose lock was replaced gives up.
     await sleep(CONFIRM_MS);
     if (read(path) !== mine) throw taken(folder, read(path));
   }
@@ -61,12 +61,12 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Not allowed to signal it means that it lives.
+    // EPERM means that the process exists.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** Clock ticks since boot at which a process began, field 22 of proc's stat; undefined where there is no /proc. */
+/** Start time of a process in clock ticks since boot, field 22 of /proc/PID/stat; undefined without /proc. */
 function startTime(pid: number): string | undefined {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];

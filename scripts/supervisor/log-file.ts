@@ -5,8 +5,8 @@ const ROTATE_BYTES = 50 * 1024 * 1024;
 const TAIL_BYTES = 4_096;
 
 /**
- * The log of one child. The child writes into the file itself: were the supervisor in between, its death would break the pipe
- * under a child that is still settling its last calls.
+ * The log of one child. The child writes to the file directly, because a crash of the supervisor would otherwise break the pipe
+ * of a child that is still settling its last calls.
  */
 export interface LogFile {
   readonly path: string;
@@ -14,7 +14,7 @@ export interface LogFile {
   /** The last lines written since this object was opened or `mark` was called. */
   tail(lines: number): string[];
   mark(): void;
-  /** What was written since the last call, for the terminal. */
+  /** Text written since the last call, for the terminal. */
   unread(): Buffer;
   close(): void;
 }
@@ -24,7 +24,7 @@ export function openLogFile(folder: string, name: string, rotateBytes = ROTATE_B
   const path = join(folder, `${name}.log`);
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > rotateBytes) renameSync(path, `${path}.1`);
   const descriptor = openSync(path, "a+", 0o600);
-  // The mode above counts only when the file is new.
+  // The mode above applies only to a new file.
   chmodSync(path, 0o600);
   const size = () => fstatSync(descriptor).size;
   let marked = size();

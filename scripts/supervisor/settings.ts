@@ -5,7 +5,7 @@ import { z } from "zod";
 import { ConfigError, countSetting, dataDirSetting, type Environment, flagSetting, portSetting, readConfig } from "../../common/config.ts";
 import { controlHostSetting, isLoopbackHost, openingSettings, openingsOf } from "../../common/exposed.ts";
 
-// Several edges share one port, so "any free port" cannot be meant here.
+// Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
 
 /** What the supervisor itself reads; every other variable is passed on to the processes untouched. docs/settings.md is printed from it. */
@@ -21,8 +21,8 @@ export const runSettings = {
   TRAINER_SECRET: z.string().optional(),
   COORDINATOR_HOST: z.string().optional(),
   COORDINATOR_TOKEN: z.string().optional(),
-  // Absolute: children may not depend on where they were started.
-  DATA_DIR: dataDirSetting.transform((path) => resolve(path)).refine((path) => kindOf(path) !== "file", "is a file, it must be a folder"),
+  // Absolute, because children must not depend on the working directory.
+  DATA_DIR: dataDirSetting.transform((path) => resolve(path)).refine((path) => kindOf(path) !== "file", "must be a folder, but is a file"),
   EDGES: countSetting(availableParallelism(), { min: 1, max: 256 }).meta({
     description: "Edge processes behind the one port.",
     shownDefault: "one per core",
@@ -30,7 +30,7 @@ export const runSettings = {
   CONFIG: z
     .string()
     .transform((path) => resolve(path))
-    .refine((path) => kindOf(path) === "file", "names a file that is not there")
+    .refine((path) => kindOf(path) === "file", "is not an existing file")
     .optional()
     .describe("A LiteLLM `config.yaml` of models, providers and routing, such as `examples/litellm-config.yaml`."),
   LOG_TO_TERMINAL: flagSetting(false).describe("Whether `make run` shows the logs of all processes."),

@@ -13,7 +13,7 @@ import { openLogFile } from "./log-file.ts";
 import { readSettings } from "./settings.ts";
 import { createSupervisor, type FirstRun, type Supervisor } from "./supervisor.ts";
 
-/** A service in small: says what happens to it in a shared file, and behaves as its environment asks. */
+/** A small test service: it logs its events to a shared file and behaves as its environment sets. */
 const FAKE_SERVICE = `
 import { appendFileSync } from "node:fs";
 const { NAME, EVENTS, EXIT_CODE, READY_AFTER_MS = "0", DEAF } = process.env;
@@ -179,7 +179,7 @@ test("the banner shows made secrets once, and a first call that works as it stan
   expect(first).toContain('curl -s http://127.0.0.1:4000/v1/chat/completions -H "Authorization: Bearer sk-made" -H');
   expect(startBanner({ settings, firstRun: undefined, masterKeySet: false, tookMs: 1 })).toContain("Bearer $TRIBUTARY_KEY");
   expect(first).toContain("WARNING: HOST is 0.0.0.0 and NODE_ENV is not production");
-  expect(first).toContain("open to every account: nothing beyond the API");
+  expect(first).toContain("available to every account: only the API");
   expect(firstRunLines({ ...firstRun, adminPassword: null, masterKey: null })).not.toContain("shown once");
 });
 
@@ -191,7 +191,7 @@ test("the banner has a line for everything that accounts find open, and for noth
   expect(own).not.toContain("WARNING");
   expect(shown({ STRIPE_SECRET_KEY: "sk_test_1" })).not.toContain("TEST_CREDITS");
   const exposed = shown({ NODE_ENV: "production", HOST: "0.0.0.0", TEST_CREDITS: "true" });
-  expect(exposed).toContain("test credits         can be bought for no money");
+  expect(exposed).toContain("test credits         are free");
   expect(exposed).not.toMatch(/WARNING|ALLOW_PRIVATE|SHARED_TRAINERS/);
 });
 

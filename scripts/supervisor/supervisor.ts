@@ -9,10 +9,10 @@ const TERMINAL_POLL_MS = 200;
 export type FirstRun = Extract<ProcessReport, { type: "first-run" }>;
 
 export interface SupervisorOptions {
-  /** Started first and stopped last: everybody else talks to it. */
+  /** Started first and stopped last, because all others need it. */
   readonly control: ChildSpec;
   readonly workers: readonly ChildSpec[];
-  /** Started once the others are ready, and not waited for: nobody's first call needs them. */
+  /** Started once the others are ready; `start` does not wait for them, because no first call needs them. */
   readonly later?: readonly ChildSpec[];
   readonly logFolder: string;
   readonly logToTerminal: boolean;
@@ -24,11 +24,11 @@ export interface SupervisorOptions {
 
 export interface Supervisor {
   readonly children: readonly Child[];
-  /** The first child that is given up; pending for as long as all can be kept running. */
+  /** Resolves with the first child that fails permanently. */
   readonly failed: Promise<ChildFailure>;
   /** Resolves when all are ready. */
   start(): Promise<void>;
-  /** Workers first, then the control plane, so that the last settlements still find it. */
+  /** Stops the workers first, then the control plane, so that the last settlements reach it. */
   stop(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     failed,
     start: async () => {
       await control.start();
-      // A signal may have come while the control plane was starting.
+      // A signal may have arrived while the control plane was starting.
       if (!stopping) await Promise.all(workers.map((worker) => worker.start()));
       if (!stopping) for (const child of later) void child.start();
     },

@@ -106,10 +106,10 @@ describe("make run", () => {
     await sleep(200);
     const output = supervisor.output();
     expect(output.match(/Tributary is ready/g)).toHaveLength(1);
-    const email = printedAfter(output, "admin e-mail");
+    const email = printedAfter(output, "admin email");
     first = { supervisor, password: printedAfter(output, "admin password"), masterKey: printedAfter(output, "master key") };
     expect({ email, ...first }).toMatchObject({ email: "admin@localhost", masterKey: expect.stringMatching(/^sk-.{20}/) });
-    for (const label of ["admin e-mail", "admin password", "master key"]) expect(output.split(label)).toHaveLength(2);
+    for (const label of ["admin email", "admin password", "master key"]) expect(output.split(label)).toHaveLength(2);
 
     const { stdout } = await run("bash", ["-c", curlLine(output)], { env: { PATH: env["PATH"] } });
     expect(JSON.parse(stdout).choices[0].message.content).toBe("hello");
