@@ -1,6 +1,6 @@
 /**
- * A participant with training code of its own: nearest class means. Each participant sums up its rows by class, the sums of all are added,
- * and a row belongs to the class whose mean is nearest. The federation's model is exactly the one of all rows in one place.
+ * A participant with its own training code: nearest class means. Each participant sums its rows by class, the sums of all are added,
+ * and a row belongs to the class with the nearest mean. The federated model equals the model trained on all rows together.
  *
  *   node examples/participant.ts
  *   curl localhost:5000/train -d '{"dataset": {"name": "digits", "partition": {"index": 0, "of": 10}}}'
@@ -65,7 +65,7 @@ registerEvaluate((parameters, _dataset, { rows }) => {
       let squared = 0;
       for (let column = 0; column < columns; column++)
         squared += ((data.features[row * columns + column] ?? 0) - (table[at + 1 + column] ?? 0) / (table[at] ?? 0)) ** 2;
-      // A class nobody has seen has no mean, and is nobody's nearest.
+      // A class without rows has no mean, so it is never the nearest.
       return Number.isNaN(squared) ? Number.POSITIVE_INFINITY : squared;
     });
     if (distances.indexOf(Math.min(...distances)) === data.labels[row]) right++;

@@ -1,10 +1,10 @@
 import { ADMIN_EMAIL, ADMIN_PASSWORD, type System } from "./system.ts";
 
-/** A JSON answer as a client sees it; numbers that a double cannot hold would show here. */
+/** A JSON response as a client sees it; numbers that a double cannot hold would be visible here. */
 export interface Answer {
   status: number;
   headers: Headers;
-  /** As JSON.parse types it: tests look into bodies of every shape, wrong ones too. */
+  /** Typed like the result of JSON.parse, because tests inspect bodies of every shape, including wrong ones. */
   body: ReturnType<typeof JSON.parse>;
   text: string;
 }
@@ -16,7 +16,7 @@ export interface CallOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** One HTTP call. `body` is sent as JSON, or as it is when it is a string. */
+/** One HTTP call. `body` is sent as JSON, or unchanged if it is a string. */
 export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
   const { token, key, body, headers } = options;
   const response = await fetch(url + path, {
@@ -33,7 +33,7 @@ export async function call(url: string, method: string, path: string, options: C
   return { status: response.status, headers: response.headers, body: parse(text), text };
 }
 
-/** A signed-up person with a team, and optionally a key and credits. */
+/** A user with a team, and optionally a key and credits. */
 export interface Tenant {
   email: string;
   password: string;
@@ -41,7 +41,7 @@ export interface Tenant {
   userId: number;
   organizationId: string;
   teamId: string;
-  /** The secret and the id of the first key. */
+  /** The secret and the ID of the first key. */
   key: string;
   keyId: string;
 }
@@ -68,7 +68,7 @@ export async function newTenant(system: Pick<System, "url">, options: { creditNa
   };
 }
 
-/** Brings a person with an account of their own into a team: the invitation, and its acceptance with the link's token. */
+/** Adds a user with an account to a team: invites them and accepts with the token of the link. */
 export async function joinTeam(
   system: Pick<System, "url">,
   { from, guest, teamId, role = "member" }: { from: Pick<Tenant, "token">; guest: Tenant; teamId: string; role?: string },
@@ -86,7 +86,7 @@ export async function joinTeam(
   return accepted;
 }
 
-/** The token that an invitation's link carries. */
+/** The token in an invitation link. */
 export function inviteToken(invited: Answer): string {
   return new URL(invited.body.inviteUrl).searchParams.get("token") ?? "";
 }

@@ -9,7 +9,7 @@ import type { System } from "./system.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** A trainer node as a process of its own. */
+/** A trainer node as a separate process. */
 export async function startTrainer(env: Readonly<Record<string, string>> = {}): Promise<{ url: string; process: ServiceProcess }> {
   const process = startProcess({
     entry: "trainer-node/main.ts",
@@ -20,7 +20,7 @@ export async function startTrainer(env: Readonly<Record<string, string>> = {}): 
   return { url: `http://127.0.0.1:${port}`, process };
 }
 
-/** A participant of the Python SDK, which needs nothing but the standard library. */
+/** A participant of the Python SDK, which needs only the standard library. */
 export async function startPythonParticipant(): Promise<{ url: string; stop(): Promise<void> }> {
   const port = await freePort();
   const child = spawn(process.env["TEST_PYTHON"] ?? "python3", [resolve(root, "test/helpers/python-participant.py")], {
@@ -44,7 +44,7 @@ export async function startPythonParticipant(): Promise<{ url: string; stop(): P
   };
 }
 
-/** A participant in the manner of FLock's SDK: one route, JSON, and no description of itself. `parameters` answers every training. */
+/** A participant like FLock's SDK: one route, JSON, no /v1/info. `parameters` is the response to every training call. */
 export async function startFlockParticipant(answers: {
   parameters: () => Uint8Array;
   aggregate?: () => Uint8Array;
@@ -79,7 +79,7 @@ export async function startFlockParticipant(answers: {
 const OVER = ["completed", "failed", "stopped"];
 const LOOK_MS = 50;
 
-/** A federation once it satisfies a test; fails with what it was last. */
+/** Polls a federation until it satisfies the condition; the error contains its last state. */
 export async function federationWhen(
   system: Pick<System, "url">,
   { token, id, isDone = ({ state }) => OVER.includes(state), withinMs = 30_000 }: FederationWait,

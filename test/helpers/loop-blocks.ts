@@ -1,6 +1,6 @@
 /**
- * Loaded into a service with `--import`: writes the longest time for which its event loop has run one piece of work to the file that
- * LOOP_BLOCKS_FILE names. Counted in CPU time of the thread, so that a busy machine is not taken for a busy loop. SIGUSR2 begins anew.
+ * Loaded into a service with `--import`: writes the longest time for which its event loop was blocked by one task to the file
+ * LOOP_BLOCKS_FILE. It counts CPU time of the thread, so that other load on the machine does not matter. SIGUSR2 resets it.
  */
 import { writeFileSync } from "node:fs";
 

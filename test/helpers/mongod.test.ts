@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { type ReplicaSet, startReplicaSet } from "./mongod.ts";
 
-// `make test` says "none" when this machine has no MongoDB; the tests are then listed as skipped. In CI that is a failure before.
+// `make test` sets "none" if this machine has no MongoDB; the tests are then skipped. In CI, the run fails earlier.
 const onMongo = process.env["MONGOD"] === "none" ? test.skip : test;
 
 let folder: string;

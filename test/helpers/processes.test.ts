@@ -12,7 +12,7 @@ function program(name: string, source: string): string {
   return path;
 }
 
-test("a service is started, reports, and is stopped with its output kept", async () => {
+test("a service is started, reports, and is stopped with its output available", async () => {
   const source =
     'setInterval(() => {}, 1000); process.on("SIGTERM", () => { console.log("bye"); process.exit(0); }); process.send({ type: "ready", port: Number(process.env.PORT) });';
   const service = startProcess({ entry: program("good.ts", source), env: { PORT: "1234" }, name: "good" });

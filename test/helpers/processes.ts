@@ -17,16 +17,16 @@ export interface ProcessExit {
 export interface ServiceProcess {
   readonly name: string;
   readonly pid: number;
-  /** Resolves with the first `ready` report; rejects, with the last lines of standard error, when the process ends or is silent for 30 s. */
+  /** Resolves with the first `ready` report; rejects, with the last lines of stderr, if the process exits or sends no report for 30 s. */
   readonly ready: Promise<Extract<ProcessReport, { type: "ready" }>>;
-  /** Every report so far, the first-run report too. */
+  /** All reports so far, including the first-run report. */
   readonly reports: readonly ProcessReport[];
   readonly stdout: string;
   readonly stderr: string;
   readonly exited: Promise<ProcessExit>;
-  /** Asks to end (SIGTERM unless told otherwise) and waits; after 35 s it is killed. */
+  /** Sends a signal (by default SIGTERM) and waits for the exit; kills the process after 35 s. */
   stop(signal?: NodeJS.Signals): Promise<ProcessExit>;
-  /** Ends it as a power cut would, and waits until it is gone. */
+  /** Kills the process like a power cut, and waits for its exit. */
   kill9(): Promise<ProcessExit>;
 }
 
@@ -35,13 +35,13 @@ export interface StartOptions {
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
   readonly name: string;
-  /** Words in front of the command, such as a program that changes what the process sees and becomes it. */
+  /** Prefix of the command, such as a wrapper that changes the environment and then executes it. */
   readonly launcher?: readonly string[] | undefined;
-  /** For Node itself. */
+  /** Node flags. */
   readonly nodeFlags?: readonly string[] | undefined;
 }
 
-/** Starts a service as what it is in production: a process of its own, from source. Only PATH and folders are inherited. */
+/** Starts a service as in production: a separate process, from source. Only PATH and folders are inherited. */
 export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }: StartOptions): ServiceProcess {
   const [command = process.execPath, ...words] = [...launcher, process.execPath, ...nodeFlags, resolve(root, entry)];
   const child = spawn(command, words, {
@@ -59,7 +59,7 @@ export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }
   });
   const reports: ProcessReport[] = [];
   child.on("message", (message) => reports.push(message as ProcessReport));
-  // "close" and not "exit": by then all output has arrived.
+  // "close" instead of "exit", because all output has arrived by then.
   const exited = once(child, "close").then(([code, signal]) => ({ code, signal }) as ProcessExit);
   const ready = firstReady(child, exited, () => `${name}: ${texts.stderr.slice(-2_000)}`);
   const end = (signal: NodeJS.Signals) => {
@@ -84,11 +84,11 @@ export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }
   };
 }
 
-// Below the ports that the system gives to outgoing connections: one of those could take a port between our look and its use.
+// Below the ephemeral port range, so that no outgoing connection takes the port between this check and its use.
 const PORTS = { first: 10_240, count: 20_000 };
 const givenOut = new Set<number>();
 
-/** A port nobody listens on at this moment, and that this process has not named before. */
+/** A port that is currently free and that this process has not returned before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = PORTS.first + randomInt(PORTS.count);
@@ -121,7 +121,7 @@ function firstReady(child: ChildProcess, exited: Promise<ProcessExit>, describe:
     ({ code, signal }) => reject(new Error(`ended before it was ready (code ${code}, signal ${signal}): ${describe()}`)),
     (error: unknown) => reject(new Error(`could not be started: ${String(error)}`)),
   );
-  // A test that expects the failure looks at `exited` only; `ready` must not count as unhandled then.
+  // A test that expects the failure awaits only `exited`, so `ready` must not count as an unhandled rejection.
   promise.catch(() => {}).finally(() => clearTimeout(silent));
   return promise;
 }

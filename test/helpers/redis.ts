@@ -10,7 +10,7 @@ import { freePort } from "./processes.ts";
 const run = promisify(execFile);
 const cache = resolve(import.meta.dirname, "../../.cache/redis");
 const unpacked = join(cache, "debian");
-/** The server and the libraries it needs that a small machine may not have. */
+/** The server and the libraries that a minimal machine may lack. */
 const PACKAGES = ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "libatomic1"];
 const START_MAX_MS = 10_000;
 
@@ -21,7 +21,7 @@ interface Binary {
 
 export interface RedisServer {
   readonly url: string;
-  /** Ends it as a power cut would; `start` brings it back, empty, on the same port. */
+  /** Kills it like a power cut; `start` restarts it, empty, on the same port. */
   kill(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -29,7 +29,7 @@ export interface RedisServer {
 
 let resolved: Promise<Binary> | undefined;
 
-/** A real Redis on a free loopback port. Fails, with the reason, where none can be had: a suite that skips its cache proves nothing. */
+/** A real Redis on a free loopback port. Fails with the reason if it is not available, because a skipped cache suite proves nothing. */
 export async function startRedis(): Promise<RedisServer> {
   resolved ??= findRedis();
   const binary = await resolved;
@@ -50,7 +50,7 @@ export async function startRedis(): Promise<RedisServer> {
   return { url: `redis://127.0.0.1:${port}`, start, kill: () => end("SIGKILL"), stop: () => end("SIGKILL") };
 }
 
-/** Env REDIS_SERVER, PATH, what was unpacked before, then Debian's packages, unpacked without being installed. */
+/** Env REDIS_SERVER, PATH, the cache, then Debian's packages, unpacked without installation. */
 async function findRedis(): Promise<Binary> {
   const given = process.env["REDIS_SERVER"];
   const onPath = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "redis-server"));
@@ -69,7 +69,7 @@ async function unpackedBinary(): Promise<Binary> {
   return { path: join(unpacked, "usr/bin/redis-server"), env: { LD_LIBRARY_PATH: libraries } };
 }
 
-/** Two test workers may do this at once: each works in its own folder and the rename at the end is atomic. */
+/** Two test workers may do this at the same time: each uses its own folder, and the rename at the end is atomic. */
 async function unpack(): Promise<void> {
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "fetch-"));
@@ -80,7 +80,7 @@ async function unpack(): Promise<void> {
       if (name.endsWith(".deb")) await run("dpkg", ["-x", join(folder, name), content], { timeout: 60_000 });
     }
     await rename(content, unpacked).catch(async (error: NodeJS.ErrnoException) => {
-      // The other worker was first.
+      // The other worker was faster.
       await access(unpacked).catch(() => Promise.reject(error));
     });
   } catch (error) {

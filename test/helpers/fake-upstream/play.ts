@@ -10,7 +10,7 @@ interface Stage {
   readonly response: ServerResponse;
 }
 
-/** Does what a step says. Ends quietly when the caller leaves in the middle. */
+/** Plays one step. Ends without an error if the caller disconnects. */
 export async function play(stage: Stage): Promise<void> {
   const { step, asked, dialect, response } = stage;
   if (step.hang) return;
@@ -43,7 +43,7 @@ interface Sent {
 }
 
 function answerRaw({ asked, dialect, response }: Stage, sent: Sent): void {
-  // What is raw is still framed where a stream was asked for.
+  // A raw response is still framed if the request asks for a stream.
   if (!asked.stream || dialect.streamType !== "text/event-stream") {
     json(response, sent);
     return;
@@ -85,10 +85,10 @@ async function streamReply({ step, dialect, response }: Stage, frames: readonly 
 
 const PROMPT_FILTER = sse({ id: "", object: "", created: 0, model: "", choices: [], prompt_filter_results: [] }).bytes;
 
-/** Whether the script lets the stream die before its next content; kills it then. */
+/** Whether the script cuts the stream before its next content; if so, cuts it. */
 async function endsHere({ step, dialect, response }: Omit<Stage, "asked">, contentFrames: number): Promise<boolean> {
   if (contentFrames === step.resetAfter) {
-    // What was written must have left before the connection is cut.
+    // Written data must be flushed before the connection is cut.
     await sleep(20);
     response.destroy();
     return true;
@@ -107,7 +107,7 @@ async function writeSplit(response: ServerResponse, bytes: Buffer, splitBytes = 
     if (response.closed || response.destroyed) return;
     const drained = response.write(bytes.subarray(offset, offset + splitBytes));
     if (!drained) await drainedOrClosed(response);
-    // A turn of the loop between pieces, or the system sends them as one.
+    // A turn of the event loop between pieces, because the system would send them as one otherwise.
     if (splitBytes < bytes.length) await new Promise(setImmediate);
   }
 }

@@ -1,4 +1,4 @@
-/** One thing that a model says, in nobody's dialect; each dialect writes it in its own words. */
+/** One part of a model's output, independent of the dialect. */
 export type Piece =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string; readonly signature?: string }
@@ -6,7 +6,7 @@ export type Piece =
       readonly type: "tool";
       readonly id: string;
       readonly name: string;
-      /** JSON text in the pieces in which a stream gives it; none: the model gave no arguments at all. */
+      /** JSON text in the chunks of a stream; empty if the model gave no arguments. */
       readonly fragments: readonly string[];
       readonly signature?: string;
     };
@@ -14,7 +14,7 @@ export type Piece =
 export type Finish = "stop" | "length" | "tool_calls" | "content_filter" | "malformed";
 
 export interface FakeUsage {
-  /** Without what came from or went to a cache. */
+  /** Without cached and cache-written tokens. */
   readonly input: number;
   readonly output: number;
   readonly cacheRead?: number;
@@ -28,40 +28,40 @@ export interface Reply {
   readonly usage: FakeUsage;
 }
 
-/** Failures that every dialect has words for. */
+/** Failures that every dialect can express. */
 export type Failure = "context" | "policy" | "auth" | "rate-limit" | "server" | "overloaded" | "bad-request";
 
-/** What happens in one attempt. The fields after `reply` say how its bytes go out. */
+/** One attempt. The fields after `reply` control how its bytes are sent. */
 export interface Step {
   readonly reply?: Reply;
-  /** Instead of `reply` once the conversation has the result of a tool in it. */
+  /** Replaces `reply` once the conversation contains a tool result. */
   readonly afterToolResult?: Reply;
-  /** The reply's text as arguments of the tool that the request forces, where it forces one. */
+  /** Sends the text of the reply as arguments of the forced tool, if the request forces one. */
   readonly asForcedTool?: boolean;
-  /** Refuses, in the dialect's own form. */
+  /** Responds with an error in the dialect's format. */
   readonly failure?: Failure;
-  /** An answer as it is, of no dialect. */
+  /** A raw response. */
   readonly raw?: { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body: unknown };
   readonly extraHeaders?: Readonly<Record<string, string>>;
-  /** Never answers. */
+  /** Never responds. */
   readonly hang?: true;
-  /** Cuts the connection without an answer. */
+  /** Cuts the connection without a response. */
   readonly reset?: true;
   readonly beforeFirstMs?: number;
   readonly betweenMs?: number;
-  /** After so many content frames the connection is cut. */
+  /** The connection is cut after this number of content frames. */
   readonly resetAfter?: number;
-  /** After so many content frames the answer ends as if it were whole, without the dialect's own end. */
+  /** The stream ends after this number of content frames, without the end marker of the dialect. */
   readonly endAfter?: number;
-  /** After so many content frames, 0 = first of all, an error comes inside the stream. */
+  /** An error is sent inside the stream after this number of content frames; 0 is before the first. */
   readonly failAfter?: { readonly frames: number; readonly failure: Failure };
-  /** Bytes of the stream go out in pieces of this size, each a packet of its own. */
+  /** The stream is sent in chunks of this size, each in a separate packet. */
   readonly splitBytes?: number;
-  /** First of all, as Azure does: a chunk with the verdict on the prompt and no choices. */
+  /** Starts the stream like Azure: a chunk with the content filter result of the prompt and no choices. */
   readonly promptFilterFirst?: true;
 }
 
-/** By attempt: the first answer to the first request, and so on, then again from the start. */
+/** One step per request, repeated from the start after the last. */
 export type Script = readonly Step[];
 
 export const textReply = (texts: readonly string[], usage: FakeUsage = { input: 7, output: texts.length }): Reply => ({

@@ -3,7 +3,7 @@ import { type Piece, type Reply, type Script, textReply } from "./script.ts";
 export const POEM = Array.from({ length: 20 }, (_, index) => `word${index} `);
 export const UNICODE = "Grüße, 世界 🌍👩‍👩‍👧 — naïve ₿";
 export const LONG_STREAM = Array.from({ length: 200 }, (_, index) => `${index},`);
-/** Ninety-six megabytes, for readers that are slow: more than the buffers of two connections can hold (4 MB to send, 32 MB received, each). */
+/** 96 MB, for slow readers: more than the buffers of two connections can hold (4 MB to send, 32 MB received, each). */
 const FLOOD = new Array<string>(12_000).fill("x".repeat(8_000));
 
 const weather = (id: string, city: string): Piece => ({
@@ -18,7 +18,7 @@ const SEVEN_DEGREES = textReply(["It is ", "7 degrees."], { input: 30, output: 5
 const PONG = textReply(["pong"]);
 const THREE_WORDS = textReply(["one ", "two ", "three ", "four "], { input: 7, output: 4 });
 
-/** What an upstream does, by the name of its model; see `scriptName`. */
+/** Scripts by model name; see `scriptName`. */
 export const SCRIPTS: Readonly<Record<string, Script>> = {
   pong: [{ reply: PONG }],
   other: [{ reply: textReply(["from the fallback"]) }],
@@ -80,7 +80,7 @@ export const SCRIPTS: Readonly<Record<string, Script>> = {
   "prompt-filter-first": [{ reply: THREE_WORDS, promptFilterFirst: true }],
 };
 
-/** The part of a model's name after `--`, or all of it: `claude-sonnet-4-5--tools` plays `tools` for an adapter that knows the model. */
+/** The part of a model name after `--`, or the whole name: `claude-sonnet-4-5--tools` plays `tools` for an adapter that knows the model. */
 export function scriptName(model: string): string {
   const mark = model.lastIndexOf("--");
   return mark < 0 ? model : model.slice(mark + 2);

@@ -15,7 +15,7 @@ import { json, play } from "./play.ts";
 import type { Script } from "./script.ts";
 import { SCRIPTS, scriptName } from "./scripts.ts";
 
-/** By the first segment of the path: http://127.0.0.1:PORT/anthropic/v1/messages. */
+/** Dialects by the first path segment: http://127.0.0.1:PORT/anthropic/v1/messages. */
 const DIALECTS: Readonly<Record<string, Dialect>> = {
   openai,
   azure: openai,
@@ -29,21 +29,21 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   ollama,
 };
 
-/** A request as it arrived. */
+/** A received request. */
 export interface LoggedRequest {
   readonly dialect: string;
-  /** Empty where no dialect knows the path. */
+  /** Empty if no dialect has the path. */
   readonly model: string;
   readonly method: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Json;
   readonly bodyText: string;
   readonly arrivedAt: number;
-  /** Counted from 1 for each model of a dialect. */
+  /** Counts from 1 per model of a dialect. */
   readonly attempt: number;
-  /** When the caller left before it had the whole answer. */
+  /** Set if the caller disconnected before the end of the response. */
   abortedAt?: number;
   bytesSent: number;
   ended: boolean;
@@ -51,18 +51,18 @@ export interface LoggedRequest {
 
 export interface FakeUpstream {
   readonly url: string;
-  /** Everything since the start or the last `forget`, in order of arrival. */
+  /** All requests since the start or the last `forget`, in order of arrival. */
   readonly requests: readonly LoggedRequest[];
-  /** Requests to a model, by its whole upstream name. */
+  /** Requests to a model, by its full upstream name. */
   of(model: string): readonly LoggedRequest[];
-  /** The newest request to a model; fails when there is none. */
+  /** The last request to a model; throws if there is none. */
   last(model: string): LoggedRequest;
-  /** Empties the log and starts every script from its first step. */
+  /** Clears the log and restarts every script. */
   forget(): void;
   stop(): Promise<void>;
 }
 
-/** A provider of every dialect on one loopback port. What it answers is chosen by the model that is asked for: see scripts.ts. */
+/** A provider with every dialect on one loopback port. The model name selects the response: see scripts.ts. */
 export async function startFakeUpstream(scripts: Readonly<Record<string, Script>> = SCRIPTS): Promise<FakeUpstream> {
   const requests: LoggedRequest[] = [];
   const attempts = new Map<string, number>();

@@ -18,7 +18,7 @@ const STOPS: Readonly<Record<Finish, string>> = {
   malformed: "end_turn",
 };
 
-/** Anthropic's Messages. */
+/** Anthropic's Messages API. */
 export const anthropic: Dialect = {
   streamType: "text/event-stream",
   read: (path, body) =>
@@ -58,7 +58,7 @@ function usageOf({ usage }: Reply): Record<string, number> {
   };
 }
 
-/** Text runs are one block, thoughts are one block with its signature, each call is one. */
+/** Consecutive text is one block, thinking is one block with its signature, each tool call is one block. */
 function runsOf({ pieces }: Reply): Piece[][] {
   const runs: Piece[][] = [];
   for (const piece of pieces) {

@@ -19,7 +19,7 @@ const STOPS: Readonly<Record<Finish, string>> = {
   malformed: "malformed_model_output",
 };
 
-/** Bedrock's Converse, with real event-stream frames. */
+/** Bedrock's Converse API, with real event-stream frames. */
 export const bedrock: Dialect = {
   streamType: "application/vnd.amazon.eventstream",
   read(path, body) {
@@ -65,12 +65,12 @@ function blockOf(piece: Piece): unknown {
 }
 
 const event = (type: string, payload: object, content = false): Frame => ({
-  // The padding that Bedrock adds to hide lengths.
+  // Bedrock adds this padding to hide lengths.
   bytes: encodeFrame({ ":event-type": type, ":content-type": "application/json", ":message-type": "event" }, { ...payload, p: "abcdefgh" }),
   content,
 });
 
-/** Blocks are numbered from 1, since who takes the number for that of the call must be found out. */
+/** Blocks are numbered from 1, so that a reader that takes this number for the index of the tool call is detected. */
 function framesOf(reply: Reply): Frame[] {
   return [
     event("messageStart", { role: "assistant" }),
@@ -89,7 +89,7 @@ function blockFrames(piece: Piece, contentBlockIndex: number): Frame[] {
   return [event("contentBlockStart", { contentBlockIndex, start }), ...piece.fragments.map((input) => delta({ toolUse: { input } })), stop];
 }
 
-/** Length of all and of the headers, CRC of both, headers, payload, CRC of all before it. */
+/** Total length, header length, CRC of both, headers, payload, CRC of everything before. */
 function encodeFrame(headers: Readonly<Record<string, string>>, payload: unknown): Buffer {
   const headerBytes = Buffer.concat(Object.entries(headers).map(([name, value]) => encodeHeader(name, value)));
   const body = Buffer.from(JSON.stringify(payload));

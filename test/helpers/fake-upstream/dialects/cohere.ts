@@ -28,7 +28,7 @@ const FINISHES: Readonly<Record<Finish, string>> = {
   malformed: "ERROR",
 };
 
-/** Cohere's second API. */
+/** Cohere's v2 API. */
 export const cohere: Dialect = {
   streamType: "text/event-stream",
   read(path, body) {

@@ -18,7 +18,7 @@ const FINISHES: Readonly<Record<Finish, string>> = {
   malformed: "MALFORMED_FUNCTION_CALL",
 };
 
-/** Gemini's generateContent. */
+/** Gemini's generateContent API. */
 export const gemini: Dialect = {
   streamType: "text/event-stream",
   read(path, body) {
@@ -86,7 +86,7 @@ function answerOf(reply: Reply, parts: readonly unknown[], { finish, count = 1 }
   };
 }
 
-/** Each piece in a chunk of its own, and the reason of the end after them all: the order that confuses readers. */
+/** One chunk per part, and the finish reason in a last chunk, an order that is hard to parse. */
 function framesOf(reply: Reply): Frame[] {
   const pieces = reply.pieces.map((piece) => sse(answerOf(reply, [partOf(piece)], { finish: false }), true));
   return [...pieces, sse(answerOf(reply, reply.pieces.length > 0 ? [{ text: "" }] : [], { finish: true }))];

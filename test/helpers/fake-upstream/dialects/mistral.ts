@@ -1,7 +1,7 @@
 import type { Dialect } from "../dialect.ts";
 import { openai } from "./openai.ts";
 
-/** OpenAI's wire with Mistral's refusals, also of what it is strict about: ids of tools that are not nine letters or digits. */
+/** OpenAI's format with Mistral's errors, including its strict rule that tool call IDs are nine letters or digits. */
 export const mistral: Dialect = {
   ...openai,
   refusal(failure) {

@@ -23,7 +23,7 @@ const FAILURES: FailureTable = {
 };
 const NOW = "2026-11-15T00:00:00.000Z";
 
-/** Ollama's own interface: a JSON text per line. */
+/** Ollama's native API: NDJSON. */
 export const ollama: Dialect = {
   streamType: "application/x-ndjson",
   read(path, body) {

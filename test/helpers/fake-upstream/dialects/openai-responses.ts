@@ -11,7 +11,7 @@ const FAILURES: FailureTable = {
   "bad-request": [400, "invalid_value", "Invalid value for 'temperature'."],
 };
 
-/** A server that speaks OpenAI's Responses API and nothing else. */
+/** A server with only OpenAI's Responses API. */
 export const openaiResponses: Dialect = {
   streamType: "text/event-stream",
   read(path, body) {
@@ -34,7 +34,7 @@ export const openaiResponses: Dialect = {
 
 type Item = Json & { readonly id: string; readonly type: string };
 
-/** Items of the output, and the pieces that each is made of. */
+/** Output items and their parts. */
 function itemsOf(reply: Reply, { body }: Asked): { item: Item; pieces: Piece[] }[] {
   const searches = (body.tools ?? []).some(({ type }: Json) => type === "web_search");
   const items: { item: Item; pieces: Piece[] }[] = searches

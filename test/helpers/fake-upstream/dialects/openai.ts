@@ -31,7 +31,7 @@ export const openai: Dialect = {
   read(path, body) {
     const found = PATHS.exec(path)?.[1];
     if (found === undefined) return undefined;
-    // Azure names its deployment in the path.
+    // Azure has the deployment in the path.
     const deployment = /\/deployments\/([^/]+)\//.exec(path)?.[1];
     const model = deployment === undefined ? String(body?.model ?? "") : decodeURIComponent(deployment);
     return { operation: OPERATIONS[found] ?? (found as Asked["operation"]), model, stream: body?.stream === true, body };
@@ -101,7 +101,7 @@ function toolsIn({ pieces }: Reply): Extract<Piece, { type: "tool" }>[] {
   return pieces.filter((piece) => piece.type === "tool");
 }
 
-/** Choices of one request differ, so that they cannot be mixed up. */
+/** Choices of one request differ, so that a mix-up is visible. */
 const choiceText = (text: string, index: number) => (index === 0 ? text : `${text}#${index}`);
 const finishOf = ({ finish }: Reply) => (finish === "malformed" ? "error" : finish);
 
