@@ -1,17 +1,17 @@
-/** `make demo-batch`: a large batch while its edges are killed. Prints counts, what was asked again, and the edges' memory. */
+/** `make demo-batch`: a large batch while its edges are killed. Prints counts, repeated lines, and the memory of the edges. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, newTenant } from "../test/helpers/api.ts";
-import { batchOnce, outputOf, startBatch, writeSlowModel } from "../test/helpers/batches.ts";
+import { outputOf, startBatch, waitForBatch, writeSlowModel } from "../test/helpers/batches.ts";
 import { startSlowUpstream } from "../test/helpers/slow-upstream.ts";
 import { type System, startSystem } from "../test/helpers/system.ts";
 
 const LINES = Number(process.argv[2] ?? 5000);
 const KILLS = 3;
 const KILL_EVERY_MS = 6000;
-/** Little more than an edge needs at rest: a batch that gathered in memory would burst it. */
+/** Little more than an idle edge needs, so that a batch held in memory would exceed it. */
 const HEAP = "--max-old-space-size=160";
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-demo-"));
@@ -30,24 +30,27 @@ try {
 
 async function demonstrate(): Promise<boolean> {
   const tenant = await newTenant(system, { creditNano: 100_000_000_000 });
-  const door = { url: system.url, key: tenant.key };
+  const client = { url: system.url, key: tenant.key };
   const startedMs = performance.now();
-  const { id } = await startBatch(door, LINES);
+  const { id } = await startBatch(client, LINES);
   const ended = new AbortController();
-  const watching = watch(door, id, ended.signal);
+  const watching = watch(client, id, ended.signal);
   for (let kill = 1; kill <= KILLS; kill++) {
     await sleep(KILL_EVERY_MS);
     await Promise.all([system.killEdge(0), system.killEdge(1)]);
     console.log(`kill -9 of both edges, ${kill} of ${KILLS}`);
   }
-  const done = await batchOnce(door, id, { isSo: ({ status }) => status === "completed" || status === "failed", patienceMs: 600_000 });
+  const done = await waitForBatch(client, id, {
+    condition: ({ status }) => status === "completed" || status === "failed",
+    timeoutMs: 600_000,
+  });
   ended.abort();
   await watching;
-  const answers = await outputOf(door, done.output_file_id ?? "");
+  const answers = await outputOf(client, done.output_file_id ?? "");
   const { body } = await call(system.url, "GET", "/api/credits/ledger?pageSize=1", { token: tenant.token });
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   console.log(`${done.status} in ${seconds} s: ${JSON.stringify(done.request_counts)}, ${answers.size} lines in the output`);
-  // One entry is the purchase.
+  // One ledger entry is the purchase.
   const paid = Number(body.meta.total) - 1;
   console.log(
     `paid calls in the ledger: ${paid}; asked of the upstream: ${upstream.asked.length} (${upstream.asked.length - LINES} again)`,
@@ -55,9 +58,9 @@ async function demonstrate(): Promise<boolean> {
   return done.status === "completed" && answers.size === LINES && paid === LINES;
 }
 
-async function watch(door: { url: string; key: string }, id: string, signal: AbortSignal): Promise<void> {
+async function watch(client: { url: string; key: string }, id: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const answer = await call(door.url, "GET", `/v1/batches/${id}`, { key: door.key }).catch(() => undefined);
+    const answer = await call(client.url, "GET", `/v1/batches/${id}`, { key: client.key }).catch(() => undefined);
     const counts = answer?.status === 200 ? JSON.stringify(answer.body.request_counts) : "an edge is away";
     console.log(`${counts}; edges ${memoryOf(system).join(", ")}`);
     await sleep(2000, undefined, { signal }).catch(() => {});

@@ -1,6 +1,6 @@
 /**
- * `make demo-federated`: ten participants train digits together, three of them attackers; the coordinator is killed twice on the way. What
- * comes out is published, called with a key, billed; the participants are paid, and count what they were asked.
+ * `make demo-federated`: ten participants train digits together, three of them attackers; the coordinator is killed twice meanwhile. The
+ * result is published, called with a key and billed; the participants are paid, and count their training calls.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { call, newTenant, type Tenant } from "../test/helpers/api.ts";
 import { federationWhen } from "../test/helpers/federations.ts";
 import { type System, startSystem } from "../test/helpers/system.ts";
 import { type Crowd, startCrowd } from "./demo/crowd.ts";
-import { printCurve, say } from "./demo/print-curve.ts";
+import { print, printCurve } from "./demo/print-curve.ts";
 import { showProgress } from "./demo/progress.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 20);
@@ -17,7 +17,7 @@ const BUDGET_NANO_USD = 1_000_003;
 const root = join(import.meta.dirname, "..");
 const digits = readFileSync(join(root, "trainer-node/compute/datasets/digits.txt"), "utf8").trimEnd().split("\n");
 
-// Every process that is started ends with us.
+// All child processes end with this one.
 process.setMaxListeners(50);
 const system = await startSystem({
   coordinator: true,
@@ -27,7 +27,7 @@ const system = await startSystem({
 let crowd: Crowd | undefined;
 try {
   crowd = await startCrowd({ root, digits });
-  say(`${crowd.members.length} participants: ${crowd.kinds.join(", ")}; three of the trainer nodes are attackers`);
+  print(`${crowd.members.length} participants: ${crowd.kinds.join(", ")}; three of the trainer nodes are attackers`);
   process.exitCode = (await demonstrate(crowd)) ? 0 : 1;
 } finally {
   await crowd?.stop();
@@ -38,12 +38,12 @@ async function demonstrate(participants: Crowd): Promise<boolean> {
   const owner = await newTenant(system, { name: "owner", creditNano: 10_000_000_000 });
   const partner = await newTenant(system, { name: "partner" });
   const mean = await federate({ owner, partner, participants, strategy: { name: "mean" }, rounds: Math.min(5, ROUNDS), kills: 0 });
-  say(`the mean under attack: accuracy ${mean.accuracy.toFixed(3)} after ${mean.rounds} rounds`);
+  print(`the mean under attack: accuracy ${mean.accuracy.toFixed(3)} after ${mean.rounds} rounds`);
   const robust = await federate({ owner, partner, participants, strategy: { name: "trimmed_mean", beta: 0.3 }, rounds: ROUNDS, kills: 2 });
-  say(
+  print(
     `the trimmed mean under the same attack: accuracy ${robust.accuracy.toFixed(3)} after ${robust.rounds} rounds; the coordinator was killed twice`,
   );
-  say(
+  print(
     `the participants counted ${robust.asked} calls to train for ${robust.rounds} rounds of ${participants.members.length}; of ${robust.watched} updates that were accepted when it was killed, ${robust.askedAgain} were asked for again`,
   );
   const checks = {
@@ -54,8 +54,8 @@ async function demonstrate(participants: Crowd): Promise<boolean> {
     "a published model answers and is billed": await serve(system, owner, robust.id),
   };
   const { body } = await call(system.url, "GET", "/api/quota", { token: partner.token });
-  say(`the partner's organisation was paid ${body.quota.totalRewarded} nano-USD for its participants`);
-  for (const [what, isTrue] of Object.entries(checks)) say(`${isTrue ? "yes" : "NO "}  ${what}`);
+  print(`the partner's organization was paid ${body.quota.totalRewarded} nano-USD for its participants`);
+  for (const [what, isTrue] of Object.entries(checks)) print(`${isTrue ? "yes" : "NO "}  ${what}`);
   return Object.values(checks).every(Boolean);
 }
 
@@ -80,8 +80,8 @@ async function federate({ owner, partner, participants, strategy, rounds, kills 
       rounds,
       minResults: members.length,
       budgetNanoUsd: BUDGET_NANO_USD,
-      participants: members.map(({ door, dataset }, index) => ({
-        url: door.url,
+      participants: members.map(({ proxy, dataset }, index) => ({
+        url: proxy.url,
         ...(dataset === undefined ? {} : { dataset }),
         ...(index % 2 === 1 ? { organizationId: partner.organizationId } : {}),
       })),
@@ -94,11 +94,11 @@ async function federate({ owner, partner, participants, strategy, rounds, kills 
   const progress = showProgress({ url: system.url, token: owner.token, id, rounds });
   for (const round of killAt) {
     await federationWhen(system, { token: owner.token, id, isDone: ({ head }) => (head?.round ?? 0) >= round, withinMs: 300_000 });
-    // In the middle of a round: some updates are in, others are on their way.
+    // In the middle of a round: some updates have arrived, others have not.
     while ((await acceptedNow(owner, id, participants)).length < 3) await new Promise((resolve) => setTimeout(resolve, 20));
     await system.killCoordinator();
     settled.push(...(await acceptedNow(owner, id, participants)));
-    say(`killed the coordinator in or after round ${round + 1}; ${settled.length} accepted updates are watched`);
+    print(`killed the coordinator in or after round ${round + 1}; ${settled.length} accepted updates are watched`);
   }
   const federation = await federationWhen(system, { token: owner.token, id, withinMs: 600_000 });
   await progress.stop();
@@ -113,14 +113,14 @@ async function federate({ owner, partner, participants, strategy, rounds, kills 
     verified: verified.body.ok === true && verified.body.remade === history.length,
     paidExactly: history.every(({ participants: paid }) => paid.reduce((sum, { reward }) => sum + reward, 0) === BUDGET_NANO_USD),
     asked: callsOf(participants) - askedBefore,
-    askedAgain: settled.filter(({ member, key, calls }) => (members[member]?.door.calls.get(key) ?? 0) !== calls).length,
+    askedAgain: settled.filter(({ member, key, calls }) => (members[member]?.proxy.calls.get(key) ?? 0) !== calls).length,
     watched: settled.length,
   };
 }
 
-/** How often the participants were asked to train, by their own count. */
+/** Number of training calls, as counted by the participants. */
 function callsOf({ members }: Crowd): number {
-  return members.flatMap(({ door }) => [...door.calls.values()]).reduce((sum, calls) => sum + calls, 0);
+  return members.flatMap(({ proxy }) => [...proxy.calls.values()]).reduce((sum, calls) => sum + calls, 0);
 }
 
 interface RoundShown {
@@ -133,25 +133,25 @@ async function allRounds({ token }: Tenant, id: string): Promise<RoundShown[]> {
   return (await call(system.url, "GET", `/training/federations/${id}/rounds?pageSize=100`, { token })).body.data;
 }
 
-/** Updates of the open round that are accepted by now, and how often each participant was asked for its own. */
+/** Accepted updates of the open round, and the number of training calls of each participant. */
 async function acceptedNow(owner: Tenant, id: string, { members }: Crowd): Promise<{ member: number; key: string; calls: number }[]> {
   const open = (await allRounds(owner, id)).at(-1);
   return (open?.participants ?? []).flatMap(({ participantId, state }) => {
     const member = Number(participantId.slice(1)) - 1;
     const key = `${id}/${open?.round}`;
-    const calls = members[member]?.door.calls.get(key);
+    const calls = members[member]?.proxy.calls.get(key);
     return state === "accepted" && calls !== undefined ? [{ member, key, calls }] : [];
   });
 }
 
-/** Publishes what was trained and asks it for a digit through the official client, with the owner's key. */
+/** Publishes the trained model and calls it through the official client, with the owner's key. */
 async function serve({ url }: System, owner: Tenant, id: string): Promise<boolean> {
   const published = await call(url, "POST", `/training/federations/${id}/publish`, {
     token: owner.token,
     body: { model: "our-digits", pricing: { unit: "call", input: 1_000_000_000_000, output: 0 } },
   });
   if (published.status !== 201) {
-    say(`publishing answered ${published.status}: ${published.text.slice(0, 300)}`);
+    print(`publish failed with ${published.status}: ${published.text.slice(0, 300)}`);
     return false;
   }
   const line = digits.at(-1) ?? "";
@@ -164,6 +164,6 @@ async function serve({ url }: System, owner: Tenant, id: string): Promise<boolea
   });
   const after = (await call(url, "GET", "/api/balance", { token: owner.token })).body.balance;
   const label = answer.choices[0]?.message.content;
-  say(`asked through the OpenAI client, the model says ${label} to a ${line.at(-1)}; the call cost ${before - after} nano-USD`);
+  print(`called through the OpenAI client, the model labels a ${line.at(-1)} as ${label}; the call cost ${before - after} nano-USD`);
   return before > after;
 }

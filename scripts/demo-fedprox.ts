@@ -1,10 +1,10 @@
 /**
- * `make demo-fedprox`: synthetic(1,1) of Li et al. 2020 with 90 % stragglers. FedAvg goes on without them, FedProx takes what they had time
- * for and holds them near the model they were sent. Thirty devices, ten a round, the same ones for both; the paper's order is printed.
+ * `make demo-fedprox`: synthetic(1,1) of Li et al. 2020 with 90 % stragglers. FedAvg drops them, FedProx takes their partial work and
+ * keeps them close to the global model. Thirty devices, ten per round, the same for both; the result is compared with the paper.
  */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { printCurve, say } from "./demo/print-curve.ts";
+import { print, printCurve } from "./demo/print-curve.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 60);
 const SHOWN = 12;
@@ -31,15 +31,15 @@ const [average, proximal] = [await dropped, await partial];
 show("FedAvg, stragglers dropped", average);
 show("FedProx (mu = 1), stragglers' part taken", proximal);
 const [first, second] = [lastOf(average), lastOf(proximal)];
-say(
+print(
   `mean of the last ${LAST} rounds: FedAvg ${first.toFixed(3)}, FedProx ${second.toFixed(3)}: ${((second - first) * 100).toFixed(1)} points`,
 );
 const isOrdered = second > first;
-say(`${isOrdered ? "yes" : "NO "}  FedProx is above FedAvg, as in the paper (22 points on average over its data sets)`);
+print(`${isOrdered ? "yes" : "NO "}  FedProx is above FedAvg, as in the paper (22 points on average over its data sets)`);
 process.exitCode = isOrdered ? 0 : 1;
 
 function show(title: string, accuracies: readonly number[]): void {
-  say(`${title}: test accuracy over all devices, every ${Math.ceil(ROUNDS / SHOWN)} rounds`);
+  print(`${title}: test accuracy over all devices, every ${Math.ceil(ROUNDS / SHOWN)} rounds`);
   const step = Math.ceil(ROUNDS / SHOWN);
   printCurve(
     accuracies.filter((_, index) => (index + 1) % step === 0),

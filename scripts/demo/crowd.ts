@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type CountingDoor, openDoor } from "../../test/helpers/counting-door.ts";
+import { type CountingProxy, openCountingProxy } from "../../test/helpers/counting-proxy.ts";
 import { startTrainer } from "../../test/helpers/federations.ts";
 import { freePort, type ServiceProcess } from "../../test/helpers/processes.ts";
-import { say } from "./print-curve.ts";
+import { print } from "./print-curve.ts";
 
 const run = promisify(execFile);
 const NODES = 8;
@@ -16,8 +16,8 @@ const PACKAGES = ["numpy==2.2.6", "flock-sdk==0.0.3"];
 const TRAIN_ROWS = 1437;
 
 export interface Member {
-  readonly door: CountingDoor;
-  /** Sent with every call; absent where the participant has its own rows. */
+  readonly proxy: CountingProxy;
+  /** Sent with every call; absent if the participant has its own data. */
   readonly dataset?: object;
 }
 
@@ -27,21 +27,21 @@ export interface Crowd {
   stop(): Promise<void>;
 }
 
-/** Eight trainer nodes, three of which send poison, a participant of our Python SDK and one of FLock's; nodes in their place where there is no Python. */
+/** Eight trainer nodes, three of them attackers, a participant of our Python SDK and one of FLock's; without Python, nodes replace them. */
 export async function startCrowd({ root, digits }: { root: string; digits: readonly string[] }): Promise<Crowd> {
   const python = await preparePython(root);
   const nodeCount = python === undefined ? MEMBERS : NODES;
   const nodes: Awaited<ReturnType<typeof startTrainer>>[] = [];
-  // One after the other: ten programs that start at once on a small machine all start late.
+  // One after the other, because ten processes that start at once on a small machine all start late.
   while (nodes.length < nodeCount) nodes.push(await startTrainer());
   const folder = mkdtempSync(join(tmpdir(), "tributary-crowd-"));
   const children: ChildProcess[] = [];
   const members: Member[] = [];
   for (const [index, { url }] of nodes.entries()) {
-    // The first one evaluates, and is honest.
+    // The first participant evaluates, so it is honest.
     const isAttacker = index > 0 && index <= ATTACKERS;
-    const door = await openDoor(url, isAttacker ? { tamper: poison } : {});
-    members.push({ door, dataset: { name: "digits", partition: { scheme: "iid", index, of: MEMBERS } } });
+    const proxy = await openCountingProxy(url, isAttacker ? { tamper: poison } : {});
+    members.push({ proxy, dataset: { name: "digits", partition: { scheme: "iid", index, of: MEMBERS } } });
   }
   for (let index = nodeCount; index < MEMBERS; index++) {
     const rows = digits.slice(0, TRAIN_ROWS).filter((_, row) => row % MEMBERS === index);
@@ -53,13 +53,13 @@ export async function startCrowd({ root, digits }: { root: string; digits: reado
     const port = await freePort();
     const more = index === MEMBERS - 1 ? ["--flock"] : [];
     children.push(startPython({ python: python ?? "", root, words: ["--rows", file, "--port", String(port), ...more] }));
-    members.push({ door: await openDoor(await answering(`http://127.0.0.1:${port}`)) });
+    members.push({ proxy: await openCountingProxy(await answering(`http://127.0.0.1:${port}`)) });
   }
   return {
     members,
     kinds: python === undefined ? [`${MEMBERS} trainer nodes`] : [`${NODES} trainer nodes`, "1 of the Python SDK", "1 of flock-sdk"],
     stop: async () => {
-      for (const { door } of members) door.close();
+      for (const { proxy } of members) proxy.close();
       for (const child of children) child.kill("SIGKILL");
       await Promise.all(nodes.map(({ process }: { process: ServiceProcess }) => process.kill9()));
       rmSync(folder, { recursive: true, force: true });
@@ -67,7 +67,7 @@ export async function startCrowd({ root, digits }: { root: string; digits: reado
   };
 }
 
-/** The update turned round and made larger: safetensors keep their header, every float is multiplied. */
+/** The update negated and scaled: the safetensors header stays, every float is multiplied. */
 function poison(bytes: Buffer): Buffer {
   const changed = Buffer.from(bytes);
   const start = 8 + Number(changed.readBigUInt64LE(0));
@@ -81,7 +81,7 @@ async function preparePython(root: string): Promise<string | undefined> {
   const works = () => run(python, ["-c", "import numpy, flock_sdk"], { timeout: 60_000 });
   try {
     await works().catch(async () => {
-      say("making .cache/federated with numpy and flock-sdk, once");
+      print("creating .cache/federated with numpy and flock-sdk (once)");
       await run("python3", ["-m", "venv", "--clear", folder], { timeout: 120_000 });
       await run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", ...PACKAGES], {
         timeout: 300_000,
@@ -90,7 +90,7 @@ async function preparePython(root: string): Promise<string | undefined> {
     });
     return python;
   } catch (error) {
-    say(`NO PYTHON PARTICIPANTS, trainer nodes take their places: ${String(error).slice(0, 300)}`);
+    print(`NO PYTHON PARTICIPANTS, trainer nodes replace them: ${String(error).slice(0, 300)}`);
     return undefined;
   }
 }
@@ -104,7 +104,7 @@ function startPython({ python, root, words }: { python: string; root: string; wo
   return child;
 }
 
-/** Once anything answers there. */
+/** Resolves once the URL responds. */
 async function answering(url: string): Promise<string> {
   for (let tries = 0; tries < 300; tries++) {
     const isThere = await fetch(url).then(

@@ -1,10 +1,10 @@
 import { call } from "../../test/helpers/api.ts";
-import { say } from "./print-curve.ts";
+import { print } from "./print-curve.ts";
 
 const WIDTH = 40;
 const LOOK_MS = 250;
 
-/** How far a federation is: a bar that moves on a terminal, and a line for every quarter elsewhere. */
+/** Progress of a federation: a moving bar on a terminal, and a line per quarter elsewhere. */
 export function showProgress({ url, token, id, rounds }: { url: string; token: string; id: string; rounds: number }): {
   stop(): Promise<void>;
 } {
@@ -14,7 +14,7 @@ export function showProgress({ url, token, id, rounds }: { url: string; token: s
     const bar = "█".repeat(Math.round((done / rounds) * WIDTH)).padEnd(WIDTH, "░");
     const line = `  ${bar}  ${done}/${rounds} rounds  ${state}`;
     if (process.stdout.isTTY) process.stdout.write(`\r${line.padEnd(80)}`);
-    else if (Math.floor((done * 4) / rounds) > shown) say(line);
+    else if (Math.floor((done * 4) / rounds) > shown) print(line);
     shown = Math.floor((done * 4) / rounds);
   };
   const loop = (async () => {

@@ -1,35 +1,35 @@
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { type CountingDoor, openDoor } from "../helpers/counting-door.ts";
+import { type CountingProxy, openCountingProxy } from "../helpers/counting-proxy.ts";
 import { federationWhen, startTrainer } from "../helpers/federations.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 
 let system: System;
 let tenant: Tenant;
 let node: Awaited<ReturnType<typeof startTrainer>>;
-const doors: CountingDoor[] = [];
+const proxies: CountingProxy[] = [];
 
 beforeAll(async () => {
   system = await startSystem({ coordinator: true, env: { COORDINATOR_LEASE_MS: "600", COORDINATOR_POLL_MS: "50" } });
   node = await startTrainer({ TRAINER_THREADS: "2" });
-  for (let index = 0; index < 3; index++) doors.push(await openDoor(node.url));
+  for (let index = 0; index < 3; index++) proxies.push(await openCountingProxy(node.url));
   tenant = await newTenant(system, { name: "killer", creditNano: 1_000_000_000 });
 }, 60_000);
 afterAll(async () => {
-  for (const door of doors) door.close();
+  for (const proxy of proxies) proxy.close();
   await system?.stop();
   await node?.process.stop();
 }, 60_000);
 
 test("a coordinator and a control plane killed in mid-round are taken up where they were: no accepted update is asked for again", async () => {
   // The first two answer at once, the third long after: a kill in between finds two updates accepted.
-  (doors[2] as CountingDoor).delayMs = 1500;
+  (proxies[2] as CountingProxy).delayMs = 1500;
   const created = await call(system.url, "POST", "/training/federations", {
     token: tenant.token,
     body: {
       task: { name: "softmax", config: { epochs: 1 }, dataset: { name: "digits", partition: { scheme: "iid" } } },
       rounds: 3,
       minResults: 3,
-      participants: doors.map(({ url }) => ({ url })),
+      participants: proxies.map(({ url }) => ({ url })),
       budgetNanoUsd: 1000,
     },
   });
@@ -42,7 +42,7 @@ test("a coordinator and a control plane killed in mid-round are taken up where t
     const accepted = (found?.participants ?? []).filter(({ state }: { state: string }) => state === "accepted");
     return accepted.map(({ participantId }: { participantId: string }) => participantId);
   };
-  const callsOf = (participantId: string, round: number) => doors[Number(participantId.slice(1)) - 1]?.calls.get(`${id}/${round}`);
+  const callsOf = (participantId: string, round: number) => proxies[Number(participantId.slice(1)) - 1]?.calls.get(`${id}/${round}`);
   /** Updates that were accepted when something was killed, and how often each had been asked for by then. */
   const settled: { participantId: string; round: number; calls: number | undefined }[] = [];
   const killIn = async (round: number, kill: () => Promise<void>) => {

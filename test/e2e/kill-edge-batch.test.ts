@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { batchOnce, outputOf, startBatch, writeSlowModel } from "../helpers/batches.ts";
+import { outputOf, startBatch, waitForBatch, writeSlowModel } from "../helpers/batches.ts";
 import { type SlowUpstream, startSlowUpstream } from "../helpers/slow-upstream.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { expectSoundBooks, say } from "./books.ts";
@@ -31,23 +31,23 @@ afterAll(async () => {
 });
 
 test(`a batch over ${KILLS} kills of every edge: each line is in the output once and paid once`, async () => {
-  const door = { url: system.url, key: tenant.key };
-  const { id } = await startBatch(door, LINES);
+  const client = { url: system.url, key: tenant.key };
+  const { id } = await startBatch(client, LINES);
   let completed = 0;
   for (let kill = 0; kill < KILLS; kill++) {
     // In the middle of work: some lines further than before, and before the end.
-    const isSo = ({ request_counts: counts }: { request_counts: { completed: number } }) => counts.completed > completed;
-    const batch = await batchOnce(door, id, { isSo, patienceMs: 20_000 });
+    const condition = ({ request_counts: counts }: { request_counts: { completed: number } }) => counts.completed > completed;
+    const batch = await waitForBatch(client, id, { condition, timeoutMs: 20_000 });
     expect(batch.status).toBe("in_progress");
     completed = batch.request_counts.completed;
     // Results are written once a second: what came since is lost with the edge, and was settled.
     await sleep(250 * (kill + 1));
     await Promise.all([system.killEdge(0), system.killEdge(1)]);
   }
-  const done = await batchOnce(door, id, { isSo: ({ status }) => status === "completed", patienceMs: 40_000 });
-  if (done.error_file_id) say((await call(door.url, "GET", `/v1/files/${done.error_file_id}/content`, door)).text.split("\n")[0] ?? "");
+  const done = await waitForBatch(client, id, { condition: ({ status }) => status === "completed", timeoutMs: 40_000 });
+  if (done.error_file_id) say((await call(client.url, "GET", `/v1/files/${done.error_file_id}/content`, client)).text.split("\n")[0] ?? "");
   expect(done.request_counts).toEqual({ total: LINES, completed: LINES, failed: 0 });
-  const answers = await outputOf(door, done.output_file_id ?? "");
+  const answers = await outputOf(client, done.output_file_id ?? "");
   expect(answers.size).toBe(LINES);
   for (let index = 0; index < LINES; index++) expect(answers.get(`id-${index}`)).toBe(`line ${index}`);
   say(`kill -9 of every edge, ${KILLS} times in a batch of ${LINES} lines: ${upstream.asked.length - LINES} lines were asked for again`);

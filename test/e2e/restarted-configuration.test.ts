@@ -39,11 +39,11 @@ function writeConfig({ inputUsd }: { inputUsd: number }): void {
 
 const ask = (): Promise<Answer> => chat(system, tenant.key, "one two three", { model: "fresh" });
 
-async function until(isSo: (answer: Answer) => boolean): Promise<Answer> {
+async function waitUntil(condition: (answer: Answer) => boolean): Promise<Answer> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const answer = await ask();
-    if (isSo(answer) || performance.now() > deadline) return answer;
+    if (condition(answer) || performance.now() > deadline) return answer;
     await sleep(50);
   }
 }
@@ -52,7 +52,7 @@ test("a configuration that a control plane reads at its start reaches the edges 
   expect((await ask()).status).toBe(404);
   writeConfig({ inputUsd: 0.000001 });
   await system.restartControlPlane({ CONFIG: configPath(), UPSTREAM_KEY: "key-before" });
-  const first = await until(({ status }) => status === 200);
+  const first = await waitUntil(({ status }) => status === 200);
   expect([first.status, first.body?.error]).toEqual([200, undefined]);
   expect(upstream.requests.at(-1)?.headers["authorization"]).toBe("Bearer key-before");
 
@@ -62,11 +62,11 @@ test("a configuration that a control plane reads at its start reaches the edges 
   await system.controlPlane.stop();
   writeConfig({ inputUsd: 0.000003 });
   await system.restartControlPlane({});
-  const dearer = await until(({ headers }) => Number(headers.get("x-gw-cost-nano")) === 3 * cost);
+  const dearer = await waitUntil(({ headers }) => Number(headers.get("x-gw-cost-nano")) === 3 * cost);
   expect([dearer.status, Number(dearer.headers.get("x-gw-cost-nano"))]).toEqual([200, 3 * cost]);
 
   await system.restartControlPlane({ UPSTREAM_KEY: "key-after", MASTER_KEY: "sk-another-master-key-of-this-test" });
-  await until(() => upstream.requests.at(-1)?.headers["authorization"] === "Bearer key-after");
+  await waitUntil(() => upstream.requests.at(-1)?.headers["authorization"] === "Bearer key-after");
   expect(upstream.requests.at(-1)?.headers["authorization"]).toBe("Bearer key-after");
   const models = (key: string) => call(system.url, "GET", "/v1/models", { key });
   expect((await models("sk-another-master-key-of-this-test")).status).toBe(200);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { type CountingDoor, openDoor } from "../helpers/counting-door.ts";
+import { type CountingProxy, openCountingProxy } from "../helpers/counting-proxy.ts";
 import { federationWhen, startTrainer } from "../helpers/federations.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
 import { type System, startSystem } from "../helpers/system.ts";
@@ -13,7 +13,7 @@ let node: Awaited<ReturnType<typeof startTrainer>>;
 let second: ServiceProcess | undefined;
 let folder = "";
 let control: Record<string, string> = {};
-const doors: CountingDoor[] = [];
+const proxies: CountingProxy[] = [];
 const timing = { COORDINATOR_LEASE_MS: "600", COORDINATOR_POLL_MS: "50" };
 
 beforeAll(async () => {
@@ -21,12 +21,12 @@ beforeAll(async () => {
   control = { CONTROL_PORT: controlPort, CONTROL_ADDRESS: `127.0.0.1:${controlPort}` };
   system = await startSystem({ coordinator: true, env: { ...timing, ...control } });
   node = await startTrainer({ TRAINER_THREADS: "2" });
-  for (let index = 0; index < 2; index++) doors.push(await openDoor(node.url));
+  for (let index = 0; index < 2; index++) proxies.push(await openCountingProxy(node.url));
   tenant = await newTenant(system, { name: "two", creditNano: 1_000_000_000 });
   folder = mkdtempSync(join(tmpdir(), "tributary-second-coordinator-"));
 }, 60_000);
 afterAll(async () => {
-  for (const door of doors) door.close();
+  for (const proxy of proxies) proxy.close();
   await second?.stop();
   await system?.stop();
   await node?.process.stop();
@@ -59,12 +59,12 @@ test("a federation whose coordinator died waits for one that has its parameters,
     waitingFor: expect.stringMatching(/^a coordinator that has the parameters of round \d$/),
     failure: null,
   });
-  await until(() => releases(id).length >= 2);
+  await waitUntil(() => releases(id).length >= 2);
   const [first = 0, again = 0] = releases(id);
   // It does not spin: the claim is left to others for some seconds.
   expect(again - first).toBeGreaterThanOrEqual(4_000);
 
-  (doors[1] as CountingDoor).delayMs = 0;
+  (proxies[1] as CountingProxy).delayMs = 0;
   await system.killCoordinator();
   const running = await federationWhen(system, { ...look, isDone: ({ state }) => state !== "waiting" });
   expect(running).toMatchObject({ waitingFor: null, failure: null });
@@ -74,9 +74,9 @@ test("a federation whose coordinator died waits for one that has its parameters,
 }, 120_000);
 
 async function begin(): Promise<string> {
-  (doors[1] as CountingDoor).delayMs = 2_000;
+  (proxies[1] as CountingProxy).delayMs = 2_000;
   const task = { name: "softmax", config: { epochs: 1 }, dataset: { name: "digits", partition: { scheme: "iid" } } };
-  const body = { task, rounds: 8, minResults: 2, participants: doors.map(({ url }) => ({ url })) };
+  const body = { task, rounds: 8, minResults: 2, participants: proxies.map(({ url }) => ({ url })) };
   const created = await call(system.url, "POST", "/training/federations", { token: tenant.token, body });
   expect(created.status).toBe(201);
   return created.body.federation.id;
@@ -92,6 +92,6 @@ async function startSecond(): Promise<void> {
   await second.ready;
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 50));
+async function waitUntil(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 50));
 }

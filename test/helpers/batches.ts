@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call } from "./api.ts";
 
-/** A batch as the API shows it, as far as tests look. */
+/** The fields of a batch that tests read. */
 export interface ShownBatch {
   id: string;
   status: string;
@@ -12,12 +12,12 @@ export interface ShownBatch {
   request_counts: { total: number; completed: number; failed: number };
 }
 
-interface Door {
+interface BatchClient {
   readonly url: string;
   readonly key: string;
 }
 
-/** A gateway configuration with one priced model, `slow`, at an upstream in OpenAI's dialect. */
+/** Writes a gateway configuration with one priced model, `slow`, at an OpenAI-compatible upstream. */
 export function writeSlowModel(folder: string, upstreamUrl: string): string {
   const path = join(folder, "config.yaml");
   const params = `{ model: openai/slow, api_base: "${upstreamUrl}", api_key: k, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }`;
@@ -25,8 +25,8 @@ export function writeSlowModel(folder: string, upstreamUrl: string): string {
   return path;
 }
 
-/** Uploads `count` lines, each asking `slow` to say its own number, and starts a batch over them. */
-export async function startBatch({ url, key }: Door, count: number): Promise<ShownBatch> {
+/** Uploads `count` lines, each a request to `slow` with its number, and starts a batch of them. */
+export async function startBatch({ url, key }: BatchClient, count: number): Promise<ShownBatch> {
   const lines = Array.from({ length: count }, (_, index) => {
     const body = { model: "slow", messages: [{ role: "user", content: `line ${index}` }] };
     return JSON.stringify({ custom_id: `id-${index}`, method: "POST", url: "/v1/chat/completions", body });
@@ -38,29 +38,29 @@ export async function startBatch({ url, key }: Door, count: number): Promise<Sho
   const { id } = (await upload.json()) as { id: string };
   const asked = { input_file_id: id, endpoint: "/v1/chat/completions", completion_window: "24h" };
   const created = await call(url, "POST", "/v1/batches", { key, body: asked });
-  if (created.status !== 200) throw new Error(`creating a batch answered ${created.status}: ${created.text}`);
+  if (created.status !== 200) throw new Error(`creating a batch failed with ${created.status}: ${created.text}`);
   return created.body;
 }
 
-/** The batch once `isSo`; an edge that is away meanwhile is asked again. */
-export async function batchOnce(
-  { url, key }: Door,
+/** Polls until the batch satisfies `condition`; an unavailable edge is retried. */
+export async function waitForBatch(
+  { url, key }: BatchClient,
   id: string,
-  { isSo, patienceMs }: { isSo: (batch: ShownBatch) => boolean; patienceMs: number },
+  { condition, timeoutMs }: { condition: (batch: ShownBatch) => boolean; timeoutMs: number },
 ): Promise<ShownBatch> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   let last = "never seen";
   while (performance.now() < deadline) {
     const answer = await call(url, "GET", `/v1/batches/${id}`, { key }).catch(() => undefined);
     if (answer) last = answer.text;
-    if (answer?.status === 200 && isSo(answer.body)) return answer.body;
+    if (answer?.status === 200 && condition(answer.body)) return answer.body;
     await sleep(50);
   }
-  throw new Error(`the batch stays as it is: ${last}`);
+  throw new Error(`timed out waiting for the batch: ${last}`);
 }
 
-/** What each line of the output says, by its custom_id; fails when one is there twice. */
-export async function outputOf({ url, key }: Door, fileId: string): Promise<Map<string, string>> {
+/** The content of each output line by its custom_id; fails on a duplicate. */
+export async function outputOf({ url, key }: BatchClient, fileId: string): Promise<Map<string, string>> {
   const { text } = await call(url, "GET", `/v1/files/${fileId}/content`, { key });
   const answers = new Map<string, string>();
   for (const line of text.trimEnd().split("\n")) {

@@ -1,22 +1,22 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Stands before a participant and counts how often it is asked to train; may change what it answers. */
-export interface CountingDoor {
+/** A proxy in front of a participant that counts training calls and can change the responses. */
+export interface CountingProxy {
   readonly url: string;
-  /** Calls by the parameters they began with: a hash of the body, which is another one in every round. */
+  /** Number of training calls by round. */
   readonly calls: Map<string, number>;
-  /** Before the answer to a training call is passed on. */
+  /** Delay before the response to a training call is forwarded. */
   delayMs: number;
   close(): void;
 }
 
 const HOP = new Set(["host", "connection", "content-length", "transfer-encoding", "keep-alive"]);
 
-export async function openDoor(
+export async function openCountingProxy(
   target: string,
   { tamper = (bytes) => bytes, delayMs = 0 }: { tamper?: (bytes: Buffer) => Buffer; delayMs?: number } = {},
-): Promise<CountingDoor> {
+): Promise<CountingProxy> {
   const calls = new Map<string, number>();
   const server = createServer((request, response) => {
     forward(request, response).catch(() => response.destroy());
@@ -25,16 +25,16 @@ export async function openDoor(
     const body = await readAll(request);
     const round = roundOf(request, body);
     if (round !== undefined) calls.set(round, (calls.get(round) ?? 0) + 1);
-    const answer = await passOn(target, request, body);
+    const answer = await forwardRequest(target, request, body);
     const bytes = Buffer.from(await answer.arrayBuffer());
-    if (round !== undefined) await new Promise((resolve) => setTimeout(resolve, door.delayMs));
+    if (round !== undefined) await new Promise((resolve) => setTimeout(resolve, proxy.delayMs));
     const sent = round !== undefined && answer.ok ? tamper(bytes) : bytes;
     response.writeHead(answer.status, headersOf(answer, sent !== bytes));
     response.end(sent);
   };
   server.listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
-  const door: CountingDoor = {
+  const proxy: CountingProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
     delayMs,
@@ -43,10 +43,10 @@ export async function openDoor(
       server.close();
     },
   };
-  return door;
+  return proxy;
 }
 
-function passOn(target: string, request: IncomingMessage, body: Buffer): Promise<Response> {
+function forwardRequest(target: string, request: IncomingMessage, body: Buffer): Promise<Response> {
   const headers = Object.entries(request.headers).filter(([name]) => !HOP.has(name));
   return fetch(target + request.url, {
     method: request.method ?? "GET",
@@ -55,7 +55,7 @@ function passOn(target: string, request: IncomingMessage, body: Buffer): Promise
   });
 }
 
-/** Whoever changes the bytes does not tell the hash of what they were. */
+/** If the bytes are changed, the hash of the original bytes is removed. */
 function headersOf(answer: Response, isChanged: boolean): Record<string, string> {
   const result = answer.headers.get("x-result");
   return {
@@ -72,7 +72,7 @@ function roundOf(request: IncomingMessage, body: Buffer): string | undefined {
     const fields = typeof config === "string" ? Buffer.from(config, "base64").toString() : body.toString();
     return String((JSON.parse(fields) as { round_id?: string }).round_id ?? "");
   }
-  // FLock's second generation names no round: what it begins with is another one each time.
+  // FLock's second protocol has no round ID, so the base parameters identify the round.
   const { method, parameters } = request.url?.endsWith("/call")
     ? (JSON.parse(body.toString()) as { method?: string; parameters?: string })
     : {};
