@@ -39,10 +39,7 @@ export interface JournalOptions {
 export interface JournalLimits extends WriterLimits {
   /** Unacknowledged finals in memory; more are read from the files again. */
   readonly inMemoryMax: number;
-  /**
-   * With more files than this, the calls that hold back the oldest file are written again, so that one long call does not prevent its
-   * removal.
-   */
+  /** With more files than this, calls that hold back the oldest file are written again, so that it can be removed. */
   readonly filesMax: number;
 }
 
@@ -113,10 +110,7 @@ class FileJournal implements Journal {
     });
   }
 
-  /**
-   * Writes finals for the calls during which the previous process died. They are durable before anything else happens, so that a second
-   * recovery gives the same rows.
-   */
+  /** Writes finals for the calls during which the previous process died: durable before anything else, so that recovery happens once. */
   async begin(replay: Replay): Promise<void> {
     const { logger } = this.#options;
     this.start.recovered.forEach((log, index) => {
