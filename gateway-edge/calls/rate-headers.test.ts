@@ -14,7 +14,7 @@ const headers = {
   "x-ratelimit-reset-requests": "7000ms",
 };
 
-test("only units that are limited are told", () => {
+test("only limited units have headers", () => {
   expect(rateHeaders(undefined)).toEqual({});
   expect(rateHeaders({ resetSeconds: 0 })).toEqual({});
   expect(rateHeaders({ limitTokens: 9, remainingTokens: -1, resetSeconds: 0.5 })).toEqual({
@@ -30,7 +30,7 @@ test("a refusal carries its limits over the wire as a field of its own, and no b
   expect(platformErrorBody(arrived, "req_1")).toEqual({ error: reached.message, code: "QUOTA_EXCEEDED", requestId: "req_1" });
 });
 
-test("both doors answer a refused rate limit with 429, retry-after and x-ratelimit-*", async () => {
+test("both APIs answer a refused rate limit with 429, retry-after and x-ratelimit-*", async () => {
   const control = new FakeControl();
   const { secret } = control.addKey();
   control.refuseReserve = reached;

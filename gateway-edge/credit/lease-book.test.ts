@@ -114,7 +114,7 @@ test("without a control plane calls go on while the lease lasts; then they are r
   expect(await codeOf(book.reserve("org", 10_000n))).toBe(10_000n);
 });
 
-test("a lease under which a long call runs is kept alive", async () => {
+test("a lease with a long call is renewed", async () => {
   const { book, clock, state } = open();
   await book.reserve("org", 10n);
   await clock.advance(16_000);

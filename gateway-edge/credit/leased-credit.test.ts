@@ -164,7 +164,7 @@ test("a refused settlement does not hold up the others", async () => {
   expect(credit.pending()).toBe(0);
 });
 
-test("who has a limit is asked for by himself, and his settlement names no lease", async () => {
+test("a call under a limit is reserved alone, and its settlement names no lease", async () => {
   const { credit, clock, state } = await open();
   await credit.reserve(input(1, { isLimited: true }));
   expect(state.granted).toBe(0n);
@@ -202,7 +202,7 @@ test("a full disk refuses new calls with a reason and is over by itself; nothing
   await credit.reserve(input(2));
 });
 
-test("the process after a dead one settles what that left, and then says that its leases end", async () => {
+test("the process after a dead one settles its calls, and then reports that its leases end", async () => {
   const { credit, disk } = await open({ edgeId: "dead" });
   await credit.reserve(input(1));
   await settleWork();
@@ -211,7 +211,7 @@ test("the process after a dead one settles what that left, and then says that it
   expect(next.state.told).toEqual(["a call", "dead"]);
 });
 
-test("a control plane that is away hears of dead edges when it is back", async () => {
+test("a control plane that is away is notified of dead edges when it is back", async () => {
   const { credit, disk } = await open({ edgeId: "dead" });
   await credit.settle(finalOf(1));
   await settleWork();

@@ -9,25 +9,25 @@ export function cacheContract(name: string, open: () => ResponseCache | Promise<
     });
     afterAll(() => cache.close());
 
-    test("what was put is found, what was not is not", async () => {
+    test("a stored answer is found, another key is not", async () => {
       await cache.set("a", "one", 60_000);
       expect(await cache.get("a")).toBe("one");
       expect(await cache.get("b")).toBeUndefined();
     });
 
-    test("what is put again replaces what was there", async () => {
+    test("a second set replaces the first", async () => {
       await cache.set("c", "one", 60_000);
       await cache.set("c", "zwei – 二", 60_000);
       expect(await cache.get("c")).toBe("zwei – 二");
     });
 
-    test("what is older than its time is gone", async () => {
+    test("an answer older than its TTL is gone", async () => {
       await cache.set("d", "one", 30);
       await new Promise((resolve) => setTimeout(resolve, 120));
       expect(await cache.get("d")).toBeUndefined();
     });
 
-    test("what is cleared is gone, all of it, and what comes after is kept again", async () => {
+    test("clear removes every answer, and later answers are stored again", async () => {
       for (const key of ["e", "f"]) await cache.set(key, "one", 60_000);
       await cache.clear();
       expect([await cache.get("e"), await cache.get("f")]).toEqual([undefined, undefined]);

@@ -8,7 +8,7 @@ import { createMemoryCache } from "./memory-cache.ts";
 cacheContract("memory", () => createMemoryCache({ clock: systemClock, bytesMax: 1024 * 1024 }));
 
 describe("memory", () => {
-  test("never holds more bytes than it may: the longest unused goes first, and what is too large is not taken", async () => {
+  test("never holds more bytes than its limit: it evicts the least recently used, and refuses what is too large", async () => {
     const cache = createMemoryCache({ clock: systemClock, bytesMax: 300 });
     const value = "x".repeat(99);
     for (const key of ["a", "b", "c"]) await cache.set(key, value, 60_000);
@@ -92,7 +92,7 @@ describe("what a request may say", () => {
     expect(readCacheControls(request, settings)).toMatchObject(expected);
   });
 
-  test("where it is off by default, only who asks for it gets it", () => {
+  test("where it is off by default, only requests that ask for it use it", () => {
     expect(readCacheControls({}, off)).toMatchObject({ read: false, write: false });
     expect(readCacheControls({ caching: true }, off)).toMatchObject({ read: true, write: true });
     expect(readCacheControls({ cache: { "use-cache": true } }, off)).toMatchObject({ read: true, write: true });

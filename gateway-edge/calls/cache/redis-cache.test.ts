@@ -33,7 +33,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 cacheContract("redis", connected);
 
-test("two edges with the same Redis share what they keep", async () => {
+test("two edges with the same Redis share their answers", async () => {
   const [one, two] = [await connected(), await connected()];
   await one.set("shared", "said by one", 60_000);
   expect(await two.get("shared")).toBe("said by one");

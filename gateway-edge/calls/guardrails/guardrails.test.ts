@@ -28,7 +28,7 @@ const masked = async (made: Guardrail, text: string) => {
   return verdict.action === "mask" ? verdict.texts[0] : verdict.action;
 };
 
-describe("personal data is told from what only looks like it", () => {
+describe("personal data is distinguished from look-alikes", () => {
   const pii = guardrail("pii-masking");
 
   test.each([

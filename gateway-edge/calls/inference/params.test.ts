@@ -9,7 +9,7 @@ test("a field the model does not understand is refused by name, or left out wher
   expect(keepSupported(body, ["temperature", "seed"], false)).toBe(body);
 });
 
-test("what asks for nothing is left out without a word, and limits on output always pass", () => {
+test("parameters without effect are dropped, and output limits are always allowed", () => {
   const neutral = { n: 1, presence_penalty: 0, logprobs: false, parallel_tool_calls: true, max_tokens: 5 };
   expect(keepSupported(neutral, [], false)).toEqual({ max_tokens: 5 });
   for (const asked of [{ n: 2 }, { presence_penalty: 0.5 }, { logprobs: true }, { parallel_tool_calls: false }]) {

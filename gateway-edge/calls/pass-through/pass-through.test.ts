@@ -244,7 +244,7 @@ test("a GET costs and reserves nothing, and is logged all the same", async () =>
 });
 
 describe("who may", () => {
-  test("nobody without a key; keys only when the operator says so, and only without a list of models; admins always", async () => {
+  test("not without a key; keys only if the operator allows it and without a model list; admins always", async () => {
     const { post, seen, edge, control } = await open(json({ usage: { prompt_tokens: 1, completion_tokens: 1 } }), {});
     const body = { model: "openai-x" };
     expect((await fetch(`${edge.url}/openai/v1/models`)).status).toBe(401);
@@ -270,7 +270,7 @@ describe("who may", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("nobody for whom guardrails hold: they could not read what passes", async () => {
+  test("not with guardrails: they could not read the call", async () => {
     const guardrails = [{ guardrail_name: "g", litellm_params: { guardrail: "regex", patterns: ["x"], default_on: true } }];
     const { post, seen } = await open(json({}), { general_settings: { pass_through: true }, guardrails });
     expect((await post("/openai/v1/chat/completions", { model: "openai-x" })).status).toBe(403);

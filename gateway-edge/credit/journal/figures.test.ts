@@ -15,7 +15,7 @@ test("its figures are those of its files and its calls: running, bytes, records,
   expect(journal.figures()).toMatchObject({ unacknowledged: 2, oldestUnacknowledgedAt: finalOf(2).completedAt });
 });
 
-test("the oldest call is told also when it has left memory, and after a restart", async () => {
+test("the oldest call is reported also when it has left memory, and after a restart", async () => {
   const { journal, disk } = await openOn(undefined, { limits: { inMemoryMax: 4 } });
   for (let index = 1; index <= 20; index++) await runCall(journal, index);
   expect(journal.figures()).toMatchObject({ unacknowledged: 20, oldestUnacknowledgedAt: finalOf(1).completedAt });

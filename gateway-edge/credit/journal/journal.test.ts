@@ -48,7 +48,7 @@ describe("what a start finds", () => {
     expect(callsOf(next.unacknowledged())).toEqual([callId(1)]);
   });
 
-  test("a call that nobody served, or of which nothing is known to be delivered, is a row that costs nothing", async () => {
+  test("a call without a served record, or without delivered tokens, is a row that costs nothing", async () => {
     const { journal, disk } = await openOn();
     journal.intent(intentOf(1));
     journal.intent(intentOf(2));
@@ -84,7 +84,7 @@ describe("what a start finds", () => {
     expect(second?.sequence).toBeGreaterThan(first?.sequence ?? Number.NaN);
   });
 
-  test("a damaged file is reported and kept aside; what stands before the damage, and in other files, is settled", async () => {
+  test("a damaged file is reported and copied aside; records before the damage, and in other files, are settled", async () => {
     const { journal, disk } = await openOn(undefined, SMALL_FILES);
     for (const index of numbers(9)) await runCall(journal, index);
     const [first = ""] = disk.list(FOLDER).sort();
@@ -109,7 +109,7 @@ describe("what a start finds", () => {
     expect(callsOf(again.journal.unacknowledged())).toEqual(callsOf(next.unacknowledged()));
   });
 
-  test("a file whose header cannot be read is kept aside, and its epoch is not used again", async () => {
+  test("a file with an unreadable header is moved aside, and its epoch is not used again", async () => {
     const { journal, disk } = await openOn();
     await runCall(journal, 1);
     const [name = ""] = disk.list(FOLDER);
@@ -125,7 +125,7 @@ describe("what a start finds", () => {
 });
 
 describe("writing", () => {
-  test("what is appended in one turn is one write, and whoever waits during a sync shares the next", async () => {
+  test("records of one turn are one write, and records that arrive during a sync share the next", async () => {
     const { journal, disk } = await openOn();
     await runCall(journal, 0);
     const steps: string[] = [];
@@ -155,7 +155,7 @@ describe("writing", () => {
     expect(callsOf(journal.unacknowledged())).toEqual([callId(1)]);
   });
 
-  test("when a sync fails nobody is told that a row is safe, nothing more is taken, and the process is told to end", async () => {
+  test("when a sync fails no row is reported durable, no more records are accepted, and the process must end", async () => {
     const { journal, disk, broken } = await openOn();
     disk.onStep = ({ type }) => {
       if (type === "datasync") throw Object.assign(new Error("EIO"), { code: "EIO" });
@@ -382,7 +382,7 @@ describe("a full disk", () => {
     expect(lines.filter(({ message }) => message === "a finished call could not be written to the journal")).toHaveLength(refused.length);
   });
 
-  test("another failure than lack of room is told as such, and overcome as well", async () => {
+  test("another failure than a full disk is reported as such, and recovered from as well", async () => {
     const { journal, disk, clock } = await openOn();
     await runCall(journal, 0);
     disk.onStep = ({ type }) => {

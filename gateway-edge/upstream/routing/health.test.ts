@@ -14,7 +14,7 @@ test("a 429 cools a deployment that has alternatives, for as long as the upstrea
   expect(router.stateOf(String(first))?.availability.state).toBe("closed");
 });
 
-test("when all cool down the call is refused with the smallest time left, without asking anybody", async () => {
+test("when all cool down the call is refused with the shortest remaining time, without an upstream request", async () => {
   const { start } = world(pair, { num_retries: 1 });
   let seconds = 10;
   await runCall(start(), () => failure("RATE_LIMIT_EXCEEDED", seconds++));

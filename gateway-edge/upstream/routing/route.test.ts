@@ -145,7 +145,7 @@ test("the context check passes over deployments that are too small, and falls ba
   expect(run.lastError?.code).toBe("CONTEXT_LENGTH_EXCEEDED");
 });
 
-test("a model nobody knows is not found, and nothing is tried", async () => {
+test("an unknown model is not found, and nothing is tried", async () => {
   const run = world(groups, chain).start({ model: "x" });
   expect(await run.next()).toBeUndefined();
   expect(run.lastError?.code).toBe("MODEL_NOT_FOUND");
@@ -177,7 +177,7 @@ test("timeouts: the nearest setting holds; a stream has a first token, silence a
   expect(await timeouts({ model: "n", stream: true })).toMatchObject({ firstTokenMs: 60_000 });
 });
 
-test("a new table does not change a call under way; health is kept for what is still there", async () => {
+test("a new table does not change a running call; health stays for deployments that still exist", async () => {
   const { start, router } = world([{ id: "a" }], { num_retries: 1, ...noCooling });
   const run = start();
   const attempt = await run.next();

@@ -70,7 +70,7 @@ test("a request gets the token of an assertion that the account signed, and keep
   });
 });
 
-test("many calls at once make one request, and its token is kept until shortly before its end", async () => {
+test("many calls at once make one request, and its token is cached until shortly before it expires", async () => {
   const { bearer, pass } = tokens();
   expect(new Set(await Promise.all(Array.from({ length: 20 }, async () => await bearer())))).toEqual(new Set(["Bearer token-1"]));
   pass(54 * 60_000);

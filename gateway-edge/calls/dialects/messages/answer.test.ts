@@ -85,11 +85,11 @@ test.each([
   ["content_filter", { refusal: "No." }, { stop_reason: "refusal", stop_details: { explanation: "No." } }],
   ["stop", { refusal: "No." }, { stop_reason: "refusal", stop_details: { explanation: "No." } }],
   ["something new", {}, { stop_reason: "end_turn" }],
-])("an end by %s with %j is told as %j", (finishReason, fields, expected) => {
+])("an end by %s with %j becomes %j", (finishReason, fields, expected) => {
   expect(wholeOf({ content: "x", ...fields }, finishReason)).toMatchObject(expected);
 });
 
-test("thinking that nobody asked for stays out of the way of the text, unless it is sealed", () => {
+test("thinking that was not requested is not shown, unless it is signed", () => {
   expect(wholeOf({ content: "42", reasoning_content: "hm" })["content"]).toEqual([{ type: "text", text: "42" }]);
   const sealed = [
     { type: "thinking", thinking: "hm", signature: "s" },

@@ -29,7 +29,7 @@ test("a plain request becomes a plain chat request, with no field that chat does
   });
 });
 
-test("what only Anthropic knows goes on to whoever speaks its dialect: marks, thinking, its own tools and fields", () => {
+test("cache marks, thinking, Anthropic's own tools and fields are forwarded to providers that take them", () => {
   const mark = { type: "ephemeral" };
   const sealed = { type: "thinking", thinking: "hm", signature: "s" };
   const webSearch = { type: "web_search_20250305", name: "web_search" };
@@ -126,7 +126,7 @@ test.each([
   [{ messages: hi, tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
   [{ messages: hi, mcp_servers: [{}] }, "mcp_servers"],
   [{ messages: hi, tools: [{ name: "f" }], tool_choice: { type: "some" } }, "tool_choice.type"],
-])("what cannot be told to the model is refused by name: %j", (fields, param) => {
+])("what cannot be sent to the model is refused by name: %j", (fields, param) => {
   expect(() => read(fields)).toThrow(expect.objectContaining({ param }));
 });
 
@@ -137,7 +137,7 @@ test("a caller may switch on betas that change no price, and no others", () => {
   expect(callerBetas(undefined)).toEqual([]);
 });
 
-test("thinking is shown to who asked for it", () => {
+test("thinking is shown only on request", () => {
   const asks = (thinking: object) => asksForThinking(parseMessagesRequest({ ...base, messages: hi, thinking }));
   expect([{ type: "enabled", budget_tokens: 1024 }, { type: "adaptive" }].map(asks)).toEqual([true, true]);
   expect([{ type: "disabled" }, { type: "adaptive", display: "omitted" }].map(asks)).toEqual([false, false]);

@@ -248,7 +248,7 @@ test("calls in a history without tools are declared, and not offered", () => {
 });
 
 describe("JSON", () => {
-  test("natively, with limits told in words and objects closed", () => {
+  test("natively, with constraints in the description and objects closed", () => {
     expect(body(jsonFormat)["output_config"]).toEqual({
       format: {
         type: "json_schema",
@@ -319,7 +319,7 @@ describe("streams", () => {
   });
 });
 
-test("a person's address is no user id, and fields that nobody knows go on as they are", () => {
+test("an email address is not a user id, and unknown fields are sent unchanged", () => {
   expect(body({ user: "ann@example.test" })).not.toHaveProperty("metadata");
   expect(body({ user: "u-1", metadata: { user_id: "u-2", other: "x" } })["metadata"]).toEqual({ user_id: "u-2" });
   expect(body({ store: true, prompt_cache_key: "k" })).toEqual(body({}));

@@ -117,7 +117,7 @@ describe("tools", () => {
   });
 });
 
-test("one call at a time is said in Claude's words; models without such a word do not claim it", () => {
+test("one tool call at a time is Claude's own field; other models do not claim it", () => {
   const asked = { tools: [tool("a")], parallel_tool_calls: false };
   expect(body(asked)["additionalModelRequestFields"]).toEqual({ tool_choice: { type: "auto", disable_parallel_tool_use: true } });
   const required = body({ ...asked, tool_choice: "required" })["additionalModelRequestFields"];
@@ -155,7 +155,7 @@ describe("the model's own fields", () => {
     expect(body({ reasoning_effort: "high" }, { inferenceModelId })["additionalModelRequestFields"]).toEqual(expected);
   });
 
-  test("top_k goes where the family has it; what nobody knows goes to the model", () => {
+  test("top_k goes where the family has it; unknown fields go to the model", () => {
     expect(body({ top_k: 5, foo: 1 })["additionalModelRequestFields"]).toEqual({ top_k: 5, foo: 1 });
     const nova = body({ top_k: 5 }, { inferenceModelId: "amazon.nova-pro-v1:0" });
     expect(nova["additionalModelRequestFields"]).toEqual({ inferenceConfig: { topK: 5 } });

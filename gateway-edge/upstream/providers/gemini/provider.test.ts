@@ -48,7 +48,7 @@ test("the key travels in a header, and a stream is asked for as events", () => {
 describe("conversation", () => {
   const call = (id: string, extra: object = {}) => ({ id, type: "function", function: { name: "get_weather", arguments: "{}" }, ...extra });
 
-  test("all system texts are kept, in order, whatever their place", () => {
+  test("all system texts are sent, in order, whatever their position", () => {
     const { systemInstruction, contents } = bodyFor({
       messages: [
         {

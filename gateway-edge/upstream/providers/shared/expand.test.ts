@@ -43,7 +43,7 @@ test("every piece becomes its parts in order, none skipped and none pulled befor
   expect([await parts.next(), seen.returned]).toEqual([{ done: true, value: undefined }, 0]);
 });
 
-test("what ends by itself, or by an error of its own, lets go of its source", async () => {
+test("an expansion that ends or throws releases its source", async () => {
   const done = source([1, 7, 1]);
   expect(await readAll(expand(done.iterator, new Repeat()))).toEqual(["1", ...Array.from({ length: 7 }, () => "7")]);
   const failed = source([1, 9]);

@@ -115,7 +115,7 @@ test.each(rows.map((row) => [row[0], row] as const))("%s", (_name, [, status, bo
   if (retryAfterSeconds !== undefined) expect(error.retryAfterSeconds).toBe(retryAfterSeconds);
 });
 
-test("what names our account does not reach a caller", () => {
+test("the operator's account does not reach a caller", () => {
   const secrets = [
     "sk-proj-abcdefgh12345678",
     "org-AbCdEf123456",

@@ -59,7 +59,7 @@ test("a request is serialized exactly, its length in bytes", async () => {
   ]);
 });
 
-test("answers are asked for plainly, whatever a deployment's headers say and however they write it", async () => {
+test("answers are requested uncompressed, whatever a deployment's headers say", async () => {
   const upstream = await serveRaw((socket) => socket.write(OK));
   const send = sendWith();
   for (const more of [{}, { "x-name": "Jürgen" }]) {
@@ -106,7 +106,7 @@ test("a connection that the upstream closed while nothing happened on it costs n
   expect(upstream.connections()).toBe(3);
 });
 
-test("a connection is kept for ten seconds of silence, and then no more", async () => {
+test("an idle connection stays open for ten seconds, and no longer", async () => {
   let nowMs = 0;
   const clock = { ...systemClock, monotonicMs: () => nowMs };
   const upstream = await serveRaw((socket) => socket.write(OK));
@@ -173,7 +173,7 @@ test("a call whose client leaves before it was sent is not sent, and leaves the 
   expect(upstream.seen.some((request) => request.text.includes("x-left"))).toBe(false);
 });
 
-test("waiting calls whose clients left cost the others nothing", async () => {
+test("waiting calls whose clients disconnected do not delay the others", async () => {
   const upstream = await serveRaw((socket) => setTimeout(() => socket.write(OK), 20));
   const send = sendWith({ connectionsMax: 1 });
   const left = new AbortController();

@@ -66,7 +66,7 @@ test("calls are answered over one verified connection", async () => {
   expect(connections()).toBe(1);
 });
 
-test("a certificate that nobody vouches for is refused", async () => {
+test("an untrusted certificate is refused", async () => {
   setDefaultCACertificates(trusted);
   const { url } = await serveHttps();
   await expect(sendWith()(post(url), open())).rejects.toMatchObject({ code: expect.stringMatching(/SELF_SIGNED|UNABLE_TO_VERIFY/) });
@@ -106,7 +106,7 @@ test("a ticket that the upstream cannot take costs one call, not all that follow
   expect(tickets).toEqual([false, true, false]);
 });
 
-test("a certificate that nobody vouches for is refused, whatever the environment says", async () => {
+test("an untrusted certificate is refused, whatever the environment says", async () => {
   const behind = createTlsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (socket) => {
     keep(socket).on("data", () => socket.write("HTTP/1.1 204 No Content\r\n\r\n"));
   });
@@ -124,7 +124,7 @@ test("a certificate that nobody vouches for is refused, whatever the environment
   expect(stdout).toMatch(/SELF_SIGNED|UNABLE_TO_VERIFY/);
 });
 
-test("a connection that cannot even be begun costs its call, and nothing is left of it", async () => {
+test("a connection that cannot be created fails its call, and leaves nothing behind", async () => {
   const asked: Socket[] = [];
   const behind = createTlsServer({ key: fixture("loopback-key.pem"), cert: certificate }, (socket) => {
     keep(socket).on("data", () => asked.push(socket));

@@ -141,7 +141,7 @@ test("headers of one name are joined, whatever the name", () => {
   ]);
 });
 
-test("how long the upstream keeps a connection is told where it says so", () => {
+test("the upstream's keep-alive timeout is read where it is announced", () => {
   const idleMs = (value: string) => whole(`HTTP/1.1 204 x\r\nkeep-alive: ${value}\r\n\r\n`).parser.idleMs;
   expect(["timeout=5", "max=3, timeout=12", "timeout=x", "nottimeout=4"].map(idleMs)).toEqual([5000, 12_000, undefined, undefined]);
 });
