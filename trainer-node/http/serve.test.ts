@@ -140,7 +140,7 @@ describe("a classifier of rows", () => {
   });
 });
 
-test("the built-in model needs no parameters, and is as good as the catalogue says", async () => {
+test("the built-in model needs no parameters, and is as good as the catalog says", async () => {
   const client = clientOf({ task: "softmax", builtin: "digits" });
   const input = Array.from({ length: held.rows }, (_, index) => JSON.stringify(row(index)));
   const { results } = await client.moderations.create({ model: "digits", input });

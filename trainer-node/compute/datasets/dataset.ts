@@ -1,6 +1,6 @@
 import { InputProblem } from "../problem.ts";
 
-/** Labelled rows: `features` is row-major, `labels` are classes 0 .. classes-1. */
+/** Labeled rows: `features` is row-major, `labels` are classes 0 .. classes-1. */
 export interface Dataset {
   readonly rows: number;
   readonly columns: number;
