@@ -1,7 +1,7 @@
-import { bedrockRules } from "./bedrock-rules.ts";
-import { claudeRules } from "./claude-rules.ts";
-import { rulesOf as cohereRules, takesDimensions } from "./cohere-rules.ts";
-import { rulesOf as geminiRules } from "./gemini-rules.ts";
+import { bedrockRules } from "./bedrock.ts";
+import { cohereRules, takesDimensions } from "./cohere.ts";
+import { geminiRules } from "./gemini.ts";
+import { claudeRules } from "./shared/claude-rules.ts";
 
 const words = (...lists: readonly string[]): readonly string[] => lists.flatMap((list) => list.split(" "));
 

@@ -1,6 +1,6 @@
 import { defined } from "../../../../common/defined.ts";
-import { type ClaudeRules, claudeRules } from "../../../../common/providers/claude-rules.ts";
 import { ANTHROPIC_PARAMS, ANTHROPIC_SAMPLING } from "../../../../common/providers/dialect-params.ts";
+import { type ClaudeRules, claudeRules } from "../../../../common/providers/shared/claude-rules.ts";
 import type { ChatBody, ChatCall, Fields, ProviderTarget, RemoteCount, UpstreamRequest } from "../provider.ts";
 import {
   type ChatTool,

@@ -1,4 +1,4 @@
-import type { BedrockRules } from "../../../../common/providers/bedrock-rules.ts";
+import type { BedrockRules } from "../../../../common/providers/bedrock.ts";
 import type { ChatBody, Fields } from "../provider.ts";
 import type { Turn } from "../shared/chat-turns.ts";
 import { claudeSampling, claudeThinking } from "../shared/claude-models.ts";

@@ -1,4 +1,4 @@
-import { bedrockRules } from "../../../../common/providers/bedrock-rules.ts";
+import { bedrockRules } from "../../../../common/providers/bedrock.ts";
 import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";

@@ -1,6 +1,6 @@
 import { defined } from "../../../../common/defined.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { type BedrockRules, bedrockRules } from "../../../../common/providers/bedrock-rules.ts";
+import { type BedrockRules, bedrockRules } from "../../../../common/providers/bedrock.ts";
 import { BEDROCK_PARAMS, BEDROCK_SAMPLING } from "../../../../common/providers/dialect-params.ts";
 import type { ChatCall, Fields, ProviderTarget, RemoteCount, Signing, UpstreamRequest } from "../provider.ts";
 import { fieldsOfTheirs, type JsonFormat, readJsonFormat, readStops } from "../shared/chat-tools.ts";

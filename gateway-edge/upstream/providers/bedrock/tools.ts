@@ -1,5 +1,5 @@
 import { defined } from "../../../../common/defined.ts";
-import type { BedrockRules } from "../../../../common/providers/bedrock-rules.ts";
+import type { BedrockRules } from "../../../../common/providers/bedrock.ts";
 import type { ChatBody, Fields } from "../provider.ts";
 import {
   type ChatTool,

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { takesDimensions } from "../../../../common/providers/cohere-rules.ts";
+import { takesDimensions } from "../../../../common/providers/cohere.ts";
 import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "../provider.ts";
 import { asCount, asFields, asList, malformed, present } from "../shared/json-fields.ts";

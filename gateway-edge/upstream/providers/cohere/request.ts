@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { rulesOf } from "../../../../common/providers/cohere-rules.ts";
+import { cohereRules } from "../../../../common/providers/cohere.ts";
 import type { ChatBody, ChatCall, ChatMessage, Fields, ProviderTarget } from "../provider.ts";
 import { asFields, asList, asText, present } from "../shared/json-fields.ts";
 
@@ -41,7 +41,7 @@ function answerFormat({ type, json_schema: format }: Fields): Fields | undefined
 }
 
 function thinkingOf(effort: unknown, inferenceModelId: string): Fields | undefined {
-  const budgets = rulesOf(inferenceModelId).thinkingBudgets;
+  const budgets = cohereRules(inferenceModelId).thinkingBudgets;
   if (effort === undefined || budgets === undefined) return undefined;
   const budget = Object.hasOwn(budgets, String(effort)) ? budgets[String(effort)] : undefined;
   if (budget === undefined)

@@ -1,4 +1,4 @@
-import type { GeminiModelRules } from "../../../../common/providers/gemini-rules.ts";
+import type { GeminiModelRules } from "../../../../common/providers/gemini.ts";
 import type { ChatMessage, Fields } from "../provider.ts";
 import { asFields, asList, asText } from "../shared/json-fields.ts";
 import { LOST_SIGNATURE, signatureIn } from "./call-id.ts";

@@ -1,4 +1,4 @@
-import { rulesOf } from "../../../../common/providers/gemini-rules.ts";
+import { geminiRules } from "../../../../common/providers/gemini.ts";
 import type { ChatBody, ChatCall, Fields, ProviderTarget } from "../provider.ts";
 import { asFields, asList, asText, present } from "../shared/json-fields.ts";
 import { conversationOf } from "./contents.ts";
@@ -10,7 +10,7 @@ const STOPS_MAX = 5;
 /** The body of generateContent, the same for both of Google's APIs. */
 export function geminiBody(call: ChatCall, target: ProviderTarget): string {
   const { body } = call;
-  const rules = rulesOf(target.inferenceModelId);
+  const rules = geminiRules(target.inferenceModelId);
   const tools = functionDeclarations(body);
   return JSON.stringify({
     ...conversationOf(body.messages, rules),
@@ -78,7 +78,7 @@ function answerFormat({ type, json_schema: format }: Fields): Fields {
 }
 
 function thinkingConfig(effort: unknown, inferenceModelId: string): Fields | undefined {
-  const { thinking } = rulesOf(inferenceModelId);
+  const { thinking } = geminiRules(inferenceModelId);
   if (effort === undefined || thinking === undefined) return undefined;
   const amount = Object.hasOwn(thinking.efforts, String(effort)) ? thinking.efforts[String(effort)] : undefined;
   if (amount === undefined)

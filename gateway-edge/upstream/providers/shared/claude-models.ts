@@ -1,4 +1,4 @@
-import type { ClaudeRules } from "../../../../common/providers/claude-rules.ts";
+import type { ClaudeRules } from "../../../../common/providers/shared/claude-rules.ts";
 import type { Fields } from "../provider.ts";
 import type { Turn } from "./chat-turns.ts";
 import { asFields } from "./json-fields.ts";

@@ -1,3 +1,30 @@
+import { LIMITS, STREAMING, words } from "./shared/params.ts";
+import type { ProviderKind } from "./shared/provider-kind.ts";
+
+const CHAT = words(
+  `citation_options documents frequency_penalty logprobs ${LIMITS} presence_penalty response_format safety_mode seed stop ${STREAMING}`,
+  "temperature tools top_k top_p",
+);
+
+export const cohere = {
+  kind: "cohere",
+  displayName: "Cohere",
+  prefixes: ["cohere", "cohere_chat"],
+  bareNames: /^(command|embed-(english|multilingual)|rerank-)/,
+  environment: { api_key: ["COHERE_API_KEY", "CO_API_KEY"] },
+  baseUrl: "https://api.cohere.com",
+  priceLists: ["cohere"],
+  operations: ["chat", "embeddings", "rerank"],
+  params: {
+    chat: (model) => {
+      const { toolChoice, thinkingBudgets } = cohereRules(model);
+      return [...CHAT, ...(toolChoice ? ["tool_choice"] : []), ...(thinkingBudgets ? ["reasoning_effort", "thinking"] : [])];
+    },
+    embeddings: (model) => ["encoding_format", "input_type", "truncate", ...(takesDimensions(model) ? ["dimensions"] : [])],
+  },
+  passThrough: { version: "v2" },
+} satisfies ProviderKind;
+
 /** What differs between Cohere's models. A new model is a new row, never a branch. */
 export interface CohereModelRules {
   readonly toolChoice: boolean;
@@ -14,7 +41,7 @@ const CHAT_RULES: readonly (readonly [pattern: RegExp, rules: CohereModelRules])
   [/./, { toolChoice: true, thinkingBudgets: undefined }],
 ];
 
-export function rulesOf(inferenceModelId: string): CohereModelRules {
+export function cohereRules(inferenceModelId: string): CohereModelRules {
   const found = CHAT_RULES.find(([pattern]) => pattern.test(inferenceModelId));
   return found?.[1] ?? { toolChoice: true, thinkingBudgets: undefined };
 }

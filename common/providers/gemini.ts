@@ -1,3 +1,29 @@
+import { LIMITS, STREAMING, words } from "./shared/params.ts";
+import type { ProviderKind } from "./shared/provider-kind.ts";
+
+const CHAT = words(
+  `frequency_penalty logprobs ${LIMITS} modalities n presence_penalty response_format safety_settings seed stop ${STREAMING}`,
+  "temperature tool_choice tools top_k top_logprobs top_p",
+);
+const EMBEDDINGS = words("dimensions encoding_format input_type task_type");
+
+/** Gemini by API key (Google AI Studio). */
+export const gemini = {
+  kind: "gemini",
+  displayName: "Google AI Studio (Gemini)",
+  prefixes: ["gemini"],
+  bareNames: /^gemini-/,
+  environment: { api_key: ["GEMINI_API_KEY", "GOOGLE_API_KEY"] },
+  baseUrl: "https://generativelanguage.googleapis.com",
+  priceLists: ["google"],
+  operations: ["chat", "embeddings"],
+  params: {
+    chat: (model) => (geminiRules(model).thinking === undefined ? CHAT : [...CHAT, "reasoning_effort"]),
+    embeddings: () => EMBEDDINGS,
+  },
+  passThrough: { version: "v1beta", keyHeader: "x-goog-api-key" },
+} satisfies ProviderKind;
+
 /** What differs between Google's models. A new model is a new row, never a branch. */
 export interface GeminiModelRules {
   /** How much to think: a number of tokens (2.5), a word (3), or not at all. */
@@ -41,7 +67,7 @@ const RULES: readonly (readonly [pattern: RegExp, rules: GeminiModelRules])[] = 
 ];
 
 /** By the provider's name of the model, with or without a path before it. */
-export function rulesOf(inferenceModelId: string): GeminiModelRules {
+export function geminiRules(inferenceModelId: string): GeminiModelRules {
   const name = inferenceModelId.slice(inferenceModelId.lastIndexOf("/") + 1);
   return RULES.find(([pattern]) => pattern.test(name))?.[1] ?? plain;
 }

@@ -1,4 +1,40 @@
-import { type ClaudeRules, claudeRules } from "./claude-rules.ts";
+import { type ClaudeRules, claudeRules } from "./shared/claude-rules.ts";
+import { LIMITS, STREAMING, words } from "./shared/params.ts";
+import type { ProviderKind } from "./shared/provider-kind.ts";
+
+export const BEDROCK_PARAMS = words(`${LIMITS} response_format service_tier stop ${STREAMING} tool_choice tools`);
+export const BEDROCK_SAMPLING = ["temperature", "top_p"];
+
+export const bedrock = {
+  kind: "bedrock",
+  displayName: "Amazon Bedrock",
+  prefixes: ["bedrock", "bedrock_converse"],
+  bareNames: /^(anthropic|amazon|meta|cohere|mistral|ai21)\./,
+  environment: {
+    api_key: ["AWS_BEARER_TOKEN_BEDROCK"],
+    aws_access_key_id: ["AWS_ACCESS_KEY_ID"],
+    aws_secret_access_key: ["AWS_SECRET_ACCESS_KEY"],
+    aws_session_token: ["AWS_SESSION_TOKEN"],
+    aws_region_name: ["AWS_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION"],
+  },
+  priceLists: ["aws"],
+  operations: ["chat"],
+  params: { chat },
+} satisfies ProviderKind;
+
+function chat(model: string): readonly string[] {
+  const rules = bedrockRules(model);
+  const sampling = rules.claude.sampling === "none" ? [] : BEDROCK_SAMPLING;
+  const thinks = rules.reasoning === "claude" ? rules.claude.thinking !== "none" : rules.reasoning !== "none";
+  return [
+    ...BEDROCK_PARAMS,
+    ...sampling,
+    ...(rules.topK === "none" || sampling.length === 0 ? [] : ["top_k"]),
+    ...(rules.singleCalls ? ["parallel_tool_calls"] : []),
+    ...(thinks ? ["reasoning_effort"] : []),
+    ...(thinks && rules.reasoning === "claude" ? ["thinking"] : []),
+  ];
+}
 
 /** What a model takes beside the fields that Converse has for all. */
 export interface BedrockRules {
