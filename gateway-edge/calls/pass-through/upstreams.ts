@@ -1,5 +1,7 @@
+import { defined } from "../../../common/defined.ts";
+import type { ProviderKind } from "../../../common/providers/shared/provider-kind.ts";
+import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
-import { COMPATIBLE_ROWS } from "../../upstream/providers/openai-compatible/table.ts";
 
 /** How a provider is called directly: its address, and the header for its key. */
 export interface UpstreamRow {
@@ -14,28 +16,19 @@ export interface UpstreamRow {
   readonly defaults?: Readonly<Record<string, string>>;
 }
 
-const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+export const UPSTREAM_ROWS: readonly UpstreamRow[] = PROVIDER_KINDS.flatMap((declaration) => {
+  const { compatible, baseUrl, passThrough = compatible && baseUrl !== undefined ? {} : undefined } = declaration;
+  return passThrough ? [rowOf(declaration, passThrough)] : [];
+});
 
-export const UPSTREAM_ROWS: readonly UpstreamRow[] = [
-  { kind: "openai", root: "https://api.openai.com", version: "v1", keyHeaders: bearer },
-  { kind: "azure", keyHeaders: (apiKey) => ({ "api-key": apiKey }) },
-  {
-    kind: "anthropic",
-    root: "https://api.anthropic.com",
-    version: "v1",
-    keyHeaders: (apiKey) => ({ "x-api-key": apiKey }),
-    defaults: { "anthropic-version": "2023-06-01" },
-  },
-  {
-    kind: "gemini",
-    root: "https://generativelanguage.googleapis.com",
-    version: "v1beta",
-    keyHeaders: (apiKey) => ({ "x-goog-api-key": apiKey }),
-  },
-  { kind: "cohere", root: "https://api.cohere.com", version: "v2", keyHeaders: bearer },
-  { kind: "mistral", root: "https://api.mistral.ai", version: "v1", keyHeaders: bearer },
-  ...COMPATIBLE_ROWS.flatMap(({ kind, baseUrl }) => (baseUrl === undefined ? [] : [{ kind, ...rootOf(baseUrl), keyHeaders: bearer }])),
-];
+function rowOf({ kind, baseUrl }: ProviderKind, { keyHeader, version, headers }: NonNullable<ProviderKind["passThrough"]>): UpstreamRow {
+  return {
+    kind,
+    ...(baseUrl === undefined ? {} : rootOf(baseUrl)),
+    ...defined({ version, defaults: headers }),
+    keyHeaders: (apiKey) => (keyHeader === undefined ? { authorization: `Bearer ${apiKey}` } : { [keyHeader]: apiKey }),
+  };
+}
 
 /** A provider with an address and a key of the operator. */
 export interface Upstream {

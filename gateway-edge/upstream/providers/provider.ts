@@ -1,4 +1,5 @@
 import type { AppError } from "../../../common/errors.ts";
+import type { ProviderOperation } from "../../../common/providers/shared/provider-kind.ts";
 
 /**
  * The whole contract of a provider adapter. Adapters are pure: they turn a call into a request and bytes into parts. The network, signing,
@@ -28,18 +29,7 @@ export interface Provider {
 }
 
 /** The operations that a provider can have. */
-export type Operation =
-  | "chat"
-  | "responses"
-  | "completions"
-  | "embeddings"
-  | "moderations"
-  | "speech"
-  | "transcriptions"
-  | "translations"
-  | "images"
-  | "imageEdits"
-  | "rerank";
+export type Operation = ProviderOperation | "responses";
 
 /** A counter of tokens without network access. */
 export interface TokenCounter {

@@ -1,8 +1,7 @@
 import type { Request, RequestHandler } from "express";
 import { AppError } from "../../../../common/errors.ts";
 import { findModelData } from "../../../../common/model-data/model-data.ts";
-import { guessKind, kindOfPrefix } from "../../../../common/model-data/provider-kinds.ts";
-import { supportedParams } from "../../../../common/providers/params.ts";
+import { guessKind, kindOfPrefix, supportedParams } from "../../../../common/providers/shared/registry.ts";
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
 import { gatewayErrorStatus } from "../../../calls/gateway-error.ts";
@@ -140,7 +139,7 @@ async function count(
 function paramsOfPublicModel(name: string): readonly string[] | undefined {
   const slash = name.indexOf("/");
   const prefixed = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
-  const kind = prefixed ?? guessKind(name);
+  const { kind } = prefixed ?? guessKind(name);
   const model = prefixed ? name.slice(slash + 1) : name;
   const data = findModelData({ kind, model });
   if (model === "" || (!prefixed && !data)) return undefined;

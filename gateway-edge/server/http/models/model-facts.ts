@@ -1,7 +1,6 @@
 import { findModelData } from "../../../../common/model-data/model-data.ts";
-import { isProviderKind, kindOfPrefix, PROVIDER_KINDS } from "../../../../common/model-data/provider-kinds.ts";
 import type { Price, PriceTier } from "../../../../common/pricing.ts";
-import { supportedParams } from "../../../../common/providers/params.ts";
+import { findKind, kindOfPrefix, supportedParams } from "../../../../common/providers/shared/registry.ts";
 import type { Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { readFields } from "../../../upstream/routing/lenient.ts";
@@ -75,7 +74,7 @@ export function modelFacts(deployment: Deployment): ModelFacts {
 export function providerName({ providerKind, params }: Deployment): string {
   const own = readFields(params)["custom_llm_provider"];
   if (typeof own === "string" && own !== "") return own;
-  return isProviderKind(providerKind) ? (PROVIDER_KINDS[providerKind].prefixes[0] ?? providerKind) : providerKind;
+  return findKind(providerKind)?.prefixes[0] ?? providerKind;
 }
 
 /** The OpenAI parameters that a deployment's model supports, for its mode. */
@@ -101,7 +100,7 @@ function dataFacts({ providerKind, inferenceModelId, model: known }: Deployment,
 /** `azure/gpt-4o`, or the bare name at the deployment's own provider. */
 function readBaseModel(name: string, providerKind: string): [kind: string, model: string] {
   const slash = name.indexOf("/");
-  const kind = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash));
+  const kind = slash < 0 ? undefined : kindOfPrefix(name.slice(0, slash))?.kind;
   return kind ? [kind, name.slice(slash + 1)] : [providerKind, name];
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { ANTHROPIC_VERSION } from "../../../../common/providers/anthropic.ts";
 import type { Fields, ProviderTarget } from "../provider.ts";
 import { asFields, asList, asText } from "../shared/json-fields.ts";
 
@@ -9,8 +10,6 @@ export interface VersionRules {
   /** Whether system turns may be between the others. */
   readonly inlineSystem: boolean;
 }
-
-const DEFAULT_VERSION = "2023-06-01";
 
 /** By the date from which they apply, newest first; versions are dates, so a newer version follows the newest row. */
 const VERSIONS: readonly (readonly [from: string, rules: VersionRules])[] = [
@@ -39,7 +38,7 @@ export function anthropicHeaders(target: ProviderTarget): Readonly<Record<string
 }
 
 function versionOf(params: Fields): string {
-  return asText(params["anthropic_version"]) ?? extraHeaders(params)["anthropic-version"] ?? DEFAULT_VERSION;
+  return asText(params["anthropic_version"]) ?? extraHeaders(params)["anthropic-version"] ?? ANTHROPIC_VERSION;
 }
 
 function authHeader({ apiKey, params }: ProviderTarget): Record<string, string> {

@@ -1,4 +1,5 @@
-import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import { anthropic as declaration } from "../../../../common/providers/anthropic.ts";
+import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readAnthropicAnswer } from "./answer.ts";
@@ -7,9 +8,9 @@ import { readAnthropicStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */
 export const anthropic: Provider = {
-  kind: "anthropic",
+  kind: declaration.kind,
   chat: {
-    supportedParams: PROVIDER_PARAMS.anthropic.chat,
+    supportedParams: paramsOf(declaration, "chat"),
     framing: "sse",
     takesBlocks: () => true,
     buildRequest: buildAnthropicRequest,

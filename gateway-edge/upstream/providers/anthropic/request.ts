@@ -1,5 +1,5 @@
 import { defined } from "../../../../common/defined.ts";
-import { ANTHROPIC_PARAMS, ANTHROPIC_SAMPLING } from "../../../../common/providers/dialect-params.ts";
+import { ANTHROPIC_PARAMS, ANTHROPIC_SAMPLING, anthropic } from "../../../../common/providers/anthropic.ts";
 import { type ClaudeRules, claudeRules } from "../../../../common/providers/shared/claude-rules.ts";
 import type { ChatBody, ChatCall, Fields, ProviderTarget, RemoteCount, UpstreamRequest } from "../provider.ts";
 import {
@@ -21,7 +21,6 @@ import { blocksOf, systemBlocks } from "./blocks.ts";
 import { anthropicHeaders, type VersionRules, versionRules } from "./headers.ts";
 import { isClosed, nativeSchema } from "./schema.ts";
 
-const DEFAULT_BASE_URL = "https://api.anthropic.com";
 /** OpenAI's service tiers as Anthropic's; others are left to the account's default. */
 const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only", standard_only: "standard_only" };
 
@@ -48,7 +47,7 @@ export const anthropicCount: RemoteCount = {
 };
 
 function messagesUrl({ baseUrl }: ProviderTarget): string {
-  const base = (baseUrl ?? DEFAULT_BASE_URL).replace(/\/+$/, "");
+  const base = (baseUrl ?? anthropic.baseUrl).replace(/\/+$/, "");
   return /\/v1$/.test(base) ? `${base}/messages` : `${base}/v1/messages`;
 }
 

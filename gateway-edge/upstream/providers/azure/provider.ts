@@ -1,4 +1,4 @@
-import { AZURE_CHAT_FAMILIES } from "../../../../common/providers/openai-families.ts";
+import { azure as declaration } from "../../../../common/providers/azure.ts";
 import { createOpenAiProvider } from "../openai-compatible/create.ts";
 import type { ProviderTarget } from "../provider.ts";
 import { asText } from "../shared/json-fields.ts";
@@ -12,9 +12,7 @@ const API_VERSION = "2024-10-21";
  * base that ends in /openai/v1 uses the new API, anything else the addresses of deployments.
  */
 export const azure = createOpenAiProvider({
-  kind: "azure",
-  operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits"],
-  families: AZURE_CHAT_FAMILIES,
+  declaration,
   takesTokens: true,
   // Only the API without versions has it.
   speaksResponses: (target) => target.baseUrl !== undefined && addressOf(target, "").includes("/openai/v1/"),

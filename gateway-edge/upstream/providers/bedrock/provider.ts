@@ -1,5 +1,5 @@
-import { bedrockRules } from "../../../../common/providers/bedrock.ts";
-import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import { bedrockRules, bedrock as declaration } from "../../../../common/providers/bedrock.ts";
+import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readBedrockAnswer } from "./answer.ts";
@@ -8,9 +8,9 @@ import { readBedrockStream } from "./stream.ts";
 
 /** Amazon Bedrock's Converse API, for every model behind it. */
 export const bedrock: Provider = {
-  kind: "bedrock",
+  kind: declaration.kind,
   chat: {
-    supportedParams: PROVIDER_PARAMS.bedrock.chat,
+    supportedParams: paramsOf(declaration, "chat"),
     framing: "aws-event-stream",
     takesBlocks: (model) => bedrockRules(model).reasoning === "claude",
     buildRequest: buildBedrockRequest,

@@ -1,7 +1,6 @@
 import { defined } from "../../../../common/defined.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { type BedrockRules, bedrockRules } from "../../../../common/providers/bedrock.ts";
-import { BEDROCK_PARAMS, BEDROCK_SAMPLING } from "../../../../common/providers/dialect-params.ts";
+import { BEDROCK_PARAMS, BEDROCK_SAMPLING, type BedrockRules, bedrockRules } from "../../../../common/providers/bedrock.ts";
 import type { ChatCall, Fields, ProviderTarget, RemoteCount, Signing, UpstreamRequest } from "../provider.ts";
 import { fieldsOfTheirs, type JsonFormat, readJsonFormat, readStops } from "../shared/chat-tools.ts";
 import { readConversation } from "../shared/chat-turns.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
-import { takesDimensions } from "../../../../common/providers/cohere.ts";
-import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import { cohere as declaration, takesDimensions } from "../../../../common/providers/cohere.ts";
+import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "../provider.ts";
 import { asCount, asFields, asList, malformed, present } from "../shared/json-fields.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
@@ -8,21 +8,20 @@ import { readRerankAnswer } from "../shared/rerank-answer.ts";
 import { readCohereAnswer, readCohereStream } from "./answer.ts";
 import { cohereBody } from "./request.ts";
 
-const BASE_URL = "https://api.cohere.com";
 const TEXTS_MAX = 96;
 
 /** Cohere's v2 API: chat, embeddings and rerank. */
 export const cohere: Provider = {
-  kind: "cohere",
+  kind: declaration.kind,
   chat: {
-    supportedParams: PROVIDER_PARAMS.cohere.chat,
+    supportedParams: paramsOf(declaration, "chat"),
     framing: "sse",
     buildRequest: (call, target) => requestTo(target, "chat", cohereBody(call, target)),
     readAnswer: readCohereAnswer,
     readStream: readCohereStream,
   },
   embeddings: {
-    supportedParams: PROVIDER_PARAMS.cohere.embeddings,
+    supportedParams: paramsOf(declaration, "embeddings"),
     takesTokens: false,
     batchMax: () => TEXTS_MAX,
     buildRequest: (call, target) => requestTo(target, "embed", embeddingsBody(call, target)),
@@ -39,7 +38,7 @@ export const cohere: Provider = {
 };
 
 function requestTo(target: ProviderTarget, operation: string, body: string): UpstreamRequest {
-  const base = (target.baseUrl ?? BASE_URL).replace(/\/+$/, "").replace(/\/v[12]$/, "");
+  const base = (target.baseUrl ?? declaration.baseUrl).replace(/\/+$/, "").replace(/\/v[12]$/, "");
   return {
     url: `${base}/v2/${operation}`,
     headers: {

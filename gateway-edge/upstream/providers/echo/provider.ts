@@ -1,4 +1,5 @@
-import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import { echo as declaration } from "../../../../common/providers/echo.ts";
+import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import { openAiChatBody, readOpenAiAnswer, readOpenAiError, readOpenAiStream } from "../openai-compatible/answer.ts";
 import { readOpenAiEmbeddings } from "../openai-compatible/vectors.ts";
 import type { Fields, FormCall, Provider, UpstreamRequest } from "../provider.ts";
@@ -14,9 +15,9 @@ const BASE = "echo://local/v1";
  * upstream.
  */
 export const echo: Provider = {
-  kind: "echo",
+  kind: declaration.kind,
   chat: {
-    supportedParams: PROVIDER_PARAMS.echo.chat,
+    supportedParams: paramsOf(declaration, "chat"),
     framing: "sse",
     buildRequest: (call, target) => ({
       url: `${BASE}/chat/completions`,
@@ -40,7 +41,7 @@ export const echo: Provider = {
     readAnswer: readRerankAnswer,
   },
   embeddings: {
-    supportedParams: PROVIDER_PARAMS.echo.embeddings,
+    supportedParams: paramsOf(declaration, "embeddings"),
     takesTokens: true,
     buildRequest: ({ input, dimensions }) => jsonTo("embeddings", { input, ...(dimensions === undefined ? {} : { dimensions }) }),
     readAnswer: readOpenAiEmbeddings,

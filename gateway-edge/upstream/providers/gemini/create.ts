@@ -1,4 +1,5 @@
-import { GEMINI_EMBEDDING_PARAMS, geminiParams } from "../../../../common/providers/dialect-params.ts";
+import { paramsOf } from "../../../../common/providers/shared/params.ts";
+import type { ProviderKind } from "../../../../common/providers/shared/provider-kind.ts";
 import type { CountCall, EmbeddingsAnswer, EmbeddingsCall, Provider, ProviderTarget, UpstreamRequest } from "../provider.ts";
 import { readGeminiAnswer } from "./answer.ts";
 import { readTotalTokens } from "./count.ts";
@@ -8,7 +9,7 @@ import { readGeminiStream } from "./stream.ts";
 
 /** The differences between Google's two APIs for Gemini. */
 export interface GeminiSpec {
-  readonly kind: string;
+  readonly declaration: ProviderKind;
   /** A method of the model's URL, with a JSON body. */
   readonly requestTo: (target: ProviderTarget, method: string, body: string) => UpstreamRequest;
   readonly embeddings: {
@@ -21,11 +22,11 @@ export interface GeminiSpec {
 }
 
 /** Gemini by one of Google's two APIs: chat is the same in both. */
-export function createGeminiProvider({ kind, requestTo, embeddings, count }: GeminiSpec): Provider {
+export function createGeminiProvider({ declaration, requestTo, embeddings, count }: GeminiSpec): Provider {
   return {
-    kind,
+    kind: declaration.kind,
     chat: {
-      supportedParams: geminiParams,
+      supportedParams: paramsOf(declaration, "chat"),
       framing: "sse",
       buildRequest: (call, target) =>
         requestTo(target, call.stream ? "streamGenerateContent?alt=sse" : "generateContent", geminiBody(call, target)),
@@ -33,7 +34,7 @@ export function createGeminiProvider({ kind, requestTo, embeddings, count }: Gem
       readStream: readGeminiStream,
     },
     embeddings: {
-      supportedParams: () => GEMINI_EMBEDDING_PARAMS,
+      supportedParams: paramsOf(declaration, "embeddings"),
       takesTokens: false,
       batchMax: embeddings.batchMax,
       buildRequest: (call, target) => requestTo(target, embeddings.method, embeddings.body(call, target)),

@@ -1,3 +1,4 @@
+import { gemini as declaration } from "../../../../common/providers/gemini.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, ProviderTarget, UpstreamRequest } from "../provider.ts";
 import { asFields, asList, malformed, present } from "../shared/json-fields.ts";
 import { readGeminiUsage } from "./answer.ts";
@@ -5,12 +6,11 @@ import { countedFields } from "./count.ts";
 import { createGeminiProvider } from "./create.ts";
 import { normalized, taskTypeOf, textsOf } from "./embeddings.ts";
 
-const BASE_URL = "https://generativelanguage.googleapis.com";
 const EMBEDDINGS_PER_CALL_MAX = 100;
 
 /** Google's Gemini by API key (AI Studio), in its own API. */
 export const gemini = createGeminiProvider({
-  kind: "gemini",
+  declaration,
   requestTo,
   embeddings: { method: "batchEmbedContents", batchMax: () => EMBEDDINGS_PER_CALL_MAX, body: embeddingsBody, readAnswer: readEmbeddings },
   count: {
@@ -21,7 +21,7 @@ export const gemini = createGeminiProvider({
 });
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {
-  const base = (target.baseUrl ?? BASE_URL).replace(/\/+$/, "");
+  const base = (target.baseUrl ?? declaration.baseUrl).replace(/\/+$/, "");
   return {
     url: `${base}/v1beta/models/${encodeURIComponent(modelName(target))}:${method}`,
     headers: {

@@ -1,12 +1,8 @@
 import { createHash } from "node:crypto";
-import { MISTRAL_PARAMS } from "../../../../common/providers/dialect-params.ts";
-import { MISTRAL_FAMILIES } from "../../../../common/providers/params.ts";
+import { mistral as declaration, MISTRAL_PARAMS } from "../../../../common/providers/mistral.ts";
 import { createOpenAiProvider } from "../openai-compatible/create.ts";
 import type { Fields } from "../provider.ts";
 import { asFields, asList, asText, present } from "../shared/json-fields.ts";
-import { bearerHeaders, under } from "../shared/locate-upstream.ts";
-
-const BASE = "https://api.mistral.ai/v1";
 
 /** Mistral answers 422 to an unknown field, so no others may be sent. */
 const FIELDS = new Set([
@@ -22,12 +18,9 @@ const FIELDS = new Set([
 
 /** Mistral: close to OpenAI, with its own names and refusals. */
 export const mistral = createOpenAiProvider({
-  kind: "mistral",
-  operations: ["chat", "embeddings", "moderations", "transcriptions"],
-  families: MISTRAL_FAMILIES,
+  declaration,
   shapeChat: shapeForMistral,
   shapeEmbeddings: ({ input, dimensions }) => present({ input, output_dimension: dimensions }),
-  locate: (target, path) => ({ url: under(target.baseUrl ?? BASE, path), headers: bearerHeaders(target) }),
 });
 
 function shapeForMistral(fields: Fields): Fields {

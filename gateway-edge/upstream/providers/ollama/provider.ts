@@ -1,4 +1,5 @@
-import { PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import { ollama as declaration } from "../../../../common/providers/ollama.ts";
+import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import { readFinishReason } from "../openai-compatible/finish.ts";
 import type {
   ChatAnswer,
@@ -16,20 +17,18 @@ import { readInlineError, readUpstreamError } from "../shared/read-upstream-erro
 import { argumentsText, toolCallId } from "../shared/tool-call-deltas.ts";
 import { ollamaChatFields } from "./request.ts";
 
-const BASE = "http://localhost:11434";
-
 /** Ollama by its own API: one JSON text per line, and options that its OpenAI API does not have. */
 export const ollama: Provider = {
-  kind: "ollama",
+  kind: declaration.kind,
   chat: {
-    supportedParams: PROVIDER_PARAMS.ollama.chat,
+    supportedParams: paramsOf(declaration, "chat"),
     framing: "ndjson",
     buildRequest: (call, target) => request(target, "api/chat", ollamaChatFields(call, target)),
     readAnswer,
     readStream,
   },
   embeddings: {
-    supportedParams: PROVIDER_PARAMS.ollama.embeddings,
+    supportedParams: paramsOf(declaration, "embeddings"),
     takesTokens: false,
     buildRequest: ({ input, dimensions }, target) =>
       request(target, "api/embed", present({ model: target.inferenceModelId, input, dimensions, keep_alive: target.params["keep_alive"] })),
@@ -40,7 +39,7 @@ export const ollama: Provider = {
 
 function request(target: ProviderTarget, path: string, fields: Fields) {
   return {
-    url: under(target.baseUrl ?? BASE, path),
+    url: under(target.baseUrl ?? declaration.baseUrl, path),
     headers: { ...bearerHeaders(target), "content-type": "application/json" },
     body: JSON.stringify(fields),
   };

@@ -1,4 +1,4 @@
-import type { LimitField } from "../../../../common/providers/openai-families.ts";
+import type { LimitField } from "../../../../common/providers/shared/provider-kind.ts";
 import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPart, UpstreamEvent } from "../provider.ts";
 import { type Expansion, expand } from "../shared/expand.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "../shared/json-fields.ts";

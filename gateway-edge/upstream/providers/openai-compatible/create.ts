@@ -1,6 +1,5 @@
-import type { ProviderKindName } from "../../../../common/model-data/provider-kinds.ts";
-import { familyOf, type ModelFamily } from "../../../../common/providers/openai-families.ts";
-import { type KindParams, type ParamsOf, PROVIDER_PARAMS } from "../../../../common/providers/params.ts";
+import { limitFieldOf, paramsOf } from "../../../../common/providers/shared/params.ts";
+import type { ProviderKind, ProviderOperation } from "../../../../common/providers/shared/provider-kind.ts";
 import type {
   ChatAdapter,
   CompletionsAdapter,
@@ -15,6 +14,7 @@ import type {
   UpstreamRequest,
 } from "../provider.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
+import { bearerHeaders, under, unusable } from "../shared/locate-upstream.ts";
 import { readOpenAiUsage } from "../shared/openai-usage.ts";
 import { readInlineError, readUpstreamError } from "../shared/read-upstream-error.ts";
 import { openAiChatFields, readOpenAiAnswer, readOpenAiStream } from "./answer.ts";
@@ -25,10 +25,7 @@ import { readOpenAiEmbeddings } from "./vectors.ts";
 
 /** The differences between servers with OpenAI's API. */
 export interface OpenAiSpec {
-  readonly kind: ProviderKindName;
-  readonly operations: readonly Operation[];
-  /** The first matching family counts; the last one matches all. */
-  readonly families: readonly ModelFamily[];
+  readonly declaration: ProviderKind;
   /** Whether embeddings take lists of token numbers. */
   readonly takesTokens?: boolean;
   /** Final changes to a chat body; takes and returns plain fields. */
@@ -37,8 +34,10 @@ export interface OpenAiSpec {
   /** Whether a deployment has the Responses API where its operator did not set it; absent: none has. */
   readonly speaksResponses?: (target: ProviderTarget) => boolean;
   /** URL and headers of an operation. */
-  readonly locate: (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  readonly locate?: Locate;
 }
+
+type Locate = (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 
 const PATHS: Readonly<Record<Operation, string>> = {
   chat: "chat/completions",
@@ -56,9 +55,9 @@ const PATHS: Readonly<Record<Operation, string>> = {
 
 /** A provider from its differences. */
 export function createOpenAiProvider(spec: OpenAiSpec): Provider {
-  const has = (operation: Operation) => spec.operations.includes(operation);
+  const has = (operation: ProviderOperation) => spec.declaration.operations.includes(operation);
   return {
-    kind: spec.kind,
+    kind: spec.declaration.kind,
     ...(has("chat") ? { chat: chatOf(spec), responses: responsesOf(endpointOf(spec, "responses"), spec.speaksResponses ?? none) } : {}),
     ...(has("completions") ? { completions: completionsOf(spec) } : {}),
     ...(has("embeddings") ? { embeddings: embeddingsOf(spec) } : {}),
@@ -75,20 +74,13 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
 
 const none = () => false;
 
-function paramsOf({ kind }: OpenAiSpec, operation: keyof KindParams): ParamsOf {
-  const params: KindParams = PROVIDER_PARAMS[kind];
-  const found = params[operation];
-  if (!found) throw new Error(`common/providers/params.ts has no ${operation} of ${kind}`);
-  return found;
-}
-
 function chatOf(spec: OpenAiSpec): ChatAdapter {
   return {
-    supportedParams: paramsOf(spec, "chat"),
+    supportedParams: paramsOf(spec.declaration, "chat"),
     framing: "sse",
     buildRequest: (call, target) => {
       const model = asText(target.params["base_model"]) ?? target.inferenceModelId;
-      const fields = openAiChatFields(call, target, familyOf(spec.families, model)?.limitField);
+      const fields = openAiChatFields(call, target, limitFieldOf(spec.declaration, model));
       return jsonRequest(spec, { target, operation: "chat", fields: spec.shapeChat?.(fields) ?? fields });
     },
     readAnswer: readOpenAiAnswer,
@@ -98,7 +90,7 @@ function chatOf(spec: OpenAiSpec): ChatAdapter {
 
 function completionsOf(spec: OpenAiSpec): CompletionsAdapter {
   return {
-    supportedParams: paramsOf(spec, "completions"),
+    supportedParams: paramsOf(spec.declaration, "completions"),
     buildRequest: ({ body, stream, maxOutputTokens }, target) => {
       const { stream: _stream, stream_options: _options, ...fields } = body;
       const streaming = stream ? { stream: true, stream_options: { include_usage: true } } : {};
@@ -149,7 +141,7 @@ function readCompletionDelta(choice: Fields): StreamPart[] {
 
 function embeddingsOf(spec: OpenAiSpec): EmbeddingsAdapter {
   return {
-    supportedParams: paramsOf(spec, "embeddings"),
+    supportedParams: paramsOf(spec.declaration, "embeddings"),
     takesTokens: spec.takesTokens ?? false,
     buildRequest: ({ input, dimensions, body }, target) => {
       const { encoding_format: _format, dimensions: _dimensions, input: _input, ...others } = body;
@@ -174,7 +166,7 @@ function moderationsOf(spec: OpenAiSpec): ModerationsAdapter {
 
 function endpointOf(spec: OpenAiSpec, operation: Operation): OpenAiEndpoint {
   return {
-    locate: (target) => spec.locate(target, PATHS[operation]),
+    locate: (target) => locate(spec, target, operation),
     request: (target, fields) => jsonRequest(spec, { target, operation, fields }),
   };
 }
@@ -195,7 +187,7 @@ function jsonRequest(spec: OpenAiSpec, { target, operation, fields }: JsonCall):
   };
 }
 
-type Located = ReturnType<OpenAiSpec["locate"]>;
+type Located = ReturnType<Locate>;
 
 const located = new WeakMap<ProviderTarget, Map<OpenAiSpec, Partial<Record<Operation, Located>>>>();
 
@@ -205,8 +197,16 @@ function locatedJson(spec: OpenAiSpec, target: ProviderTarget, operation: Operat
   const byOperation = bySpec.get(spec) ?? {};
   const known = byOperation[operation];
   if (known) return known;
-  const { url, headers } = spec.locate(target, PATHS[operation]);
+  const { url, headers } = locate(spec, target, operation);
   const found = { url, headers: { ...headers, "content-type": "application/json" } };
   located.set(target, bySpec.set(spec, { ...byOperation, [operation]: found }));
   return found;
+}
+
+function locate({ locate: own, declaration: { kind, baseUrl } }: OpenAiSpec, target: ProviderTarget, operation: Operation): Located {
+  const path = PATHS[operation];
+  if (own) return own(target, path);
+  const base = target.baseUrl ?? baseUrl;
+  if (base === undefined) throw unusable(kind, "a deployment needs api_base");
+  return { url: under(base, path), headers: bearerHeaders(target) };
 }

@@ -1,10 +1,10 @@
-import { COMPATIBLE_FAMILIES } from "../../../../common/providers/compatible-families.ts";
+import { openaiCompatible } from "../../../../common/providers/openai-compatible.ts";
+import { PROVIDER_KINDS } from "../../../../common/providers/shared/registry.ts";
 import type { ProviderTarget } from "../provider.ts";
 import { providerContract } from "../provider-contract.ts";
 import { readAll } from "../provider-contract-support.ts";
 import { providers } from "../registry.ts";
 import { createCompatibleProvider } from "./provider.ts";
-import { COMPATIBLE_ROWS } from "./table.ts";
 
 const target: ProviderTarget = {
   inferenceModelId: "some-model",
@@ -12,7 +12,6 @@ const target: ProviderTarget = {
   baseUrl: "https://models.test/v1",
   params: {},
 };
-const rowOf = (kind: string) => COMPATIBLE_ROWS.find((row) => row.kind === kind) ?? COMPATIBLE_ROWS[0];
 const chatOf = (kind: string) => {
   const chat = providers.get(kind)?.chat;
   if (!chat) throw new Error(kind);
@@ -23,29 +22,22 @@ const bodyFor = (kind: string, body: object, inferenceModelId = "m") => {
   return JSON.parse(String(chatOf(kind).buildRequest(call, { ...target, inferenceModelId }).body)) as Record<string, unknown>;
 };
 
-providerContract("compatible", createCompatibleProvider(rowOf("openai_compatible") as (typeof COMPATIBLE_ROWS)[0]), {
+providerContract("compatible", createCompatibleProvider(openaiCompatible), {
   target,
   nullable: ["content"],
   secrets: ["org_01abcdefgh", "user_2abcdefgh"],
 });
 
-test("every name of a provider is there once, and each row can chat", () => {
-  const names = COMPATIBLE_ROWS.flatMap(({ kind, aliases }) => [kind, ...aliases]);
-  expect(names).toEqual([...new Set(names)]);
-  for (const row of COMPATIBLE_ROWS) {
-    const families = COMPATIBLE_FAMILIES[row.kind];
-    expect(families.at(-1)?.models.test("any model at all")).toBe(true);
-    for (const { params } of families) expect(params).toEqual([...new Set(params)]);
-    for (const name of [row.kind, ...row.aliases]) expect(providers.get(name)?.kind).toBe(row.kind);
-    if (row.baseUrl === undefined) expect(() => bodyForRow(row.kind)).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
-    else expect(bodyForRow(row.kind)).toBe(`${row.baseUrl}/chat/completions`);
-  }
-});
-
-function bodyForRow(kind: string): string {
-  const call = { body: { messages: [{ role: "user", content: "Hi" }] }, stream: false, maxOutputTokens: 9 };
-  return chatOf(kind).buildRequest(call, { inferenceModelId: "m", params: {} }).url;
-}
+test.each(PROVIDER_KINDS.filter(({ compatible }) => compatible))(
+  "$kind is called at its address, or has to be given one",
+  (declaration) => {
+    const { kind, baseUrl } = declaration;
+    const call = { body: { messages: [{ role: "user", content: "Hi" }] }, stream: false, maxOutputTokens: 9 };
+    const url = () => chatOf(kind).buildRequest(call, { inferenceModelId: "m", params: {} }).url;
+    if (baseUrl === undefined) expect(url).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
+    else expect(url()).toBe(`${baseUrl}/chat/completions`);
+  },
+);
 
 test("DeepSeek: effort turns thinking on or off, a schema is said in words", () => {
   expect(bodyFor("deepseek", { reasoning_effort: "high" })).toMatchObject({ thinking: { type: "enabled" }, max_tokens: 9 });

@@ -1,3 +1,4 @@
+import { tributary as declaration } from "../../../../common/providers/tributary.ts";
 import { createCompatibleProvider } from "../openai-compatible/provider.ts";
 import type { ChatMessage, Provider } from "../provider.ts";
 
@@ -6,13 +7,7 @@ import type { ChatMessage, Provider } from "../provider.ts";
  * before a call equals the node's count after it.
  */
 export const tributary: Provider = {
-  ...createCompatibleProvider({
-    kind: "tributary",
-    aliases: [],
-    baseUrl: undefined,
-    keyVariable: "TRAINER_TOKEN",
-    operations: ["chat", "completions", "embeddings", "moderations"],
-  }),
+  ...createCompatibleProvider(declaration),
   counter: {
     countText: (text) => Buffer.byteLength(text),
     // A language model gets the messages as lines.

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { vertexAi as declaration } from "../../../../common/providers/vertex-ai.ts";
 import { countedFields } from "../gemini/count.ts";
 import { createGeminiProvider } from "../gemini/create.ts";
 import { normalized, taskTypeOf, textsOf } from "../gemini/embeddings.ts";
@@ -15,7 +16,7 @@ const TEXTS_MAX: readonly (readonly [pattern: RegExp, limit: number])[] = [
 
 /** Gemini in a Google Cloud project: the same bodies at another address, with a service account's token. */
 export const vertex = createGeminiProvider({
-  kind: "vertex_ai",
+  declaration,
   requestTo,
   embeddings: { method: "predict", batchMax, body: embeddingsBody, readAnswer: readEmbeddings },
   count: { tokenizer: "vertex_ai_api", body: (call, target) => JSON.stringify(countedFields(call, target)) },
