@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { PROVIDER_KINDS } from "../providers/shared/registry.ts";
 import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { findModelData, modelsOf } from "./model-data.ts";
-import { guessKind, kindOfPrefix, PROVIDER_KINDS } from "./provider-kinds.ts";
 
 const NOVEMBER = new Date("2026-11-15T00:00:00Z");
 
@@ -126,7 +126,7 @@ describe("model data", () => {
   });
 
   test("every model of every kind can be asked for, and none has a negative price", () => {
-    for (const kind of Object.keys(PROVIDER_KINDS)) {
+    for (const { kind } of PROVIDER_KINDS) {
       for (const model of modelsOf(kind)) {
         const pricing = findModelData({ kind, model, at: NOVEMBER })?.pricing;
         const { unit: _unit, tiers = [], ...amounts } = pricing ?? {};
@@ -136,24 +136,5 @@ describe("model data", () => {
     expect(modelsOf("openai")).toContain("gpt-4o");
     expect(modelsOf("echo")).toEqual(["echo"]);
     expect(modelsOf("vllm")).toEqual([]);
-  });
-});
-
-describe("provider kinds", () => {
-  test("a prefix belongs to one kind", () => {
-    const prefixes = Object.values(PROVIDER_KINDS).flatMap((kind) => kind.prefixes);
-    expect(new Set(prefixes).size).toBe(prefixes.length);
-    expect(kindOfPrefix("together_ai")).toBe("together");
-    expect(kindOfPrefix("nobody")).toBeUndefined();
-  });
-
-  test.each([
-    ["gpt-4o", "openai"],
-    ["claude-3-haiku-20240307", "anthropic"],
-    ["gemini-2.5-pro", "gemini"],
-    ["command-r-plus", "cohere"],
-    ["my-own-model", "openai"],
-  ])("%s without a prefix is %s", (model, kind) => {
-    expect(guessKind(model)).toBe(kind);
   });
 });

@@ -2,10 +2,10 @@ import { createRequire } from "node:module";
 import type { ConditionalPrice, ModelInfo, ModelPrice, TieredPrices } from "@pydantic/genai-prices";
 import { defined } from "../defined.ts";
 import type { Price, PriceTier, TokenPrices } from "../pricing.ts";
+import { findKind } from "../providers/shared/registry.ts";
 import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { furtherPrice } from "./further-prices.ts";
 import { type Capability, familyOf, type Mode } from "./model-families.ts";
-import { isProviderKind, PROVIDER_KINDS } from "./provider-kinds.ts";
 
 export interface ModelData {
   readonly mode: Mode;
@@ -42,7 +42,7 @@ const ECHO: ModelData = {
 export function findModelData({ kind, model, at = new Date() }: { kind: string; model: string; at?: Date }): ModelData | undefined {
   if (kind === "echo") return ECHO;
   if (model === "" || model.includes("*")) return undefined;
-  if (isProviderKind(kind) && PROVIDER_KINDS[kind].isFree) return freeModel(model);
+  if (findKind(kind)?.isFree) return freeModel(model);
   const info = findInfo(kind, model);
   const further = furtherPrice(kind, model);
   if (!info) return further && { mode: familyOf(model).mode, pricing: further, capabilities: familyOf(model).capabilities };
@@ -73,7 +73,7 @@ export function modelsOf(kind: string): readonly string[] {
 }
 
 function priceListsOf(kind: string): readonly string[] {
-  return isProviderKind(kind) ? PROVIDER_KINDS[kind].priceLists : [];
+  return findKind(kind)?.priceLists ?? [];
 }
 
 function findInfo(kind: string, model: string): ModelInfo | undefined {

@@ -1,5 +1,4 @@
 import type { Capability, Mode } from "../../common/model-data/model-families.ts";
-import type { ProviderKindName } from "../../common/model-data/provider-kinds.ts";
 import type { Price, PriceUnit } from "../../common/pricing.ts";
 
 /** The price of a deployment, and where it comes from. */
@@ -13,7 +12,7 @@ export interface ConfiguredPrice extends Price {
 export interface ConfiguredDeployment {
   id: string;
   modelName: string;
-  providerKind: ProviderKindName;
+  providerKind: string;
   /** The provider's name of the model; `*` stands for the requested name. */
   inferenceModelId: string;
   baseUrl?: string;

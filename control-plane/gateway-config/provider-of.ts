@@ -1,8 +1,9 @@
-import { guessKind, kindOfPrefix, type ProviderKindName } from "../../common/model-data/provider-kinds.ts";
+import type { ProviderKind } from "../../common/providers/shared/provider-kind.ts";
+import { guessKind, kindOfPrefix } from "../../common/providers/shared/registry.ts";
 
 /** The provider and model that `litellm_params.model` names. */
 export interface NamedProvider {
-  kind: ProviderKindName;
+  declaration: ProviderKind;
   /** LiteLLM's name of the provider: `cohere_chat` and `cohere` are one kind with two interfaces. */
   litellmName: string;
   inferenceModelId: string;
@@ -15,28 +16,28 @@ export function providerOf(model: string, customProvider?: string): NamedProvide
   const slash = model.indexOf("/");
   const prefix = slash > 0 ? model.slice(0, slash) : undefined;
   if (customProvider !== undefined) {
-    const kind = kindOfPrefix(customProvider);
-    if (!kind) return `there is no provider "${customProvider}" (custom_llm_provider)`;
-    const rest = prefix !== undefined && kindOfPrefix(prefix) === kind ? model.slice(slash + 1) : model;
-    return named(kind, customProvider, rest);
+    const declaration = kindOfPrefix(customProvider);
+    if (!declaration) return `there is no provider "${customProvider}" (custom_llm_provider)`;
+    const rest = prefix !== undefined && kindOfPrefix(prefix) === declaration ? model.slice(slash + 1) : model;
+    return named(declaration, customProvider, rest);
   }
   if (prefix === undefined) {
-    const kind = guessKind(model);
-    return named(kind, kind, model);
+    const declaration = guessKind(model);
+    return named(declaration, declaration.kind, model);
   }
-  const kind = kindOfPrefix(prefix);
-  if (!kind) return `there is no provider "${prefix}" (of "${model}"); custom_llm_provider can name another`;
+  const declaration = kindOfPrefix(prefix);
+  if (!declaration) return `there is no provider "${prefix}" (of "${model}"); custom_llm_provider can name another`;
   const rest = model.slice(slash + 1);
-  return rest === "" ? `"${model}" names a provider but no model` : named(kind, prefix, rest);
+  return rest === "" ? `"${model}" names a provider but no model` : named(declaration, prefix, rest);
 }
 
 const BEDROCK_ROUTE = /^(converse|converse_like|invoke)\//;
 const BEDROCK_REGION = /^([a-z]{2}(?:-gov)?-[a-z]+-\d)\//;
 
-function named(kind: ProviderKindName, litellmName: string, model: string): NamedProvider {
-  if (kind !== "bedrock") return { kind, litellmName, inferenceModelId: model };
+function named(declaration: ProviderKind, litellmName: string, model: string): NamedProvider {
+  if (declaration.kind !== "bedrock") return { declaration, litellmName, inferenceModelId: model };
   const routed = model.replace(BEDROCK_ROUTE, "");
   const region = BEDROCK_REGION.exec(routed)?.[1];
   const inferenceModelId = routed.replace(BEDROCK_REGION, "");
-  return { kind, litellmName, inferenceModelId, ...(region !== undefined && { region }) };
+  return { declaration, litellmName, inferenceModelId, ...(region !== undefined && { region }) };
 }

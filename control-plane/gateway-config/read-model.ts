@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { defined } from "../../common/defined.ts";
 import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
 import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
-import { PROVIDER_KINDS } from "../../common/model-data/provider-kinds.ts";
 import { configuredPrice, isPriceName } from "./configured-price.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfiguredDeployment } from "./gateway-config.ts";
@@ -61,13 +60,15 @@ interface ModelEntry {
 
 function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeployment {
   const { info, provider, modelName } = entry;
-  const { kind, inferenceModelId } = provider;
+  const { declaration, inferenceModelId } = provider;
+  const { kind } = declaration;
   const params = withDefaults(entry, context.environment);
   const { model: _model, api_key: apiKey, api_base: apiBase, base_url: baseUrl, ...rest } = params;
   const address = (apiBase ?? baseUrl) as string | undefined;
   checkAddress(entry, address, context.issues);
-  if (apiKey === undefined && PROVIDER_KINDS[kind].keyVariables.length > 0 && !PROVIDER_KINDS[kind].isLocal && kind !== "bedrock") {
-    context.issues.warn(entry.at, `the model ${modelName} has no api_key, and ${PROVIDER_KINDS[kind].keyVariables[0]} is not set`);
+  const keyVariable = declaration.environment["api_key"]?.[0];
+  if (apiKey === undefined && keyVariable !== undefined && !declaration.isLocal && kind !== "bedrock") {
+    context.issues.warn(entry.at, `the model ${modelName} has no api_key, and ${keyVariable} is not set`);
   }
   const data = dataOf(provider, info, context.now);
   const price = configuredPrice(rest, info, data);
@@ -153,12 +154,11 @@ const AWS_IDENTITY = ["aws_access_key_id", "aws_secret_access_key", "aws_session
 
 /** Fills in missing parameters from the provider's usual environment variables. */
 function withDefaults({ params, provider }: ModelEntry, environment: Environment): Fields {
-  const { keyVariables, parameterVariables } = PROVIDER_KINDS[provider.kind];
   const filled: Fields = { ...params };
   // An AWS identity must not be mixed from the entry and the environment.
   const hasOwnIdentity = AWS_IDENTITY.some((name) => params[name] !== undefined);
   if (provider.region !== undefined) filled["aws_region_name"] ??= provider.region;
-  for (const [name, variables] of Object.entries({ api_key: keyVariables, ...parameterVariables })) {
+  for (const [name, variables] of Object.entries(provider.declaration.environment)) {
     if (filled[name] !== undefined || (hasOwnIdentity && AWS_IDENTITY.includes(name))) continue;
     if (name === "api_base" && filled["base_url"] !== undefined) continue;
     const value = variables.map((variable) => environment[variable]).find((found) => found !== undefined && found !== "");
@@ -169,8 +169,7 @@ function withDefaults({ params, provider }: ModelEntry, environment: Environment
 
 function checkAddress({ provider, modelName, at }: ModelEntry, address: string | undefined, issues: ConfigIssues): void {
   if (address === undefined) {
-    if (PROVIDER_KINDS[provider.kind].needsBaseUrl)
-      issues.problem(at, `the model ${modelName} of ${provider.litellmName} needs an api_base`);
+    if (provider.declaration.needsBaseUrl) issues.problem(at, `the model ${modelName} of ${provider.litellmName} needs an api_base`);
     return;
   }
   const url = URL.canParse(address) ? new URL(address) : undefined;
@@ -180,10 +179,10 @@ function checkAddress({ provider, modelName, at }: ModelEntry, address: string |
 }
 
 /** Looked up by `base_model`, which names the real model of an Azure deployment, else by the model itself. */
-function dataOf({ kind, inferenceModelId }: NamedProvider, info: Fields, now: number): ModelData | undefined {
+function dataOf({ declaration: { kind }, inferenceModelId }: NamedProvider, info: Fields, now: number): ModelData | undefined {
   const at = new Date(now);
   const base = typeof info["base_model"] === "string" ? providerOf(info["base_model"]) : undefined;
-  const byBase = typeof base === "object" ? findModelData({ kind: base.kind, model: base.inferenceModelId, at }) : undefined;
+  const byBase = typeof base === "object" ? findModelData({ kind: base.declaration.kind, model: base.inferenceModelId, at }) : undefined;
   return byBase ?? findModelData({ kind, model: inferenceModelId, at });
 }
 

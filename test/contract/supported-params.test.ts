@@ -1,14 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PROVIDER_KINDS, type ProviderKindName } from "../../common/model-data/provider-kinds.ts";
-import { type KindParams, PROVIDER_PARAMS } from "../../common/providers/params.ts";
+import { paramsOf } from "../../common/providers/shared/params.ts";
+import type { ProviderOperation } from "../../common/providers/shared/provider-kind.ts";
+import { PROVIDER_KINDS } from "../../common/providers/shared/registry.ts";
 import { providers } from "../../gateway-edge/upstream/providers/registry.ts";
 import { call } from "../helpers/api.ts";
 import { MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
 
 /** Models whose parameters differ within their kind, and one of every operation that has parameters. */
-const MODELS: Readonly<Partial<Record<ProviderKindName, readonly string[]>>> = {
+const MODELS: Readonly<Record<string, readonly string[]>> = {
   openai: [
     "gpt-4o",
     "o3",
@@ -36,8 +37,7 @@ const MODELS: Readonly<Partial<Record<ProviderKindName, readonly string[]>>> = {
   vllm: ["llama", "bge-embed"],
   echo: ["echo"],
 };
-const KINDS = Object.keys(PROVIDER_KINDS) as ProviderKindName[];
-const modelsOf = (kind: ProviderKindName) => MODELS[kind] ?? ["some-model", "some-embed-model", "some-davinci-002"];
+const modelsOf = (kind: string) => MODELS[kind] ?? ["some-model", "some-embed-model", "some-davinci-002"];
 const nameOf = (kind: string, model: string) => `${kind}--${model}`.replaceAll(/[^\w.-]/g, "-");
 
 let folder: string;
@@ -45,9 +45,8 @@ let system: System;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "tributary-params-"));
-  const entries = KINDS.flatMap((kind) =>
+  const entries = PROVIDER_KINDS.flatMap(({ kind, prefixes: [prefix] }) =>
     modelsOf(kind).map((model) => {
-      const prefix = PROVIDER_KINDS[kind].prefixes[0];
       const params = `{model: "${prefix}/${model}", api_base: "http://127.0.0.1:9/v1", api_key: k, input_cost_per_token: 0}`;
       return `  - model_name: ${nameOf(kind, model)}\n    litellm_params: ${params}\n`;
     }),
@@ -75,7 +74,7 @@ test("what /api/models says that a model takes is what the gateway's own lists s
       group.supported_openai_params.toSorted(),
     ]),
   );
-  const names = KINDS.flatMap((kind) => modelsOf(kind).map((model) => nameOf(kind, model)));
+  const names = PROVIDER_KINDS.flatMap(({ kind }) => modelsOf(kind).map((model) => nameOf(kind, model)));
   const listed = (lists: ReadonlyMap<string, string[]>) => Object.fromEntries(names.map((name) => [name, lists.get(name)]));
   expect(listed(platform)).toEqual(listed(gateway));
   for (const name of names.filter((_, index) => index % 7 === 0)) {
@@ -88,12 +87,24 @@ test("what /api/models says that a model takes is what the gateway's own lists s
   expect(platform.get("cohere--command-r")).not.toContain("tool_choice");
 });
 
-test.each(KINDS)("an adapter takes what the table says, and has the operations that the table has: %s", (kind) => {
-  const table: KindParams = PROVIDER_PARAMS[kind];
-  const adapter = providers.get(kind);
-  const operations = ["chat", "completions", "embeddings"] as const;
-  expect(operations.filter((operation) => adapter?.[operation])).toEqual(operations.filter((operation) => table[operation]));
-  for (const model of modelsOf(kind)) {
-    for (const operation of operations) expect(adapter?.[operation]?.supportedParams(model)).toEqual(table[operation]?.(model));
-  }
-});
+const WITH_PARAMS = ["chat", "completions", "embeddings"] as const;
+const OPERATIONS: readonly ProviderOperation[] = [
+  ...WITH_PARAMS,
+  ...(["moderations", "speech", "transcriptions", "translations", "images", "imageEdits", "rerank"] as const),
+];
+
+test.each(PROVIDER_KINDS)(
+  "the adapter of $kind has the operations of the declaration, and takes the parameters that it names",
+  (declaration) => {
+    const adapter = providers.get(declaration.kind);
+    expect(adapter?.kind).toBe(declaration.kind);
+    expect(OPERATIONS.filter((operation) => adapter?.[operation])).toEqual(
+      OPERATIONS.filter((operation) => declaration.operations.includes(operation)),
+    );
+    for (const model of modelsOf(declaration.kind)) {
+      for (const operation of WITH_PARAMS.filter((each) => declaration.operations.includes(each))) {
+        expect(adapter?.[operation]?.supportedParams(model)).toEqual(paramsOf(declaration, operation)(model));
+      }
+    }
+  },
+);

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
-import { isProviderKind, PROVIDER_KINDS } from "../../../common/model-data/provider-kinds.ts";
 import { placeOf } from "../../../common/place.ts";
+import { findKind } from "../../../common/providers/shared/registry.ts";
 
 /**
  * Refuses an upstream address that a platform admin must not reach through the gateway. Only the address itself is checked; the edge
@@ -8,7 +8,7 @@ import { placeOf } from "../../../common/place.ts";
  * checked. Private addresses are allowed outside production, or with ALLOW_PRIVATE_UPSTREAMS.
  */
 export function checkBaseUrl(kind: string, baseUrl: string | undefined, allowPrivate: boolean): void {
-  const facts = isProviderKind(kind) ? PROVIDER_KINDS[kind] : undefined;
+  const facts = findKind(kind);
   if (baseUrl === undefined) {
     if (facts?.needsBaseUrl) refuse(`is required for a provider of the kind ${kind}`);
     return;

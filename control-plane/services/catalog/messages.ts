@@ -1,6 +1,6 @@
 import { findModelData } from "../../../common/model-data/model-data.ts";
 import { familyOf } from "../../../common/model-data/model-families.ts";
-import { supportedParams } from "../../../common/providers/params.ts";
+import { supportedParams } from "../../../common/providers/shared/registry.ts";
 import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { priceAt } from "../../domain/pricing.ts";
 import { rateLimitsOf } from "../../domain/rate-limits.ts";

@@ -3,8 +3,8 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
 import { findModelData } from "../../../common/model-data/model-data.ts";
-import { isProviderKind, PROVIDER_KINDS } from "../../../common/model-data/provider-kinds.ts";
 import { priceMessage } from "../../../common/pricing.ts";
+import { findKind, PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import {
   type CatalogServiceService,
   CreateModelResponse,
@@ -156,8 +156,8 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
     async createProvider(request, context) {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: CreateProviderResponse }, async ({ tx, now, audit }) => {
-        if (!isProviderKind(request.kind)) {
-          const known = Object.keys(PROVIDER_KINDS).join(", ");
+        if (!findKind(request.kind)) {
+          const known = PROVIDER_KINDS.map(({ kind }) => kind).join(", ");
           throw new AppError("VALIDATION_ERROR", `The provider kind "${request.kind}" does not exist. Use one of: ${known}.`, {
             details: [{ path: "body.kind", message: `must be one of ${known}` }],
           });

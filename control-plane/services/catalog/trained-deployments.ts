@@ -1,5 +1,5 @@
 import { toJson } from "../../../common/json.ts";
-import { supportedParams } from "../../../common/providers/params.ts";
+import { supportedParams } from "../../../common/providers/shared/registry.ts";
 import { type Manifest, servedId } from "../../../common/trained-manifest.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Model as ModelMessage, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";

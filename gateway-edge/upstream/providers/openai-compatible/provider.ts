@@ -3,7 +3,7 @@ import type { Provider } from "../provider.ts";
 import { createOpenAiProvider } from "./create.ts";
 import { applyQuirks } from "./quirks.ts";
 
-/** A provider from a row of the table. */
+/** The adapter of a kind that its declaration describes in full. */
 export function createCompatibleProvider(declaration: ProviderKind): Provider {
   const { quirks = [], always } = declaration.compatible ?? {};
   return createOpenAiProvider({ declaration, shapeChat: (fields) => ({ ...applyQuirks(fields, quirks), ...always }) });
