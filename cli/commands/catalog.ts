@@ -66,6 +66,27 @@ const listProviders: OperationSpec = {
   view: { kind: "list", columns: providerColumns, id: "id", empty: "No providers found." },
 };
 
+const listProviderKinds: OperationSpec = {
+  name: "kinds",
+  summary: "Kinds of providers that can be added",
+  method: "GET",
+  path: "/api/provider-kinds",
+  auth: "none",
+  view: {
+    kind: "list",
+    paged: false,
+    columns: [
+      { title: "kind", at: "kind" },
+      { title: "name", at: "name" },
+      { title: "prefixes", at: "prefixes", as: "list" },
+      { title: "key variables", at: "environment.api_key", as: "list" },
+      { title: "base URL", at: "baseUrl" },
+      { title: "operations", at: "operations", as: "list" },
+    ],
+    id: "kind",
+  },
+};
+
 const oneModel: View = { kind: "record", at: "model", fields: modelFields, id: "model.name" };
 
 export function registerCatalog(program: Command, io: Io): void {
@@ -82,5 +103,6 @@ export function registerCatalog(program: Command, io: Io): void {
       });
     print.answer({ model }, oneModel);
   });
-  registerGroup(program, io, { name: "providers", summary: "Providers and their status", operations: [listProviders], default: "list" });
+  const operations = [listProviders, listProviderKinds];
+  registerGroup(program, io, { name: "providers", summary: "Providers and their status", operations, default: "list" });
 }

@@ -192,6 +192,21 @@ export const providerRecord = z
 
 export const adminProviderRecord = providerRecord.extend({ source }).meta({ id: "AdminProvider" });
 
+/** A kind of provider: what a provider of it needs, and its names in LiteLLM's configuration files. */
+export const providerKindRecord = z
+  .object({
+    kind: z.string(),
+    name: z.string(),
+    prefixes: z.array(z.string()),
+    /** By parameter: the environment variables that are read where a deployment does not set it. */
+    environment: z.record(z.string(), z.array(z.string())),
+    /** Null: given with each provider where `needsBaseUrl`, else made from its other parameters. */
+    baseUrl: z.string().nullable(),
+    needsBaseUrl: z.boolean(),
+    operations: z.array(z.string()),
+  })
+  .meta({ id: "ProviderKind" });
+
 export const quotaRecord = z
   .object({
     organizationId: z.string(),

@@ -39,6 +39,7 @@ test("what is public works without any set-up, as a table on a terminal and as J
   expect((await gw("models get nope")).exit).toBe(6);
   expect((await json("providers list --search echo")).data).toEqual([expect.objectContaining({ name: "echo", kind: "echo" })]);
   expect((await gw("providers -q")).out).toMatch(/^(\w+\n)+$/);
+  expect((await gw("providers kinds -q")).out).toContain("openai\nazure\n");
 });
 
 test("sign-up, log-out and log-in: the password comes from stdin or a prompt, the token is saved and never shown", async () => {

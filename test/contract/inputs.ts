@@ -146,6 +146,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "get /api/gw/usage": logFilters,
   "get /api/models": none(),
   "get /api/providers": none(),
+  "get /api/provider-kinds": none(),
   "get /api/admin/users": none(),
   "get /api/admin/users/:id": byId("userId"),
   "patch /api/admin/users/:id": byId("userId", () => ({ name: "Renamed by an admin" })),

@@ -106,7 +106,8 @@ test.each(table)("%s answers as it is described", async (name, entry) => {
   expectDescribed(entry.method, entry.path, answer);
   const wrong = pathOf(entry.path, { id: "\0" }, { page: "0" });
   const refusal = await call(system.url, entry.method.toUpperCase(), wrong, entry.body ? { body: "{" } : {});
-  expect([400, 401]).toContain(refusal.status);
+  const takesAnything = entry.auth === "none" && !entry.query && !entry.body;
+  expect(takesAnything ? [200] : [400, 401]).toContain(refusal.status);
   expectDescribed(entry.method, entry.path, refusal);
 });
 

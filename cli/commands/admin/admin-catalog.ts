@@ -115,10 +115,7 @@ export const adminProviders: Group = {
       auth: "user",
       fields: [
         option("--name <name>", "provider name", "name", { ...required, question: "Name" }),
-        option("--kind <kind>", "provider kind: openai, anthropic, azure, gemini, bedrock, echo, ...", "kind", {
-          ...required,
-          question: "Kind",
-        }),
+        option("--kind <kind>", "provider kind; `gw providers kinds` lists them", "kind", { ...required, question: "Kind" }),
         ...providerSettings,
       ],
       view: providerView,

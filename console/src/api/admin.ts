@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
 import type * as system from "../../../gateway-edge/schemas/platform/system.ts";
 import { call, get, type Query } from "./client.ts";
-import type { AdminModel, AuditEntry, LedgerProof, List, Organization, Provider, User, Wire } from "./types.ts";
+import type { AdminModel, AuditEntry, LedgerProof, List, Organization, Provider, ProviderKind, User, Wire } from "./types.ts";
 
 export const usersQuery = (query: Query) =>
   queryOptions({ queryKey: ["admin", "users", query], queryFn: ({ signal }) => get<List<User>>("/api/admin/users", query, signal) });
@@ -22,6 +22,11 @@ export const adminModelsQuery = (query: Query) =>
 export const providersQuery = queryOptions({
   queryKey: ["admin", "providers"],
   queryFn: ({ signal }) => get<List<Provider>>("/api/admin/providers", { pageSize: 100 }, signal),
+});
+
+export const providerKindsQuery = queryOptions({
+  queryKey: ["provider-kinds"],
+  queryFn: ({ signal }) => get<{ data: ProviderKind[] }>("/api/provider-kinds", undefined, signal),
 });
 
 export const auditQuery = (query: Query) =>

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "../fields.ts";
-import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerRecord } from "../records.ts";
+import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerKindRecord, providerRecord } from "../records.ts";
 import { budgetFields } from "./budgets.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 
@@ -22,6 +23,7 @@ export const listModelsQuery = z.object({
 });
 export const listModelsAnswer = listOf(modelRecord);
 export const listProvidersAnswer = listOf(providerRecord);
+export const listProviderKindsAnswer = z.object({ data: z.array(providerKindRecord) });
 export const listAdminModelsAnswer = listOf(adminModelRecord);
 export const listAdminProvidersAnswer = listOf(adminProviderRecord);
 
@@ -81,6 +83,8 @@ const providerFields = {
   baseUrl: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).max(500),
   apiKey: plainText(1000),
 };
-export const createProviderBody = z.object({ name, kind: plainText(64), ...z.object(providerFields).partial().shape });
+const kinds = PROVIDER_KINDS.map(({ kind }) => kind);
+const providerKind = z.enum(kinds, { error: `must be one of ${kinds.join(", ")}` });
+export const createProviderBody = z.object({ name, kind: providerKind, ...z.object(providerFields).partial().shape });
 export const updateProviderBody = z.object({ name, ...providerFields }).partial();
 export const providerAnswer = z.object({ provider: adminProviderRecord });

@@ -1,13 +1,14 @@
 import type { z } from "zod";
+import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { searchQuery } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/catalog.ts";
 import { requireAdmin } from "../middleware/authenticate-user.ts";
 import { type Operation, type OperationCall, operation } from "../middleware/operation.ts";
-import { presentAdminModel, presentAdminProvider, presentList, presentModel, presentProvider } from "./present.ts";
+import { presentAdminModel, presentAdminProvider, presentList, presentModel, presentProvider, presentProviderKind } from "./present.ts";
 
 export function catalogOperations(deps: EdgeDeps): Operation[] {
-  return [listModels(deps), listProviders(deps)];
+  return [listModels(deps), listProviders(deps), listProviderKinds];
 }
 
 /** The lists for admins, with disabled models. */
@@ -60,6 +61,17 @@ const listProviders = ({ control }: EdgeDeps) =>
       return presentList(found.providers, found.meta, presentProvider);
     },
   });
+
+const listProviderKinds = operation({
+  method: "get",
+  path: "/api/provider-kinds",
+  summary: "Kinds of providers that can be added, with their addresses, environment variables and operations",
+  tag: "Catalogue",
+  auth: "none",
+  status: 200,
+  answer: schemas.listProviderKindsAnswer,
+  handler: async () => ({ data: PROVIDER_KINDS.map(presentProviderKind) }),
+});
 
 const listAdminProviders = ({ control }: EdgeDeps) =>
   operation({

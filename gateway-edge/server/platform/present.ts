@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
 import { toUsdString } from "../../../common/money.ts";
+import type { ProviderKind } from "../../../common/providers/shared/provider-kind.ts";
 import type { AuditEntry } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import type { Model, Pricing, Provider } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import type { User } from "../../../proto/gen/tributary/identity/v1/identity.ts";
@@ -191,6 +192,20 @@ export function presentProvider({ id, name, kind, status, modelCount }: Provider
 
 export function presentAdminProvider(provider: Provider): z.infer<typeof records.adminProviderRecord> {
   return { ...presentProvider(provider), source: sourceOf(provider) };
+}
+
+export function presentProviderKind(declaration: ProviderKind): z.infer<typeof records.providerKindRecord> {
+  const { kind, displayName: name, prefixes, environment, baseUrl = null, needsBaseUrl = false, operations } = declaration;
+  const variables = Object.entries(environment).map(([parameter, names]) => [parameter, [...names]]);
+  return {
+    kind,
+    name,
+    prefixes: [...prefixes],
+    environment: Object.fromEntries(variables),
+    baseUrl,
+    needsBaseUrl,
+    operations: [...operations],
+  };
 }
 
 /** An older control plane sends no source; then it is the catalog. */

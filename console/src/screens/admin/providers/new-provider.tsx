@@ -1,17 +1,17 @@
 import { Button, Group, PasswordInput, Select, Stack, TextInput, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { providerKindsQuery } from "../../../api/admin.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
-const KINDS = [
-  ...["openai", "anthropic", "azure", "bedrock", "vertex_ai", "gemini", "mistral", "cohere", "groq", "deepseek", "xai", "openrouter"],
-  ...["together", "fireworks", "cerebras", "nvidia", "perplexity", "ollama", "vllm", "lm_studio", "llamafile", "openai_compatible"],
-];
 const NOTHING = { name: "", kind: "openai", baseUrl: "", apiKey: "" };
 
 export function NewProvider() {
   const [form, setForm] = useState(NOTHING);
   const { mutate, error, isPending } = useAdminChange(() => setForm(NOTHING));
+  const kinds = useQuery(providerKindsQuery);
+  const chosen = kinds.data?.data.find(({ kind }) => kind === form.kind);
   const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
   const add = () => {
     const { name, kind, baseUrl, apiKey } = form;
@@ -29,12 +29,12 @@ export function NewProvider() {
         <Title order={3} size="h6">
           Add provider
         </Title>
-        <Failure error={error} />
+        <Failure error={error ?? kinds.error} />
         <Group align="flex-end">
           <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} />
           <Select
             label="Kind"
-            data={KINDS}
+            data={kinds.data?.data.map(({ kind, name }) => ({ value: kind, label: name }))}
             value={form.kind}
             onChange={(kind) => set({ kind: kind ?? "openai" })}
             allowDeselect={false}
@@ -42,7 +42,8 @@ export function NewProvider() {
           />
           <TextInput
             label="Base URL"
-            placeholder="Default of the kind"
+            placeholder={chosen?.baseUrl ?? (chosen?.needsBaseUrl ? "https://" : "Default of the kind")}
+            required={chosen?.needsBaseUrl}
             value={form.baseUrl}
             onChange={(event) => set({ baseUrl: event.currentTarget.value })}
           />
