@@ -11,6 +11,7 @@ import { groq } from "../groq.ts";
 import { llamafile } from "../llamafile.ts";
 import { lmStudio } from "../lm-studio.ts";
 import { mistral } from "../mistral.ts";
+import { novita } from "../novita.ts";
 import { nvidia } from "../nvidia.ts";
 import { ollama } from "../ollama.ts";
 import { openai } from "../openai.ts";
@@ -28,7 +29,7 @@ import type { ProviderKind } from "./provider-kind.ts";
 /** Every provider kind, in the order of all lists. The edges have an adapter for each. */
 export const PROVIDER_KINDS: readonly ProviderKind[] = [
   ...[openai, azure, anthropic, gemini, vertexAi, bedrock, cohere, mistral],
-  ...[groq, deepseek, together, fireworks, openrouter, xai, perplexity],
+  ...[groq, deepseek, together, fireworks, openrouter, xai, perplexity, novita],
   ...[ollama, vllm, lmStudio, llamafile, nvidia, cerebras, openaiCompatible, tributary, echo],
 ];
 
