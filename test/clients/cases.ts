@@ -1,4 +1,4 @@
-import { setBalance } from "../e2e/books.ts";
+import { setBalance } from "../e2e/ledger-checks.ts";
 import { adminToken, buy, call, newTenant } from "../helpers/api.ts";
 import type { System } from "../helpers/system.ts";
 

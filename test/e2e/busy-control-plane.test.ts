@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { chat, newTenant } from "../helpers/api.ts";
 import { startSystem } from "../helpers/system.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 const BUSY_MS = 3_000;
 const CALLERS = 4;
@@ -36,7 +36,7 @@ test("a control plane that is busy for three seconds is not taken for a dead one
     }
     state.over = true;
     await Promise.all(callers);
-    say(`a control plane busy for ${BUSY_MS} ms, twice: ${JSON.stringify(statuses)}`);
+    printLine(`a control plane busy for ${BUSY_MS} ms, twice: ${JSON.stringify(statuses)}`);
     expect(Object.keys(statuses)).toEqual(["200"]);
     // The edge says so whenever it loses its connection.
     expect(system.logs()).not.toContain("the stream of changes ended");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { call, chat, newTenant } from "../helpers/api.ts";
 import { type RedisServer, startRedis } from "../helpers/redis.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { expectLedgerVerifies } from "./books.ts";
+import { expectLedgerVerifies } from "./ledger-checks.ts";
 
 const CONFIG = `
 model_list: []

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, type CallOptions, call } from "../helpers/api.ts";
 import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-canaries-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -54,7 +54,7 @@ test("no secret and no customer's text is at rest, in any log at debug level, or
   expect(answers.flatMap((answer) => leaks(answer, canaries))).toEqual([]);
   expect(openToOthers(folder)).toEqual([]);
   const bytes = places.reduce((total, place) => total + place.bytes.length, 0);
-  say(
+  printLine(
     `canaries: ${canaries.size} secrets and texts, ${answers.length} answers, ${files.length} files and all output (${bytes} bytes): 0 hits`,
   );
 }, 60_000);

@@ -5,7 +5,7 @@ import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts"
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
 import { federationWhen, startTrainer } from "../helpers/federations.ts";
 import { COORDINATOR_TOKEN, type System, startSystem } from "../helpers/system.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 let system: System;
 let tenant: Tenant;
@@ -94,7 +94,9 @@ test("one flipped byte, of an update or of a stored record, is found by verify, 
   flipFile(update, 500);
   const found = await verified();
   expect(found).toMatchObject({ ok: false, rounds: 4, remade: 1, firstBad: { round: 2, reason: expect.stringContaining("an update") } });
-  say(`verify: good on ${found.rounds} rounds; one byte of an update flipped: round ${found.firstBad.round}, ${found.firstBad.reason}`);
+  printLine(
+    `verify: good on ${found.rounds} rounds; one byte of an update flipped: round ${found.firstBad.round}, ${found.firstBad.reason}`,
+  );
   flipFile(update, 500);
   expect(await verified()).toMatchObject({ ok: true });
 
@@ -105,7 +107,7 @@ test("one flipped byte, of an update or of a stored record, is found by verify, 
     const undo = await flipRecord(3, at);
     const broken = await verified();
     expect({ what, ...broken }).toMatchObject({ what, ok: false, firstBad: { round: 3 } });
-    say(`verify: one byte of a record flipped (${what}): round ${broken.firstBad.round}, ${broken.firstBad.reason}`);
+    printLine(`verify: one byte of a record flipped (${what}): round ${broken.firstBad.round}, ${broken.firstBad.reason}`);
     await undo();
   }
   expect(await verified()).toMatchObject({ ok: true, remade: 4 });

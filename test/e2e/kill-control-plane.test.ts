@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, buy, type CallOptions, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { allPages, expectSoundBooks, printedSeed, say, seededRandom, sum } from "./books.ts";
+import { allPages, expectConsistentLedger, printedSeed, printLine, seededRandom, sum } from "./ledger-checks.ts";
 
 const KILLS = 12;
 const FIRST_CREDIT = 10_000_000_000;
@@ -61,12 +61,12 @@ test(`after ${KILLS} kills of the control plane under load, everything acknowled
   killing.abort();
   await Promise.all(writers);
   await untilSettled();
-  say(
+  printLine(
     `kill -9 of the control plane: ${KILLS} kills, restarts ${Math.min(...restartsMs)} to ${Math.max(...restartsMs)} ms, ` +
       `from kill to the next paid answer ${Math.min(...outagesMs)} to ${Math.max(...outagesMs)} ms`,
   );
   expect(Math.max(...outagesMs)).toBeLessThan(PATIENCE_MS);
-  say(
+  printLine(
     `kill -9 of the control plane: acknowledged ${done.teams.size} teams, ${done.keys.size} keys, ${done.purchases.size} purchases, ` +
       `${done.calls.size} calls; ${done.unanswered} without success, repeats of writes by status ${JSON.stringify(done.repeats)}`,
   );
@@ -94,7 +94,7 @@ async function checkManagement(tenant: Tenant, done: Acknowledged): Promise<void
 }
 
 async function checkMoney(tenant: Tenant, done: Acknowledged): Promise<void> {
-  const { logs, entries, balance } = await expectSoundBooks(system, tenant.token);
+  const { logs, entries, balance } = await expectConsistentLedger(system, tenant.token);
   const purchases = await allPages<{ id: string; amount: number }>(system, tenant.token, "/api/credits/purchases");
   const stored = new Map(purchases.map(({ id, amount }) => [id, amount]));
   for (const [id, amount] of done.purchases) expect([id, stored.get(id)]).toEqual([id, amount]);
@@ -112,7 +112,7 @@ async function checkMoney(tenant: Tenant, done: Acknowledged): Promise<void> {
   for (const [callId, cost] of done.calls) expect([callId, logged.get(callId)]).toEqual([callId, cost]);
   const lost = logs.filter(({ callId }) => !done.calls.has(callId));
   expect(balance).toBe(sum(purchases.map(({ amount }) => amount)) - sum([...done.calls.values()]) - sum(lost.map(({ cost }) => cost)));
-  say(`kill -9 of the control plane: ${lost.length} calls are in the log whose answer was lost`);
+  printLine(`kill -9 of the control plane: ${lost.length} calls are in the log whose answer was lost`);
 }
 
 /** Teams, keys in them and purchases, each under an Idempotency-Key and repeated until it is answered. */
@@ -222,8 +222,10 @@ test("an edge killed in the middle of its streams comes back, and the books are 
   const after = await chat(system, tenant.key, "after");
   expect(after.status).toBe(200);
   const { quota } = (await call(system.url, "GET", "/api/quota", { token: tenant.token })).body;
-  say(`kill -9 of the edge: back and serving after ${Math.round(tookMs)} ms; ${quota.reserved} nano-USD stay reserved until they expire`);
-  const { logs } = await expectSoundBooks(system, tenant.token);
+  printLine(
+    `kill -9 of the edge: back and serving after ${Math.round(tookMs)} ms; ${quota.reserved} nano-USD stay reserved until they expire`,
+  );
+  const { logs } = await expectConsistentLedger(system, tenant.token);
   const ids = logs.map(({ callId }) => callId);
   for (const answer of [before, after]) expect(ids.filter((id) => id === answer.headers.get("x-gw-call-id"))).toHaveLength(1);
 }, 30_000);

@@ -6,7 +6,7 @@ import { call, newTenant, type Tenant } from "../helpers/api.ts";
 import { outputOf, startBatch, waitForBatch, writeSlowModel } from "../helpers/batches.ts";
 import { type SlowUpstream, startSlowUpstream } from "../helpers/slow-upstream.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { expectSoundBooks, say } from "./books.ts";
+import { expectConsistentLedger, printLine } from "./ledger-checks.ts";
 
 const LINES = 800;
 const KILLS = 3;
@@ -45,14 +45,17 @@ test(`a batch over ${KILLS} kills of every edge: each line is in the output once
     await Promise.all([system.killEdge(0), system.killEdge(1)]);
   }
   const done = await waitForBatch(client, id, { condition: ({ status }) => status === "completed", timeoutMs: 40_000 });
-  if (done.error_file_id) say((await call(client.url, "GET", `/v1/files/${done.error_file_id}/content`, client)).text.split("\n")[0] ?? "");
+  if (done.error_file_id)
+    printLine((await call(client.url, "GET", `/v1/files/${done.error_file_id}/content`, client)).text.split("\n")[0] ?? "");
   expect(done.request_counts).toEqual({ total: LINES, completed: LINES, failed: 0 });
   const answers = await outputOf(client, done.output_file_id ?? "");
   expect(answers.size).toBe(LINES);
   for (let index = 0; index < LINES; index++) expect(answers.get(`id-${index}`)).toBe(`line ${index}`);
-  say(`kill -9 of every edge, ${KILLS} times in a batch of ${LINES} lines: ${upstream.asked.length - LINES} lines were asked for again`);
+  printLine(
+    `kill -9 of every edge, ${KILLS} times in a batch of ${LINES} lines: ${upstream.asked.length - LINES} lines were asked for again`,
+  );
   // What was not written when an edge died, a second's worth and what was under way, is made again: no more than that.
   expect(upstream.asked.length - LINES).toBeLessThan(KILLS * 250);
-  const { entries } = await expectSoundBooks(system, tenant.token);
+  const { entries } = await expectConsistentLedger(system, tenant.token);
   expect(entries.filter(({ type }) => type === "usage")).toHaveLength(LINES);
 }, 120_000);

@@ -9,7 +9,7 @@ import { type Answer, call, newTenant, type Tenant } from "../helpers/api.ts";
 import { LONG_STREAM } from "../helpers/fake-upstream/scripts.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream/server.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { expectSoundBooks, say } from "./books.ts";
+import { expectConsistentLedger, printLine } from "./ledger-checks.ts";
 
 const RUNS = 8;
 /** A dead edge's lease, then the whole answer again: five seconds of it. */
@@ -44,7 +44,7 @@ test("an edge that is killed while it runs assistants loses nothing: each thread
   const killedAt = performance.now();
   await system.killEdge(0);
   const ended = await Promise.all(started.map((run) => untilEnded(run)));
-  say(
+  printLine(
     `kill -9 of an edge with runs: ${fake.of("drip").length - RUNS} of ${RUNS} runs taken over, all ended after ${Math.round(performance.now() - killedAt)} ms`,
   );
   expect(ended.map(({ status }) => status)).toEqual(Array(RUNS).fill("completed"));
@@ -55,7 +55,7 @@ test("an edge that is killed while it runs assistants loses nothing: each thread
     expect(body.data.map((message: { role: string }) => message.role)).toEqual(["user", "assistant"]);
     expect(body.data[1].content[0].text.value).toBe(LONG_STREAM.join(""));
   }
-  const { entries } = await expectSoundBooks(system, tenant.token);
+  const { entries } = await expectConsistentLedger(system, tenant.token);
   const paid = entries.filter(({ type }) => type === "usage");
   expect(paid).toHaveLength(RUNS);
 }, 120_000);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
-import { printedSeed, say, seededRandom } from "./books.ts";
+import { printedSeed, printLine, seededRandom } from "./ledger-checks.ts";
 
 const KILLS = 20;
 const NUMBERS_PER_RUN = 1_000_000;
@@ -23,7 +23,7 @@ test(`a store whose process is killed ${KILLS} times keeps every acknowledged tr
   const store = openEmbeddedStore(folder);
   try {
     const found = await readBack(store);
-    say(`kill -9 of a store: ${KILLS} kills, ${acknowledged.size} transactions acknowledged, ${found.size} found`);
+    printLine(`kill -9 of a store: ${KILLS} kills, ${acknowledged.size} transactions acknowledged, ${found.size} found`);
     expect(acknowledged.size).toBeGreaterThan(KILLS);
     expect([...acknowledged].filter((number) => !found.has(number))).toEqual([]);
     // Counted inside each transaction: one lost or applied twice would show here.

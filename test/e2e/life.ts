@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, buy, call, chat } from "../helpers/api.ts";
 import type { System } from "../helpers/system.ts";
-import { balanceOf, expectLedgerVerifies, expectSoundBooks, setBalance } from "./books.ts";
+import { balanceOf, expectConsistentLedger, expectLedgerVerifies, setBalance } from "./ledger-checks.ts";
 
 /** The echo model: 1,000 nano-USD a token in, 2,000 a token out. */
 const ONE_USD = 1_000_000_000;
@@ -36,11 +36,11 @@ export async function lifeOfACustomer(start: (env?: Readonly<Record<string, stri
     await checkBooks(system, customer, seen);
     await fallBelowZeroAndReturn(system, customer);
     await stopAtExactlyZero(system, customer);
-    const before = await expectSoundBooks(system, customer.token);
+    const before = await expectConsistentLedger(system, customer.token);
 
     await system.stop();
     system = await start({ CREDIT_POLICY: "strict" });
-    expect(await expectSoundBooks(system, customer.token)).toEqual(before);
+    expect(await expectConsistentLedger(system, customer.token)).toEqual(before);
     await everythingIsStillThere(system, customer);
     await strictRefusesWhatMightNotFit(system, customer);
     await expectLedgerVerifies(system);
@@ -119,7 +119,7 @@ function readStream({ headers, text }: Answer, content: string): SeenCall {
 }
 
 async function checkBooks(system: System, customer: Customer, seen: readonly SeenCall[]): Promise<void> {
-  const { logs, balance } = await expectSoundBooks(system, customer.token);
+  const { logs, balance } = await expectConsistentLedger(system, customer.token);
   const expected = seen.map(({ callId, costNano, tokens, stream }) => ({
     callId,
     stream,

@@ -7,7 +7,7 @@ import { reportedCall, settle } from "../../control-plane/proof/ledger-fixture.t
 import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
 import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 const ROWS = 200_000;
 const ROWS_AT_ONCE = 4_000;
@@ -110,7 +110,7 @@ test("searches of a large log neither refuse a paid call nor hold the control pl
   state.over = true;
   await Promise.all(callers);
   const blockMs = Number(readFileSync(blocksFile(), "utf8"));
-  say(`searches beside calls: ${JSON.stringify(statuses)}, longest block ${blockMs} ms, ${JSON.stringify(answers)}`);
+  printLine(`searches beside calls: ${JSON.stringify(statuses)}, longest block ${blockMs} ms, ${JSON.stringify(answers)}`);
   expect(Object.keys(statuses)).toEqual(["200"]);
   for (const [query, found] of Object.entries(answers)) for (const answer of found) expect(`${query} ${answer}`).toMatch(/ 200/);
   expect(blockMs).toBeLessThan(BLOCK_MS_MAX);
@@ -131,7 +131,7 @@ test("what a filter finds is exact, and what was not looked at is said to be", a
     if (data.length < 30 && meta.nextCursor !== null) expect(meta.partial).toBe(true);
     next = meta.nextCursor;
   }
-  say(`a search through ${ROWS} rows: ${answers} answers`);
+  printLine(`a search through ${ROWS} rows: ${answers} answers`);
   const expected = Array.from({ length: ROWS }, (_, index) => `call_${String(index).padStart(7, "0")}`).filter(
     (_, index) => index % RARE_EVERY === 0,
   );

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { call } from "../helpers/api.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, "../..");
@@ -39,7 +39,7 @@ test("the script of the README federates digits over ten participants to 0.95 an
   const url = await start("trainer-node/main.ts", { TRAINER_TOKEN: token });
   const { stdout } = await run(python, [script, url], { timeout: 100_000, env: { ...process.env, TRAINER_TOKEN: token } });
   const accuracies = [...stdout.matchAll(/accuracy ([\d.]+)/g)].map(([, text]) => Number(text));
-  say(`federation by hand: accuracy ${accuracies[0]} after one round, ${accuracies.at(-1)} after ${accuracies.length}`);
+  printLine(`federation by hand: accuracy ${accuracies[0]} after one round, ${accuracies.at(-1)} after ${accuracies.length}`);
   expect(accuracies).toHaveLength(15);
   expect(Math.max(...accuracies)).toBeGreaterThanOrEqual(0.95);
 }, 120_000);

@@ -1,6 +1,15 @@
 import { type Answer, buy, call, chat, inviteToken, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { allPages, type Entry, expectLedgerVerifies, expectSoundBooks, printedSeed, say, seededRandom, sum } from "./books.ts";
+import {
+  allPages,
+  expectConsistentLedger,
+  expectLedgerVerifies,
+  type LedgerRow,
+  printedSeed,
+  printLine,
+  seededRandom,
+  sum,
+} from "./ledger-checks.ts";
 
 const EDGES = 2;
 const CROWD = 100;
@@ -67,7 +76,7 @@ test("100 purchases under one Idempotency-Key at once are one purchase and one l
   expect(tally(answers)).toEqual({ "201": CROWD });
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
   expect(answers.filter((answer) => answer.headers.get("idempotent-replayed") === "true")).toHaveLength(CROWD - 1);
-  const { entries, balance } = await expectSoundBooks(system, tenant.token);
+  const { entries, balance } = await expectConsistentLedger(system, tenant.token);
   expect({ entries: entries.length, balance }).toEqual({ entries: 1, balance: 7_000_000 });
 });
 
@@ -76,9 +85,9 @@ test("100 different purchases at once are all there, and their sum is exact", as
   const amounts = Array.from({ length: CROWD }, (_, index) => 1_000_003 + index * 17);
   const answers = await crowd(CROWD, (index) => buy(system, tenant.token, amounts[index] ?? 0));
   expect(tally(answers)).toEqual({ "201": CROWD });
-  const { entries, balance } = await expectSoundBooks(system, tenant.token);
+  const { entries, balance } = await expectConsistentLedger(system, tenant.token);
   expect(balance).toBe(sum(amounts));
-  expect(entries.map(({ amount }: Entry) => amount).toSorted((left, right) => left - right)).toEqual(amounts);
+  expect(entries.map(({ amount }: LedgerRow) => amount).toSorted((left, right) => left - right)).toEqual(amounts);
   expect(new Set(entries.map(({ purchaseId }) => purchaseId)).size).toBe(CROWD);
 });
 
@@ -95,17 +104,19 @@ test("200 calls at once on the last credit overspend by no more than the publish
     const counts = tally(answers);
     expect(Object.keys(counts).filter((name) => !["200", "429 QUOTA_EXCEEDED", "403 TEAM_BLOCKED"].includes(name))).toEqual([]);
     const answered = answers.filter(({ status }) => status === 200).map(({ headers }) => headers.get("x-gw-call-id"));
-    const { logs, balance } = await expectSoundBooks(system, tenant.token);
+    const { logs, balance } = await expectConsistentLedger(system, tenant.token);
     expect(logs.map(({ callId }) => callId).toSorted()).toEqual(answered.toSorted());
     expect(balance).toBe(creditNano - sum(logs.map(({ cost }) => cost)));
     expect(answered.length).toBeGreaterThan(0);
     const bound = EDGES * costNano;
-    say(`last-credit storm: credit ${creditNano}, ${JSON.stringify(counts)}, overspend ${Math.max(0, -balance)} nano-USD, bound ${bound}`);
+    printLine(
+      `last-credit storm: credit ${creditNano}, ${JSON.stringify(counts)}, overspend ${Math.max(0, -balance)} nano-USD, bound ${bound}`,
+    );
     expect(balance).toBeGreaterThanOrEqual(-bound);
     overspendMost = Math.max(overspendMost, -balance);
     admitted += answered.length;
   }
-  say(`last-credit storm: greatest overspend ${overspendMost} nano-USD with ${EDGES} edges, ${admitted} calls admitted`);
+  printLine(`last-credit storm: greatest overspend ${overspendMost} nano-USD with ${EDGES} edges, ${admitted} calls admitted`);
 });
 
 test("owners who remove each other and invite at once never leave a team without an owner", async () => {
@@ -137,6 +148,6 @@ test("owners who remove each other and invite at once never leave a team without
     const owners = detail.body.team.members.filter((member: { role: string }) => member.role === "owner");
     expect(owners.length).toBeGreaterThanOrEqual(1);
   }
-  say(`owner races: ${JSON.stringify(counts)}`);
+  printLine(`owner races: ${JSON.stringify(counts)}`);
   expect(Object.keys(counts).every((name) => /^(200|201|400 VALIDATION_ERROR|403 FORBIDDEN|404 NOT_FOUND)$/.test(name))).toBe(true);
 });

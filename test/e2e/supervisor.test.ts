@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { call } from "../helpers/api.ts";
 import { freePort } from "../helpers/processes.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 const run = promisify(execFile);
 const READY_MS_MAX = 30_000;
@@ -102,7 +102,7 @@ describe("make run", () => {
     const startedAt = performance.now();
     const supervisor = startSupervisor();
     await untilReady(supervisor);
-    say(`make run: first start ready after ${Math.round(performance.now() - startedAt)} ms`);
+    printLine(`make run: first start ready after ${Math.round(performance.now() - startedAt)} ms`);
     await sleep(200);
     const output = supervisor.output();
     expect(output.match(/Tributary is ready/g)).toHaveLength(1);
@@ -149,7 +149,7 @@ describe("make run", () => {
         return isBack && now.every(({ title }) => title.startsWith("tributary ")) ? true : undefined;
       });
       await until(`${victim.title} serving`, BACK_MS_MAX, serves);
-      say(`make run: ${victim.title} killed, serving again after ${Math.round(performance.now() - startedAt)} ms`);
+      printLine(`make run: ${victim.title} killed, serving again after ${Math.round(performance.now() - startedAt)} ms`);
     }
     const teams = await call(url(), "GET", "/api/gw/teams?pageSize=100", { token });
     expect(teams.body.data.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(names));
@@ -181,7 +181,7 @@ describe("make run", () => {
     const startedAt = performance.now();
     supervisor.child.kill("SIGTERM");
     expect(await supervisor.closed).toEqual([0, null]);
-    say(`make run: stopped after ${Math.round(performance.now() - startedAt)} ms`);
+    printLine(`make run: stopped after ${Math.round(performance.now() - startedAt)} ms`);
     expect(pids).toHaveLength(5);
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   }, 60_000);
@@ -201,7 +201,7 @@ describe("make run", () => {
         expect(await supervisor.closed).toEqual([0, null]);
       }
     }
-    say(`make run: later start ready after ${startsMs.join(", ")} ms`);
+    printLine(`make run: later start ready after ${startsMs.join(", ")} ms`);
     expect(Math.min(...startsMs)).toBeLessThan(LATER_START_MS_MAX);
   }, 120_000);
 

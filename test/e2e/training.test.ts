@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { call } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
-import { say } from "./books.ts";
+import { printLine } from "./ledger-checks.ts";
 
 const run = promisify(execFile);
 const python = process.env["TEST_PYTHON"];
@@ -44,7 +44,7 @@ test("two participants that each know half of the digits make together a model t
   const accuracyOf = async (parameters: string) => (await participant("/evaluate", { parameters, dataset: "digits" })).accuracy as number;
   const alone = await Promise.all(parts.map(({ parameters }) => accuracyOf(parameters)));
   const together = await accuracyOf(aggregate.parameters);
-  say(
+  printLine(
     `training: accuracy on all ten digits ${alone.map((value) => value.toFixed(3)).join(" and ")} alone, ${together.toFixed(3)} together`,
   );
   for (const value of alone) expect(together).toBeGreaterThan(value);
@@ -60,7 +60,7 @@ test("parameters as npy are what NumPy writes and reads: changed there by one op
   if (missing !== undefined) {
     const reason = `NO NUMPY: the round trip of npy through NumPy is left out: ${missing}`;
     if (process.env["CI"]) throw new Error(reason);
-    return say(reason);
+    return printLine(reason);
   }
   // Doubling every weight changes each number and no decision of a linear classifier.
   const script =

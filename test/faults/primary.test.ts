@@ -1,4 +1,4 @@
-import { say } from "../e2e/books.ts";
+import { printLine } from "../e2e/ledger-checks.ts";
 import { losePrimary } from "./storm/mongo-primary.ts";
 
 // `make test` says "none" when this machine has no MongoDB; the test is then listed as skipped.
@@ -11,7 +11,7 @@ onMongo(
   "a replica set has no primary for ten seconds while calls run: none is refused, and all are settled afterwards",
   async () => {
     const { problems, figures, outages, refusals } = await losePrimary(["kill"], { electionTimeoutMs: ELECTION_MS });
-    say(`lost primary: ${JSON.stringify(outages)}, ${JSON.stringify(figures)}`);
+    printLine(`lost primary: ${JSON.stringify(outages)}, ${JSON.stringify(figures)}`);
     expect(problems).toEqual([]);
     expect(outages[0]?.served).toBeGreaterThan(0);
     // Longer than edges go on without a sign of life.

@@ -1,4 +1,4 @@
-import { say } from "../e2e/books.ts";
+import { printLine } from "../e2e/ledger-checks.ts";
 import { PLANTED_BUGS } from "./sim/mutants.ts";
 import { simulate } from "./sim/simulate.ts";
 
@@ -17,7 +17,7 @@ test(`${SEEDS} seeds of calls, deaths, power cuts and a bad network: every call 
     sums.cut += cut;
     sums.faults += [...hits.values()].reduce((total, count) => total + count, 0);
   }
-  say(`simulation: ${SEEDS} seeds, ${JSON.stringify(sums)}`);
+  printLine(`simulation: ${SEEDS} seeds, ${JSON.stringify(sums)}`);
   expect(failed).toEqual([]);
   expect(sums.cut).toBeGreaterThan(SEEDS / 5);
 }, 120_000);

@@ -1,4 +1,4 @@
-import { printedSeed, say } from "../e2e/books.ts";
+import { printedSeed, printLine } from "../e2e/ledger-checks.ts";
 import { canMount, fullDisk } from "./storm/full-disk.ts";
 import { lastCent } from "./storm/last-cent.ts";
 import { storm } from "./storm/storm.ts";
@@ -15,7 +15,7 @@ test(`${STRIKES} kills, stops and terminations of edges and control plane under 
     everyMs: 500,
     budgetMs: 60_000,
   });
-  say(`kill storm: ${JSON.stringify(strikes)}, ${JSON.stringify(figures)}, ${Math.round(tookMs)} ms`);
+  printLine(`kill storm: ${JSON.stringify(strikes)}, ${JSON.stringify(figures)}, ${Math.round(tookMs)} ms`);
   expect(problems).toEqual([]);
   expect([figures.lost, figures.doubleBilled]).toEqual([0, 0]);
   expect(figures.ended).toBeGreaterThan(0);
@@ -23,7 +23,7 @@ test(`${STRIKES} kills, stops and terminations of edges and control plane under 
 
 test("400 long calls at once on one cent, over four edges, overspend by no more than one call each", async () => {
   const { problems, balanceNano, boundNano, admitted, refusals } = await lastCent({ edges: 4, calls: 400 });
-  say(`last cent: ${admitted} admitted, balance ${balanceNano} nano-USD, bound ${boundNano}, ${JSON.stringify(refusals)}`);
+  printLine(`last cent: ${admitted} admitted, balance ${balanceNano} nano-USD, bound ${boundNano}, ${JSON.stringify(refusals)}`);
   expect(problems).toEqual([]);
   expect(balanceNano).toBeGreaterThanOrEqual(boundNano);
   expect(admitted).toBeGreaterThan(0);
@@ -36,7 +36,7 @@ onOwnDisk(
   "a full disk under the journal refuses new calls and readiness, loses none that runs, and is over by itself",
   async () => {
     const { problems, refusedStatus, refusal, endedWhileFull, backAfterMs } = await fullDisk();
-    say(`full disk: ${refusedStatus}, ${endedWhileFull} running calls ended, back after ${backAfterMs} ms`);
+    printLine(`full disk: ${refusedStatus}, ${endedWhileFull} running calls ended, back after ${backAfterMs} ms`);
     expect(problems).toEqual([]);
     expect(refusal).toContain("disk is full");
   },

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { setBalance } from "../../e2e/books.ts";
+import { setBalance } from "../../e2e/ledger-checks.ts";
 import { adminToken, buy, call, newTenant, type Tenant } from "../../helpers/api.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../helpers/fake-upstream/server.ts";
 import { type System, startSystem } from "../../helpers/system.ts";

@@ -1,7 +1,7 @@
 import { adminToken, call } from "../helpers/api.ts";
 import type { System } from "../helpers/system.ts";
 
-/** A row of /api/gw/logs, as far as these tests look at it. */
+/** The fields of a row of /api/gw/logs that these tests read. */
 export interface LoggedCall {
   id: string;
   callId: string;
@@ -14,7 +14,7 @@ export interface LoggedCall {
   ledgerSeq: number | null;
 }
 
-export interface Entry {
+export interface LedgerRow {
   seq: number;
   type: string;
   amount: number;
@@ -23,68 +23,68 @@ export interface Entry {
   purchaseId: string | null;
 }
 
-export interface Books {
+export interface AccountHistory {
   logs: LoggedCall[];
-  /** Newest first, as answered. */
-  entries: Entry[];
+  /** Newest first. */
+  entries: LedgerRow[];
   totals: { requests: number; tokens: number; cost: number };
   balance: number;
 }
 
-type Door = Pick<System, "url">;
+type SystemUrl = Pick<System, "url">;
 
 const PAGES_MAX = 200;
 
-/** Prints past jest's own console, which would add a stack trace to each line. */
-export function say(line: string): void {
+/** Prints to stderr, because jest's console would add a stack trace to each line. */
+export function printLine(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Everything an organisation can read about its money. */
-async function readBooks(system: Door, token: string): Promise<Books> {
+/** All logs, ledger entries, totals and the balance of an organization. */
+async function readHistory(system: SystemUrl, token: string): Promise<AccountHistory> {
   const { rows, totals } = await allLogs(system, token);
   return {
     logs: rows,
-    entries: await allPages<Entry>(system, token, "/api/credits/ledger"),
+    entries: await allPages<LedgerRow>(system, token, "/api/credits/ledger"),
     totals,
     balance: await balanceOf(system, token),
   };
 }
 
 /**
- * What must hold for every organisation at every quiet moment: one log row and one ledger entry for each call that cost something,
+ * Invariants of every organization when no call is running: one log row and one ledger entry for each call with a cost,
  * of the same amount; totals that are their sum; a balance that is the sum of all entries; a chain that verifies.
  */
-export async function expectSoundBooks(system: Door, token: string): Promise<Books> {
-  const books = await readBooks(system, token);
-  const usage = books.entries.filter((entry) => entry.type === "usage");
-  const paid = books.logs.filter((row) => row.cost > 0);
-  expect(new Set(books.logs.map((row) => row.callId)).size).toBe(books.logs.length);
+export async function expectConsistentLedger(system: SystemUrl, token: string): Promise<AccountHistory> {
+  const history = await readHistory(system, token);
+  const usage = history.entries.filter((entry) => entry.type === "usage");
+  const paid = history.logs.filter((row) => row.cost > 0);
+  expect(new Set(history.logs.map((row) => row.callId)).size).toBe(history.logs.length);
   expect(usage.map(({ callId, seq, amount }) => `${callId} ${seq} ${-amount}`).toSorted()).toEqual(
     paid.map(({ callId, ledgerSeq, cost }) => `${callId} ${ledgerSeq} ${cost}`).toSorted(),
   );
-  expect(books.totals).toMatchObject({
-    requests: books.logs.length,
-    tokens: sum(books.logs.map((row) => row.usage.total)),
+  expect(history.totals).toMatchObject({
+    requests: history.logs.length,
+    tokens: sum(history.logs.map((row) => row.usage.total)),
     cost: sum(usage.map((entry) => 0 - entry.amount)),
   });
-  expect(books.balance).toBe(sum(books.entries.map((entry) => entry.amount)));
-  expect(books.entries[0]?.balanceAfter ?? 0).toBe(books.balance);
+  expect(history.balance).toBe(sum(history.entries.map((entry) => entry.amount)));
+  expect(history.entries[0]?.balanceAfter ?? 0).toBe(history.balance);
   await expectLedgerVerifies(system);
-  return books;
+  return history;
 }
 
-export async function expectLedgerVerifies(system: Door): Promise<void> {
+export async function expectLedgerVerifies(system: SystemUrl): Promise<void> {
   const verified = await call(system.url, "GET", "/api/admin/ledger/verify", { token: await adminToken(system) });
   expect(verified.body).toMatchObject({ ok: true, sum: 0, firstBad: null });
 }
 
-export async function balanceOf(system: Door, token: string): Promise<number> {
+export async function balanceOf(system: SystemUrl, token: string): Promise<number> {
   return (await call(system.url, "GET", "/api/balance", { token })).body.balance;
 }
 
-/** Brings a balance to an exact amount, as an administrator's correction. */
-export async function setBalance(system: Door, tenant: { token: string; organizationId: string }, wanted: number): Promise<void> {
+/** Sets a balance to an exact amount with an administrator's adjustment. */
+export async function setBalance(system: SystemUrl, tenant: { token: string; organizationId: string }, wanted: number): Promise<void> {
   const amount = wanted - (await balanceOf(system, tenant.token));
   if (amount === 0) return;
   const path = `/api/admin/organizations/${tenant.organizationId}/credits`;
@@ -92,8 +92,8 @@ export async function setBalance(system: Door, tenant: { token: string; organiza
   expect(granted.body).toMatchObject({ balance: wanted });
 }
 
-/** Every item of a list that is read page by page. */
-export async function allPages<Item>(system: Door, token: string, path: string): Promise<Item[]> {
+/** All items of a paged list. */
+export async function allPages<Item>(system: SystemUrl, token: string, path: string): Promise<Item[]> {
   const items: Item[] = [];
   for (let page = 1; page <= PAGES_MAX; page++) {
     const answer = await call(system.url, "GET", `${path}?pageSize=100&page=${page}`, { token });
@@ -108,7 +108,7 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** A small generator with a seed: what a run did can be done again. */
+/** A small seeded generator, so that a run can be repeated. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -122,11 +122,11 @@ export function seededRandom(seed: number): () => number {
 /** The seed of this run: TEST_SEED, or the time; always printed. */
 export function printedSeed(what: string): number {
   const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
-  say(`${what}: seed ${seed} (repeat with TEST_SEED=${seed})`);
+  printLine(`${what}: seed ${seed} (repeat with TEST_SEED=${seed})`);
   return seed;
 }
 
-async function allLogs(system: Door, token: string): Promise<{ rows: LoggedCall[]; totals: Books["totals"] }> {
+async function allLogs(system: SystemUrl, token: string): Promise<{ rows: LoggedCall[]; totals: AccountHistory["totals"] }> {
   const rows: LoggedCall[] = [];
   let cursor = "";
   for (let page = 0; page < PAGES_MAX; page++) {
