@@ -57,46 +57,46 @@ export interface FailedOpening {
 /** Sends one request to one deployment. An error is an outcome, not an exception. */
 export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput<Answer>): Promise<OpenAttempt<Answer> | FailedOpening> {
   const { job, attempt, signal, maxOutputTokens, dropParams } = input;
-  const line = new Line(deps, { attempt, signal, uploaded: job.uploaded });
+  const connection = new AttemptConnection(deps, { attempt, signal, uploaded: job.uploaded });
   let upstreamStatus: number | undefined;
   try {
     const provider = providerOf(deps, input);
     const target = targetOf(attempt.deployment);
-    const [asError, close] = [(thrown: unknown) => line.asError(thrown), () => line.close()];
+    const [asError, close] = [(thrown: unknown) => connection.asError(thrown), () => connection.close()];
     const jobAttempt = { provider, target, maxOutputTokens, dropParams };
     const pieces = job.pieces?.(provider, target);
     if (pieces) {
       const onStatus = (status: number) => {
         upstreamStatus = status;
       };
-      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, jobAttempt, line, onStatus })));
-      line.done();
-      return { type: "answer", attempt, provider, asError, close, queuedMs: line.queuedMs(), answer };
+      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, jobAttempt, connection, onStatus })));
+      connection.done();
+      return { type: "answer", attempt, provider, asError, close, queuedMs: connection.queuedMs(), answer };
     }
-    const response = await deps.send(job.request(jobAttempt), line.signal, line);
+    const response = await deps.send(job.request(jobAttempt), connection.signal, connection);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
-    const queuedMs = line.queuedMs();
+    const queuedMs = connection.queuedMs();
     if (!job.stream && !job.passesBytes) {
       const body = wholeBody(response);
       const bytes = body instanceof Promise ? await body : body;
       const answer = job.readAnswer(provider, parseAnswer(bytes, job.answerAs), target);
-      line.done();
+      connection.done();
       return { type: "answer", attempt, provider, asError, close, queuedMs, answer };
     }
     const opened = { attempt, provider, asError, close, queuedMs, contentType: response.headers["content-type"] };
-    return await openStream(opened, job.readStream(provider, response.body, target), line);
+    return await openStream(opened, job.readStream(provider, response.body, target), connection);
   } catch (thrown) {
-    const error = line.asError(thrown);
-    line.close();
-    return { type: "failed", error, upstreamStatus, queuedMs: line.queuedMs() };
+    const error = connection.asError(thrown);
+    connection.close();
+    return { type: "failed", error, upstreamStatus, queuedMs: connection.queuedMs() };
   }
 }
 
 /** Requests of one attempt that run at the same time. */
 const PIECES_AT_ONCE = 4;
 
-/** Answers in the order of the jobs. The first failure fails all: it closes the line, which aborts the running requests. */
+/** Answers in the order of the jobs. The first failure fails all: it closes the connection, which aborts the running requests. */
 async function askAll<Answer>(
   jobs: readonly Job<Answer>[],
   ask: (job: Job<Answer>) => Promise<JobAnswer<Answer>>,
@@ -120,14 +120,19 @@ async function askAll<Answer>(
 
 async function askPiece<Answer>(
   { send }: AttemptDeps,
-  { piece, jobAttempt, line, onStatus }: { piece: Job<Answer>; jobAttempt: JobAttempt; line: Line; onStatus: (status: number) => void },
+  {
+    piece,
+    jobAttempt,
+    connection,
+    onStatus,
+  }: { piece: Job<Answer>; jobAttempt: JobAttempt; connection: AttemptConnection; onStatus: (status: number) => void },
 ): Promise<JobAnswer<Answer>> {
   const { provider, target } = jobAttempt;
-  const response = await send(piece.request(jobAttempt), line.signal, line);
+  const response = await send(piece.request(jobAttempt), connection.signal, connection);
   onStatus(response.status);
   if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
   const answer = piece.readAnswer(provider, parseAnswer(await wholeBody(response), piece.answerAs), target);
-  line.received();
+  connection.received();
   return answer;
 }
 
@@ -144,12 +149,12 @@ function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: Attemp
 async function openStream<Answer>(
   open: Open & { contentType: string | undefined },
   parts: AsyncIterable<AttemptPart>,
-  line: Line,
+  connection: AttemptConnection,
 ): Promise<OpenAttempt<Answer>> {
   const iterator = parts[Symbol.asyncIterator]();
   const onResult = (result: IteratorResult<AttemptPart>) => {
-    line.received();
-    if (result.done) line.done();
+    connection.received();
+    if (result.done) connection.done();
     return result;
   };
   const next = () => iterator.next().then(onResult);
@@ -160,11 +165,11 @@ async function openStream<Answer>(
   return { ...open, close, type: "stream", first: await next(), next };
 }
 
-/** Why a line was closed. One shared object, because a new error for every call would cost a stack trace each. */
-const CLOSED = Object.assign(new Error("the line was closed"), { name: "AbortError" });
+/** Why a connection was closed. One shared object, because a new error for every call would cost a stack trace each. */
+const CLOSED = Object.assign(new Error("the connection was closed"), { name: "AbortError" });
 
-/** The upstream connection of one attempt: aborted when the client disconnects, at a timeout, or when the rest of the answer is not needed. */
-class Line implements ConnectionWait {
+/** The upstream side of an attempt: aborted when the client disconnects, at a timeout, or when the rest is not needed. */
+class AttemptConnection implements ConnectionWait {
   readonly #clock: Clock;
   readonly #waitMsMax: number;
   readonly #abort = new AbortController();

@@ -110,7 +110,7 @@ class FileJournal implements Journal {
     });
   }
 
-  /** Writes finals for the calls during which the previous process died: durable before anything else, so that recovery happens once. */
+  /** Writes finals for the calls during which the previous process died: durable before anything else, so that a later recovery cannot differ. */
   async begin(replay: Replay): Promise<void> {
     const { logger } = this.#options;
     this.start.recovered.forEach((log, index) => {
