@@ -63,7 +63,9 @@ function firstCall(base: string, masterKey: string | undefined, masterKeySet: bo
   const key = masterKey ?? (masterKeySet ? "$MASTER_KEY" : "$TRIBUTARY_KEY");
   const hint =
     masterKey === undefined && !masterKeySet
-      ? [`  TRIBUTARY_KEY: the master key shown at the first start, or a key created with POST ${base}/api/gw/api-keys (see the README)`]
+      ? [
+          `  TRIBUTARY_KEY: the master key shown at the first start, or a key created with POST ${base}/api/gw/api-keys (see docs/tutorial-platform.md)`,
+        ]
       : [];
   const body = '{"model":"echo","messages":[{"role":"user","content":"hello"}]}';
   const call = `curl -s ${base}/v1/chat/completions -H "Authorization: Bearer ${key}" -H 'content-type: application/json' -d '${body}'`;

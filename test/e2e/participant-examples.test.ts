@@ -30,10 +30,10 @@ async function start(entry: string, env: Record<string, string> = {}): Promise<s
   return `http://127.0.0.1:${port}`;
 }
 
-test("the script of the README federates digits over ten participants to 0.95 and more within 15 rounds", async () => {
+test("the script of docs/training.md federates digits over ten participants to 0.95 and more within 15 rounds", async () => {
   const script = join(root, "examples/federate.py");
   // What people read and what is run here are one text.
-  expect(readFileSync(join(root, "README.md"), "utf8")).toContain(readFileSync(script, "utf8"));
+  expect(readFileSync(join(root, "docs/training.md"), "utf8")).toContain(readFileSync(script, "utf8"));
   expect(readFileSync(script, "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(30);
   const token = "the-token-of-this-test";
   const url = await start("trainer-node/main.ts", { TRAINER_TOKEN: token });
