@@ -9,7 +9,7 @@ type Step =
   | { type: "settle"; share: number }
   | { type: "release"; waitMs: number };
 
-/** The account beside sums kept the long way. */
+/** The account beside sums that are computed step by step. */
 class Model {
   readonly account = new LeaseAccount("org");
   readonly #running: ReturnType<LeaseAccount["hold"]>[] = [];
@@ -84,7 +84,7 @@ test("an organization that calls now and then keeps nothing; one that calls ofte
   account.grant(grant(90_000n), 0);
   for (let call = 0; call < 9; call++) account.wanted(100n, call * 10);
   expect(account.target(100)).toBe(40_000n);
-  // Twice as much is kept: what is given back while calls go on is soon asked for again.
+  // Twice as much stays: credit that is returned while calls go on is soon requested again.
   expect(account.release(100)).toBe(0n);
   account.grant(grant(91_000n), 0);
   expect(account.release(100)).toBe(41_000n);

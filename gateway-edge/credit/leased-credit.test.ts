@@ -96,7 +96,7 @@ test("calls under a rate limit are admitted from a slice of it, which goes back 
     await credit.settle(finalOf(call));
     await clock.advance(10);
   }
-  // The first few by themselves, then a slice for every second; each call is told what is left.
+  // The first few by themselves, then a slice for every second; each call gets the remaining limit.
   expect(state.reserved).toBeLessThan(40);
   expect(told.slice(8, 11)).toEqual([4999, 4998, 4997]);
   await clock.advance(2000);

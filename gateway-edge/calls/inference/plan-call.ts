@@ -113,7 +113,7 @@ function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, 
 }
 
 /** The deployments that may serve a name for this caller, at providers that have the operation. */
-export function ableDeployments(deps: PlanDeps, call: { caller: Caller; job: Job<unknown> }, model: string): readonly Deployment[] {
+function ableDeployments(deps: PlanDeps, call: { caller: Caller; job: Job<unknown> }, model: string): readonly Deployment[] {
   return ableFor(deps, call, model).deployments;
 }
 

@@ -20,7 +20,7 @@ function chance(seed: number): (below: number) => number {
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A row as the ledger is told it. */
+/** A row as the ledger receives it. */
 const onTheWire = (log: UsageLog) => Buffer.from(UsageLog.encode(log).finish()).toString("latin1");
 
 /** What the world outside the journal saw, each in the order it happened. */
@@ -30,7 +30,7 @@ class World {
   readonly begun: string[] = [];
   /** So many of them stand before a final that is safe: so are their intents. */
   begunSafe = 0;
-  /** What the ledger was told. */
+  /** The rows that the ledger received. */
   readonly ledger: { callId: string; row: string }[] = [];
   readonly delivered: { callId: string; output: number }[] = [];
 }
@@ -131,7 +131,7 @@ class Checker {
     if (forgotten) throw new Error(`${forgotten} was begun and is forgotten`);
     for (const [call, row] of offered) {
       const told = ledger.get(call);
-      if (told !== undefined && told !== row) throw new Error(`the ledger is told two things of ${call}`);
+      if (told !== undefined && told !== row) throw new Error(`the ledger receives two rows of ${call}`);
     }
     const cutOff = logs.find(({ callId: call, status }) => status !== "success" && ended.includes(call));
     if (cutOff) throw new Error(`${cutOff.callId} ended well and is billed as cut off`);

@@ -63,7 +63,7 @@ test("more than three failures in a row open the circuit; then one probe decides
   expect(router.stateOf("a")?.failed).toBe(4);
   clock.pass(5000);
   expect(router.stateOf("a")?.availability.state).toBe("half-open");
-  // One request is let through; until it is answered nobody else is.
+  // One request is let through; until it is answered no other is.
   const probe = await probing(start);
   expect(router.stateOf("a")?.availability.state).toBe("open");
   probe.run.failed(probe.attempt, failure(), { visible: false });

@@ -18,7 +18,7 @@ const target: ProviderTarget = {
 const SCHEMA = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 const jsonFormat = { response_format: { type: "json_schema", json_schema: { name: "city", schema: SCHEMA } } };
 
-/** Streams are kept as events to read and as the frames that carry them. */
+/** Streams are stored as readable events and as their frames. */
 function eventsOf(name: string): [type: string, payload: unknown][] {
   return JSON.parse(readFileSync(join(folder, `${name}.events.json`), "utf8")) as [string, unknown][];
 }

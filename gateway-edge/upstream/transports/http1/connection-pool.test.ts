@@ -189,7 +189,7 @@ test("waiting calls whose clients disconnected do not delay the others", async (
 });
 
 test("an upstream that never takes the connection is given up in time", async () => {
-  // An address that nobody answers for; where the network refuses it at once, that is an error too.
+  // An address without a host; where the network refuses it at once, that is an error too.
   const call = sendWith({ connectMs: 150 })(post("http://192.0.2.1:9/"), open());
   await expect(call).rejects.toMatchObject({ code: expect.stringMatching(/^E(TIMEDOUT|NETUNREACH|HOSTUNREACH|CONNREFUSED|ACCES|PERM)$/) });
 });
