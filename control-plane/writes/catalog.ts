@@ -1,6 +1,6 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
-import { type PriceMessage, type PriceTier, type PriceUnit, PRICE_UNIT_NAMES } from "../../common/pricing.ts";
+import { PRICE_UNIT_NAMES, type PriceMessage, type PriceTier, type PriceUnit } from "../../common/pricing.ts";
 import type { PriceVersion } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";

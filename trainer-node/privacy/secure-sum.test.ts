@@ -1,16 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { addWords, fixedPointFor, fromWords, toWords } from "../compute/privacy/fixed-point.ts";
 import { agreedKey, maskKeysOf } from "./mask-keys.ts";
-import {
-  helpFor,
-  introduction,
-  maskedWords,
-  newSecrets,
-  type RoundSecrets,
-  sharesFor,
-  removeMasks,
-  type Unmasking,
-} from "./secure-sum.ts";
+import { helpFor, introduction, maskedWords, newSecrets, type RoundSecrets, removeMasks, sharesFor, type Unmasking } from "./secure-sum.ts";
 
 const IDS = ["anna", "bo", "chen", "dina", "emil"];
 const [LENGTH, THRESHOLD] = [20_000, 3];
