@@ -85,8 +85,8 @@ module.exports = {
     ),
     forbid(
       "scripts-start-rooms-not-import-them",
-      "scripts run services as processes; benchmarks of a store and the build of kernels are the exceptions.",
-      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote|build-kernels)[^/]*(\\.ts|/)"] },
+      "scripts run services as processes; benchmarks of a store, the build of kernels and the page of settings are the exceptions.",
+      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote|build-kernels|settings)[^/]*(\\.ts|/)"] },
       { path: `^(${rooms.join("|")})/` },
     ),
     forbid(

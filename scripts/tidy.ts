@@ -5,10 +5,11 @@ import { join, resolve } from "node:path";
 import { settingsPage } from "./settings/page.ts";
 import { SETTING_NAMES } from "./settings/processes.ts";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
+import type { Finding } from "./tidy/finding.ts";
 import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100 } from "./tidy/language-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./tidy/settings-rules.ts";
 import { listFindings } from "./tidy/size-rules.ts";
-import { type Finding, sourceFindings } from "./tidy/source-rules.ts";
+import { sourceFindings } from "./tidy/source-rules.ts";
 
 const root = resolve(import.meta.dirname, "..");
 

@@ -1,5 +1,5 @@
 import { dirname, join, normalize } from "node:path";
-import type { Finding, SourceFile } from "./source-rules.ts";
+import type { Finding, SourceFile } from "./finding.ts";
 
 const FOLDERS = [
   "common",

@@ -1,5 +1,5 @@
+import type { Finding, SourceFile } from "./finding.ts";
 import { maskSource } from "./mask.ts";
-import type { Finding, SourceFile } from "./source-rules.ts";
 
 /** Variables of other programs, and those of the examples. */
 const FOREIGN = new Set([

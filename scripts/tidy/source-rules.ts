@@ -1,18 +1,7 @@
 import { basename } from "node:path";
+import type { Finding, SourceFile } from "./finding.ts";
 import { maskSource } from "./mask.ts";
 import { sizeFindings } from "./size-rules.ts";
-
-/** One complaint; printed as `file:line: message`. */
-export interface Finding {
-  readonly file: string;
-  readonly line: number;
-  readonly message: string;
-}
-
-export interface SourceFile {
-  readonly path: string;
-  readonly text: string;
-}
 
 interface WordRule {
   readonly pattern: RegExp;

@@ -1,10 +1,11 @@
 import type { Clock } from "../../../common/clock.ts";
 import { Deadlines } from "../../../common/deadlines.ts";
 import type { ConnectionWait, Send, Signing, UpstreamRequest } from "../providers/provider.ts";
+import { addressOf } from "./address.ts";
 import type { ConnectionWaits } from "./connection-wait.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import { createHttp1Transport } from "./http1/transport.ts";
-import { addressOf, type TransportName } from "./transport.ts";
+import type { TransportName } from "./transport.ts";
 import { createUndiciTransport } from "./undici-transport.ts";
 
 type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { type Dispatcher, EnvHttpProxyAgent } from "undici";
 import type { UpstreamRequest } from "../providers/provider.ts";
-import type { Address, Transport, TransportLimits } from "./transport.ts";
+import type { Address } from "./address.ts";
+import type { Transport, TransportLimits } from "./transport.ts";
 
 /** undici, which honors HTTPS_PROXY, HTTP_PROXY and NO_PROXY. It does not report calls that wait for a connection. */
 export function createUndiciTransport({ connectMs, connectionsMax, originsMax }: TransportLimits): Transport {

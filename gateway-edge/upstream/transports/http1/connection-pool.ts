@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../common/clock.ts";
+import type { Address } from "../address.ts";
 import type { ConnectionWaits } from "../connection-wait.ts";
-import type { Address } from "../transport.ts";
 import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
 
 export interface ConnectionPoolOptions {

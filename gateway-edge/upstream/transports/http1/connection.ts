@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Address } from "../transport.ts";
+import type { Address } from "../address.ts";
 import type { Message } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
 import { WriteCoalescer } from "./write-coalescer.ts";

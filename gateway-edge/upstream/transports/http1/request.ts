@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { UpstreamRequest } from "../../providers/provider.ts";
-import type { Address } from "../transport.ts";
+import type { Address } from "../address.ts";
 
 /** A request as it is written to a connection: head and body in one text where the body is text. */
 export interface Message {

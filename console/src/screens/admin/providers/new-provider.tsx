@@ -34,7 +34,7 @@ export function NewProvider() {
           <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} />
           <Select
             label="Kind"
-            data={kinds.data?.data.map(({ kind, name }) => ({ value: kind, label: name }))}
+            data={(kinds.data?.data ?? []).map(({ kind, name }) => ({ value: kind, label: name }))}
             value={form.kind}
             onChange={(kind) => set({ kind: kind ?? "openai" })}
             allowDeselect={false}
@@ -43,7 +43,7 @@ export function NewProvider() {
           <TextInput
             label="Base URL"
             placeholder={chosen?.baseUrl ?? (chosen?.needsBaseUrl ? "https://" : "Default of the kind")}
-            required={chosen?.needsBaseUrl}
+            required={chosen?.needsBaseUrl ?? false}
             value={form.baseUrl}
             onChange={(event) => set({ baseUrl: event.currentTarget.value })}
           />
