@@ -1,5 +1,6 @@
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { type CallIdentity, callerIdentity } from "../../credit/call-identity.ts";
 import type { Intent, ServedRecord } from "../../credit/journal/records.ts";
 import { pricesAt } from "../../credit/pricing/price-tier.ts";
 import { toWireUsage } from "../../credit/pricing/usage.ts";
@@ -32,26 +33,8 @@ const END_USER_CHARACTERS_MAX = 256;
 const CLIENT_LEFT_STATUS = 499;
 
 /** The intent record of a call. */
-export function intentOf({ callId, onceFor, caller, endpoint, job }: Metered, at: { createdAtMs: number; worstCase: bigint }): Intent {
-  return {
-    callId,
-    createdAtMs: at.createdAtMs,
-    endpoint,
-    organizationId: caller.organizationId,
-    teamId: caller.teamId,
-    teamName: caller.teamName,
-    apiKeyId: caller.keyId,
-    apiKeyName: caller.keyName,
-    maskedKey: caller.maskedKey,
-    userId: caller.userId,
-    endUser: endUserOf(job),
-    model: job.model,
-    type: job.operation,
-    stream: job.stream,
-    worstCase: at.worstCase,
-    tags: job.tags,
-    onceFor,
-  };
+export function intentOf(call: Metered, at: { createdAtMs: number; worstCase: bigint }): Intent {
+  return { ...callIdentity(call), createdAtMs: at.createdAtMs, worstCase: at.worstCase, tags: call.job.tags };
 }
 
 /** The journal record of the deployment that answers. */
@@ -111,30 +94,24 @@ export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Ou
   };
 }
 
+type IdentifiedCall = Pick<Metered, "callId" | "onceFor" | "endpoint" | "caller" | "job">;
+
+/** The identity of a call before a deployment answers. */
+function callIdentity({ callId, onceFor, endpoint, caller, job }: IdentifiedCall): CallIdentity {
+  const { model, operation: type, stream } = job;
+  return { ...callerIdentity(caller), callId, onceFor, endpoint, endUser: endUserOf(job), model, type, stream };
+}
+
 /** Who called which model, and which deployment answered, as fields of the row. */
-export function identityOf(
-  { callId, onceFor, endpoint, caller, job }: Omit<Metered, "inputTokens" | "maxOutputTokens">,
-  served: Pick<ServedDeployment, "attempt"> | undefined,
-) {
+export function identityOf(call: IdentifiedCall, served: Pick<ServedDeployment, "attempt"> | undefined) {
   const deployment = served?.attempt.deployment;
   return {
-    callId,
-    onceFor,
-    endpoint,
-    organizationId: caller.organizationId,
-    teamId: caller.teamId,
-    teamName: caller.teamName,
-    apiKeyId: caller.keyId,
-    apiKeyName: caller.keyName,
-    maskedKey: caller.maskedKey,
-    userId: caller.userId,
-    endUser: endUserOf(job),
+    ...callIdentity(call),
     // The requested name, also when it is an alias; after a fallback the group that answered.
-    model: served?.attempt.isFallback ? served.attempt.group : job.model,
+    model: served?.attempt.isFallback ? served.attempt.group : call.job.model,
     deploymentId: deployment?.id ?? "",
     provider: deployment?.model?.providerName || deployment?.providerKind || "",
-    type: deployment?.model?.type ?? job.operation,
-    stream: job.stream,
+    type: deployment?.model?.type ?? call.job.operation,
   };
 }
 

@@ -4,6 +4,7 @@ import { AppError, asAppError } from "../../../common/errors.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { type CallIdentity, callerIdentity } from "../../credit/call-identity.ts";
 import type { Credit } from "../../credit/credit.ts";
 import type { Intent } from "../../credit/journal/records.ts";
 import { cost } from "../../credit/pricing/price.ts";
@@ -55,10 +56,8 @@ export class ProxiedCall {
     return {
       ...this.#identity(),
       createdAtMs: this.#createdAt.getTime(),
-      stream: call.stream,
       worstCase: call.worstCase,
       tags: [],
-      onceFor: undefined,
     };
   }
 
@@ -122,23 +121,11 @@ export class ProxiedCall {
     await this.#deps.credit.settle(this.#log(outcome));
   }
 
-  #identity() {
+  #identity(): CallIdentity {
     const { callId, caller, call, upstream, endpoint } = this.#options;
-    return {
-      callId,
-      endpoint,
-      // Names as they are now: a key may be deleted when somebody reads the row.
-      organizationId: caller.organizationId,
-      teamId: caller.teamId,
-      teamName: caller.teamName,
-      apiKeyId: caller.keyId,
-      apiKeyName: caller.keyName,
-      maskedKey: caller.maskedKey,
-      userId: caller.userId,
-      endUser: undefined,
-      model: call.model ?? upstream.row.kind,
-      type: "pass_through",
-    };
+    const model = call.model ?? upstream.row.kind;
+    const stream = call.stream || this.#isStream;
+    return { ...callerIdentity(caller), callId, endpoint, model, stream, type: "pass_through", endUser: undefined, onceFor: undefined };
   }
 
   #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
@@ -148,7 +135,6 @@ export class ProxiedCall {
       ...this.#identity(),
       deploymentId: call.deployment?.id ?? "",
       provider: call.deployment?.model?.providerName || upstream.row.kind,
-      stream: call.stream || this.#isStream,
       ...outcome,
       errorCode: outcome.errorCode,
       createdAt: this.#createdAt,

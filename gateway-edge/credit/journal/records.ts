@@ -1,29 +1,16 @@
 import { Packr } from "msgpackr";
 import type { PriceUnit } from "../../../common/pricing.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { CallIdentity } from "../call-identity.ts";
 import type { Prices } from "../pricing/price.ts";
 import type { Usage } from "../pricing/usage.ts";
 
 /** An admitted call: everything that a usage row needs if no further record of the call follows. */
-export interface Intent {
-  readonly callId: string;
+export interface Intent extends CallIdentity {
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;
-  readonly endpoint: string;
-  readonly organizationId: string;
-  readonly teamId: string;
-  readonly teamName: string;
-  readonly apiKeyId: string;
-  readonly apiKeyName: string;
-  readonly maskedKey: string;
-  readonly userId: bigint | undefined;
-  readonly endUser: string | undefined;
-  readonly model: string;
-  readonly type: string;
-  readonly stream: boolean;
   readonly worstCase: bigint;
   readonly tags: readonly string[];
-  readonly onceFor: string | undefined;
 }
 
 /** The deployment that answers a call, and its prices. */

@@ -24,24 +24,15 @@ const CUT_OFF_STATUS = 499;
 export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLog {
   const elapsedMs = progress?.elapsedMs ?? 0;
   const usage = progress?.usage ?? NO_USAGE;
+  const { createdAtMs, worstCase: _worstCase, tags, ...identity } = intent;
   return {
-    callId: intent.callId,
-    createdAt: new Date(intent.createdAtMs),
-    completedAt: new Date(intent.createdAtMs + elapsedMs),
-    organizationId: intent.organizationId,
-    teamId: intent.teamId,
-    teamName: intent.teamName,
-    apiKeyId: intent.apiKeyId,
-    apiKeyName: intent.apiKeyName,
-    maskedKey: intent.maskedKey,
-    userId: intent.userId,
-    endUser: intent.endUser,
-    endpoint: intent.endpoint,
+    ...identity,
+    createdAt: new Date(createdAtMs),
+    completedAt: new Date(createdAtMs + elapsedMs),
     model: served?.model ?? intent.model,
     deploymentId: served?.deploymentId ?? "",
     provider: served?.provider ?? "",
     type: served?.type ?? intent.type,
-    stream: intent.stream,
     status: "cancelled",
     httpStatus: CUT_OFF_STATUS,
     errorCode: RECOVERED_CODE,
@@ -55,7 +46,6 @@ export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLo
     latencyMs: Math.round(elapsedMs),
     firstTokenMs: progress?.firstTokenMs,
     overheadUs: 0,
-    tags: [...intent.tags],
-    onceFor: intent.onceFor,
+    tags: [...tags],
   };
 }
