@@ -308,6 +308,15 @@ export interface UsageRow {
   contentHash: string;
 }
 
+/** The fields of a row in the order that its hash covers and stores write. New fields go to the end; the order must never change. */
+// biome-ignore format: one name after the other
+export const USAGE_ROW_FIELDS = [
+  "id", "createdAt", "completedAt", "organizationId", "teamId", "teamName", "apiKeyId", "apiKeyName", "maskedKey", "userId", "endUser",
+  "endpoint", "model", "deploymentId", "provider", "type", "stream", "status", "httpStatus", "errorCode", "usage", "priceVersion",
+  "cacheHit", "attempts", "fallbackFrom", "latencyMs", "firstTokenMs", "overheadUs", "tags", "onceFor", "cost", "contentHash",
+  "ledgerSeq",
+] as const satisfies readonly (keyof UsageRow)[];
+
 /** Sums of usage rows of a quarter of an hour, the largest bucket that divides the hours and days of every time zone. */
 export interface Rollup {
   id: string;

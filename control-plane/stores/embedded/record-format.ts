@@ -1,4 +1,5 @@
 import { Packr } from "msgpackr";
+import { USAGE_ROW_FIELDS } from "../../domain/records.ts";
 import type { CollectionName, Records } from "../collections.ts";
 
 // Plain maps without shared record structures, so that any version can read a record by itself. Bigints stay bigints.
@@ -9,41 +10,7 @@ const packr = new Packr({ useRecords: false, int64AsType: "bigint" });
  * change, because a row's hash covers its fields in this order; new fields go to the end. Older rows are maps and are read as maps.
  */
 const POSITIONS = {
-  usage: [
-    "id",
-    "createdAt",
-    "completedAt",
-    "organizationId",
-    "teamId",
-    "teamName",
-    "apiKeyId",
-    "apiKeyName",
-    "maskedKey",
-    "userId",
-    "endUser",
-    "endpoint",
-    "model",
-    "deploymentId",
-    "provider",
-    "type",
-    "stream",
-    "status",
-    "httpStatus",
-    "errorCode",
-    "usage",
-    "priceVersion",
-    "cacheHit",
-    "attempts",
-    "fallbackFrom",
-    "latencyMs",
-    "firstTokenMs",
-    "overheadUs",
-    "tags",
-    "onceFor",
-    "cost",
-    "contentHash",
-    "ledgerSeq",
-  ],
+  usage: USAGE_ROW_FIELDS,
   ledger: ["id", "reference", "type", "organizationId", "from", "to", "amount", "balanceAfter", "note", "createdAt", "hash"],
 } as const satisfies { [Name in CollectionName]?: readonly (keyof Records[Name])[] };
 
