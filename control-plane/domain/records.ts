@@ -302,6 +302,8 @@ export interface UsageRow {
   tags: readonly string[];
   /** The background work that the call belongs to. Only one of the calls of a work item is charged. */
   onceFor?: string;
+  /** The provider's own name of the model that answered. */
+  providerModel?: string;
   /** The ledger entry that charges it; absent for calls without cost. */
   ledgerSeq?: number;
   /** Hash of all fields above but ledgerSeq. A second report with another hash is refused and audited. */
@@ -314,7 +316,7 @@ export const USAGE_ROW_FIELDS = [
   "id", "createdAt", "completedAt", "organizationId", "teamId", "teamName", "apiKeyId", "apiKeyName", "maskedKey", "userId", "endUser",
   "endpoint", "model", "deploymentId", "provider", "type", "stream", "status", "httpStatus", "errorCode", "usage", "priceVersion",
   "cacheHit", "attempts", "fallbackFrom", "latencyMs", "firstTokenMs", "overheadUs", "tags", "onceFor", "cost", "contentHash",
-  "ledgerSeq",
+  "ledgerSeq", "providerModel",
 ] as const satisfies readonly (keyof UsageRow)[];
 
 /** Sums of usage rows of a quarter of an hour, the largest bucket that divides the hours and days of every time zone. */

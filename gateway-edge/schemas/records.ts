@@ -269,6 +269,8 @@ export const usageLogRecord = z
     overheadUs: z.int(),
     tags: z.array(z.string()),
     ledgerSeq: int64.nullable(),
+    /** The provider's own name of the model that answered. */
+    providerModel: z.string().nullable(),
   })
   .meta({ id: "UsageLog" });
 

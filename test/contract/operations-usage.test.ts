@@ -52,6 +52,7 @@ describe("logs", () => {
       cacheHit: false,
       attempts: 1,
       fallbackFrom: null,
+      providerModel: "echo",
       usage: { input: 3, output: 3, total: 6, cachedInput: 0, reasoning: 0, source: "provider" },
       cost: Number(calls[5]?.headers.get("x-gw-cost-nano")),
     });

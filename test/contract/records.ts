@@ -194,6 +194,7 @@ export const usageLog = z.looseObject({
   overheadUs: count,
   tags: z.array(z.string()),
   ledgerSeq: orNull(count),
+  providerModel: orNull(z.string()),
 });
 export const usageBucket = z.looseObject({
   bucket: z.string(),

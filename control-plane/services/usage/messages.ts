@@ -56,6 +56,7 @@ export function usageRow(log: UsageLog): UsageRow {
     overheadUs: log.overheadUs,
     tags: log.tags,
     ...(log.onceFor === undefined ? {} : { onceFor: log.onceFor }),
+    ...(log.providerModel === undefined ? {} : { providerModel: log.providerModel }),
   };
   const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
   if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);

@@ -112,6 +112,7 @@ export function identityOf(call: IdentifiedCall, served: Pick<ServedDeployment, 
     deploymentId: deployment?.id ?? "",
     provider: deployment?.model?.providerName || deployment?.providerKind || "",
     type: deployment?.model?.type ?? call.job.operation,
+    providerModel: deployment?.inferenceModelId,
   };
 }
 

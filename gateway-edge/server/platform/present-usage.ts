@@ -39,6 +39,7 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     overheadUs: log.overheadUs,
     tags: log.tags,
     ledgerSeq: log.ledgerSeq ?? null,
+    providerModel: log.providerModel ?? null,
   };
 }
 

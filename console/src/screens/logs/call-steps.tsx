@@ -27,6 +27,7 @@ export function CallSteps({ log, signed }: { log: UsageLog; signed: SignedReceip
       <Step icon={<IconRoute size={14} />} title={routeTitle(log)}>
         <div>
           {log.provider || "no provider"}
+          {log.providerModel && ` ${log.providerModel}`}
           {log.deploymentId && (
             <>
               , deployment <Code>{log.deploymentId}</Code>
