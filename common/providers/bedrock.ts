@@ -38,12 +38,12 @@ function chat(model: string): readonly string[] {
 
 /** What a model takes beside the fields that Converse has for all. */
 export interface BedrockRules {
-  /** In whose words it is told how hard to think. */
+  /** Format of the reasoning effort. */
   readonly reasoning: "none" | "claude" | "nova" | "effort";
   readonly topK: "none" | "top_k" | "nova";
   /** The strongest choice of a tool that it takes: one by name, any of them, or none at all. */
   readonly toolChoice: "named" | "any" | "auto";
-  /** Whether it can be told to call one tool at a time. */
+  /** Whether parallel tool calls can be disabled. */
   readonly singleCalls: boolean;
   readonly claude: ClaudeRules;
 }
