@@ -1,0 +1,86 @@
+import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
+import { catalogHandlers } from "./service.ts";
+
+let platform: Platform;
+beforeEach(async () => {
+  platform = await openPlatform();
+});
+afterEach(() => platform.close());
+
+const catalog = () => catalogHandlers(platform.deps);
+const provider = (name: string, changes: { kind?: string; baseUrl?: string; apiKey?: string } = {}) =>
+  catalog().createProvider({ name, kind: "openai", ...changes }, platform.as("operator"));
+const model = (name: string, changes: { provider?: string } = {}) =>
+  catalog().createModel(
+    { name, provider: "upstream", inferenceModelId: "gpt-4o", type: "chat", pricing: { input: 1n, output: 2n }, ...changes },
+    platform.as("operator"),
+  );
+const listed = async (who: Who, includeDisabled = false) =>
+  (await catalog().listModels({ page: undefined, includeDisabled }, platform.as(who))).models;
+
+test.each(["createProvider", "createModel", "updateModel", "deleteModel", "updateProvider", "deleteProvider", "clearCache"] as const)(
+  "%s is for platform admins",
+  async (method) => {
+    const request = { id: "none", name: "n", kind: "openai", provider: "none", inferenceModelId: "m", type: "chat" };
+    const outcomes = await platform.outcomes((context) => catalog()[method](request, context));
+    const { anonymous, operator, ...others } = outcomes;
+    expect([anonymous, ...new Set(Object.values(others))]).toEqual(["UNAUTHORIZED", "FORBIDDEN"]);
+    expect(["ok", "NOT_FOUND"]).toContain(operator);
+  },
+);
+
+test("the list of models is public; the provider's name of a model and disabled models are for platform admins", async () => {
+  await provider("upstream");
+  const { model: created } = await model("fast");
+  await model("old").then((made) => catalog().updateModel({ id: made.model?.id ?? "", status: "disabled" }, platform.as("operator")));
+  expect((await listed("anonymous")).map(({ name, inferenceModelId, pricing }) => [name, inferenceModelId, pricing?.input])).toEqual([
+    ["fast", "", 1n],
+  ]);
+  expect((await listed("operator", true)).map(({ name, inferenceModelId }) => [name, inferenceModelId])).toEqual([
+    ["fast", "gpt-4o"],
+    ["old", "gpt-4o"],
+  ]);
+  expect(await outcomeOf(listed("owner", true))).toBe("FORBIDDEN");
+  expect(await outcomeOf(listed("anonymous", true))).toBe("UNAUTHORIZED");
+  expect(created?.id).toMatch(/^model_/);
+});
+
+test("names of models and providers are unique", async () => {
+  await provider("upstream");
+  await model("fast");
+  expect(await Promise.all([provider("Upstream"), model("fast")].map(outcomeOf))).toEqual(["ALREADY_EXISTS", "ALREADY_EXISTS"]);
+});
+
+test("a new price is a new version; earlier versions stay for calls that were billed by them", async () => {
+  await provider("upstream");
+  const { model: created } = await model("fast");
+  const id = created?.id ?? "";
+  const { model: updated } = await catalog().updateModel({ id, pricing: { input: 7n, output: 8n } }, platform.as("operator"));
+  expect(updated?.pricing).toMatchObject({ version: 2, input: 7n });
+  expect(await platform.deps.store.get("prices", `${id}/1`)).toMatchObject({ input: 1n });
+  await catalog().deleteModel({ id }, platform.as("operator"));
+  expect(await platform.deps.store.get("prices", `${id}/2`)).toMatchObject({ input: 7n });
+});
+
+test("a provider with models is not deleted, and a model needs an existing provider", async () => {
+  const { provider: created } = await provider("upstream");
+  await model("fast");
+  expect(await outcomeOf(catalog().deleteProvider({ id: created?.id ?? "" }, platform.as("operator")))).toBe("VALIDATION_ERROR");
+  expect(await outcomeOf(model("other", { provider: "none" }))).toBe("NOT_FOUND");
+});
+
+test.each([
+  ["an unknown kind", { kind: "telepathy" }],
+  ["a link-local address", { baseUrl: "http://169.254.169.254/v1" }],
+  ["an address with a password", { baseUrl: "https://user:secret@example.org" }],
+  ["an address that is not http", { baseUrl: "ftp://example.org" }],
+])("a provider with %s is refused", async (_name, changes) => {
+  expect(await outcomeOf(provider("upstream", changes))).toBe("VALIDATION_ERROR");
+});
+
+test("the credential of a provider is encrypted, and no answer contains it", async () => {
+  const { provider: created } = await provider("upstream", { apiKey: "sk-upstream-secret" });
+  const stored = await platform.deps.store.get("providers", created?.id ?? "");
+  expect(JSON.stringify([created, stored])).not.toContain("sk-upstream-secret");
+  expect(platform.deps.secrets.open(stored?.sealedCredential ?? "").toString()).toBe("sk-upstream-secret");
+});
