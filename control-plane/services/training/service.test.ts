@@ -1,0 +1,94 @@
+import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
+import { trainingHandlers } from "./service.ts";
+
+let platform: Platform;
+beforeEach(async () => {
+  platform = await openPlatform();
+});
+afterEach(() => platform.close());
+
+const training = () => trainingHandlers(platform.deps);
+const JOINING = { url: "", join: true, dataset: "" };
+const create = (who: Who, changes: { teamId?: string; participants?: (typeof JOINING)[] } = {}) =>
+  training().createFederation(
+    { name: "f", teamId: platform.team.id, settings: "{}", participants: [JOINING], budgetNanoUsd: 0n, ...changes },
+    platform.as(who),
+  );
+const idOf = async () => (await create("owner")).federation?.id ?? "";
+const control = (who: Who, id: string, action: string) => training().controlFederation({ id, action }, platform.as(who));
+
+const NO_ACCESS = { anonymous: "UNAUTHORIZED", operator: "NOT_FOUND", colleague: "NOT_FOUND", stranger: "NOT_FOUND" };
+const MANAGERS_ONLY = { ...NO_ACCESS, owner: "ok", manager: "ok", lead: "ok", member: "FORBIDDEN" };
+
+test("managers of a team create federations in it", async () => {
+  expect(await platform.outcomes((_context, who) => create(who))).toEqual(MANAGERS_ONLY);
+});
+
+test("without a team the first one that the principal manages is used", async () => {
+  const { federation } = await create("lead", { teamId: "" });
+  expect(federation?.teamId).toBe(platform.team.id);
+  expect(await outcomeOf(create("member", { teamId: "" }))).toBe("FORBIDDEN");
+});
+
+test("a federation is visible to its team; for others it does not exist", async () => {
+  const id = await idOf();
+  const outcomes = await platform.outcomes((context) => training().getFederation({ id }, context));
+  expect(outcomes).toEqual({ ...NO_ACCESS, owner: "ok", manager: "ok", lead: "ok", member: "ok" });
+  const seen = async (who: Who) => (await training().listFederations({ page: undefined }, platform.as(who))).federations.length;
+  expect(await Promise.all((["member", "colleague", "stranger"] as const).map(seen))).toEqual([1, 0, 0]);
+});
+
+test("managers of the team pause a federation, and only in a state that allows it", async () => {
+  expect(await platform.outcomes(async (_context, who) => control(who, await idOf(), "pause"))).toEqual(MANAGERS_ONLY);
+  const id = await idOf();
+  expect(await outcomeOf(control("owner", id, "resume"))).toBe("RECORD_CHANGED");
+  expect(await outcomeOf(control("owner", id, "explode"))).toBe("VALIDATION_ERROR");
+});
+
+test("a join token opens its own place and no other; an unknown one is UNAUTHORIZED", async () => {
+  const { joinTokens, federation } = await create("owner", { participants: [JOINING, JOINING] });
+  const join = (token: string) => training().joinFederation({ token }, platform.as("anonymous"));
+  expect(await join(joinTokens[1] ?? "")).toMatchObject({ federationId: federation?.id, participantId: "p2" });
+  expect(await outcomeOf(join("join_none"))).toBe("UNAUTHORIZED");
+  const { federation: after } = await training().getFederation({ id: federation?.id ?? "" }, platform.as("owner"));
+  expect(after?.participants.map(({ joined, secret }) => [joined, secret])).toEqual([
+    [false, ""],
+    [true, ""],
+  ]);
+});
+
+test("a coordinator without the claim changes nothing", async () => {
+  const federationId = await idOf();
+  const { work } = await training().claimFederations({ claim: "a", leaseMs: 1000n, limit: 1, except: [] }, platform.as("anonymous"));
+  expect(work.map(({ federation }) => federation?.id)).toEqual([federationId]);
+  const end = (claim: string) => training().endFederation({ federationId, claim, state: "failed" }, platform.as("anonymous"));
+  expect([await outcomeOf(end("b")), await outcomeOf(end("a"))]).toEqual(["RECORD_CHANGED", "ok"]);
+});
+
+test("nodes of a team: managers add and remove them, their addresses are unique, and their tokens are not listed", async () => {
+  const request = { name: "", url: "http://127.0.0.1:5999", teamId: platform.team.id, token: "node-secret" };
+  await open({ ALLOW_PRIVATE_NODES: "true", SERVING_URLS: "http://127.0.0.1:5000" });
+  const add = (who: Who) => training().createNode({ ...request, teamId: platform.team.id }, platform.as(who));
+  expect(await outcomeOf(add("member"))).toBe("FORBIDDEN");
+  const { node } = await add("lead");
+  expect(await outcomeOf(add("owner"))).toBe("ALREADY_EXISTS");
+  expect(node?.token).toBeUndefined();
+  const remove = (who: Who) => training().deleteNode({ id: node?.id ?? "" }, platform.as(who));
+  expect([await outcomeOf(remove("stranger")), await outcomeOf(remove("member")), await outcomeOf(remove("lead"))]).toEqual([
+    "NOT_FOUND",
+    "FORBIDDEN",
+    "ok",
+  ]);
+});
+
+test("the list of referenced blobs continues by its own cursor only", async () => {
+  const list = (after: string) => training().listBlobUses({ after, limit: 10 }, platform.as("anonymous"));
+  const { next } = await list("");
+  expect(await outcomeOf(list(next))).toBe("ok");
+  expect(await outcomeOf(list("everything"))).toBe("VALIDATION_ERROR");
+});
+
+const open = async (environment: Record<string, string>) => {
+  await platform.close();
+  platform = await openPlatform(environment);
+};

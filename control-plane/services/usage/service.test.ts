@@ -1,0 +1,76 @@
+import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { reportedCall, settle } from "../../proof/ledger-fixture.ts";
+import { NOW, openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
+import { usageHandlers } from "./service.ts";
+
+let platform: Platform;
+beforeEach(async () => {
+  platform = await openPlatform();
+  const [own, other] = [platform.organization.id, platform.users.stranger.organizationId];
+  await settle(platform.deps.store, [
+    reportedCall("call_1", 10n, { organizationId: own, teamId: platform.team.id, createdAt: NOW }),
+    reportedCall("call_2", 20n, { organizationId: own, teamId: platform.team.id, createdAt: NOW + 1, model: "other" }),
+    reportedCall("call_3", 30n, { organizationId: own, teamId: "team_other", createdAt: NOW + 2 }),
+    reportedCall("call_4", 40n, { organizationId: other, teamId: "team_else", createdAt: NOW + 3 }),
+  ]);
+});
+afterEach(() => platform.close());
+
+const usage = () => usageHandlers(platform.deps);
+const list = (who: Who, request: { filter?: LogFilter; cursor?: string; page?: { page: number; pageSize: number } } = {}) =>
+  usage().listLogs({ filter: undefined, page: undefined, export: false, ...request }, platform.as(who));
+const sums = (who: Who, changes: { groupBy?: string; interval?: string; timezone?: string } = {}) =>
+  usage().getUsage({ filter: undefined, groupBy: "none", interval: "all", timezone: "UTC", ...changes }, platform.as(who));
+
+test.each([
+  ["owner", ["call_3", "call_2", "call_1"], 60n],
+  ["manager", ["call_3", "call_2", "call_1"], 60n],
+  ["member", ["call_2", "call_1"], 30n],
+  ["colleague", [], 0n],
+  ["stranger", ["call_4"], 40n],
+] as const)("%s sees the calls %j, in the log, its totals and the charts", async (who, calls, cost) => {
+  const { logs, totals } = await list(who);
+  expect(logs.map(({ callId }) => callId)).toEqual(calls);
+  expect([totals?.cost, (await sums(who)).totals?.cost]).toEqual([cost, cost]);
+});
+
+test("a call of another team or tenant does not exist", async () => {
+  const outcomes = (id: string) => platform.outcomes((context) => usage().getLog({ id }, context));
+  const all = {
+    anonymous: "UNAUTHORIZED",
+    operator: "NOT_FOUND",
+    owner: "ok",
+    manager: "ok",
+    colleague: "NOT_FOUND",
+    stranger: "NOT_FOUND",
+  };
+  expect(await outcomes("call_1")).toEqual({ ...all, lead: "ok", member: "ok" });
+  expect(await outcomes("call_3")).toEqual({ ...all, lead: "NOT_FOUND", member: "NOT_FOUND" });
+});
+
+test.each([
+  ["an unknown team", { teamId: "team_none" }],
+  ["a key of another tenant", { apiKey: "key_1" }],
+])("a filter by %s is NOT_FOUND", async (_name, filter) => {
+  expect(await outcomeOf(list("operator", { filter }))).toBe("NOT_FOUND");
+});
+
+test("a cursor continues the list; any other text is refused", async () => {
+  const first = await list("owner", { page: { page: 1, pageSize: 2 } });
+  const second = await list("owner", { page: { page: 1, pageSize: 2 }, cursor: first.nextCursor ?? "" });
+  expect([first, second].map(({ logs }) => logs.map(({ callId }) => callId))).toEqual([["call_3", "call_2"], ["call_1"]]);
+  expect(second.nextCursor).toBeUndefined();
+  expect(await outcomeOf(list("owner", { cursor: "next" }))).toBe("VALIDATION_ERROR");
+});
+
+test("charts are grouped by model, and sum to the same totals", async () => {
+  const { buckets } = await sums("owner", { groupBy: "model" });
+  expect(buckets.map(({ group, cost, requests }) => [group, cost, requests])).toEqual([
+    ["echo", 40n, 2n],
+    ["other", 20n, 1n],
+  ]);
+});
+
+test.each([{ groupBy: "color" }, { interval: "fortnight" }, { timezone: "Moon/Tranquility" }])("%j is refused", async (changes) => {
+  expect(await outcomeOf(sums("owner", changes))).toBe("VALIDATION_ERROR");
+});
