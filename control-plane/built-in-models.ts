@@ -30,7 +30,7 @@ async function publishDigits(tx: Transaction, deps: Deps, now: number): Promise<
     name: "digits",
     type: "moderation",
     description:
-      "Tells handwritten digits apart: 64 numbers from 0 to 1, an image of 8 x 8 row by row, as JSON text. For first calls and for tests.",
+      "Classifies handwritten digits. Input: 64 numbers from 0 to 1, an image of 8 x 8 row by row, as JSON text. For first calls and for tests.",
     visibility: "public",
     allowedOrganizationIds: [],
     content: {

@@ -65,7 +65,7 @@ test("edges are asked once for all who are refused at the same time", async () =
   expect(state.asked).toBe(1);
 });
 
-test("nobody is asked where it could change nothing: all is spent, the team is blocked, or it was only asked ahead", async () => {
+test("edges are not flushed where it could change nothing: all is spent, the team is blocked, or no call needs credit", async () => {
   const spent = await open(0n);
   await spent.ask("b", 10n);
   expect(spent.state.asked).toBe(0);

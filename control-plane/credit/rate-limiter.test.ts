@@ -80,7 +80,7 @@ function expectWithin(each: RateSubject, calls: readonly Call[], now: number): v
   if (tpm !== undefined && minute.length > 1) expect(tokens).toBeLessThanOrEqual(tpm);
 }
 
-test("the tightest limit of each unit is told, whoever's it is; the refusal is of the one to be waited for the longest", () => {
+test("the tightest limit of each unit over all subjects is reported; a refusal names the one with the longest wait", () => {
   const { limiter, pass } = open();
   const key = subject("key", "k", { rpm: 10, tpm: 100 });
   const model = subject("model", "m", { rpm: 2 });

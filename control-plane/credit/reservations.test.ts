@@ -116,7 +116,7 @@ test("a call that grows after its control plane was lost is held anew", async ()
   expect(world.reservations.reservedOf("org_1")).toBe(0n);
 });
 
-test("a blocked team is told so first, whatever its balance and even for free calls", async () => {
+test("a blocked team is refused as blocked, whatever its balance and even for free calls", async () => {
   await expect(open({ balance: -1n, team: { blockedByQuotaAt: 1 } }).reserve(1n)).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
   await expect(open({ balance: 99n, team: { blockedByAdminAt: 1 } }).reserve(0n)).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
 });
@@ -147,7 +147,7 @@ test("never more is set aside than the balance, for any interleaving of calls an
   );
 });
 
-test("a reservation that nobody settles is given back after its time, once", async () => {
+test("a reservation that is never settled is released after its time, once", async () => {
   const world = open({ balance: 10n });
   await world.reserve(10n);
   world.pass(15 * 60_000 + 1);
@@ -316,7 +316,7 @@ describe("budgets", () => {
     expect((await reserve(50n)).reserved).toBe(7n);
   });
 
-  test("in shadow mode they are evaluated and logged, and hold nobody back", async () => {
+  test("in shadow mode they are evaluated and logged, and refuse no call", async () => {
     const shadow: string[] = [];
     const { reserve } = open({ balance: 100n, team: { maxBudget: 10n }, shadow });
     expect((await reserve(50n)).reserved).toBe(50n);

@@ -12,7 +12,7 @@ import { createTokens } from "./tokens.ts";
 
 const secrets = deriveSecrets(Buffer.from("a root secret"), systemRandom);
 
-test("a password is kept as argon2id with OWASP's cost, and only itself opens it", async () => {
+test("a password is stored as argon2id with OWASP's cost, and only the same password verifies", async () => {
   const passwords = createPasswords(systemRandom);
   const stored = await passwords.hash("correct horse");
   expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]+\$[^$]+$/);

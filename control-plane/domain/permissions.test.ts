@@ -10,7 +10,7 @@ test("an organization's owner and admins stand over its teams; its plain members
   expect(effectiveRole({ organization: undefined, team: undefined })).toBeUndefined();
 });
 
-test("nobody hands out a role above his own, and a member hands out none", () => {
+test("a manager grants roles up to their own, a member none", () => {
   expect(mayGrant("admin", "owner")).toBe(false);
   expect(mayGrant("admin", "admin")).toBe(true);
   expect(mayGrant("owner", "owner")).toBe(true);

@@ -38,7 +38,7 @@ test("what is left over goes to the largest remainders, the earlier first", () =
   expect(shareOut(7n, [0, 5, Number.NaN, -3])).toEqual([0n, 7n, 0n, 0n]);
 });
 
-test("a budget that nobody can be given, or that is below zero, is our mistake", () => {
+test("a budget without participants, or below zero, is a bug", () => {
   expect(() => shareOut(5n, [])).toThrow("at least one contribution");
   expect(() => shareOut(-1n, [1])).toThrow("cannot be -1");
 });

@@ -11,7 +11,7 @@ test("hours, days and months are those of the asked zone", () => {
   expect(bucketNamer("all", "UTC")(moment)).toBe("all");
 });
 
-test("the two hours of an autumn clock change are told apart by their offset", () => {
+test("the two hours of an autumn clock change are distinct by their offset", () => {
   const name = bucketNamer("hour", "Europe/Berlin");
   const first = name(Date.UTC(2026, 9, 25, 0, 30));
   const second = name(Date.UTC(2026, 9, 25, 1, 30));

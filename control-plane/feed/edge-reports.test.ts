@@ -12,7 +12,7 @@ test("the last word of an edge counts, and one that is silent for a minute is fo
   expect([...reports.recent(64_001).keys()]).toEqual(["edge-2"]);
 });
 
-test("made-up ids are not kept without end", () => {
+test("invented ids are not stored without bound", () => {
   const reports = new EdgeReports();
   for (let index = 0; index < 5000; index++) reports.take(report(`edge-${index}`), 1000);
   expect(reports.recent(1000).size).toBe(4096);

@@ -41,7 +41,7 @@ test("a reader waits until every edge has brought what it had", async () => {
   expect(state.done).toBe(true);
 });
 
-test("without edges, and when the last one goes away, nobody waits", async () => {
+test("without edges, and when the last one disconnects, a flush does not wait", async () => {
   const { edges, state, read } = open();
   await edges.caughtUp();
   const forget = edges.add("a", () => {});

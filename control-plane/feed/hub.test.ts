@@ -28,10 +28,10 @@ test("a watcher hears what it missed and everything after, in order, and none is
   withHub(async (store, hub) => {
     await change(store, "a");
     await change(store, "b");
-    const heard: FeedMessage[] = [];
-    const subjects = () => heard.flatMap(({ changes }) => changes.map(({ subject }) => subject));
-    const stop = await hub.watch(1, (message) => void heard.push(message));
-    expect([heard[0]?.resync, heard[0]?.changes.map(({ subject }) => subject)]).toEqual([false, ["b"]]);
+    const received: FeedMessage[] = [];
+    const subjects = () => received.flatMap(({ changes }) => changes.map(({ subject }) => subject));
+    const stop = await hub.watch(1, (message) => void received.push(message));
+    expect([received[0]?.resync, received[0]?.changes.map(({ subject }) => subject)]).toEqual([false, ["b"]]);
     await Promise.all(["c", "d", "e"].map((subject) => change(store, subject)));
     await until(() => new Set(subjects()).size >= 4);
     expect([...new Set(subjects())]).toEqual(["b", "c", "d", "e"]);
@@ -41,7 +41,7 @@ test("a watcher hears what it missed and everything after, in order, and none is
     expect(subjects()).not.toContain("f");
   }));
 
-test("a watcher from before what is kept, or from another life of the store, is told to resync", () =>
+test("a watcher from before the retained rows, or from another store, has to resync", () =>
   withHub(async (store, hub) => {
     for (const subject of ["a", "b", "c"]) await change(store, subject);
     await store.transaction(async (tx) => {
@@ -49,9 +49,9 @@ test("a watcher from before what is kept, or from another life of the store, is 
       await tx.remove("feed", 2);
     });
     const first = async (revision: number) => {
-      const heard: FeedMessage[] = [];
-      (await hub.watch(revision, (message) => void heard.push(message)))();
-      return heard[0];
+      const received: FeedMessage[] = [];
+      (await hub.watch(revision, (message) => void received.push(message)))();
+      return received[0];
     };
     expect((await first(0))?.resync).toBe(true);
     expect((await first(99))?.resync).toBe(true);

@@ -70,7 +70,7 @@ describe("the example", () => {
     expect(JSON.stringify(config.settings)).not.toContain("sk-");
   });
 
-  test("has the operator's prices to the last digit, and list prices where he set none", () => {
+  test("has the operator's prices to the last digit, and list prices where none is set", () => {
     const [azure, , sonnet, haiku, embedding, wildcard] = config.deployments;
     expect(azure?.price).toMatchObject({ input: 2_500_000_000n, output: 10_000_000_000n, source: "data" });
     expect(sonnet?.price).toMatchObject({ input: 3_000_000_000n, output: 15_000_000_000n, source: "data" });
@@ -93,7 +93,7 @@ describe("the example", () => {
   });
 });
 
-describe("every problem is told at once, with its line", () => {
+describe("every problem is reported at once, with its line", () => {
   test("of models", () => {
     const text = [
       "model_list:", // 1
@@ -334,7 +334,7 @@ describe("identity and price of a deployment", () => {
     expect(id("model: openai/gpt-4o, api_key: os.environ/L")).not.toBe(first);
   });
 
-  test("a list of organizations is a deployment each; equal entries are told apart", () => {
+  test("a list of organizations is a deployment each; equal entries get distinct ids", () => {
     const config = load(model("model: openai/gpt-4o, api_key: k, organization: [org-1, org-2]"));
     expect(config.deployments.map(({ params }) => params["organization"])).toEqual(["org-1", "org-2"]);
     expect(new Set(config.deployments.map(({ id }) => id)).size).toBe(2);
@@ -344,7 +344,7 @@ describe("identity and price of a deployment", () => {
     expect(twice.warnings).toEqual([expect.stringContaining("counts as a second deployment")]);
   });
 
-  test("prices of params win over model_info, and other units are told as such", () => {
+  test("prices of params win over model_info, and other units are named", () => {
     const price = (params: string, info = "{}") => only(model(`model: openai/x, api_key: k, ${params}`, `    model_info: ${info}\n`)).price;
     expect(price("input_cost_per_token: 1e-6", "{input_cost_per_token: 5, output_cost_per_token: 0.000002}")).toMatchObject({
       input: 1_000_000_000n,
@@ -388,7 +388,7 @@ describe("identity and price of a deployment", () => {
 });
 
 describe("the cache", () => {
-  test("is read without what edges must not know; what has no effect is told, and not looked up", () => {
+  test("is read without what edges must not know; unsupported parameters are reported and not resolved", () => {
     const text = [
       "litellm_settings:",
       "  cache: true",
@@ -411,7 +411,7 @@ describe("the cache", () => {
     ]);
   });
 
-  test("of a kind that LiteLLM has and we do not is in memory; a word that nobody knows is a problem", () => {
+  test("of a type that only LiteLLM supports is in memory; an unknown type is a problem", () => {
     const params = (text: string) => `litellm_settings: {cache: true, cache_params: {${text}}}`;
     expect(load(params("type: s3")).settings.litellm_settings["cache_params"]).toEqual({ type: "local" });
     expect(warningsOf(params("type: s3"))).toEqual(["1: a cache of the type s3 is not supported; responses are cached in memory"]);

@@ -95,7 +95,7 @@ test("nothing is signed that the ledger does not say; a free call has a receipt 
   expect(() => receiptOf(free, { entry, price })).toThrow("No receipt can be issued");
 });
 
-test("the prices are those of the call's own tier, and none where the tier cannot be told", () => {
+test("the prices are those of the call's own tier, and none where the tier is not known", () => {
   const tiered = { ...price, tiers: [{ aboveInputTokens: 5, input: 7n, output: 8n }] };
   expect(receiptOf(row, { entry, price: tiered }).prices).toMatchObject({ input: 7n, output: 8n });
   const sound = { ...row, usage: { ...row.usage, audio: 3, total: 33 } };

@@ -56,7 +56,7 @@ test("balances as of any moment are what they were then, from entries alone, wha
   );
 });
 
-test("roll-ups of one organization are compared with its rows and nobody else's", () =>
+test("roll-ups of one organization are compared with its own rows only", () =>
   withLedger(async (store) => {
     await plant(store, "usage", "call_3", "removed");
     expect(await checkRollups(store, { organizationId: "org_1", signal })).toEqual({ rollups: 4, difference: undefined });
@@ -138,7 +138,7 @@ test("characters, milliseconds, images, searches and sound are priced again from
     expect(await repriced(store, rows, DAY + HOUR)).toMatchObject({ repriced: expected, repricedCalls: 5, keptCalls: 0 });
   }));
 
-test("what cannot be priced again exactly is kept as it was charged, and counted", () =>
+test("calls that cannot be repriced exactly count as charged", () =>
   withStore(async (store) => {
     const unit = (name: PriceUnit) => ({ unit: name });
     await addPrices(store, "model_1", price(1n, 2n), price(3n, 4n));

@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("MongoDB: books of many pages verify, replay to the stored balance, and a planted change is named", async () => {
+test("MongoDB: a ledger of many pages verifies, replays to the stored balance, and a planted change is named", async () => {
   if (!store) return;
   expect(await checkLedger(store, signal)).toMatchObject({ ok: true, firstBad: undefined, usageRows: 705n });
   for (const organizationId of ["org_1", "org_2"]) {

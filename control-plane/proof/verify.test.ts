@@ -31,7 +31,7 @@ async function rollupOf(store: Store, match: Partial<Rollup>): Promise<Rollup> {
   return found;
 }
 
-test("sound books verify, and it is said how much was read", () =>
+test("a sound ledger verifies, and the answer counts what was read", () =>
   withLedger(async (store) => {
     expect(await checkLedger(store, signal)).toMatchObject({
       ok: true,
@@ -45,7 +45,7 @@ test("sound books verify, and it is said how much was read", () =>
     });
   }));
 
-test("empty books verify", async () => {
+test("an empty ledger verifies", async () => {
   const { store, close } = openTestStore();
   expect(await checkLedger(store, signal)).toMatchObject({ ok: true, entries: 0n, usageRows: 0n, rollups: 0n });
   await close();
@@ -186,7 +186,7 @@ test("work that was paid before is settled for nothing, and its row still passes
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true, usageRows: 7n });
   }));
 
-test("a roll-up from before latencies were kept verifies, also when calls are added to it later; it never has some of them", () =>
+test("a roll-up from before latencies were stored verifies, also when calls are added to it later; it never has a part of them", () =>
   withLedger(async (store) => {
     const { latencyMsSum: _sum, latencyCounts: _counts, ...old } = await rollupOf(store, { model: "other" });
     await store.transaction((tx) => tx.put("rollups", old));
@@ -224,7 +224,7 @@ test("calls that are settled while it reads never make it cry wolf", () =>
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
   }));
 
-test("it reads thousands of records in pages, lets others have their turn, and stops when nobody waits any more", async () => {
+test("it reads thousands of records in pages, yields to other work, and stops when its caller is gone", async () => {
   const { store, close } = openTestStore();
   const calls = Array.from({ length: 2_600 }, (_, index) =>
     reportedCall(`call_${index}`, BigInt(index % 3), { createdAt: DAY + (index % 40) * QUARTER + index }),

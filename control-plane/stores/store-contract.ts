@@ -51,7 +51,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.count("counters")).toBe(0);
     });
 
-    test("a transaction sees its own writes, in get, getMany, find, scan and count, and nobody else does before it commits", async () => {
+    test("a transaction sees its own writes, in get, getMany, find, scan and count, and other readers do not before it commits", async () => {
       await store.transaction((tx) => tx.insert("teams", team("team_a", { createdAt: 1 })));
       await store.transaction(async (tx) => {
         await tx.insert("teams", team("team_c", { createdAt: 3 }));

@@ -42,7 +42,7 @@ const webhook = (id: string, organizationId: string): Webhook => ({
   createdAt: 1,
 });
 const ok = async (): Promise<WebhookAnswer> => ({ kind: "answered", status: 200 });
-const tell = (organizationId: string, type: "key.created" | "key.removed" | "balance.low", data = {}) =>
+const notice = (organizationId: string, type: "key.created" | "key.removed" | "balance.low", data = {}) =>
   store.transaction((tx) => notify(tx, { organizationId, type, data }, now));
 const tick = async (deliverer = new Deliverer(deps)) => {
   await expandNotices(deps);
@@ -67,9 +67,9 @@ beforeEach(async () => {
   for (const { id } of await log()) await store.transaction((tx) => tx.remove("deliveries", id));
 });
 
-test("what happened is told once to every webhook of the organization that asked for it, and to no other", async () => {
-  await tell("org_1", "key.created", { amount: 9_007_199_254_740_993n });
-  await tell("org_1", "key.removed");
+test("an event is sent once to every webhook of the organization that subscribed to it, and to no other", async () => {
+  await notice("org_1", "key.created", { amount: 9_007_199_254_740_993n });
+  await notice("org_1", "key.removed");
   await tick();
   await tick();
   expect(sent.map(({ url }) => url).sort()).toEqual(["https://wh_1.example.org/", "https://wh_2.example.org/"]);
@@ -84,7 +84,7 @@ test("what happened is told once to every webhook of the organization that asked
 });
 
 test("a low balance is also mailed, once, to those who manage the organization", async () => {
-  await tell("org_1", "balance.low", { balanceUsd: "0.50", thresholdUsd: "1.00" });
+  await notice("org_1", "balance.low", { balanceUsd: "0.50", thresholdUsd: "1.00" });
   await tick();
   await tick();
   expect(mails).toEqual([{ to: "owner@example.org", subject: expect.any(String), text: expect.stringMatching(/0\.50 USD.*1\.00 USD/) }]);
@@ -93,7 +93,7 @@ test("a low balance is also mailed, once, to those who manage the organization",
 test("what fails is tried again when it is due, under the same id and newly signed, until it is taken", async () => {
   let up = false;
   answer = async () => ({ kind: "answered", status: up ? 200 : 500 });
-  await tell("org_2", "key.created");
+  await notice("org_2", "key.created");
   await tick();
   await tick();
   expect(sent).toHaveLength(1);
@@ -109,7 +109,7 @@ test("what fails is tried again when it is due, under the same id and newly sign
 });
 
 test("two control planes send a message once; one that died while sending is followed by another", async () => {
-  await tell("org_2", "key.created");
+  await notice("org_2", "key.created");
   await expandNotices(deps);
   let release = () => {};
   answer = () => new Promise((resolve) => (release = () => resolve({ kind: "answered", status: 200 })));
@@ -128,7 +128,7 @@ test("two control planes send a message once; one that died while sending is fol
 });
 
 test("a receiver that does not answer holds up its own organization alone", async () => {
-  for (let count = 0; count < 10; count++) await tell("org_1", "key.created");
+  for (let count = 0; count < 10; count++) await notice("org_1", "key.created");
   await expandNotices(deps);
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -140,7 +140,7 @@ test("a receiver that does not answer holds up its own organization alone", asyn
   await deliverer.begin();
   expect(sent).toHaveLength(4);
   now += 1;
-  await tell("org_2", "key.created");
+  await notice("org_2", "key.created");
   await expandNotices(deps);
   await deliverer.begin();
   expect(sent.filter(({ url }) => url.includes("wh_other"))).toHaveLength(1);
@@ -150,7 +150,7 @@ test("a receiver that does not answer holds up its own organization alone", asyn
 });
 
 test("what became of a webhook that was deleted meanwhile is no error", async () => {
-  await tell("org_2", "key.created");
+  await notice("org_2", "key.created");
   await expandNotices(deps);
   answer = async () => {
     const [delivery] = await log();

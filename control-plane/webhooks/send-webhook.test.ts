@@ -111,7 +111,7 @@ describe("ssrf", () => {
   });
 });
 
-test("a name without an address, and a port without a listener, are told apart", async () => {
+test("a name without an address, and a port without a listener, have distinct reasons", async () => {
   expect(await send("http://hooks.example.org/", named())).toMatchObject({ kind: "failed", reason: expect.stringContaining("ENOTFOUND") });
   expect(await send("http://127.0.0.1:9/")).toMatchObject({ kind: "failed", reason: expect.stringContaining("ECONNREFUSED") });
 });

@@ -107,7 +107,7 @@ test("what an edge has in advance stays a share however often it asks; what runn
     expect((await ask(store, edge, 0n, { want: 838n, free: 0n }))?.granted).toBe(62n + 58n);
   }));
 
-test("the leases of an edge that is dead and settled end at once, and only those; told again, nothing changes", () =>
+test("the leases of an edge that is dead and settled end at once, and only those; a repeated report changes nothing", () =>
   withBalance(START, async (store) => {
     await ask(store, newEdge("dead"), 800n);
     await ask(store, newEdge("alive"), 100n);

@@ -27,7 +27,7 @@ beforeAll(() =>
   }),
 );
 
-test("a balance that falls below its threshold is told of once, and again only after credits lifted it above", async () => {
+test("a balance that falls below its threshold is notified once, and again only after credits lifted it above", async () => {
   expect(await move(150n)).toEqual([]);
   expect(await move(-50n)).toEqual([]);
   expect(await move(-1n)).toEqual(["balance.low"]);
@@ -39,16 +39,16 @@ test("a balance that falls below its threshold is told of once, and again only a
   expect(await move(-100n)).toEqual(["balance.low"]);
 });
 
-test("below zero the block is told of, and above it again its end", async () => {
+test("a block below zero is notified, and so is its end", async () => {
   await move(200n);
   expect(await move(-500n)).toEqual(["balance.low", "balance.blocked"]);
   expect(await move(-1n)).toEqual([]);
   expect(await move(1_000n)).toEqual(["balance.unblocked"]);
 });
 
-test("what is told has the balance and the threshold, exact", async () => {
-  const told = (await collect(store.scan("notices"))).find(({ type }) => type === "balance.low");
-  expect(JSON.parse(told?.data ?? "")).toEqual({
+test("a notification has the exact balance and threshold", async () => {
+  const notice = (await collect(store.scan("notices"))).find(({ type }) => type === "balance.low");
+  expect(JSON.parse(notice?.data ?? "")).toEqual({
     organizationId: "org_1",
     balance: 99,
     balanceUsd: "0.000000099",

@@ -13,7 +13,7 @@ const opened = openTestStore();
 const { store } = opened;
 afterAll(() => opened.close());
 
-/** A purchase of its own organization that waits to be paid, and what the provider may tell of it. */
+/** A purchase of its own organization that waits to be paid, and the events that the provider may send about it. */
 async function newOrder() {
   const n = ++orders;
   const [purchaseId, organizationId, paymentId, checkoutId] = [`pur_${n}`, `org_${n}`, `pi_${n}`, `cs_${n}`];
@@ -72,7 +72,7 @@ async function outcome({ purchaseId, organizationId, account }: Order) {
 /** Possible histories and the state each must end in, whatever the order of the events. */
 const HISTORIES: readonly [string, (order: Order) => PaymentFact[], { status: string; balance: bigint }][] = [
   ["paid", ({ paid }) => [paid], { status: "completed", balance: 5_000n }],
-  ["paid, told by two events", ({ paid }) => [paid, paid], { status: "completed", balance: 5_000n }],
+  ["paid, reported by two events", ({ paid }) => [paid, paid], { status: "completed", balance: 5_000n }],
   ["a session that ran out", ({ givenUp }) => [givenUp], { status: "failed", balance: 0n }],
   ["paid although it was given up", ({ givenUp, paid }) => [givenUp, paid], { status: "completed", balance: 5_000n }],
   ["refunded in parts", ({ paid, refund }) => [paid, refund(1_000n), refund(3_000n)], { status: "completed", balance: 2_000n }],
@@ -92,18 +92,18 @@ const HISTORIES: readonly [string, (order: Order) => PaymentFact[], { status: st
 ];
 
 test.each(HISTORIES)(
-  "%s: told in any order and any event repeatedly, the credits are the same and given once",
-  async (_name, tell, end) => {
-    const told = tell(await newOrder()).length;
+  "%s: whatever the order and repetition of events, the credits are the same and posted once",
+  async (_name, factsOf, end) => {
+    const facts = factsOf(await newOrder()).length;
     const disorder = fc
-      .array(fc.nat(told - 1), { maxLength: 6 })
-      .chain((repeats) => fc.shuffledSubarray([...Array(told).keys(), ...repeats], { minLength: told + repeats.length }));
+      .array(fc.nat(facts - 1), { maxLength: 6 })
+      .chain((repeats) => fc.shuffledSubarray([...Array(facts).keys(), ...repeats], { minLength: facts + repeats.length }));
     await fc.assert(
       fc.asyncProperty(disorder, async (sequence) => {
         const order = await newOrder();
-        const made = tell(order).map(event);
+        const made = factsOf(order).map(event);
         for (const index of sequence) await take(made[index] as PaymentEvent);
-        expect(await outcome(order)).toEqual({ ...end, credits: tell(order).includes(order.paid) ? 1 : 0 });
+        expect(await outcome(order)).toEqual({ ...end, credits: factsOf(order).includes(order.paid) ? 1 : 0 });
       }),
       { numRuns: 25 },
     );
@@ -111,7 +111,7 @@ test.each(HISTORIES)(
   },
 );
 
-test("the same event again is told apart from a new one, and changes nothing", async () => {
+test("a repeated event is recognized and changes nothing", async () => {
   const order = await newOrder();
   const once = event(order.paid);
   expect(await take(once)).toBe("applied");
@@ -143,7 +143,7 @@ test("what is paid to somebody else on the same account changes nothing here", a
   expect(await outcome(order)).toEqual({ status: "pending", balance: 0n, credits: 0 });
 });
 
-test("a refund of credits that are used up blocks the teams, and whoever listens is told of purchase and block", async () => {
+test("a refund of credits that are used up blocks the teams, and webhooks are notified of purchase and block", async () => {
   const order = await newOrder();
   await take(event(order.paid));
   const spent = { type: "usage", organizationId: order.organizationId, from: order.account, to: "revenue", amount: 4_900n } as const;

@@ -110,7 +110,7 @@ describe("the file and the store as one catalog", () => {
     expect(prices.get("none")).toBeUndefined();
   });
 
-  test("an admin's rate limits of a name are told with every deployment of it, also while the admin's own is disabled", async () => {
+  test("an admin's rate limits of a name apply to every deployment of it, also while the admin's own is disabled", async () => {
     edit("config.yaml", `model_list:\n${GPT}${entry("e", "model: echo/echo, rpm: 5")}`);
     await storeModel(opened.store, { name: "gpt", status: "disabled", rpm: 3 });
     const limits = new Map((await view(await open())).map(({ modelName, model }) => [modelName, model?.limits]));
@@ -118,7 +118,7 @@ describe("the file and the store as one catalog", () => {
     expect(limits.get("e")).toBeUndefined();
   });
 
-  test("models and providers of the file are listed, and told apart from the store's", async () => {
+  test("models and providers of the file are listed, with another source than the store's", async () => {
     edit("config.yaml", `model_list:\n${GPT}${entry("e", "model: echo/echo")}`);
     await storeModel(opened.store, { name: "stored" });
     const gateway = await open();

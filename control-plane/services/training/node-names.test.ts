@@ -23,6 +23,6 @@ test("ssrf: a name that leads to a metadata service is refused whatever the oper
   await expect(check(["http://cloud.example"], true)).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
 });
 
-test("a name that nobody answers for yet passes, as does an empty place", async () => {
+test("a name that does not resolve yet passes, as does an empty address", async () => {
   await expect(check(["http://gone.example", ""], false)).resolves.toBeUndefined();
 });

@@ -24,7 +24,7 @@ storeContract("embedded", async () => {
   };
 });
 
-test("nobody but the owner can read the embedded store's files", async () => {
+test("only the owner can read the embedded store's files", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tributary-store-"));
   const store = openEmbeddedStore(join(folder, "inner"));
   for (const name of readdirSync(join(folder, "inner"))) {

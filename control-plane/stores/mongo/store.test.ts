@@ -76,7 +76,7 @@ function withMongod(): void {
       [left, right] = await Promise.all([open(database), open(database)]);
     });
 
-    test("of 40 racing inserts of one unique name exactly one wins, and the others are told", async () => {
+    test("of 40 racing inserts of one unique name exactly one wins, and the others are refused", async () => {
       const races = Array.from({ length: 40 }, (_, index) =>
         (index % 2 ? left : right).transaction((tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))),
       );
