@@ -36,3 +36,6 @@ const FRACTION_SPAN = 2 ** (8 * FRACTION_BYTES);
 export function randomFraction(random: Random): number {
   return random.bytes(FRACTION_BYTES).readUIntBE(0, FRACTION_BYTES) / FRACTION_SPAN;
 }
+
+/** A name that nothing else has: of a temporary file, or of the boundary in a form. */
+export const uniqueName = (): string => systemRandom.bytes(16).toString("hex");

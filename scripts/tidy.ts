@@ -7,6 +7,7 @@ import { SETTING_NAMES } from "./settings/processes.ts";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
 import type { Finding } from "./tidy/finding.ts";
 import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100 } from "./tidy/language-rules.ts";
+import { OWN_TIME, portFindings } from "./tidy/port-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./tidy/settings-rules.ts";
 import { listFindings } from "./tidy/size-rules.ts";
 import { sourceFindings } from "./tidy/source-rules.ts";
@@ -16,7 +17,11 @@ const root = resolve(import.meta.dirname, "..");
 const files = repositoryFiles();
 const exists = (path: string) => existsSync(join(root, path));
 const known = { settings: SETTING_NAMES, inCode: new Set(files.flatMap((path) => namesInCode({ path, text: readText(path) ?? "" }))) };
-const findings = [...files.flatMap(inspect), ...listFindings(exists), ...pageFindings(readText("docs/settings.md"), settingsPage())];
+const findings = [
+  ...files.flatMap(inspect),
+  ...listFindings(exists, Object.keys(OWN_TIME)),
+  ...pageFindings(readText("docs/settings.md"), settingsPage()),
+];
 for (const { file, line, message } of findings) console.log(`${file}:${line}: ${message}`);
 const odd = oddPer100(files.map(languageOf));
 console.log(
@@ -42,7 +47,12 @@ function inspect(path: string): Finding[] {
   const text = readText(path);
   if (text === undefined) return [];
   const file = { path, text };
-  return [...sourceFindings(file), ...settingFindings(file, known), ...(isDocument(path) ? documentFindings(file, exists) : [])];
+  return [
+    ...sourceFindings(file),
+    ...portFindings(file),
+    ...settingFindings(file, known),
+    ...(isDocument(path) ? documentFindings(file, exists) : []),
+  ];
 }
 
 /** Undefined for what is not text: images and recorded binary bodies. A file removed by someone between list and read is skipped too. */

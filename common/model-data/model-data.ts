@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type { ConditionalPrice, ModelInfo, ModelPrice, TieredPrices } from "@pydantic/genai-prices";
+import { systemClock } from "../clock.ts";
 import { defined } from "../defined.ts";
 import type { Price, PriceTier, TokenPrices } from "../pricing.ts";
 import { findKind } from "../providers/shared/registry.ts";
@@ -39,7 +40,15 @@ const ECHO: ModelData = {
  * What is publicly known of a model under its provider's own name: its list price on that day, its limits, what it can do. Undefined
  * where the data has no such model: then nothing is guessed, least of all a price. Models on the operator's own machines cost nothing.
  */
-export function findModelData({ kind, model, at = new Date() }: { kind: string; model: string; at?: Date }): ModelData | undefined {
+export function findModelData({
+  kind,
+  model,
+  at = new Date(systemClock.now()),
+}: {
+  kind: string;
+  model: string;
+  at?: Date;
+}): ModelData | undefined {
   if (kind === "echo") return ECHO;
   if (model === "" || model.includes("*")) return undefined;
   if (findKind(kind)?.isFree) return freeModel(model);

@@ -162,7 +162,7 @@ async function createUsers(tx: Transaction, deps: ControlDeps) {
       organizationName: who,
       passwordHash: await deps.passwords.hash(PASSWORD),
       role: who === "operator" ? "admin" : "user",
-      grant: deps.config.signupGrant,
+      grant: deps.config.signupGrantNanoUsd,
     });
   const { organization, team, user: owner } = await create("owner");
   const join = async (who: "manager" | "lead" | "member" | "colleague") => {

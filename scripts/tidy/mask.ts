@@ -20,4 +20,9 @@ export function maskSource(text: string): Masked {
   return { code: code + text.slice(done), comments: comments + blank(text.slice(done)) };
 }
 
+/** The text with its comments blank; strings and templates stay. */
+export function withoutComments(text: string): string {
+  return text.replace(COMMENT_OR_STRING, (found) => (/^\/[/*]/.test(found) ? blank(found) : found));
+}
+
 const blank = (text: string) => text.replace(/[^\n]/g, " ");

@@ -1,5 +1,6 @@
 import { documentFindings } from "./doc-rules.ts";
 import { countLanguage, oddPer100 } from "./language-rules.ts";
+import { OWN_TIME, portFindings } from "./port-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./settings-rules.ts";
 import { LONG_FILES, listFindings } from "./size-rules.ts";
 import { sourceFindings } from "./source-rules.ts";
@@ -53,7 +54,28 @@ test("a file past 300 lines gives its reason, and no file passes its limit", () 
 test("the lists of main loops and of long files name only files that exist", () => {
   expect(listFindings(() => true)).toEqual([]);
   const found = listFindings((path) => path !== "control-plane/writes/settle.ts");
-  expect(found.map(({ message }) => message)).toEqual(["lists control-plane/writes/settle.ts, which does not exist"]);
+  expect(found.map(({ message }) => message)).toEqual(["a rule lists control-plane/writes/settle.ts, which does not exist"]);
+  expect(listFindings(() => false, ["common/a.ts"]).at(-1)?.message).toContain("common/a.ts");
+});
+
+test("time and chance come through their ports, but for the files that say why", () => {
+  const lines = (path: string, text: string) => portFindings({ path, text }).map(({ line }) => line);
+  const raw = [
+    "const a = Date.now();",
+    "setTimeout(work, 5);",
+    "new Date()",
+    `import { randomUUID } from "node:crypto";`,
+    "`$" + "{performance.now()}`",
+  ];
+  expect(lines("control-plane/a.ts", raw.join("\n"))).toEqual([1, 2, 3, 4, 5]);
+  expect(
+    lines("control-plane/a.ts", "// Date.now()\nclock.now(); new Date(now); random.bytes(4); setImmediate(go); clearTimeout(x);"),
+  ).toEqual([]);
+  for (const path of ["control-plane/a.test.ts", "cli/a.ts", "common/clock.ts"]) expect(lines(path, raw.join("\n"))).toEqual([]);
+  expect(portFindings({ path: "common/clock.ts", text: "" })).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/need not/) }),
+  ]);
+  expect(Object.values(OWN_TIME).every((reason) => reason.length > 10)).toBe(true);
 });
 
 test("a document that names a missing file is found, outside code blocks and only for paths of this repository", () => {

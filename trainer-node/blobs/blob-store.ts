@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { uniqueName } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
 
 /** Stores parameters under the SHA-256 of their bytes, in files that only this user can read. */
@@ -42,7 +43,7 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const there = (await find(digest)) !== undefined;
       const held = await heldBytes(folder);
-      const partial = join(folder, `.partial-${randomUUID()}`);
+      const partial = join(folder, `.partial-${uniqueName()}`);
       const hash = createHash("sha256");
       let mine = 0;
       const file = there ? undefined : await open(partial, "wx", 0o600);

@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { closeSync, fdatasyncSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { uniqueName } from "../../common/random.ts";
 import { planSafetensors } from "../codec/safetensors.ts";
 import { ELEMENT_BYTES, type Tensor, type TensorHeader, tensorBytes } from "../compute/tensor.ts";
 
@@ -19,7 +20,7 @@ const HASH_STEP_BYTES = 2 ** 20;
 /** Creates a writer for a blob with these tensors. */
 export function createTensorWriter(folder: string, tensors: readonly TensorHeader[]): TensorWriter {
   const { head, places, bytes } = planSafetensors(tensors);
-  const partial = join(folder, `.partial-${randomUUID()}`);
+  const partial = join(folder, `.partial-${uniqueName()}`);
   const file = openSync(partial, "wx+", 0o600);
   let open = true;
   const put = (position: number, data: Uint8Array): void => {

@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { uniqueName } from "../../common/random.ts";
 import { joinPieces } from "../codec/pieces.ts";
 import { type AggregateContext, aggregate } from "./aggregate.ts";
 import type { BlobAggregation, BlobAggregationResult } from "./aggregate-blobs.ts";
@@ -22,7 +22,7 @@ export function aggregateWholeBlobs(request: BlobAggregation, context: Aggregate
 /** The blob gets its name after its bytes are on disk. */
 function keepBlob(folder: string, pieces: readonly Uint8Array[]): string {
   const name = sha256(pieces);
-  const partial = join(folder, `.partial-${randomUUID()}`);
+  const partial = join(folder, `.partial-${uniqueName()}`);
   try {
     writeFileSync(partial, joinPieces(pieces), { mode: 0o600, flush: true });
     renameSync(partial, join(folder, name));

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { systemClock } from "../../common/clock.ts";
 import { createLogger } from "../../common/logger.ts";
 import { FederationFailed } from "../coordinator/deps.ts";
 import { readSimulation } from "./options.ts";
@@ -27,13 +28,13 @@ async function main(): Promise<void> {
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort(new Error("stopped")));
   const write = (line: string) => process.stdout.write(`${line}\n`);
-  let before = performance.now();
+  let before = systemClock.monotonicMs();
   const rounds = await simulate(options, {
     logger: createLogger("simulation", "warn"),
     signal: stopping.signal,
     onRound: ({ round, participants, accuracy, loss, recordHash }) => {
-      const seconds = (performance.now() - before) / 1000;
-      before = performance.now();
+      const seconds = (systemClock.monotonicMs() - before) / 1000;
+      before = systemClock.monotonicMs();
       const accepted = participants.filter(({ state }) => state === "accepted").length;
       if (values.json) return write(JSON.stringify({ round, accepted, of: participants.length, accuracy, loss, seconds, recordHash }));
       const bar = "█".repeat(Math.round((accuracy ?? 0) * BAR_COLUMNS)).padEnd(BAR_COLUMNS, "·");

@@ -1,3 +1,4 @@
+import { systemClock } from "../../../common/clock.ts";
 import { refusePrivateNames } from "./node-names.ts";
 
 const resolve = async (host: string) => {
@@ -8,7 +9,7 @@ const resolve = async (host: string) => {
 const check = (urls: string[], allowPrivate: boolean) =>
   refusePrivateNames(
     urls.map((url, index) => ({ url, path: `body.participants.${index}.url` })),
-    { allowPrivate, resolve },
+    { allowPrivate, clock: systemClock, resolve },
   );
 
 test("ssrf: a name of which one address is private is refused by its place in the request", async () => {

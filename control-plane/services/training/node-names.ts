@@ -1,4 +1,5 @@
 import { judgePlace, type Resolve, resolveAll } from "../../../common/checked-lookup.ts";
+import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 
 const RESOLVE_MS = 2000;
@@ -9,14 +10,14 @@ const RESOLVE_MS = 2000;
  */
 export async function refusePrivateNames(
   given: readonly { readonly url: string; readonly path: string }[],
-  { allowPrivate, resolve = resolveAll }: { allowPrivate: boolean; resolve?: Resolve },
+  { allowPrivate, clock, resolve = resolveAll }: { allowPrivate: boolean; clock: Clock; resolve?: Resolve },
 ): Promise<void> {
   const byHost = Map.groupBy(
     given.filter(({ url }) => URL.canParse(url)),
     ({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ""),
   );
   const answers = await Promise.all(
-    [...byHost.keys()].map(async (host) => ({ host, addresses: await inTime(resolve(host)).catch(() => []) })),
+    [...byHost.keys()].map(async (host) => ({ host, addresses: await inTime(clock, resolve(host)).catch(() => []) })),
   );
   for (const { host, addresses } of answers) {
     const path = byHost.get(host)?.[0]?.path ?? "";
@@ -29,12 +30,12 @@ export async function refusePrivateNames(
   }
 }
 
-async function inTime<Value>(work: Promise<Value>): Promise<Value> {
+async function inTime<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error("too slow")), RESOLVE_MS);
+  const cancel = clock.after(RESOLVE_MS, () => reject(new Error("too slow")));
   try {
     return await Promise.race([work, promise]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }

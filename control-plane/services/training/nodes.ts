@@ -28,7 +28,7 @@ export function trainingNodeHandlers(
       const actor = await requireTrainingActor(deps, context);
       const team = await teamForNew(deps.store, actor, request.teamId);
       const url = checkNodeUrl(deps, request.url, "body.url");
-      await refusePrivateNames([{ url, path: "body.url" }], { allowPrivate: deps.config.allowPrivateNodes });
+      await refusePrivateNames([{ url, path: "body.url" }], { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
       await refuseOperatorsNodes([{ url, path: "body.url" }], deps.config);
       return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
         if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {

@@ -56,7 +56,7 @@ const createFederation =
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
-    await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes });
+    await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
     await refuseOperatorsNodes(named, deps.config);
     return write(deps, context, { actor: actor.person, codec: CreateFederationResponse }, async ({ tx, now, audit }) => {
       const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);

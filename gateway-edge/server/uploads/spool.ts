@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { uniqueName } from "../../../common/random.ts";
 
 /** Bytes that stay in memory; more go to a file. */
 const MEMORY_BYTES_MAX = 64 * 1024;
@@ -83,7 +83,7 @@ export class Spool {
   }
 
   async #openFile(): Promise<FileHandle> {
-    const path = join(this.#folder, `tributary-upload-${randomUUID()}`);
+    const path = join(this.#folder, `tributary-upload-${uniqueName()}`);
     const file = await open(path, "wx+", 0o600);
     try {
       await unlink(path);

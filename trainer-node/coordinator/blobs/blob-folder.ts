@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { uniqueName } from "../../../common/random.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 
 /** Stores updates and models under the SHA-256 of their bytes. A file gets its name when it is complete. */
@@ -63,7 +64,7 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
     }
   };
   const keep: BlobFolder["keep"] = async (chunks, digest = plainDigest()) => {
-    const partial = join(folder, `.partial-${randomUUID()}`);
+    const partial = join(folder, `.partial-${uniqueName()}`);
     const file = await open(partial, "wx", 0o600);
     let bytes = 0;
     let flushed = 0;

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { uniqueName } from "../../../../common/random.ts";
 import type { FormCall, FormField, FormFile } from "../provider.ts";
 
 export interface WrittenForm {
@@ -10,7 +10,7 @@ export interface WrittenForm {
 /** A form as bytes, written while the files are read: a recording of an hour is never in memory as a whole. */
 export function writeForm(call: FormCall): WrittenForm {
   // Random, against the rule of pure adapters: a boundary that a file could contain would let its sender add fields.
-  const boundary = `tributary-${randomBytes(16).toString("hex")}`;
+  const boundary = `tributary-${uniqueName()}`;
   const length = lengthOf(call, boundary);
   return {
     headers: {
