@@ -12,6 +12,13 @@ export interface Clock {
   after(milliseconds: number, wake: () => void): () => void;
 }
 
+/** Sleeps until the time is over or the signal aborts, whichever comes first. */
+export function pause(clock: Pick<Clock, "sleep">, milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return clock.sleep(milliseconds, signal).catch((error: unknown) => {
+    if (!signal?.aborted) throw error;
+  });
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),

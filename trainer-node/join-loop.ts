@@ -1,5 +1,5 @@
 import type { Capability } from "../common/capabilities.ts";
-import type { Clock } from "../common/clock.ts";
+import { type Clock, pause } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
@@ -37,7 +37,7 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
       } catch (thrown) {
         if (signal.aborted) return;
         logger.warn({ error: String(thrown), retryMs: delayMs }, "asking the gateway for work failed");
-        await clock.sleep(delayMs, signal).catch(() => {});
+        await pause(clock, delayMs, signal);
         delayMs = Math.min(RETRY_MS.max, delayMs * 2);
       }
     }

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Clock } from "../common/clock.ts";
+import { type Clock, pause } from "../common/clock.ts";
 import { boundUnreadBody } from "../common/unread-body.ts";
 
 /** A listening HTTP server. */
@@ -39,7 +39,7 @@ export async function startServer(app: RequestListener, options: { host: string;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const waiting = new AbortController();
-      await Promise.race([closed, options.clock.sleep(graceMs, waiting.signal).catch(() => {})]);
+      await Promise.race([closed, pause(options.clock, graceMs, waiting.signal)]);
       waiting.abort();
       server.closeAllConnections();
       await closed;

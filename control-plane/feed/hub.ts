@@ -1,4 +1,4 @@
-import type { Clock } from "../../common/clock.ts";
+import { type Clock, pause } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { FeedRow } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
@@ -106,7 +106,7 @@ export class FeedHub {
 
   async #beat(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await this.#clock.sleep(HEARTBEAT_MS, this.#stop.signal).catch(() => undefined);
+      await pause(this.#clock, HEARTBEAT_MS, this.#stop.signal);
       this.#wake();
       const isRead = await this.#isReadSoon();
       if (isRead && this.#healthy) this.#send({ changes: [], revision: this.#revision, resync: false });

@@ -1,3 +1,4 @@
+import { pause } from "../../common/clock.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { collect } from "../stores/page.ts";
@@ -61,7 +62,7 @@ async function every(intervalMs: number, job: Job, deps: Deps, signal: AbortSign
     } catch (error) {
       deps.logger.warn({ job: job.name, error: String(error) }, "a job failed; it runs again at the next interval");
     }
-    await deps.clock.sleep(intervalMs, signal).catch(() => undefined);
+    await pause(deps.clock, intervalMs, signal);
   }
 }
 

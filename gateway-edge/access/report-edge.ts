@@ -1,4 +1,4 @@
-import type { Clock } from "../../common/clock.ts";
+import { type Clock, pause } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
@@ -25,7 +25,7 @@ export function startReports({ system, clock, logger, read }: ReportDeps): { sto
       } catch (error) {
         logger.debug({ error: String(error) }, "this edge's report could not be sent to the control plane");
       }
-      await clock.sleep(EVERY_MS, stopping.signal).catch(() => {});
+      await pause(clock, EVERY_MS, stopping.signal);
     }
   };
   void run();

@@ -1,4 +1,4 @@
-import type { Clock } from "../../common/clock.ts";
+import { type Clock, pause } from "../../common/clock.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
@@ -78,7 +78,7 @@ async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
       if (!position.receivedOnStream && !HARMLESS_STATUS.includes(status)) await recoverInto(position, deps);
     }
     if (position.receivedOnStream) delay = BACK_OFF_MS;
-    await clock.sleep(delay, signal).catch(() => {});
+    await pause(clock, delay, signal);
     delay = Math.min(delay * 2, BACK_OFF_MS_MAX);
   }
 }
@@ -127,7 +127,7 @@ async function leaveWhenSilent(
   { clock, signal, receivedAtMs }: { clock: Clock; signal: AbortSignal; receivedAtMs: () => number },
 ): Promise<void> {
   while (!signal.aborted) {
-    await clock.sleep(LOOK_MS, signal).catch(() => {});
+    await pause(clock, LOOK_MS, signal);
     if (!signal.aborted && clock.monotonicMs() - receivedAtMs() >= SILENCE_MS_MAX) return leave();
   }
 }

@@ -1,3 +1,4 @@
+import { pause } from "../../common/clock.ts";
 import { type FederationSettings, federationSettings } from "../../common/federation-settings.ts";
 import { newId } from "../../common/ids.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -41,7 +42,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
       const limit = options.federationsMax - running.size;
       const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except: released.ids() });
       for (const work of claimed) begin(work, claim);
-      await clock.sleep(options.pollMs, stopping.signal).catch(() => {});
+      await pause(clock, options.pollMs, stopping.signal);
     }
   })();
   return {
@@ -165,7 +166,7 @@ async function renewUntil(
 ): Promise<void> {
   let heldUntilMs = clock.monotonicMs() + leaseMs;
   while (!signal.aborted) {
-    await clock.sleep(leaseMs / 3, signal).catch(() => {});
+    await pause(clock, leaseMs / 3, signal);
     if (signal.aborted) return;
     const askedMs = clock.monotonicMs();
     try {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../common/clock.ts";
+import { type Clock, pause } from "../../common/clock.ts";
 import { type CallNode, type NodeAddress, readAnswer } from "./participants/node-call.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 
@@ -40,7 +40,7 @@ async function listen(
   const probeMs = idleMs / PROBES;
   let lastAnswerMs = clock.monotonicMs();
   for (;;) {
-    await clock.sleep(probeMs, until).catch(() => {});
+    await pause(clock, probeMs, until);
     if (until.aborted) return;
     const inTime = AbortSignal.any([until, AbortSignal.timeout(probeMs)]);
     const isThere = await probe(call, node, inTime);

@@ -1,3 +1,4 @@
+import { pause } from "../../common/clock.ts";
 import { settingOf, strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
@@ -84,7 +85,7 @@ export class AsynchronousRounds {
     const { deps, signal, federation } = run;
     const tries = this.#failures.get(participant.id) ?? 0;
     const delayMs = tries === 0 ? 0 : Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
-    await deps.clock.sleep(delayMs, signal).catch(() => {});
+    await pause(deps.clock, delayMs, signal);
     const begunMs = deps.clock.monotonicMs();
     const outcome = await requireCapabilities(run, participant, signal)
       .then(() => deps.participants.train(participant, trainTask(run, participant, federation.headRound + 1), signal))

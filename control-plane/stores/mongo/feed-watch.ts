@@ -1,5 +1,5 @@
 import type { ChangeStream, Db } from "mongodb";
-import type { Clock } from "../../../common/clock.ts";
+import { type Clock, pause } from "../../../common/clock.ts";
 import type { StoredDocument } from "./documents.ts";
 
 const POLL_MS = 1_000;
@@ -76,6 +76,6 @@ export class FeedWatch {
   }
 
   async #pause(milliseconds: number): Promise<void> {
-    if (!this.#stopped) await this.#clock.sleep(milliseconds, this.#stop.signal).catch(() => undefined);
+    if (!this.#stopped) await pause(this.#clock, milliseconds, this.#stop.signal);
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../common/clock.ts";
+import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Owner, RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
 import type { RunBody, ThreadBody } from "./bodies.ts";
@@ -60,7 +60,7 @@ export class LeasedRun {
         const outcome = await this.#afterFailure(thrown, body);
         if (outcome !== "again") return outcome;
         if (isRefused(thrown)) continue;
-        await this.#clock.sleep(delayMs, this.signal).catch(() => {});
+        await pause(this.#clock, delayMs, this.signal);
         delayMs = Math.min(delayMs * 2, BACK_OFF_MS_MAX);
       }
     }
@@ -125,7 +125,7 @@ export class LeasedRun {
         return await this.#records.get<RunBody>(this.owner.teamId, "run", this.#record.id);
       } catch (thrown) {
         if (!(thrown instanceof AppError) || !PASSING.has(thrown.code)) throw thrown;
-        await this.#clock.sleep(delayMs, this.signal).catch(() => {});
+        await pause(this.#clock, delayMs, this.signal);
       }
     }
     return undefined;

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../common/clock.ts";
+import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
@@ -126,7 +126,7 @@ export class LeasedWork implements WorkLease {
   async #keepRenewing(done: AbortSignal): Promise<void> {
     const { clock, renewMs } = this.#deps;
     while (!done.aborted && !this.signal.aborted) {
-      await clock.sleep(renewMs, AbortSignal.any([done, this.signal])).catch(() => {});
+      await pause(clock, renewMs, AbortSignal.any([done, this.signal]));
       if (!done.aborted && !this.signal.aborted) await this.renew();
     }
   }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../common/clock.ts";
+import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
@@ -97,7 +97,7 @@ class PollingWorker implements Worker {
     await this.#running;
     const patience = new AbortController();
     const ended = Promise.all([...this.#held.values()].map((held) => held.ended));
-    await Promise.race([ended, this.#deps.clock.sleep(STOP_MS_MAX, patience.signal).catch(() => {})]);
+    await Promise.race([ended, pause(this.#deps.clock, STOP_MS_MAX, patience.signal)]);
     patience.abort();
   }
 

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../../common/clock.ts";
+import { type Clock, pause } from "../../../common/clock.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { TrainingClient } from "../control.ts";
 import { dropOldPlans } from "../secure/plan.ts";
@@ -74,7 +74,7 @@ export function startSweeping(sweep: Sweep & { everyMs: number; logger: Logger }
   const stopping = new AbortController();
   const loop = (async () => {
     for (;;) {
-      await clock.sleep(everyMs, stopping.signal).catch(() => {});
+      await pause(clock, everyMs, stopping.signal);
       if (stopping.signal.aborted) return;
       try {
         await dropOldPlans(sweep.blobs, clock.now());

@@ -1,3 +1,4 @@
+import { pause } from "../../../common/clock.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
@@ -62,7 +63,7 @@ async function persist<Answer>(
       if (!(thrown instanceof ParticipantProblem)) throw thrown;
       if (!thrown.again) return thrown;
       const delayMs = thrown.retryAfterMs ?? Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
-      await deps.clock.sleep(delayMs, inTime).catch(() => {});
+      await pause(deps.clock, delayMs, inTime);
     }
   }
 }

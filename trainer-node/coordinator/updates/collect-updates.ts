@@ -1,3 +1,4 @@
+import { pause } from "../../../common/clock.ts";
 import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
@@ -85,7 +86,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
       if (!(thrown instanceof ParticipantProblem)) throw thrown;
       if (!thrown.again || (tries >= ATTEMPTS_AFTER_QUORUM && input.hasQuorum())) return thrown;
       const delayMs = thrown.retryAfterMs ?? Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
-      await deps.clock.sleep(delayMs, inRound).catch(() => {});
+      await pause(deps.clock, delayMs, inRound);
     }
   }
 }

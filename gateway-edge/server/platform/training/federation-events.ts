@@ -1,3 +1,4 @@
+import { pause } from "../../../../common/clock.ts";
 import type { CallOptions } from "../../../../common/grpc/client.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 
@@ -40,6 +41,6 @@ export async function* federationEvents(
       yield ": keep-alive\n\n";
       sentAtMs = clock.monotonicMs();
     }
-    await clock.sleep(LOOK_MS, options.signal ?? undefined).catch(() => {});
+    await pause(clock, LOOK_MS, options.signal ?? undefined);
   }
 }
