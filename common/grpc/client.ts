@@ -7,6 +7,7 @@ import {
   type MethodDefinition,
   type ServiceError,
 } from "@grpc/grpc-js";
+import { ignore } from "../ignore.ts";
 import { fromGrpcError } from "./status.ts";
 
 /** Options of every call. There is no default deadline, because a peer that accepts a call and never responds would block it forever. */
@@ -191,7 +192,7 @@ async function callUpload<Request, Response>(
   );
   const cancel = () => call.cancel();
   options.signal?.addEventListener("abort", cancel, { once: true });
-  answer.catch(() => {});
+  void ignore(answer, "the caller awaits it below");
   try {
     for await (const message of messages) {
       // A response before the end of the stream is an error, so the rest is not sent.
@@ -203,7 +204,10 @@ async function callUpload<Request, Response>(
     cancel();
     throw thrown;
   } finally {
-    answer.finally(() => options.signal?.removeEventListener("abort", cancel)).catch(() => {});
+    void ignore(
+      answer.finally(() => options.signal?.removeEventListener("abort", cancel)),
+      "the caller gets the failure",
+    );
   }
   return answer;
 }

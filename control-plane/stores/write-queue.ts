@@ -1,3 +1,5 @@
+import { ignore } from "../../common/ignore.ts";
+
 /**
  * Runs one writer at a time. LMDB allows only one; on MongoDB every transaction changes the order document (`mongo/apply.ts`), so two in
  * one process would only conflict and retry.
@@ -7,7 +9,7 @@ export class WriteQueue {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#tail.then(work);
-    this.#tail = result.catch(() => undefined);
+    this.#tail = ignore(result, "the caller of this work gets it; the next work starts anyway");
     return result;
   }
 

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
+import { ignore } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
@@ -29,6 +30,7 @@ export interface CatalogDeps {
 
 const SNAPSHOT_MS = 2000;
 const BACK_OFF_MS = 100;
+const ONLY_AT_STOP = "loading fails only when the edge stops";
 const BACK_OFF_MS_MAX = 1000;
 
 export function createCatalog(deps: CatalogDeps): Catalog {
@@ -74,15 +76,13 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     load,
     changed(revision) {
       if (revision > wantedRevision) wantedRevision = revision;
-      // Fails only when the edge stops, and then the catalog is not needed.
-      load().catch(() => {});
+      void ignore(load(), ONLY_AT_STOP);
     },
     receivedFrom(sender) {
       if (sender === "" || sender === instance) return;
       instance = sender;
       instances++;
-      // As above.
-      load().catch(() => {});
+      void ignore(load(), ONLY_AT_STOP);
     },
     isLoaded: () => loadedRevision !== undefined,
   };

@@ -1,5 +1,6 @@
 import { type Clock, pause } from "../../common/clock.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
+import { orElse } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import type { Change, WatchRequest, WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
@@ -118,8 +119,7 @@ async function apply(message: WatchResponse, position: Position, deps: RunningDe
 
 async function recoverInto(position: Position, deps: RunningDeps): Promise<void> {
   deps.logger.warn({ revision: position.revision.toString() }, "changes were missed; every cached answer is dropped");
-  // Fails only when the edge stops.
-  position.revision = await deps.recover().catch(() => position.revision);
+  position.revision = await orElse(deps.recover(), position.revision, "it fails only when the edge stops");
 }
 
 async function leaveWhenSilent(

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { finished } from "node:stream/promises";
 import { AppError } from "../../common/errors.ts";
+import { ignore } from "../../common/ignore.ts";
 import { jsonDepthExceeds } from "../../common/json.ts";
 
 const JSON_DEPTH_MAX = 64;
@@ -101,7 +102,8 @@ const REST_MS_MAX = 2_000;
  */
 export async function dropRest(request: IncomingMessage): Promise<void> {
   request.resume();
-  await finished(request, { writable: false, signal: AbortSignal.timeout(REST_MS_MAX) }).catch(() => {});
+  const rest = finished(request, { writable: false, signal: AbortSignal.timeout(REST_MS_MAX) });
+  await ignore(rest, "the answer is an error already");
 }
 
 /** The error for a body that is too large, after the rest of it was read. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import { asAppError, isTransient } from "../../common/errors.ts";
+import { ignore } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
@@ -60,9 +61,10 @@ export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCall
     };
   }
 
-  /** Returns expired permits. A permit whose return fails is missing for a minute. */
+  /** Returns expired permits. */
   function returnUnused(): void {
-    for (const unused of permits.unused()) void access.release(unused, { deadlineMs: RESERVE_MS }).catch(() => {});
+    for (const unused of permits.unused())
+      void ignore(access.release(unused, { deadlineMs: RESERVE_MS }), "a permit that is not returned is missing for a minute");
   }
 
   function release(callId: string): void {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { orElse } from "../../common/ignore.ts";
 import { uniqueName } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
 
@@ -20,14 +21,14 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
   const { folder, bytesMax } = options;
   const pathOf = (digest: string): string => join(folder, digest);
   const tenantPathOf = (digest: string): string => join(folder, `.tenant-${digest}`);
-  const tenantOf: BlobStore["tenantOf"] = (digest) => readFile(tenantPathOf(digest), "utf8").catch(() => undefined);
+  const tenantOf: BlobStore["tenantOf"] = (digest) => orElse(readFile(tenantPathOf(digest), "utf8"), undefined, "no note");
   /** The note is written before the blob, so that a blob without a note never belongs to one tenant alone. */
   const noteTenant = async (digest: string, tenant: string, there: boolean): Promise<void> => {
     if (!there && tenant !== "") await writeFile(tenantPathOf(digest), tenant, { mode: 0o600 });
     else if ((await tenantOf(digest)) !== tenant) await rm(tenantPathOf(digest), { force: true });
   };
   const find: BlobStore["find"] = async (digest) => {
-    const found = await stat(pathOf(digest)).catch(() => undefined);
+    const found = await orElse(stat(pathOf(digest)), undefined, "not here");
     return found && { path: pathOf(digest), bytes: found.size };
   };
   /** Bytes of blobs that are arriving: two uploads must not both count on the same free space. */
@@ -78,7 +79,9 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
 
 async function heldBytes(folder: string): Promise<number> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith("."));
-  const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0));
+  const sizes = await Promise.all(
+    names.map(async (name) => (await orElse(stat(join(folder, name)), undefined, "removed meanwhile"))?.size ?? 0),
+  );
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 

@@ -1,6 +1,7 @@
 import { pause } from "../../common/clock.ts";
 import { type FederationSettings, federationSettings } from "../../common/federation-settings.ts";
 import { newId } from "../../common/ids.ts";
+import { ignore } from "../../common/ignore.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
@@ -121,7 +122,7 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work
     lost.abort();
     await renewing;
     // The next coordinator need not wait for the lease to end.
-    if (stopping.aborted) await control.renew(RELEASE_MS).catch(() => {});
+    if (stopping.aborted) await ignore(control.renew(RELEASE_MS), "the lease then ends by itself");
   }
 }
 

@@ -1,6 +1,7 @@
 import { judgePlace, type Resolve, resolveAll } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
+import { orElse } from "../../../common/ignore.ts";
 
 const RESOLVE_MS = 2000;
 
@@ -17,7 +18,10 @@ export async function refusePrivateNames(
     ({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ""),
   );
   const answers = await Promise.all(
-    [...byHost.keys()].map(async (host) => ({ host, addresses: await inTime(clock, resolve(host)).catch(() => []) })),
+    [...byHost.keys()].map(async (host) => ({
+      host,
+      addresses: await orElse(inTime(clock, resolve(host)), [], "a name that does not resolve yet passes"),
+    })),
   );
   for (const { host, addresses } of answers) {
     const path = byHost.get(host)?.[0]?.path ?? "";

@@ -2,6 +2,7 @@ import { networkInterfaces } from "node:os";
 import { type Resolve, resolveAll } from "../../../common/checked-lookup.ts";
 import { AppError } from "../../../common/errors.ts";
 import { isLoopbackHost } from "../../../common/exposed.ts";
+import { orElse } from "../../../common/ignore.ts";
 import type { ControlConfig } from "../../config.ts";
 import type { TrainerNode } from "../../domain/training-records.ts";
 
@@ -73,7 +74,7 @@ const portOf = (url: string): string => {
 /** The host by name and by all its addresses; all addresses of this machine count as one. */
 async function placesOf(url: string, { resolve, ownAddresses }: Machine): Promise<ReadonlySet<string>> {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
-  const addresses = await resolve(host).catch(() => []);
+  const addresses = await orElse(resolve(host), [], "a name without an address is compared as a name");
   const own = new Set(ownAddresses());
   const places = addresses.map(({ address }) => (isThisMachine(address) || own.has(address) ? "this machine" : address));
   return new Set([host, ...(isThisMachine(host) ? ["this machine"] : []), ...places]);

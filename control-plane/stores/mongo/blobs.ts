@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { finished } from "node:stream/promises";
 import { type Collection, type Db, GridFSBucket, type GridFSBucketWriteStream, ObjectId } from "mongodb";
+import { ignore } from "../../../common/ignore.ts";
 import type { Blobs } from "../store.ts";
 import { asStoreError } from "./driver-errors.ts";
 
@@ -53,9 +54,9 @@ async function put(request: Target & { content: AsyncIterable<Uint8Array> }): Pr
     throw thrown;
   }
   const replaced = await pointers.findOneAndReplace({ _id: name }, { fileId }, { upsert: true, returnDocument: "before" });
-  // The blob is replaced. A file that cannot be removed now is found by the next put or remove of this name.
-  if (replaced) await bucket.delete(replaced.fileId).catch(() => undefined);
-  await removeUnreferenced(request).catch(() => undefined);
+  const later = "the next put or remove of this name removes it";
+  if (replaced) await ignore(bucket.delete(replaced.fileId), later);
+  await ignore(removeUnreferenced(request), later);
   return written;
 }
 
@@ -64,7 +65,7 @@ async function write(upload: GridFSBucketWriteStream, content: AsyncIterable<Uin
   let bytes = 0;
   // Awaited from the start, because an error may occur at any write, also while the next chunk of content is awaited.
   const done = finished(upload);
-  done.catch(() => undefined);
+  void ignore(done, "awaited below");
   for await (const chunk of content) {
     hash.update(chunk);
     bytes += chunk.length;
@@ -77,7 +78,7 @@ async function write(upload: GridFSBucketWriteStream, content: AsyncIterable<Uin
 
 async function discard(upload: GridFSBucketWriteStream): Promise<void> {
   upload.on("error", () => undefined);
-  await upload.abort().catch(() => undefined);
+  await ignore(upload.abort(), "the upload has failed already");
   upload.destroy();
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../common/clock.ts";
+import { ignore } from "../../../common/ignore.ts";
 import { databaseTimeout } from "./driver-errors.ts";
 
 /**
@@ -18,7 +19,7 @@ export class Deadline {
     this.#endsAtMs = clock.monotonicMs() + limitMs;
     const { promise, reject } = Promise.withResolvers<never>();
     this.#expiry = promise;
-    promise.catch(() => undefined);
+    void ignore(promise, "bound() reports it");
     clock.sleep(limitMs, this.#stop.signal).then(
       () => reject(this.#timeout()),
       () => undefined,

@@ -1,9 +1,11 @@
 import type { ChangeStream, Db } from "mongodb";
 import { type Clock, pause } from "../../../common/clock.ts";
+import { ignore } from "../../../common/ignore.ts";
 import type { StoredDocument } from "./documents.ts";
 
 const POLL_MS = 1_000;
 const BACK_OFF_FIRST_MS = 100;
+const CLOSING = "a stream that cannot be closed is broken already";
 const BACK_OFF_MAX_MS = 5_000;
 
 /**
@@ -36,7 +38,7 @@ export class FeedWatch {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#listeners.clear();
-    await Promise.all([this.#stream?.close().catch(() => undefined), this.#running]);
+    await Promise.all([ignore(this.#stream?.close(), CLOSING), this.#running]);
   }
 
   async #follow(): Promise<void> {
@@ -51,7 +53,7 @@ export class FeedWatch {
       } catch {
         // The server is unreachable or the stream's history is lost: the poll finds missed rows, and a new stream starts from now.
       }
-      await stream.close().catch(() => undefined);
+      await ignore(stream.close(), CLOSING);
       await this.#pause(Math.min(BACK_OFF_MAX_MS, BACK_OFF_FIRST_MS * 2 ** Math.min(failures++, 10)));
     }
   }

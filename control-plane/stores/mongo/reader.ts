@@ -1,4 +1,5 @@
 import type { ClientSession, Collection, Db } from "mongodb";
+import { ignore } from "../../../common/ignore.ts";
 import { type CollectionName, type IndexName, type IndexValue, indexesOf, type Records } from "../collections.ts";
 import type { Range, Reader } from "../store.ts";
 import { fieldName, fromDocument, type StoredDocument, scalar } from "./documents.ts";
@@ -66,8 +67,8 @@ export class MongoReader implements Reader {
         for (const buffered of cursor.readBufferedDocuments()) yield fromDocument<Name>(buffered);
       }
     } finally {
-      // An unreachable server drops the cursor by itself. The close is awaited only in a transaction, where operations must not overlap.
-      const closed = cursor.close().catch(() => undefined);
+      // The close is awaited only in a transaction, where operations must not overlap.
+      const closed = ignore(cursor.close(), "an unreachable server drops the cursor by itself");
       if (this.#context.session) await closed;
     }
   }

@@ -1,5 +1,6 @@
 import type { ClientSession, Db, MongoClient, TransactionOptions } from "mongodb";
 import type { Clock } from "../../../common/clock.ts";
+import { ignore } from "../../../common/ignore.ts";
 import type { Random } from "../../../common/random.ts";
 import { Overlay, type Write } from "../overlay.ts";
 import type { Transaction } from "../store.ts";
@@ -91,7 +92,7 @@ export class Transactions {
         await this.#backOff(attempt);
       }
     } finally {
-      session.endSession().catch(() => undefined);
+      void ignore(session.endSession(), "the server ends idle sessions");
     }
   }
 
@@ -118,7 +119,7 @@ export class Transactions {
       if (!mayRunAgain(error)) throw error;
       return { again: error };
     } finally {
-      if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
+      if (session.inTransaction()) await ignore(session.abortTransaction(), "the server aborts it when its time is over");
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
+import { ignore } from "../../../common/ignore.ts";
 import type { BytesPart, ConnectionWait, Provider, Send, StreamPart } from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
 import { targetOf } from "../../upstream/target.ts";
@@ -160,7 +161,7 @@ async function openStream<Answer>(
   const next = () => iterator.next().then(onResult);
   const close = () => {
     open.close();
-    void iterator.return?.().catch(() => {});
+    void ignore(iterator.return?.(), "the stream is not read on");
   };
   return { ...open, close, type: "stream", first: await next(), next };
 }

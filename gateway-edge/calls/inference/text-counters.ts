@@ -1,3 +1,4 @@
+import { ignore } from "../../../common/ignore.ts";
 import type { ChatMessage, TokenCounter } from "../../upstream/providers/provider.ts";
 import { targetOf } from "../../upstream/target.ts";
 import { countPieces } from "../tokens/byte-pairs.ts";
@@ -31,8 +32,7 @@ export function vocabularyCounter(encoding: EncodingName): TextCounter {
   const pieces = (text: string) => countPieces(text, SPLITS[encoding]);
   const loadedOrLoading = () => {
     const vocabulary = loadedVocabulary(encoding);
-    // A failure shows where the count is awaited.
-    if (!vocabulary) vocabularyOf(encoding).catch(() => undefined);
+    if (!vocabulary) void ignore(vocabularyOf(encoding), "a failure shows where the count is awaited");
     return vocabulary;
   };
   const countWaiting = async (text: string) => {

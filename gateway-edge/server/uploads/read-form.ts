@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import busboy from "busboy";
 import { AppError, asAppError } from "../../../common/errors.ts";
+import { ignore } from "../../../common/ignore.ts";
 import { dropRest, requireIdentity } from "../../calls/read-body.ts";
 import type { FormField, FormFile } from "../../upstream/providers/provider.ts";
 import { Spool } from "./spool.ts";
@@ -42,9 +43,9 @@ export class IncomingForm {
     this.#request = request;
     this.#limits = limits;
     this.#parser = openParser(request);
-    // Without these handlers a failure before anyone awaits the promises would be an unhandled rejection.
-    this.#begun.promise.catch(() => {});
-    this.#complete.promise.catch(() => {});
+    // Without these, a failure before the promises are awaited would be an unhandled rejection.
+    void ignore(this.#begun.promise, "the reader of the form awaits it");
+    void ignore(this.#complete.promise, "the reader of the form awaits it");
     this.#parser.on("field", (name, value, info) => this.#takeField(name, value, info));
     this.#parser.on("file", (field, stream, { filename, mimeType }) => {
       this.#takeFile({ field: field ?? "", name: filename ?? "", contentType: mimeType }, stream);

@@ -1,6 +1,7 @@
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ignore } from "../../../common/ignore.ts";
 import { uniqueName } from "../../../common/random.ts";
 
 /** Bytes that stay in memory; more go to a file. */
@@ -79,7 +80,7 @@ export class Spool {
     this.#isClosed = true;
     this.fail(new Error("the upload was dropped"));
     this.#memory = [];
-    await this.#file?.close().catch(() => {});
+    await ignore(this.#file?.close(), "the upload is dropped");
   }
 
   async #openFile(): Promise<FileHandle> {

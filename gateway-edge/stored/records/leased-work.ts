@@ -1,5 +1,6 @@
 import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
+import { ignore } from "../../../common/ignore.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Claimed, RecordKind, RecordOf, RecordStore } from "./records.ts";
@@ -90,7 +91,7 @@ export class LeasedWork implements WorkLease {
   /** Shortens the lease, so that another edge can claim the work at once. Has no effect on work that has ended. */
   async release(): Promise<void> {
     const { kind, id } = this.#latest;
-    await this.#deps.records.renew({ kind, id, claim: this.claim }, RELEASE_MS).catch(() => undefined);
+    await ignore(this.#deps.records.renew({ kind, id, claim: this.claim }, RELEASE_MS), "the lease then ends by itself");
   }
 
   /** Renews the lease. If that fails, the lease stays valid until it expires. */

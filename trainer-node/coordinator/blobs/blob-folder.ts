@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { ignore, orElse } from "../../../common/ignore.ts";
 import { uniqueName } from "../../../common/random.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 
@@ -50,7 +51,7 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
   };
   const find: BlobFolder["find"] = async (sha256) => {
     const path = pathOf(sha256);
-    const found = await stat(path).catch(() => undefined);
+    const found = await orElse(stat(path), undefined, "not here");
     return found && { path, bytes: found.size };
   };
   // One flush at a time: writes and flushes share a few threads.
@@ -80,7 +81,7 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
         // The disk reports a failure once only, so the next waiter throws it.
         await flushing;
         flushing = flush(file);
-        flushing.catch(() => {});
+        void ignore(flushing, "the next flush awaits it");
         flushed = bytes;
       }
       await flushing;

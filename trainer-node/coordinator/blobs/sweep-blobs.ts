@@ -1,6 +1,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, pause } from "../../../common/clock.ts";
+import { orElse } from "../../../common/ignore.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { TrainingClient } from "../control.ts";
 import { dropOldPlans } from "../secure/plan.ts";
@@ -12,6 +13,7 @@ const PAGE = 1000;
 const CLOCK_MS_MAX = 600_000;
 const BLOB = /^[0-9a-f]{64}$/;
 /** Files that a process left when it was killed while writing. */
+const GONE = "removed meanwhile";
 const PARTIAL = /^\.partial-/;
 
 /** What a sweep of the blob folder needs. */
@@ -37,7 +39,7 @@ export async function sweepBlobs(sweep: Sweep, signal: AbortSignal): Promise<str
   const removed: string[] = [];
   for (const name of unused) {
     const path = join(blobs.folder, name);
-    const found = await stat(path).catch(() => undefined);
+    const found = await orElse(stat(path), undefined, GONE);
     if (!found || found.mtimeMs > cutMs) continue;
     await rm(path, { force: true });
     removed.push(name);
@@ -49,7 +51,7 @@ async function olderThan(folder: string, cutMs: number): Promise<Set<string>> {
   const old = new Set<string>();
   for (const name of await readdir(folder)) {
     if (!BLOB.test(name) && !PARTIAL.test(name)) continue;
-    const found = await stat(join(folder, name)).catch(() => undefined);
+    const found = await orElse(stat(join(folder, name)), undefined, GONE);
     if (found && found.mtimeMs <= cutMs) old.add(name);
   }
   return old;

@@ -1,6 +1,7 @@
 import { json, type RequestHandler } from "express";
 import { z } from "zod";
 import { CAPABILITIES, type Capability } from "../../../common/capabilities.ts";
+import { orElse } from "../../../common/ignore.ts";
 import { parseWith } from "../../operations/schemas.ts";
 import type { Participants } from "./participants.ts";
 
@@ -34,7 +35,8 @@ export function probeParticipants(participants: Pick<Participants, "capabilities
     const worker = async (): Promise<void> => {
       for (let next = waiting.shift(); next && !signal.aborted; next = waiting.shift()) {
         const { index, url, token } = next;
-        const able = await participants.capabilities({ url, token, secret: "", tenantId: NO_TENANT }, signal).catch(() => undefined);
+        const asking = participants.capabilities({ url, token, secret: "", tenantId: NO_TENANT }, signal);
+        const able = await orElse(asking, undefined, "the round checks a participant that is not there yet");
         const missing = able ? needs.filter((need) => !able.has(need)) : [];
         if (missing.length > 0) cannot.push({ index, missing });
       }

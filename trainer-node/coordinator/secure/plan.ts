@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { orElse } from "../../../common/ignore.ts";
 import type { IntroductionText } from "../../privacy/wire.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { Introduced } from "./participants.ts";
@@ -62,9 +63,9 @@ const PLAN_MS_MAX = 2 * 86_400_000;
 /** Removes the plans of unfinished rounds. */
 export async function dropOldPlans(blobs: Pick<BlobFolder, "folder">, now: number): Promise<void> {
   const folder = planFolder(blobs);
-  for (const name of await readdir(folder).catch(() => [])) {
+  for (const name of await orElse(readdir(folder), [], "no plan yet")) {
     const path = join(folder, name);
-    const found = await stat(path).catch(() => undefined);
+    const found = await orElse(stat(path), undefined, "removed meanwhile");
     if (found && found.mtimeMs < now - PLAN_MS_MAX) await rm(path, { force: true });
   }
 }

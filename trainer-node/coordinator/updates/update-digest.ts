@@ -1,3 +1,4 @@
+import { ignore, orElse } from "../../../common/ignore.ts";
 import { createProgress, type FileDigest, type FollowedFile } from "../../blobs/followed-file.ts";
 import { passingTensors } from "../../blobs/passing-tensors.ts";
 import { type Digest, plainDigest } from "../blobs/blob-folder.ts";
@@ -44,13 +45,12 @@ function followed(follow: (file: FollowedFile) => Promise<FileDigest>, bytes: nu
     begin: (begun) => {
       path = begun;
       digest = follow({ path, bytes, progress: progress.memory });
-      digest.catch(() => {});
+      void ignore(digest, "end() awaits it");
     },
     add: (piece) => progress.add(piece.byteLength),
     end: async () => {
       progress.end();
-      // If the thread ends for any reason, the stored update is still accepted and hashed here.
-      const made = await digest?.catch(() => undefined);
+      const made = digest && (await orElse(digest, undefined, "the stored update is accepted, and hashed here"));
       found = made?.found;
       return made?.sha256 ?? (await hashFile(path));
     },

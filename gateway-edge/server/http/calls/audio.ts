@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from "express";
 import { AppError } from "../../../../common/errors.ts";
+import { ignore } from "../../../../common/ignore.ts";
 import type { ResponseFormat } from "../../../calls/formats/response-format.ts";
 import type { FormSource } from "../../../calls/inference/jobs/form-source.ts";
 import { speechJob } from "../../../calls/inference/jobs/speech.ts";
@@ -105,7 +106,7 @@ function judgedForm(form: IncomingForm, judge: () => void): FormSource {
     judge();
     isComplete = true;
   });
-  complete.catch(() => {});
+  void ignore(complete, "the call awaits it");
   return {
     get fields() {
       return form.fields;

@@ -1,5 +1,6 @@
 import { type Request, type Response, Router } from "express";
 import { AppError, asAppError } from "../../../../common/errors.ts";
+import { ignore, orElse } from "../../../../common/ignore.ts";
 import { toUsdString } from "../../../../common/money.ts";
 import { readBody } from "../../../calls/read-body.ts";
 import type { EdgeDeps } from "../../../deps.ts";
@@ -26,7 +27,9 @@ export function fallbackLoginRoutes(deps: EdgeDeps): Router {
 async function show({ control }: EdgeDeps, request: Request, response: Response): Promise<void> {
   const token = cookieToken(request);
   const me =
-    token === undefined ? undefined : await control.identity.getMe({}, callOptions(request, response, token)).catch(() => undefined);
+    token === undefined
+      ? undefined
+      : await orElse(control.identity.getMe({}, callOptions(request, response, token)), undefined, "shown as not logged in");
   if (!me?.user || !me.organization) return sendPage(response, { status: 200, body: form() });
   const { user, organization } = me;
   const facts = `<p>Logged in as <b>${escapeHtml(user.email)}</b>.</p>
@@ -58,8 +61,8 @@ async function logIn({ control }: EdgeDeps, request: Request, response: Response
 async function logOut({ control }: EdgeDeps, request: Request, response: Response): Promise<void> {
   const token = cookieToken(request);
   clearSessionCookie(response);
-  // A session that has ended already may be refused.
-  if (token !== undefined) await control.identity.logout({}, callOptions(request, response, token)).catch(() => undefined);
+  if (token !== undefined)
+    await ignore(control.identity.logout({}, callOptions(request, response, token)), "the session may have ended already");
   response.redirect(303, "/fallback/login");
 }
 

@@ -4,6 +4,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { z } from "zod";
 import type { Clock } from "../../../../common/clock.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { ignore } from "../../../../common/ignore.ts";
 import type { Random } from "../../../../common/random.ts";
 import { formObject } from "../../../schemas/calls/form-fields.ts";
 import { listAnswer } from "../../../schemas/object-list.ts";
@@ -106,8 +107,7 @@ function contentHandler({ records }: FilesDeps): RequestHandler {
     response.setHeader("content-type", "application/octet-stream");
     response.setHeader("content-length", body.bytes);
     response.setHeader("content-disposition", dispositionOf(body.filename));
-    // If the client disconnects or the content ends early, the connection is closed; there is no other way to report it.
-    await pipeline(Readable.from(content), response).catch(() => undefined);
+    await ignore(pipeline(Readable.from(content), response), "it closes the connection, which is the only way to report it");
   };
 }
 

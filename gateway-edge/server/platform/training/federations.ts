@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { inabilityText, needsOf } from "../../../../common/federation-needs.ts";
+import { orElse } from "../../../../common/ignore.ts";
 import { connectCoordinator } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
@@ -75,10 +76,8 @@ async function refuseUnable(
   // Participants' addresses are only contacted for authenticated callers.
   await control.training.checkCaller({}, call.read());
   const asked = { participants: participants.map(({ url = "", token = "" }) => ({ url, token })), needs };
-  // If the coordinator is unavailable, it checks this itself later.
-  const cannot = await connectCoordinator(config)
-    .unable(asked, call.read())
-    .catch(() => []);
+  const unable = connectCoordinator(config).unable(asked, call.read());
+  const cannot = await orElse(unable, [], "a coordinator that is unavailable checks this itself later");
   const details = cannot.map(({ index, missing }) => ({
     path: `body.participants.${index}.url`,
     message: `${participants[index]?.url} ${inabilityText(missing, settings)}`,

@@ -1,3 +1,5 @@
+import { ignore } from "../../../../common/ignore.ts";
+
 /** Maps each element of a source to any number of others; may have state. */
 export interface Expansion<In, Out> {
   /** Returns none, one or several. What it throws ends the source too. */
@@ -79,6 +81,6 @@ class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined> {
   /** Not awaited: elements that are ready are delivered at once. */
   #stop(): void {
     this.#isOver = true;
-    void this.#source.return?.().catch(() => {});
+    void ignore(this.#source.return?.(), "the source is not read on");
   }
 }
