@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ignore } from "../../../common/ignore.ts";
 import { fromJson } from "../../../common/json.ts";
 import { CliError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
@@ -40,7 +41,7 @@ async function eachEvent(context: Context, path: string, take: (event: object) =
     } catch (error) {
       if (error instanceof CliError && error.exit !== EXIT.server && error.exit !== EXIT.interrupted) throw error;
     }
-    await sleep(RECONNECT_MS, undefined, { signal: io.signal }).catch(() => undefined);
+    await ignore(sleep(RECONNECT_MS, undefined, { signal: io.signal }), "the signal ends the wait");
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ignore } from "../../../common/ignore.ts";
 import type { Context } from "../../context.ts";
 import { rowsOf } from "../../output/printer.ts";
 import { valueAt } from "../../output/values.ts";
@@ -21,7 +22,7 @@ export async function followLogs(context: Context, query: Readonly<Record<string
   const ids = isTerminal && !hasRoomForIds(columns) ? " Use a wider terminal to see call IDs." : "";
   context.print.note(`Waiting for calls. Press Ctrl-C to stop.${ids}`);
   while (!context.io.signal.aborted) {
-    await sleep(POLL_MS, undefined, { signal: context.io.signal }).catch(() => undefined);
+    await ignore(sleep(POLL_MS, undefined, { signal: context.io.signal }), "the signal ends the wait");
     if (context.io.signal.aborted) return;
     const fresh = (await pages(context, { query, seen, pagesMax: PAGES_PER_POLL })).flat().filter((row) => !seen.has(idOf(row)));
     fresh.sort((left, right) => String(valueAt(left, "completedAt")).localeCompare(String(valueAt(right, "completedAt"))));

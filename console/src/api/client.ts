@@ -1,3 +1,5 @@
+import { orElse } from "../../../common/ignore.ts";
+
 /** A failed API call, with the message for the user and the request ID for the operator's logs. */
 export class ApiError extends Error {
   readonly status: number;
@@ -14,6 +16,8 @@ export class ApiError extends Error {
     this.details = facts.details ?? [];
   }
 }
+
+const NO_JSON = "an answer without JSON is described by its status";
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined | null>>;
 
@@ -50,7 +54,7 @@ export async function callWithHeaders<Answer>(
     ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
     signal: options.signal ? AbortSignal.any([options.signal, limit]) : limit,
   });
-  const body: unknown = await response.json().catch(() => undefined);
+  const body: unknown = await orElse(response.json(), undefined, NO_JSON);
   if (!response.ok) throw toError(response, body);
   return { body: body as Answer, headers: response.headers };
 }
@@ -60,7 +64,7 @@ const TEXT_MAX_MS = 300_000;
 /** Downloads a text file, such as an export, with a longer timeout. */
 export async function getText(path: string, query: Query): Promise<string> {
   const response = await send(path + queryText(query), { method: "GET", signal: AbortSignal.timeout(TEXT_MAX_MS) });
-  if (!response.ok) throw toError(response, await response.json().catch(() => undefined));
+  if (!response.ok) throw toError(response, await orElse(response.json(), undefined, NO_JSON));
   return response.text();
 }
 
@@ -71,7 +75,7 @@ export async function openStream(
 ): Promise<ReadableStream<Uint8Array>> {
   const headers = { "content-type": "application/json", ...options.headers };
   const response = await send(path, { method: "POST", headers, body: JSON.stringify(options.body), signal: options.signal });
-  if (!response.ok || response.body === null) throw toError(response, await response.json().catch(() => undefined));
+  if (!response.ok || response.body === null) throw toError(response, await orElse(response.json(), undefined, NO_JSON));
   return response.body;
 }
 

@@ -2,6 +2,7 @@ import { Avatar, Menu, Text, UnstyledButton } from "@mantine/core";
 import { IconCheck, IconLogout, IconUser } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
+import { ignore } from "../../../common/ignore.ts";
 import { call } from "../api/client.ts";
 import { organizationsQuery } from "../api/queries.ts";
 import { logOut, type Me } from "../api/session.ts";
@@ -17,7 +18,7 @@ export function AccountMenu({ me }: { me: Me }) {
   const navigate = useNavigate();
   const leave = async () => {
     // The cookie is removed in any case; a session that has already expired is not an error.
-    await logOut().catch(() => undefined);
+    await ignore(logOut(), "the session may have ended already");
     queryClient.clear();
     clearLastSecret();
     hideSecret();

@@ -5,6 +5,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
+import { ignore } from "../../../common/ignore.ts";
 import { meQuery } from "../api/queries.ts";
 import { refreshSession } from "../api/session.ts";
 import { AccountMenu } from "./account-menu.tsx";
@@ -84,7 +85,7 @@ function useSessionRefresh(): void {
     const renew = () => {
       if (Date.now() - last < REFRESH_EVERY_MS) return;
       last = Date.now();
-      refreshSession().catch(() => undefined);
+      void ignore(refreshSession(), "the next call asks to log in");
     };
     const timer = setInterval(renew, 60_000);
     document.addEventListener("visibilitychange", renew);

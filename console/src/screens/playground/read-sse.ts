@@ -1,3 +1,5 @@
+import { ignore } from "../../../../common/ignore.ts";
+
 /** Yields the data of each server-sent event, however the network splits the stream. */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let rest = "";
@@ -14,6 +16,6 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
       }
     }
   } finally {
-    await reader.cancel().catch(() => undefined);
+    await ignore(reader.cancel(), "the stream is not read on");
   }
 }

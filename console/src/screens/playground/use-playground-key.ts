@@ -1,9 +1,11 @@
 import { useCallback, useEffect, useRef } from "react";
+import { ignore, orElse } from "../../../../common/ignore.ts";
 import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/types.ts";
 
 const LIFE_MS = 60 * 60_000;
 const SPARE_MS = 60_000;
+const EXPIRES = "the key expires by itself";
 
 interface ShortKey {
   readonly id: string;
@@ -20,15 +22,15 @@ export function usePlaygroundKey(): (teamId: string) => Promise<string> {
   const shortKey = useRef<Promise<ShortKey>>(undefined);
   useEffect(
     () => () => {
-      void shortKey.current?.then(remove).catch(() => undefined);
+      void ignore(shortKey.current?.then(remove), EXPIRES);
       shortKey.current = undefined;
     },
     [],
   );
   return useCallback(async (teamId) => {
-    const known = await shortKey.current?.catch(() => undefined);
+    const known = shortKey.current && (await orElse(shortKey.current, undefined, "there is no key to remove"));
     if (known && known.teamId === teamId && known.endsAt - Date.now() > SPARE_MS) return known.secret;
-    if (known) void remove(known).catch(() => undefined);
+    if (known) void ignore(remove(known), EXPIRES);
     shortKey.current = make(teamId);
     return (await shortKey.current).secret;
   }, []);
