@@ -1,8 +1,9 @@
 import fc from "fast-check";
-import { systemClock } from "./clock.ts";
+import { pause, systemClock } from "./clock.ts";
 import { ConfigError, countSetting, portSetting, readConfig } from "./config.ts";
 import { AppError, asAppError, ERROR_CODES } from "./errors.ts";
 import { newId } from "./ids.ts";
+import { ignore, orElse } from "./ignore.ts";
 import { jsonDepthExceeds, toJson } from "./json.ts";
 import { createLogger } from "./logger.ts";
 import { fromUsd, toUsdString } from "./money.ts";
@@ -88,4 +89,14 @@ test("a logger blots out whatever is named like a secret", () => {
   logger.info({ apiKey: "sk-1", body: { password: "p" }, kept: "seen" }, "x");
   expect(lines[0]).toContain("seen");
   expect(lines[0]).not.toMatch(/sk-1|"p"/);
+});
+
+test("an ignored failure is gone, a fallback takes its place, and a pause ends early by its signal alone", async () => {
+  await expect(ignore(Promise.reject(new Error("x")), "a test")).resolves.toBeUndefined();
+  await expect(ignore(undefined, "a test")).resolves.toBeUndefined();
+  await expect(orElse(Promise.reject(new Error("x")), 7, "a test")).resolves.toBe(7);
+  await expect(orElse(Promise.resolve(1), 7, "a test")).resolves.toBe(1);
+  await expect(pause(systemClock, 60_000, AbortSignal.abort())).resolves.toBeUndefined();
+  const broken = { sleep: () => Promise.reject(new Error("no time")) };
+  await expect(pause(broken, 1)).rejects.toThrow("no time");
 });

@@ -1,5 +1,5 @@
-import { withoutComments } from "./mask.ts";
 import type { Finding, SourceFile } from "./finding.ts";
+import { withoutComments } from "./mask.ts";
 
 /**
  * Clocks, timers and randomness that do not come through `Clock` and `Random`. `setImmediate` is none: it gives the event loop a turn and

@@ -58,6 +58,19 @@ const wordRules: readonly WordRule[] = [
     applies: (path) => path.startsWith("control-plane/domain/") && !isTest(path),
   },
   {
+    // A handler that is a call does something about the failure.
+    pattern: /\.catch\(\s*(async\s*)?\(\)\s*=>(?!\s*[\w.#]+\()/,
+    message:
+      "an ignored failure: ignore(promise, why) or orElse(promise, fallback, why) of common/ignore.ts, or pause() of common/clock.ts",
+    where: "code",
+    applies: (path) =>
+      /^(common|control-plane|gateway-edge|trainer-node|cli|console)\//.test(path) &&
+      isScript(path) &&
+      !isTest(path) &&
+      path !== "common/ignore.ts" &&
+      !path.includes("__fixtures__/"),
+  },
+  {
     pattern: /(?<![\w.:/$}~-])\/(root|home|work)\//,
     message: "a path of one machine",
     where: "raw",

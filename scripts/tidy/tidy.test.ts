@@ -22,6 +22,8 @@ test.each([
   ["money as a float", "control-plane/domain/a.ts", words("Num", "ber(entry.costNanoUsd)"), /bigint/],
   ["a machine path", "deploy/a.yaml", words("path: /ro", "ot/x"), /one machine/],
   ["a registry address", "package-lock.json", words('"resolved": "ht', 'tps://registry"'), /registry/],
+  ["a failure that is dropped", "common/a.ts", words("work().catch(() ", "=> {});"), /ignored failure/],
+  ["a failure that becomes a constant", "cli/a.ts", words("await work().catch(() ", "=> []);"), /ignored failure/],
   ["an empty name", "common/utils.ts", "", /name/],
 ])("%s is found", (_name, path, text, message) => {
   expect(messages(path, text)).toEqual([expect.stringMatching(message)]);
@@ -31,6 +33,7 @@ test.each([
   ["a word in a comment", "common/a.ts", "// note: any string"],
   ["a word in a string", "common/a.ts", 'throw new Error("wrong: any value, console.log");'],
   ["a reminder with its issue", "common/a.ts", "// TODO(#12): later"],
+  ["a failure that is answered", "common/a.ts", "work().catch(() => response.destroy()); work().catch((error: unknown) => log(error));"],
   ["printing in a script", "scripts/a.ts", words("console", ".log(1)")],
   ["a cursor that skips", "common/a.test.ts", "cursor.skip(3)"],
   ["an address with a similar part", "common/a.ts", 'get("http://x/home/y")'],
