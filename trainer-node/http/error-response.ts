@@ -2,12 +2,13 @@ import type { ErrorRequestHandler } from "express";
 import { toJson } from "../../common/json.ts";
 import type { Logger } from "../../common/logger.ts";
 import { asTrainerError } from "../errors.ts";
+import { requestIdOf } from "./request-id.ts";
 
 /** Converts every error to `{error, code, details?, request_id}`. Stacks and causes are written to the log only. */
 export function errorResponse(logger: Logger): ErrorRequestHandler {
   return (thrown, _request, response, _next) => {
     const error = asTrainerError(thrown, "SERVER_ERROR");
-    const requestId = String(response.getHeader("x-request-id"));
+    const requestId = requestIdOf(response);
     if (error.status >= 500) logger.warn({ requestId, code: error.code, message: error.message, internal: error.internal }, "call failed");
     if (response.headersSent || response.destroyed) {
       response.destroy();

@@ -4,6 +4,7 @@ import { TrainerError } from "../errors.ts";
 import { describeJob, type Job, type JobStore } from "../jobs/job-store.ts";
 import { sendAnswer } from "./calls.ts";
 import { onlyMethods } from "./methods.ts";
+import { requestIdOf } from "./request-id.ts";
 import { asCalled, tenantOf } from "./tenant.ts";
 
 const HEARTBEAT_MS = 15_000;
@@ -31,7 +32,7 @@ export function jobRoutes(deps: TrainerDeps): Router {
       return;
     }
     if (state.status === "failed") {
-      response.status(state.httpStatus).json({ ...state.error, request_id: String(response.getHeader("x-request-id")) });
+      response.status(state.httpStatus).json({ ...state.error, request_id: requestIdOf(response) });
       return;
     }
     throw new TrainerError("NOT_READY", `The job is ${state.status}; it has no result.`, { details: { status: state.status } });

@@ -13,6 +13,9 @@ export function setRequestId(request: Request, response: Response, sources: { cl
   return requestId;
 }
 
+/** The request id of an answer; undefined in an app that sets none, so that the field is absent and not the text "undefined". */
+export const requestIdOf = (response: Response): string | undefined => response.getHeader("x-request-id")?.toString();
+
 /** Sets request ids in an app without metrics. */
 export function requestIds(sources: { clock: Clock; random: Random }): RequestHandler {
   return (request, response, next) => {
