@@ -6,7 +6,7 @@ import { settingsPage } from "./settings/page.ts";
 import { SETTING_NAMES } from "./settings/processes.ts";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
 import type { Finding } from "./tidy/finding.ts";
-import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100 } from "./tidy/language-rules.ts";
+import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100, refusedNames } from "./tidy/language-rules.ts";
 import { OWN_TIME, portFindings } from "./tidy/port-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./tidy/settings-rules.ts";
 import { listFindings } from "./tidy/size-rules.ts";
@@ -50,6 +50,7 @@ function inspect(path: string): Finding[] {
   return [
     ...sourceFindings(file),
     ...portFindings(file),
+    ...refusedNames(file),
     ...settingFindings(file, known),
     ...(isDocument(path) ? documentFindings(file, exists) : []),
   ];

@@ -53,7 +53,7 @@ export async function replaySeed(seed: number): Promise<void> {
 
 async function playSeeds(parameters: readonly number[]): Promise<SeedTally> {
   const child = fork(entry, parameters.map(String));
-  const heard = once(child, "message").then(([tally]) => tally as SeedTally);
+  const received = once(child, "message").then(([tally]) => tally as SeedTally);
   const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`a process that plays seeds ended with ${code}`)));
-  return await Promise.race([heard, ended]);
+  return await Promise.race([received, ended]);
 }

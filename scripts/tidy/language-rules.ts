@@ -1,4 +1,4 @@
-import type { SourceFile } from "./finding.ts";
+import type { Finding, SourceFile } from "./finding.ts";
 import { maskSource } from "./mask.ts";
 
 /** How many comment lines a text has, and in how many of them a word of the private vocabulary stands. */
@@ -16,6 +16,11 @@ const ODD_WORDS =
 
 /** Odd words allowed in 100 comment lines of product code. It only ever goes down. */
 export const ODD_PER_100_MAX = 1;
+
+/** Parts of identifiers that are refused: JobFace, openAiDoor, asker_id. Words inside a longer word, such as interface, are none. */
+const REFUSED_PARTS = new Set(
+  "asker askers carrier carriers door doors face faces heard nobody nobodys outbox told whoever worded wording".split(" "),
+);
 
 const isCounted = (path: string) =>
   /\.tsx?$/.test(path) &&
@@ -38,3 +43,21 @@ export function oddPer100(counts: readonly LanguageCount[]): number {
   const odd = counts.reduce((sum, count) => sum + count.oddLines, 0);
   return lines === 0 ? 0 : (100 * odd) / lines;
 }
+
+/** Names in code that hide the field's own term. */
+export function refusedNames({ path, text }: SourceFile): Finding[] {
+  if (!isCounted(path) || path.startsWith("test/")) return [];
+  return maskSource(text)
+    .code.split("\n")
+    .flatMap((content, index) =>
+      [...content.matchAll(/[A-Za-z_$][\w$]*/g)]
+        .filter(([name]) => partsOf(name).some((part) => REFUSED_PARTS.has(part)))
+        .map(([name]) => ({ file: path, line: index + 1, message: `the name ${name}: docs/glossary.md has the term to use instead` })),
+    );
+}
+
+const partsOf = (name: string): string[] =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split("_");

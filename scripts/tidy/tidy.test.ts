@@ -1,5 +1,5 @@
 import { documentFindings } from "./doc-rules.ts";
-import { countLanguage, oddPer100 } from "./language-rules.ts";
+import { countLanguage, oddPer100, refusedNames } from "./language-rules.ts";
 import { OWN_TIME, portFindings } from "./port-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./settings-rules.ts";
 import { LONG_FILES, listFindings } from "./size-rules.ts";
@@ -129,4 +129,14 @@ test("words outside the glossary are counted by comment line of product code, no
     ]),
   ).toBe(25);
   expect(oddPer100([])).toBe(0);
+});
+
+test("names of the private vocabulary are refused in code, by whole parts, and left alone in strings, comments and tests", () => {
+  const text = 'const jobFace = interfaceOf(surface); // a door\nlet outbox = "carrier"; class OpenAiDoor {}';
+  expect(refusedNames({ path: "common/a.ts", text }).map(({ line, message }) => `${line} ${message.split(":")[0]}`)).toEqual([
+    "1 the name jobFace",
+    "2 the name outbox",
+    "2 the name OpenAiDoor",
+  ]);
+  expect(refusedNames({ path: "common/a.test.ts", text })).toEqual([]);
 });

@@ -187,11 +187,11 @@ export function asJson(value: object): CallBody {
 }
 
 async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: DigestUpdate): Promise<TrainedUpdate> {
-  const { num_samples: samples, sha256: told } = parseObject(String(answer.headers["x-result"] ?? "{}"));
+  const { num_samples: samples, sha256: announced } = parseObject(String(answer.headers["x-result"] ?? "{}"));
   const length = answer.headers["content-length"];
   const digest = digestOf(length === undefined ? undefined : Number(length));
   const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), digest);
-  if (typeof told === "string" && told !== sha256)
+  if (typeof announced === "string" && announced !== sha256)
     throw new ParticipantProblem("its parameters do not match the SHA-256 that it announced", { again: true });
   return { blob: sha256, bytes, samples: asNumber(samples), layout: digest.layout() };
 }
