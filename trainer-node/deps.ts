@@ -1,7 +1,7 @@
 import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
-import type { Manifest } from "../common/trained-manifest.ts";
+import type { Manifest } from "../common/training/trained-manifest.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import type { UsedNonces } from "./http/signed-call.ts";
 import type { IdempotencyStore } from "./idempotency/idempotency-store.ts";

@@ -1,6 +1,6 @@
-import type { Capability } from "../common/capabilities.ts";
 import { type Clock, pause } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
+import type { Capability } from "../common/training/capabilities.ts";
 import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
 

@@ -1,4 +1,4 @@
-import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
+import { epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
 import { dataSetUses } from "./data-sets.ts";
 import type { FederationParticipant } from "./training-records.ts";
 

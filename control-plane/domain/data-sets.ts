@@ -8,7 +8,7 @@ export interface DataSet {
   id: string;
   organizationId: string;
   name: string;
-  /** zCDP cost of all rounds together; see common/privacy-account.ts. */
+  /** zCDP cost of all rounds together; see common/training/privacy-account.ts. */
   rho: number;
   rounds: number;
   /** The delta that epsilon is reported for. */

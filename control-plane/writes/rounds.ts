@@ -1,5 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import { type RoundRecord, roundRecordHash } from "../../common/round-record.ts";
+import { type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
 import { requirePhase, stateAfter } from "../domain/federation-state.ts";
 import { shareOut } from "../domain/rewards.ts";
 import type { Federation, RoundParticipant, TrainingRound } from "../domain/training-records.ts";

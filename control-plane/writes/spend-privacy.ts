@@ -1,7 +1,7 @@
 import { AppError } from "../../common/errors.ts";
-import type { FederationSettings } from "../../common/federation-settings.ts";
-import { epsilonOfRho, rhoOfRound } from "../../common/privacy-account.ts";
-import { privacyRules } from "../../common/privacy-rules.ts";
+import type { FederationSettings } from "../../common/training/federation-settings.ts";
+import { epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
+import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { federationSettings } from "../../common/federation-settings.ts";
 import { fedbuff } from "../../common/strategies/fedbuff.ts";
+import { federationSettings } from "../../common/training/federation-settings.ts";
 import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";

@@ -1,7 +1,7 @@
 import { pause } from "../../common/clock.ts";
-import { type FederationSettings, federationSettings } from "../../common/federation-settings.ts";
 import { newId } from "../../common/ids.ts";
 import { ignore } from "../../common/ignore.ts";
+import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";

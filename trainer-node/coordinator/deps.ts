@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
-import type { FederationSettings } from "../../common/federation-settings.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
-import type { SecureAggregation } from "../../common/secure-settings.ts";
+import type { FederationSettings } from "../../common/training/federation-settings.ts";
+import type { SecureAggregation } from "../../common/training/secure-settings.ts";
 import type { Federation, Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { Aggregation } from "./aggregation.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
-import { federationSettings, federationSettingsFields } from "../../common/federation-settings.ts";
-import { type RoundRecord, sortedUpdates } from "../../common/round-record.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
+import { federationSettings, federationSettingsFields } from "../../common/training/federation-settings.ts";
+import { type RoundRecord, sortedUpdates } from "../../common/training/round-record.ts";
 import type { Federation, Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../errors.ts";
 import type { TrainingClient } from "./control.ts";

@@ -1,6 +1,6 @@
-import { type PrivacyRules, privacyRules } from "../../common/privacy-rules.ts";
-import { NO_RECORD } from "../../common/round-record.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
+import { type PrivacyRules, privacyRules } from "../../common/training/privacy-rules.ts";
+import { NO_RECORD } from "../../common/training/round-record.ts";
 import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../errors.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";

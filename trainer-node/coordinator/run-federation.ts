@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
-import { type FederationSettings, isAsynchronous } from "../../common/federation-settings.ts";
-import { epsilonAfter } from "../../common/privacy-account.ts";
+import { type FederationSettings, isAsynchronous } from "../../common/training/federation-settings.ts";
+import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";

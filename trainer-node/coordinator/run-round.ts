@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../common/json.ts";
-import { epsilonAfter } from "../../common/privacy-account.ts";
-import { privacyRules } from "../../common/privacy-rules.ts";
-import type { RoundRecord } from "../../common/round-record.ts";
+import { epsilonAfter } from "../../common/training/privacy-account.ts";
+import { privacyRules } from "../../common/training/privacy-rules.ts";
+import type { RoundRecord } from "../../common/training/round-record.ts";
 import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";

@@ -1,7 +1,7 @@
-import { federationSettings } from "../../common/federation-settings.ts";
 import { STRATEGIES } from "../../common/strategies/gen/strategies.ts";
 import { FEDERATED_STRATEGIES, strategyProblems } from "../../common/strategies/shared/registry.ts";
 import { settingProblem } from "../../common/strategies/shared/settings.ts";
+import { federationSettings } from "../../common/training/federation-settings.ts";
 import { AGGREGATORS } from "../compute/aggregators/gen/aggregators.ts";
 import { findAggregator } from "../compute/aggregators/registry.ts";
 

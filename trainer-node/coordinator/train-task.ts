@@ -1,5 +1,5 @@
-import { privacyRules } from "../../common/privacy-rules.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
+import { privacyRules } from "../../common/training/privacy-rules.ts";
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 import type { ParticipantTask } from "./participants/participants.ts";

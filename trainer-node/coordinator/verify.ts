@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
+import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { hashFile } from "./blobs/hash-file.ts";
 import type { TrainingClient } from "./control.ts";

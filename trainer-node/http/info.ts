@@ -1,6 +1,6 @@
 import { type RequestHandler, Router } from "express";
-import type { Capability } from "../../common/capabilities.ts";
 import { describeSetting, settingsOf } from "../../common/strategies/shared/settings.ts";
+import type { Capability } from "../../common/training/capabilities.ts";
 import { FORMATS } from "../codec/parameters.ts";
 import { AGGREGATORS } from "../compute/aggregators/gen/aggregators.ts";
 import { DATASET_LIMITS } from "../compute/datasets/dataset.ts";

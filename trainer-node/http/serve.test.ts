@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { DIGITS_ACCURACY } from "../../common/built-in-models.ts";
-import { type Manifest, servedId } from "../../common/trained-manifest.ts";
+import { type Manifest, servedId } from "../../common/training/trained-manifest.ts";
 import { DIGITS, parseDigits, splitDigits } from "../compute/datasets/digits.ts";
 import { type Node, startNode } from "../node-harness.ts";
 

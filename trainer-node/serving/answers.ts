@@ -1,4 +1,4 @@
-import type { Manifest } from "../../common/trained-manifest.ts";
+import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
 
 // Answers of served models in OpenAI's format. A token is a byte of UTF-8 in input and output, because these models have no vocabulary.

@@ -1,5 +1,5 @@
 import type { Logger } from "../../common/logger.ts";
-import type { Manifest } from "../../common/trained-manifest.ts";
+import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { BlobStore } from "../blobs/blob-store.ts";
 import { TrainerError } from "../errors.ts";
 

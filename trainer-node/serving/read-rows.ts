@@ -1,4 +1,4 @@
-import type { Manifest } from "../../common/trained-manifest.ts";
+import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { asKind, isRecord, LABEL_KEYS, readMatrix } from "../operations/inline-dataset.ts";

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../common/trained-manifest.ts";
+import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
 
 /** A task for a served model. */

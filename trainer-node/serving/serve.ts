@@ -1,4 +1,4 @@
-import type { Manifest } from "../../common/trained-manifest.ts";
+import type { Manifest } from "../../common/training/trained-manifest.ts";
 import { decodeParameters } from "../codec/parameters.ts";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";

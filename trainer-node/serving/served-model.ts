@@ -1,4 +1,4 @@
-import { type Manifest, readServedId, TRAINED_TYPES } from "../../common/trained-manifest.ts";
+import { type Manifest, readServedId, TRAINED_TYPES } from "../../common/training/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
 import { TrainerError } from "../errors.ts";
 import type { ComputePool } from "../pool/pool.ts";

@@ -1,4 +1,4 @@
-import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/round-record.ts";
+import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationControl } from "../coordinator/control.ts";
 

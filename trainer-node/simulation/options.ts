@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
-import { type FederationSettings, federationSettings } from "../../common/federation-settings.ts";
+import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
 
 const CLIENTS_MAX = 100_000;
 

@@ -1,5 +1,5 @@
 import { createLogger } from "../../common/logger.ts";
-import { firstBrokenLink, type RoundRecord } from "../../common/round-record.ts";
+import { firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { readSimulation } from "./options.ts";
 import { simulate } from "./simulate.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { FederationSettings } from "../../common/federation-settings.ts";
+import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { roundSize, selectParticipants } from "../coordinator/select.ts";
 import type { SimulationOptions } from "./options.ts";
 import type { PartialWork } from "./virtual-clients.ts";

@@ -1,5 +1,5 @@
-import type { Capability } from "../../common/capabilities.ts";
 import type { Random } from "../../common/random.ts";
+import type { Capability } from "../../common/training/capabilities.ts";
 import { ParticipantProblem } from "../coordinator/participants/participant-problem.ts";
 import type { Participants, ParticipantTask } from "../coordinator/participants/participants.ts";
 import { TrainerError } from "../errors.ts";

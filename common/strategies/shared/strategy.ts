@@ -1,4 +1,4 @@
-import type { Capability } from "../../capabilities.ts";
+import type { Capability } from "../../training/capabilities.ts";
 import type { SettingTable } from "./settings.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { toJson } from "../../../common/json.ts";
 import { supportedParams } from "../../../common/providers/shared/registry.ts";
-import { type Manifest, servedId } from "../../../common/trained-manifest.ts";
+import { type Manifest, servedId } from "../../../common/training/trained-manifest.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Model as ModelMessage, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { priceAt } from "../../domain/pricing.ts";

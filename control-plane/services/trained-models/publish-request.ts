@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import { MODEL_NAME, MODEL_NAME_RULE, modelNameFrom } from "../../../common/model-name.ts";
-import { servedId, TRAINED_TYPES, type TrainedTask, trainedTask } from "../../../common/trained-manifest.ts";
+import { servedId, TRAINED_TYPES, type TrainedTask, trainedTask } from "../../../common/training/trained-manifest.ts";
 import type { PublishVersionRequest } from "../../../proto/gen/tributary/training/v1/trained_models.ts";
 import type { TrainedModel } from "../../domain/trained-records.ts";
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import type { RoundRecord } from "../../../common/round-record.ts";
+import type { RoundRecord } from "../../../common/training/round-record.ts";
 import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { TrainedVersion } from "../../domain/trained-records.ts";
 import type { Federation, TrainingRound } from "../../domain/training-records.ts";

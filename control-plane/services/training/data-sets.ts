@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import { epsilonOfRho } from "../../../common/privacy-account.ts";
+import { epsilonOfRho } from "../../../common/training/privacy-account.ts";
 import {
   type DataSet as DataSetMessage,
   SetDataSetBudgetResponse,

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
-import { NO_RECORD } from "../../../common/round-record.ts";
+import { NO_RECORD } from "../../../common/training/round-record.ts";
 import {
   ControlFederationResponse,
   CreateFederationResponse,

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import { NO_RECORD, type RoundRecord } from "../../../common/round-record.ts";
+import { NO_RECORD, type RoundRecord } from "../../../common/training/round-record.ts";
 import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { stateAfter } from "../../domain/federation-state.ts";
 import type { Federation } from "../../domain/training-records.ts";

@@ -1,5 +1,5 @@
-import type { Capability } from "../../../common/capabilities.ts";
 import { AppError } from "../../../common/errors.ts";
+import type { Capability } from "../../../common/training/capabilities.ts";
 
 /** The result of a federation's verification. */
 export interface Verification {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { federationSettingsFields } from "../../../common/federation-settings.ts";
-import { privacyRules } from "../../../common/privacy-rules.ts";
+import { federationSettingsFields } from "../../../common/training/federation-settings.ts";
+import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
 import { publishBody } from "./trained-models.ts";

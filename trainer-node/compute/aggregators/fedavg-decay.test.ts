@@ -1,4 +1,4 @@
-import { federationSettings } from "../../../common/federation-settings.ts";
+import { federationSettings } from "../../../common/training/federation-settings.ts";
 import { Federation } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { appliedStrategy } from "../../coordinator/round-strategy.ts";
 import { aggregateTensors, f64 } from "./aggregate-harness.ts";

@@ -1,4 +1,4 @@
-import { CAPABILITIES, type Capability } from "../../../common/capabilities.ts";
+import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
 import { type CallNode, type NodeAddress, readAnswer } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 

@@ -1,5 +1,5 @@
 import { type Request, Router } from "express";
-import { CAPABILITIES, type Capability } from "../../../common/capabilities.ts";
+import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
 import { TrainerError } from "../../errors.ts";
 import { onlyMethods } from "../../http/methods.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { Capability } from "../../../common/capabilities.ts";
 import type { Clock } from "../../../common/clock.ts";
+import type { Capability } from "../../../common/training/capabilities.ts";
 import type { Federation, Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";

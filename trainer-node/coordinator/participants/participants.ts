@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Capability } from "../../../common/capabilities.ts";
+import type { Capability } from "../../../common/training/capabilities.ts";
 import { gathered } from "../../stream/give-back.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { Layout } from "../updates/inspect-update.ts";

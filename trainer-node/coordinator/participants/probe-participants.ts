@@ -1,7 +1,7 @@
 import { json, type RequestHandler } from "express";
 import { z } from "zod";
-import { CAPABILITIES, type Capability } from "../../../common/capabilities.ts";
 import { orElse } from "../../../common/ignore.ts";
+import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
 import { parseWith } from "../../operations/schemas.ts";
 import type { Participants } from "./participants.ts";
 

@@ -1,4 +1,4 @@
-import { inabilityText, needsOf } from "../../../common/federation-needs.ts";
+import { inabilityText, needsOf } from "../../../common/training/federation-needs.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "./participant-problem.ts";

@@ -1,4 +1,4 @@
-import { sortedUpdates } from "../../../common/round-record.ts";
+import { sortedUpdates } from "../../../common/training/round-record.ts";
 import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { addNoise } from "../../compute/add-noise.ts";
 import { isFloat } from "../../compute/tensor.ts";

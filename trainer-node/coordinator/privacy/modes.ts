@@ -1,4 +1,4 @@
-import type { FederationSettings } from "../../../common/federation-settings.ts";
+import type { FederationSettings } from "../../../common/training/federation-settings.ts";
 import { central } from "./central.ts";
 import { plain } from "./plain.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";

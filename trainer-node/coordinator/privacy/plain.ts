@@ -1,5 +1,5 @@
-import { computingNeed } from "../../../common/federation-needs.ts";
-import { sortedUpdates } from "../../../common/round-record.ts";
+import { computingNeed } from "../../../common/training/federation-needs.ts";
+import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeightedUpdate, weightUpdates } from "../round-strategy.ts";

@@ -1,11 +1,11 @@
-import type { RoundRecord } from "../../../common/round-record.ts";
+import type { RoundRecord } from "../../../common/training/round-record.ts";
 import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { ClientFigures } from "../aggregation.ts";
 import type { FederationRun } from "../deps.ts";
 import type { UnmaskedSum } from "../secure/combine-masked.ts";
 import type { Collection } from "../updates/collect-updates.ts";
 
-/** How rounds run under one privacy mode. common/privacy-rules.ts has the mode's requirements on participants and settings. */
+/** How rounds run under one privacy mode. common/training/privacy-rules.ts has the mode's requirements on participants and settings. */
 export interface PrivacyMode {
   /** Throws ParticipantProblem if a participant cannot provide updates for this mode now. */
   reach(run: FederationRun, participant: Participant, signal: AbortSignal): Promise<void>;

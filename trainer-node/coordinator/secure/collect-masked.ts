@@ -1,5 +1,5 @@
-import { type PrivacyRules, privacyRules } from "../../../common/privacy-rules.ts";
-import { thresholdOf } from "../../../common/secure-settings.ts";
+import { type PrivacyRules, privacyRules } from "../../../common/training/privacy-rules.ts";
+import { thresholdOf } from "../../../common/training/secure-settings.ts";
 import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { layoutOf } from "../../privacy/secure-work.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";

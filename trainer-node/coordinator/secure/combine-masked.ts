@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../../common/json.ts";
-import { type RoundRecord, sortedUpdates } from "../../../common/round-record.ts";
+import { type RoundRecord, sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
 import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts";

@@ -1,4 +1,4 @@
-import { sortedUpdates } from "../../../common/round-record.ts";
+import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
 import { evaluateModel } from "../evaluate-model.ts";

@@ -1,6 +1,6 @@
-import { computingNeed } from "../../../common/federation-needs.ts";
-import type { FederationSettings } from "../../../common/federation-settings.ts";
-import { privacyRules } from "../../../common/privacy-rules.ts";
+import { computingNeed } from "../../../common/training/federation-needs.ts";
+import type { FederationSettings } from "../../../common/training/federation-settings.ts";
+import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import type { FoundTensors } from "../../blobs/passing-tensors.ts";
 import { decodeParameters } from "../../codec/parameters.ts";
 import { InputProblem } from "../../compute/problem.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
-import { inabilityText, needsOf } from "../../../../common/federation-needs.ts";
 import { orElse } from "../../../../common/ignore.ts";
+import { inabilityText, needsOf } from "../../../../common/training/federation-needs.ts";
 import { connectCoordinator } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { systemClock } from "../../common/clock.ts";
-import { systemDisk } from "../../common/disk.ts";
-import { silentLogger } from "../../common/logger.ts";
-import { openJournal } from "../../gateway-edge/credit/journal/open-journal.ts";
-import { startProcess } from "../helpers/processes.ts";
+import { systemClock } from "../../../common/clock.ts";
+import { systemDisk } from "../../../common/disk.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import { openJournal } from "../../../gateway-edge/credit/journal/open-journal.ts";
+import { startProcess } from "../../helpers/processes.ts";
 
 const ROUNDS = 4;
 const CALLS_PER_ROUND_MAX = 1_000_000;
@@ -23,7 +23,7 @@ test.each(["process", "disk"] as const)(
     const safe: string[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const env = { JOURNAL_FOLDER: folder, JOURNAL_SYNC: sync, FIRST_CALL: String(round * CALLS_PER_ROUND_MAX) };
-      const worker = startProcess({ entry: "test/e2e/journal-worker.ts", name: "journal worker", env });
+      const worker = startProcess({ entry: "test/e2e/kills/journal-worker.ts", name: "journal worker", env });
       await worker.ready;
       await delay(50 + round * 37);
       await worker.kill9();

@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { call } from "../helpers/api.ts";
-import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
-import { printLine } from "./ledger-checks.ts";
+import { call } from "../../helpers/api.ts";
+import { freePort, type ServiceProcess, startProcess } from "../../helpers/processes.ts";
+import { printLine } from "../ledger-checks.ts";
 
 const run = promisify(execFile);
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 /** The script needs nothing but the standard library, so any Python 3 will do. */
 const python = process.env["TEST_PYTHON"] ?? "python3";
 

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { writeGatewayConfig } from "../clients/conformance/gateway-config.ts";
-import { type Answer, call, newTenant, type Tenant } from "../helpers/api.ts";
-import { LONG_STREAM } from "../helpers/fake-upstream/scripts.ts";
-import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream/server.ts";
-import { type System, startSystem } from "../helpers/system.ts";
-import { expectConsistentLedger, printLine } from "./ledger-checks.ts";
+import { writeGatewayConfig } from "../../clients/conformance/gateway-config.ts";
+import { type Answer, call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { LONG_STREAM } from "../../helpers/fake-upstream/scripts.ts";
+import { type FakeUpstream, startFakeUpstream } from "../../helpers/fake-upstream/server.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
+import { expectConsistentLedger, printLine } from "../ledger-checks.ts";
 
 const RUNS = 8;
 /** A dead edge's lease, then the whole answer again: five seconds of it. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts";
 import { secureAggregation } from "./secure-settings.ts";
-import { findStrategy, strategyProblems } from "./strategies/shared/registry.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
 

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { type CountingProxy, openCountingProxy } from "../helpers/counting-proxy.ts";
-import { federationWhen, startTrainer } from "../helpers/federations.ts";
-import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { type CountingProxy, openCountingProxy } from "../../helpers/counting-proxy.ts";
+import { federationWhen, startTrainer } from "../../helpers/federations.ts";
+import { freePort, type ServiceProcess, startProcess } from "../../helpers/processes.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 let system: System;
 let tenant: Tenant;

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decodeParameters, encodeParameters } from "../../trainer-node/codec/parameters.ts";
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { federationWhen, startFlockParticipant, startPythonParticipant, startTrainer } from "../helpers/federations.ts";
-import { freePort } from "../helpers/processes.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { decodeParameters, encodeParameters } from "../../../trainer-node/codec/parameters.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { federationWhen, startFlockParticipant, startPythonParticipant, startTrainer } from "../../helpers/federations.ts";
+import { freePort } from "../../helpers/processes.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 const task = { name: "softmax", config: { epochs: 1, lr: 0.05 }, dataset: { name: "digits", partition: { scheme: "iid", seed: 3 } } };
 const dp = { clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };

@@ -1,7 +1,7 @@
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { type CountingProxy, openCountingProxy } from "../helpers/counting-proxy.ts";
-import { federationWhen, startTrainer } from "../helpers/federations.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { type CountingProxy, openCountingProxy } from "../../helpers/counting-proxy.ts";
+import { federationWhen, startTrainer } from "../../helpers/federations.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 let system: System;
 let tenant: Tenant;

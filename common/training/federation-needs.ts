@@ -1,7 +1,7 @@
+import { strategyNamed } from "../strategies/shared/registry.ts";
 import { CAPABILITY_TEXT, type Capability } from "./capabilities.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import { privacyRules } from "./privacy-rules.ts";
-import { strategyNamed } from "./strategies/shared/registry.ts";
 
 // What a federation's settings need of its participants and of their parameters. Privacy and strategies fail closed: what cannot be honored
 // is refused with its reason, never left out.

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { canonicalJson } from "./json.ts";
+import { canonicalJson } from "../json.ts";
 
 /** One update of a round. */
 export interface RecordedUpdate {

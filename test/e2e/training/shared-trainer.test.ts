@@ -2,8 +2,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 let system: System;
 let ann: Tenant;

@@ -1,8 +1,8 @@
+import { SUM_STRATEGIES } from "../strategies/shared/registry.ts";
 import type { Capability } from "./capabilities.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import type { RoundRecord } from "./round-record.ts";
 import { secureProblems } from "./secure-settings.ts";
-import { SUM_STRATEGIES } from "./strategies/shared/registry.ts";
 
 /** What a privacy mode asks of participants, settings and accounts. How its rounds run is in trainer-node/coordinator/privacy. */
 export interface PrivacyRules {

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { adminToken, call, newTenant, type Tenant } from "../helpers/api.ts";
-import { federationWhen, startTrainer } from "../helpers/federations.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { adminToken, call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { federationWhen, startTrainer } from "../../helpers/federations.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 const task = {
   name: "softmax",

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { outputOf, startBatch, waitForBatch, writeSlowModel } from "../helpers/batches.ts";
-import { type SlowUpstream, startSlowUpstream } from "../helpers/slow-upstream.ts";
-import { type System, startSystem } from "../helpers/system.ts";
-import { expectConsistentLedger, printLine } from "./ledger-checks.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { outputOf, startBatch, waitForBatch, writeSlowModel } from "../../helpers/batches.ts";
+import { type SlowUpstream, startSlowUpstream } from "../../helpers/slow-upstream.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
+import { expectConsistentLedger, printLine } from "../ledger-checks.ts";
 
 const LINES = 800;
 const KILLS = 3;

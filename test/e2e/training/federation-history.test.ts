@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { federationWhen, startTrainer } from "../helpers/federations.ts";
-import { COORDINATOR_TOKEN, type System, startSystem } from "../helpers/system.ts";
-import { printLine } from "./ledger-checks.ts";
+import { openEmbeddedStore } from "../../../control-plane/stores/embedded/store.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { federationWhen, startTrainer } from "../../helpers/federations.ts";
+import { COORDINATOR_TOKEN, type System, startSystem } from "../../helpers/system.ts";
+import { printLine } from "../ledger-checks.ts";
 
 let system: System;
 let tenant: Tenant;

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
-import type { Store } from "../../control-plane/stores/store.ts";
-import { printedSeed, printLine, seededRandom } from "./ledger-checks.ts";
+import { openEmbeddedStore } from "../../../control-plane/stores/embedded/store.ts";
+import type { Store } from "../../../control-plane/stores/store.ts";
+import { printedSeed, printLine, seededRandom } from "../ledger-checks.ts";
 
 const KILLS = 20;
 const NUMBERS_PER_RUN = 1_000_000;

@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { within } from "../contract/support.ts";
-import { type Answer, adminToken, call, newTenant, type Tenant } from "../helpers/api.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { within } from "../../contract/support.ts";
+import { type Answer, adminToken, call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 const TOKEN = "a secret of node and gateway";
 const PRICE = { input: 2_000_000_000, output: 5_000_000_000 };
 const LABELS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
 /** The images that training never sees, as the node's own file has them. */
-const held = readFileSync(join(__dirname, "../../trainer-node/compute/datasets/digits.txt"), "utf8")
+const held = readFileSync(join(__dirname, "../../../trainer-node/compute/datasets/digits.txt"), "utf8")
   .trimEnd()
   .split("\n")
   .slice(1437)

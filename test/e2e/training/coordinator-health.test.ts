@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
+import { freePort, type ServiceProcess, startProcess } from "../../helpers/processes.ts";
 
 jest.setTimeout(60_000);
 

@@ -1,4 +1,4 @@
-import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
+import { openEmbeddedStore } from "../../../control-plane/stores/embedded/store.ts";
 
 /**
  * Writes transactions without end, each of several records in several collections, and prints the number of each once it is

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Answer, buy, type CallOptions, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
-import { type System, startSystem } from "../helpers/system.ts";
-import { allPages, expectConsistentLedger, printedSeed, printLine, seededRandom, sum } from "./ledger-checks.ts";
+import { type Answer, buy, type CallOptions, call, chat, newTenant, type Tenant } from "../../helpers/api.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
+import { allPages, expectConsistentLedger, printedSeed, printLine, seededRandom, sum } from "../ledger-checks.ts";
 
 const KILLS = 12;
 const FIRST_CREDIT = 10_000_000_000;

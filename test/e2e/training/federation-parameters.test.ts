@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { decodeParameters } from "../../trainer-node/codec/parameters.ts";
-import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { federationWhen, startFlockParticipant, startPythonParticipant, startTrainer } from "../helpers/federations.ts";
-import { type System, startSystem } from "../helpers/system.ts";
+import { decodeParameters } from "../../../trainer-node/codec/parameters.ts";
+import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { federationWhen, startFlockParticipant, startPythonParticipant, startTrainer } from "../../helpers/federations.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
 
 const run = promisify(execFile);
 const python = process.env["TEST_PYTHON"];
@@ -124,7 +124,7 @@ test("of Python participants it is safetensors that Python reads", async () => {
   const read =
     "import sys; from tributary_participant.safetensors import load; print(load(open(sys.argv[1], 'rb').read())['weight'].values())";
   const { stdout } = await run(python ?? "python3", ["-c", read, file], {
-    env: { PYTHONPATH: join(import.meta.dirname, "../../sdk/python/src") },
+    env: { PYTHONPATH: join(import.meta.dirname, "../../../sdk/python/src") },
   });
   expect(stdout.trim()).toBe("[2.0, 4.0, 6.0, 8.0]");
   const npz = join(folder, "model.npz");

@@ -1,12 +1,12 @@
 /** Writes calls into a journal until it is killed, and says on standard output which of them it was told are safe. */
 import { writeSync } from "node:fs";
-import { systemClock } from "../../common/clock.ts";
-import { systemDisk } from "../../common/disk.ts";
-import { silentLogger } from "../../common/logger.ts";
-import { report } from "../../common/process.ts";
-import { callId, runCall } from "../../gateway-edge/credit/journal/journal-fixture.ts";
-import { openJournal } from "../../gateway-edge/credit/journal/open-journal.ts";
-import type { JournalSync } from "../../gateway-edge/credit/journal/writer.ts";
+import { systemClock } from "../../../common/clock.ts";
+import { systemDisk } from "../../../common/disk.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import { report } from "../../../common/process.ts";
+import { callId, runCall } from "../../../gateway-edge/credit/journal/journal-fixture.ts";
+import { openJournal } from "../../../gateway-edge/credit/journal/open-journal.ts";
+import type { JournalSync } from "../../../gateway-edge/credit/journal/writer.ts";
 
 const AT_ONCE = 20;
 const folder = process.env["JOURNAL_FOLDER"] ?? "";

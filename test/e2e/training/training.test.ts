@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { call } from "../helpers/api.ts";
-import { type System, startSystem } from "../helpers/system.ts";
-import { printLine } from "./ledger-checks.ts";
+import { call } from "../../helpers/api.ts";
+import { type System, startSystem } from "../../helpers/system.ts";
+import { printLine } from "../ledger-checks.ts";
 
 const run = promisify(execFile);
 const python = process.env["TEST_PYTHON"];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { canonicalJson } from "./json.ts";
+import { canonicalJson } from "../json.ts";
 
 /** The model type of each task of the trainer node. */
 export const TRAINED_TYPES = {
