@@ -146,6 +146,6 @@ test("opaque parameters come as they are, and another format of them is refused 
   }
   expect(await get(`${id}/parameters?format=safetensors`)).toMatchObject({
     status: 400,
-    body: { error: expect.stringContaining("ask for format=raw"), details: [{ path: "query.format" }] },
+    body: { error: expect.stringContaining("use format=raw"), details: [{ path: "query.format" }] },
   });
 });
