@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { UpstreamResponse } from "../../upstream/providers/provider.ts";
+import { CONNECTION_HEADERS } from "../../upstream/transports/connection-headers.ts";
 import type { Upstream } from "./upstreams.ts";
 
-const HOP_BY_HOP =
-  "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade expect".split(" ");
 /** Headers about the client and its way to the gateway; a provider does not need them. */
 const OURS = "authorization x-api-key api-key x-goog-api-key cookie host content-length accept-encoding forwarded via origin referer".split(
   " ",
@@ -17,7 +16,7 @@ const OPERATORS: ReadonlySet<string> = new Set(["openai-organization", "openai-p
 
 /** The client's headers that are forwarded, with the gateway's key. */
 export function headersTo({ row, apiKey }: Upstream, given: IncomingHttpHeaders): Record<string, string> {
-  const dropped = new Set([...HOP_BY_HOP, ...OURS, ...namesIn(given.connection)]);
+  const dropped = new Set([...CONNECTION_HEADERS, ...OURS, ...namesIn(given.connection)]);
   const forwarded = Object.entries(given).flatMap(([name, value]): [string, string][] => {
     if (value === undefined || dropped.has(name) || OURS_BY_PREFIX.test(name)) return [];
     return [[name, Array.isArray(value) ? value.join(", ") : value]];

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { type Dispatcher, EnvHttpProxyAgent } from "undici";
 import type { UpstreamRequest } from "../providers/provider.ts";
 import type { Address } from "./address.ts";
+import { isSetByTransport } from "./connection-headers.ts";
 import type { Transport, TransportLimits } from "./transport.ts";
 
 /** undici, which honors HTTPS_PROXY, HTTP_PROXY and NO_PROXY. It does not report calls that wait for a connection. */
@@ -28,11 +29,8 @@ export function createUndiciTransport({ connectMs, connectionsMax, originsMax }:
   };
 }
 
-const NOT_PASSED_ON =
-  /^(accept-encoding|connection|content-length|expect|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
-
 function dispatchOptions({ origin, path }: Address, { method = "POST", headers, body }: UpstreamRequest): Dispatcher.DispatchOptions {
-  const passedOn = Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED_ON.test(name)));
+  const passedOn = Object.fromEntries(Object.entries(headers).filter(([name]) => !isSetByTransport(name.toLowerCase())));
   const content = typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
   return {
     origin,

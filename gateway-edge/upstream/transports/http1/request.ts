@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { UpstreamRequest } from "../../providers/provider.ts";
 import type { Address } from "../address.ts";
+import { isSetByTransport } from "../connection-headers.ts";
 
 /** A request as it is written to a connection: head and body in one text where the body is text. */
 export interface Message {
@@ -10,20 +11,6 @@ export interface Message {
   readonly isHead: boolean;
 }
 
-/** Headers of one connection, and those that we set ourselves: an intermediary does not pass them on. */
-const NOT_PASSED_ON: ReadonlySet<string> = new Set([
-  "accept-encoding",
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/i;
 const ASCII_VALUE = /^[\t\x20-\x7e]*$/;
 const LATIN_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -71,7 +58,8 @@ function isPassedOn(name: string): boolean {
   const known = names.get(name);
   if (known !== undefined) return known;
   if (!NAME.test(name)) throw unsendable(`the header name ${JSON.stringify(name.slice(0, 100))}`);
-  const isPassed = !NOT_PASSED_ON.has(name.toLowerCase());
+  const lower = name.toLowerCase();
+  const isPassed = lower !== "host" && !isSetByTransport(lower);
   if (names.size >= NAMES_MAX) names.clear();
   names.set(name, isPassed);
   return isPassed;
