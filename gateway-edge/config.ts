@@ -83,6 +83,8 @@ export function readEdgeConfig(environment: Environment) {
   return {
     ...settings,
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, isExposed(settings)),
+    /** The variable of the environment that names a proxy; only the undici transport uses it. */
+    proxyVariable: ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((name) => environment[name]),
     reusePort: settings.edgeReusePort || settings.edges > 1,
     /** One folder per edge: two edges on one folder would recover each other's running calls as dead. */
     journalFolder: resolve(settings.dataDir, "journal", `edge-${settings.edgeIndex}`),

@@ -169,9 +169,12 @@ async function tellFlushed(
 
 /** The network, for all upstreams but the built-in one. */
 function networkHttp({ clock, config, logger }: EdgeDeps): HttpSend {
-  const proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((name) => process.env[name]);
-  if (proxy && config.upstreamTransport === "http1") {
-    logger.warn({ variable: proxy }, "UPSTREAM_TRANSPORT=http1 calls providers without a proxy; set UPSTREAM_TRANSPORT=undici to use it");
+  const { proxyVariable } = config;
+  if (proxyVariable && config.upstreamTransport === "http1") {
+    logger.warn(
+      { variable: proxyVariable },
+      "UPSTREAM_TRANSPORT=http1 calls providers without a proxy; set UPSTREAM_TRANSPORT=undici to use it",
+    );
   }
   return createHttpSend({
     clock,
