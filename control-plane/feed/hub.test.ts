@@ -36,9 +36,13 @@ test("a watcher hears what it missed and everything after, in order, and none is
     await until(() => new Set(subjects()).size >= 4);
     expect([...new Set(subjects())]).toEqual(["b", "c", "d", "e"]);
     stop();
+    const later: FeedMessage[] = [];
+    const stopLater = await hub.watch(5, (message) => void later.push(message));
     await change(store, "f");
-    await systemClock.sleep(50);
+    // Watchers are notified together: once another one has it, the stopped one would have it too.
+    await until(() => later.some(({ changes }) => changes.some(({ subject }) => subject === "f")));
     expect(subjects()).not.toContain("f");
+    stopLater();
   }));
 
 test("a watcher from before the retained rows, or from another store, has to resync", () =>
