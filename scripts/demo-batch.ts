@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ignore, orElse } from "../common/ignore.ts";
 import { call, newTenant } from "../test/helpers/api.ts";
 import { outputOf, startBatch, waitForBatch, writeSlowModel } from "../test/helpers/batches.ts";
 import { startSlowUpstream } from "../test/helpers/slow-upstream.ts";
@@ -60,10 +61,14 @@ async function demonstrate(): Promise<boolean> {
 
 async function watch(client: { url: string; key: string }, id: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const answer = await call(client.url, "GET", `/v1/batches/${id}`, { key: client.key }).catch(() => undefined);
+    const answer = await orElse(
+      call(client.url, "GET", `/v1/batches/${id}`, { key: client.key }),
+      undefined,
+      "the edge was killed a moment ago",
+    );
     const counts = answer?.status === 200 ? JSON.stringify(answer.body.request_counts) : "an edge is away";
     console.log(`${counts}; edges ${memoryOf(system).join(", ")}`);
-    await sleep(2000, undefined, { signal }).catch(() => {});
+    await ignore(sleep(2000, undefined, { signal }), "the demo is over");
   }
 }
 
