@@ -11,7 +11,7 @@ afterAll(() => system.stop());
 const AT_ONCE = 8;
 const TENANTS = 6;
 
-test("the call after the one that took the balance below zero is told TEAM_BLOCKED, also by an edge that did not serve that one", async () => {
+test("the call after the one that took the balance below zero is refused with TEAM_BLOCKED, also by an edge that did not serve that one", async () => {
   const tenants = await Promise.all(Array.from({ length: TENANTS }, () => newTenant(system, { creditNano: 500 })));
   for (const { key } of tenants) {
     expect((await chat(system, key, "one")).status).toBe(200);

@@ -32,7 +32,7 @@ const spendUntilRefused = async (tenant: Tenant) => {
     if (answer.status !== 200) return { spent, answer };
     spent += Number(answer.headers.get("x-gw-cost-nano"));
   }
-  throw new Error(`nobody was refused after ${spent} nano-USD`);
+  throw new Error(`no call was refused after ${spent} nano-USD`);
 };
 
 describe.each(SUBJECTS)("of a %s", (kind, set) => {
@@ -70,7 +70,7 @@ describe.each(SUBJECTS)("of a %s", (kind, set) => {
   });
 });
 
-test("a model's budget holds all who call it together; the catalogue that everybody reads does not tell it", async () => {
+test("a model's budget covers all of its callers together; the public catalog does not show it", async () => {
   const [tenant, other] = [await newTenant(system, { creditNano: 1_000_000_000 }), await newTenant(system, { creditNano: 1_000_000_000 })];
   const pricing = { input: 1_000_000_000, output: 2_000_000_000 };
   const made = await ask("POST", "/api/admin/models", {
@@ -111,7 +111,7 @@ test("400 parallel calls do not spend more of a budget than there is, by more th
   expect(spent).toBeLessThanOrEqual(1_000_000 + Math.max(0, ...costs));
 });
 
-test("in shadow mode nobody is refused, and the log says who would have been", async () => {
+test("in shadow mode no call is refused, and the log says which would have been", async () => {
   const tenant = await newTenant(shadow, { creditNano: 1_000_000_000 });
   const set = await call(shadow.url, "PATCH", `/api/gw/teams/${tenant.teamId}`, { token: tenant.token, body: { maxBudget: 0 } });
   expect(set.body.team.maxBudget).toBe(0);

@@ -70,7 +70,7 @@ function judge(shot: Shot, answer: Answer): void {
   if (status >= 500 || status < 200) throw new Error(`not refused but broken: ${seen}`);
   if (shot.refuse && status < 400) throw new Error(`not refused: ${seen}`);
   if (status >= 400 && LEAKS.test(text)) throw new Error(`says too much: ${seen}`);
-  // Nobody needs his megabyte back.
+  // An error does not repeat a large input.
   if (status >= 400 && text.length > 5000) throw new Error(`echoes its input: ${seen}`);
 }
 
@@ -85,7 +85,7 @@ function bodyWith(example: Example, path: readonly string[], json: string): stri
 const withBody = operations.filter(({ body }) => body);
 const table = (entries: readonly Entry[]) => entries.map((entry) => [nameOf(entry), entry] as const);
 
-/** What everybody and the admin can see, to prove that nothing was made. */
+/** What is public and what the admin can see, to prove that nothing was made. */
 async function worldOf(): Promise<unknown> {
   const count = async (path: string) => (await call(system.url, "GET", path, { token: admin })).body.meta.total;
   return {
@@ -266,7 +266,7 @@ describe("mass assignment", () => {
     if (owner) await expectUntouched(entry, { owner, before, token: answer.body?.token ?? owner.token });
   });
 
-  /** Still the same person with the same role, the same money, and nothing injected anywhere in what he sees. */
+  /** Checks that user, role and credit are unchanged and that nothing injected shows in what the user can read. */
   async function expectUntouched(
     entry: Entry,
     { owner, before, token }: { owner: Tenant; before: Answer["body"]; token: string },
@@ -362,7 +362,7 @@ describe("bytes that are no request", () => {
     ["a bare line feed in a header", () => start("GET /api/models HTTP/1.1", "x-a: b\ncontent-length: 3\r\n"), [200, 400]],
     ["a post without any body", () => start("POST /api/auth/token HTTP/1.1"), [400]],
     ["NUL in the target", () => start("GET /api/\0models HTTP/1.1"), [400]],
-  ] as [string, () => string, number[]][])("%s: refused, nothing told, and the server lives on", async (_what, bytes, statuses) => {
+  ] as [string, () => string, number[]][])("%s: refused, no leak, and the server lives on", async (_what, bytes, statuses) => {
     const answer = await raw(system.url, Buffer.from(bytes(), "latin1"));
     expect(statuses).toContain(answer.status);
     expect(answer.text).not.toMatch(LEAKS);

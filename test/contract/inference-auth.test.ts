@@ -44,16 +44,16 @@ const ask = (url: string, method: string, path: string, headers: Record<string, 
 const refused = (answer: Answer) => expectGatewayError(answer, 401, "authentication_error", "invalid_api_key");
 
 describe.each(INFERENCE)("%s %s", (method, path) => {
-  test("takes a key in each of the four carriers with the gateway profile, and in any case of the scheme", async () => {
+  test("takes a key in each of the four credential headers with the gateway profile, and in any case of the scheme", async () => {
     const { key } = tenant;
-    const carriers = [
+    const credentialHeaders = [
       { "x-gw-api-key": key },
       { authorization: `Bearer ${key}` },
       { authorization: `bearer ${key}` },
       { "x-api-key": key },
       { "api-key": key },
     ];
-    for (const headers of carriers) {
+    for (const headers of credentialHeaders) {
       const answer = await ask(system.url, method, path, headers as Record<string, string>);
       expect([headers, answer.status]).toEqual([headers, 200]);
       expect(answer.headers.get("x-request-id")).toBeTruthy();
@@ -100,7 +100,7 @@ describe.each(INFERENCE)("%s %s", (method, path) => {
     }
   });
 
-  test("the same carrier twice is 400, even with the same key", async () => {
+  test("the same credential header twice is 400, even with the same key", async () => {
     const { key } = tenant;
     const lines: [string, string][][] = [
       [
@@ -129,7 +129,7 @@ describe.each(INFERENCE)("%s %s", (method, path) => {
     }
   });
 
-  test("two carriers must agree; only a Bearer without the shape of a key is ignored beside x-gw-api-key", async () => {
+  test("two credential headers must agree; only a Bearer without the shape of a key is ignored beside x-gw-api-key", async () => {
     const { key } = tenant;
     const status = async (headers: Record<string, string>) => (await ask(system.url, method, path, headers)).status;
     expect(await status({ "x-gw-api-key": key, authorization: `Bearer ${key}` })).toBe(200);
@@ -246,7 +246,7 @@ describe("errors of chat completions", () => {
     expect((await chat(system, tenant.key, "another key is free")).status).toBe(200);
   });
 
-  test("without credit it is 429 QUOTA_EXCEEDED and not to be retried; a blocked team is told first", async () => {
+  test("without credit it is 429 QUOTA_EXCEEDED and not to be retried; a team's block is reported first", async () => {
     const poor = await newTenant(system);
     const answer = await chat(system, poor.key, "please");
     expectGatewayError(answer, 429, "insufficient_quota", "QUOTA_EXCEEDED");
@@ -362,7 +362,7 @@ describe("Idempotency-Key on a priced call", () => {
     expect(await countOf(id)).toBe(2);
   });
 
-  test("many at once: one upstream call; the others get its answer or are told that it runs", async () => {
+  test("many at once: one upstream call; the others get its answer or 409 while it runs", async () => {
     const { key, id } = await makeKey();
     const answers = await Promise.all(Array.from({ length: 8 }, () => say(key, "all at once")));
     for (const { status } of answers) expect([200, 409]).toContain(status);
@@ -412,7 +412,7 @@ describe("POST /api/gw/messages", () => {
     expectError(await call(system.url, "GET", "/api/gw/messages", { token: tenant.token }), 405, "VALIDATION_ERROR");
   });
 
-  test("a key of another organisation looks like one that does not exist", async () => {
+  test("a key of another organization looks like one that does not exist", async () => {
     const [theirs, none] = [await send(message({ apiKey: other.key })), await send(message({ apiKey: "sk-nothing" }))];
     expectError(theirs, 401, "UNAUTHORIZED");
     expect({ ...theirs.body, requestId: "" }).toEqual({ ...none.body, requestId: "" });

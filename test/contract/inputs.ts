@@ -69,7 +69,7 @@ const logFilters: OperationInputs = {
 };
 const credentials = () => ({ email: freshEmail(), password: "a long enough password" });
 
-/** Every operation of the table. One that is missing here fails the tenant tests: nobody adds a door without a look at who may use it. */
+/** Every operation of the table. One that is missing here fails the tenant tests: a new operation needs a decision on who may use it. */
 export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/auth/signup": none(() => ({ ...credentials(), name: "Somebody", organizationName: "Somebody's" })),
   "post /api/auth/register": none(credentials),
@@ -188,8 +188,8 @@ export function missing(kind: keyof Things): string {
     case "keyHash":
       return "0123456789abcdef".repeat(4);
     case "keySecret":
-      // Well-formed by its checksum, and nobody's.
-      return NOBODYS_KEY;
+      // Well-formed by its checksum, but never issued.
+      return UNISSUED_KEY;
     case "invitationId":
       return "inv_0000000000000000000000000";
     default:
@@ -197,7 +197,7 @@ export function missing(kind: keyof Things): string {
   }
 }
 
-const NOBODYS_KEY = mintSecret(systemRandom);
+const UNISSUED_KEY = mintSecret(systemRandom);
 const PREFIX = {
   organizationId: "org",
   teamId: "team",

@@ -19,7 +19,7 @@ const logIn = (email: string, password: string) => ask("POST", "/api/auth/token"
 const me = (token: string) => ask("GET", "/api/auth/me", { token });
 
 describe("sign-up", () => {
-  test.each(["/api/auth/signup", "/api/auth/register"])("%s makes a user, an organisation, a team and a token that works", async (path) => {
+  test.each(["/api/auth/signup", "/api/auth/register"])("%s makes a user, an organization, a team and a token that works", async (path) => {
     const email = `New.Person.${path.length}@Example.org`;
     const answer = await ask("POST", path, { body: { email, password: "long enough", name: "New Person" } });
     expect(answer.status).toBe(201);
@@ -158,7 +158,7 @@ describe("tokens", () => {
     expect((await me(second.token)).status).toBe(200);
   });
 
-  test("me answers the user and the active organisation", async () => {
+  test("me answers the user and the active organization", async () => {
     const answer = await me(tenant.token);
     records.expectShape(records.organization, answer.body.organization);
     expect(answer.body.user).toMatchObject({ id: tenant.userId, email: tenant.email, role: "user" });

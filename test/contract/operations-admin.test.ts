@@ -57,7 +57,7 @@ describe("users", () => {
 });
 
 describe("credits and blocks", () => {
-  test("a credit to nobody is 404, of nothing 400, and only an admin gives it", async () => {
+  test("a credit to an unknown organization is 404, a credit of zero 400, and only an admin gives it", async () => {
     expectError(await ask("POST", "/api/admin/organizations/org_nothing/credits", { body: { amount: 5 } }), 404, "NOT_FOUND");
     const path = `/api/admin/organizations/${tenant.organizationId}/credits`;
     expectError(await ask("POST", path, { body: { amount: 0 } }), 400, "VALIDATION_ERROR", "amount");
@@ -92,7 +92,7 @@ describe("credits and blocks", () => {
     expectError(await ask("POST", "/api/admin/teams/team_nothing/block", { body: {} }), 404, "NOT_FOUND");
   });
 
-  test("organisations are listed with balance and block, searched by name and id, and shown to nobody else", async () => {
+  test("organizations are listed with balance and block, searched by name and id, and shown only to admins", async () => {
     const owner = await newTenant(system, { name: "findable", creditNano: 7_000_000 });
     const list = await ask("GET", "/api/admin/organizations");
     records.expectShape(records.listOf(records.organization), list.body);
@@ -106,7 +106,7 @@ describe("credits and blocks", () => {
     expectError(await ask("GET", "/api/admin/organizations", { token: owner.token }), 403, "FORBIDDEN");
   });
 
-  test("a blocked organisation has every team blocked, new ones too, until it is unblocked; a team's own block stays", async () => {
+  test("a blocked organization has every team blocked, new ones too, until it is unblocked; a team's own block stays", async () => {
     const owner = await newTenant(system, { creditNano: 100_000_000 });
     const path = `/api/admin/organizations/${owner.organizationId}`;
     const newTeam = async (name: string) =>
@@ -141,7 +141,7 @@ describe("credits and blocks", () => {
   });
 });
 
-describe("catalogue", () => {
+describe("catalog", () => {
   const create = (body: object) =>
     ask("POST", "/api/admin/models", { body: { provider: "echo", inferenceModelId: "echo", type: "chat", ...body } });
   const say = (model: string) => chat(system, tenant.key, "one two three", { model });

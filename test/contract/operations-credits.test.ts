@@ -88,7 +88,7 @@ describe("purchases", () => {
     expect([manual.status, manual.body.purchase.method]).toEqual([201, "manual"]);
   });
 
-  test("are listed newest first, and never another organisation's", async () => {
+  test("are listed newest first, and never another organization's", async () => {
     const owner = await newTenant(system);
     for (const amount of [11, 22, 33]) await buy({ amount }, owner.token);
     const list = await ask("GET", "/api/credits/purchases", { token: owner.token });

@@ -56,7 +56,7 @@ test.each(table.filter(([, { auth }]) => auth === "admin"))(
   },
 );
 
-test("another method on a known path is 405 and names the right ones; OPTIONS is told them too", async () => {
+test("another method on a known path is 405 and names the right ones; OPTIONS names them too", async () => {
   const paths = Map.groupBy(operations, ({ path }) => path);
   await eachOf([...paths], async ([path, entries]) => {
     const allowed = entries.map(({ method }) => method.toUpperCase());
@@ -234,7 +234,7 @@ describe("Idempotency-Key", () => {
     expect(await teamsCalled("never made")).toBe(0);
   });
 
-  test("a new key's secret is replayed to whoever lost the answer, and only one key is made", async () => {
+  test("a new key's secret is replayed to a client that lost the answer, and only one key is made", async () => {
     const make = () =>
       call(system.url, "POST", "/api/gw/api-keys", {
         token: tenant.token,

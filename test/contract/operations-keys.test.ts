@@ -119,7 +119,7 @@ describe("listing", () => {
     expectError(await ask("GET", "/api/api-keys?team_id=team_nothing", { token: owner.token }), 404, "NOT_FOUND");
   });
 
-  test("a member sees the keys of his teams only, and manages only those he made", async () => {
+  test("members see only the keys of their teams, and manage only keys they made", async () => {
     const member = await newTenant(system);
     const team = await ask("POST", "/api/gw/teams", { token: tenant.token, body: { name: "with a member" } });
     await joinTeam(system, { from: tenant, guest: member, teamId: team.body.team.id });

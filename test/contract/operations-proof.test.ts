@@ -88,7 +88,7 @@ describe("receipts", () => {
     expect((await ask("GET", KEYS_PATH)).body.keys).toHaveLength(1);
   });
 
-  test("nobody else's call has one", async () => {
+  test("there is no receipt for another tenant's call", async () => {
     const other = await newTenant(system);
     expectError(await receiptOf(idOf(first), other.token), 404, "NOT_FOUND");
     expectError(await receiptOf("call_nothing"), 404, "NOT_FOUND");
@@ -119,7 +119,7 @@ describe("replay", () => {
   const find = (answer: Answer) =>
     answer.body.data.find(({ organizationId }: { organizationId: string }) => organizationId === tenant.organizationId);
 
-  test("gives every organisation's balance of now and of then, and finds the charts equal", async () => {
+  test("gives every organization's balance of now and of then, and finds the charts equal", async () => {
     const { balance } = (await ask("GET", "/api/balance", { token: tenant.token })).body;
     const now = await replay("?pageSize=100");
     expect(now.status).toBe(200);
@@ -161,7 +161,7 @@ describe("replay", () => {
       repricedCalls: 1,
       keptCalls: 0,
     });
-    // Nothing was changed by asking.
+    // The replay changed nothing.
     expect((await ask("GET", "/api/balance", { token: owner.token })).body.balance).toBe(1_000_000_000 - 6);
   });
 

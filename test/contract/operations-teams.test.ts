@@ -56,7 +56,7 @@ describe("teams", () => {
     expect(listed.body.data.map((team: { id: string }) => team.id)).toEqual([id]);
   });
 
-  test("a name is unique in the organisation in any case of letters, and free in another one", async () => {
+  test("a name is unique in the organization in any case of letters, and free in another one", async () => {
     await ask("POST", "/api/gw/teams", { token: tenant.token, body: { name: "Taken" } });
     expectError(await ask("POST", "/api/gw/teams", { token: tenant.token, body: { name: "tAkEn" } }), 409, "VALIDATION_ERROR", "name");
     const other = await newTenant(system);
@@ -87,7 +87,7 @@ describe("teams", () => {
 });
 
 describe("invitations", () => {
-  test("nobody hands out more than he has, and a member hands out nothing", async () => {
+  test("an invitation grants at most the inviter's own role, and a member invites no one", async () => {
     const teamId = await newTeam();
     const [teamAdmin, member, other] = [await newTenant(system), await newTenant(system), await newTenant(system)];
     await join(teamId, teamAdmin, "admin");
@@ -128,7 +128,7 @@ describe("roles", () => {
     expect((await setRole(tenant.token, teamId, member.memberId, "owner")).body.member).toMatchObject({ role: "owner", status: "invited" });
   });
 
-  test("nobody gives more than he has, an admin demotes no owner, and the last owner stays one", async () => {
+  test("no one grants a role above their own, an admin demotes no owner, and the last owner stays one", async () => {
     const [teamId, guest] = [await newTeam(), await newTenant(system)];
     await join(teamId, guest, "admin");
     expectError(await setRole(guest.token, teamId, guest.userId, "owner"), 403, "FORBIDDEN");
@@ -138,13 +138,13 @@ describe("roles", () => {
     expectError(await setRole(tenant.token, teamId, 999_999, "member"), 404, "NOT_FOUND");
     await setRole(tenant.token, teamId, guest.userId, "owner");
     expect((await setRole(guest.token, teamId, tenant.userId, "member")).status).toBe(200);
-    // The organisation is still his: he manages its teams by that.
+    // The user still owns the organization, and manages its teams by that.
     expect((await teamOf(tenant.token, teamId)).members).toContainEqual(expect.objectContaining({ userId: tenant.userId, role: "member" }));
   });
 });
 
 describe("leaving", () => {
-  test("a removed member loses the team and the organisation at once; repeated it is 404", async () => {
+  test("a removed member loses the team and the organization at once; repeated it is 404", async () => {
     const [teamId, guest] = [await newTeam(), await newTenant(system)];
     await join(teamId, guest);
     await activate(guest.token, tenant.organizationId);
@@ -157,7 +157,7 @@ describe("leaving", () => {
     expectError(await remove(tenant.token, teamId, guest.userId), 404, "NOT_FOUND");
   });
 
-  test("the last owner cannot be removed, not even by himself; with a second one he can", async () => {
+  test("the last owner cannot be removed, not even by their own request; with a second owner this works", async () => {
     const [teamId, second] = [await newTeam(), await newTenant(system)];
     expectError(await remove(tenant.token, teamId, tenant.userId), 400, "VALIDATION_ERROR");
     await join(teamId, second, "owner");
@@ -173,14 +173,14 @@ describe("leaving", () => {
     expect(members.filter(({ role }: { role: string }) => role === "owner")).toHaveLength(1);
   });
 
-  test("a member may leave by himself; the id may be a number or a string", async () => {
+  test("members may leave on their own; the id may be a number or a string", async () => {
     const [teamId, guest] = [await newTeam(), await newTenant(system)];
     await join(teamId, guest);
     expect((await remove(guest.token, teamId, String(guest.userId))).status).toBe(200);
   });
 });
 
-describe("organisations", () => {
+describe("organizations", () => {
   test("an update changes what it names and nothing else", async () => {
     const { token, organizationId } = tenant;
     const before = (await ask("GET", "/api/auth/me", { token })).body.organization;
@@ -206,7 +206,7 @@ describe("organisations", () => {
     expectError(await ask("PUT", "/api/gw/organizations", { token: tenant.token, body }), 400, "VALIDATION_ERROR", path);
   });
 
-  test("the active organisation is the session's: lists and credits follow it, other sessions stay", async () => {
+  test("the active organization is the session's: lists and credits follow it, other sessions stay", async () => {
     const guest = await newTenant(system);
     const { body: session } = await ask("POST", "/api/auth/token", { body: { email: guest.email, password: guest.password } });
     await join(tenant.teamId, guest);
@@ -221,7 +221,7 @@ describe("organisations", () => {
     expect((await ask("GET", "/api/auth/me", { token: fresh.body.token })).body.organization.id).toBe(tenant.organizationId);
   });
 
-  test("a plain member changes neither the organisation nor its credits nor its teams", async () => {
+  test("a plain member changes neither the organization nor its credits nor its teams", async () => {
     const guest = await newTenant(system);
     await join(tenant.teamId, guest);
     await activate(guest.token, tenant.organizationId);
@@ -231,7 +231,7 @@ describe("organisations", () => {
     expectError(await ask("POST", "/api/credits/purchase", { token, body: { amount: 5 } }), 403, "FORBIDDEN");
   });
 
-  test("an organisation that is not there is 404", async () => {
+  test("an organization that is not there is 404", async () => {
     expectError(await activate(tenant.token, "org_nothing"), 404, "NOT_FOUND");
   });
 });

@@ -187,7 +187,7 @@ describe("logs", () => {
     expect(csv.text).toContain(`"'=HYPERLINK(""http://evil"",""a,b"")"`);
   });
 
-  test("a member sees the calls of his teams only", async () => {
+  test("members see only the calls of their teams", async () => {
     const member = await newTenant(system);
     await joinTeam(system, { from: tenant, guest: member, teamId: second.teamId });
     await ask("PUT", "/api/gw/organizations", { token: member.token, body: { id: tenant.organizationId, active: true } });

@@ -143,7 +143,7 @@ test("many events at the same moment credit once", async () => {
   expect(await balanceOf(bought.tenant)).toBe(12_500_000_000);
 });
 
-test("nobody but Stripe can say so", async () => {
+test("only Stripe can report a payment", async () => {
   const bought = await order();
   expectError(await send(paid(bought), { secret: "whsec_of_somebody_else" }), 400, "VALIDATION_ERROR");
   expectError(await send(paid(bought), { atSeconds: Math.floor(Date.now() / 1000) - 600 }), 400, "VALIDATION_ERROR");
@@ -174,7 +174,7 @@ test("a session that ran out is failed; one that was not paid yet waits for the 
   expect(await balanceOf(slow.tenant)).toBe(12_500_000_000);
 });
 
-test("refunds and disputes take credits back and show in ledger and receipt, in whatever order they are told", async () => {
+test("refunds and disputes take credits back and show in ledger and receipt, in whatever order they are reported", async () => {
   const bought = await order();
   expectError(await receiptOf(bought), 400, "VALIDATION_ERROR");
   // The refund overtakes the payment.

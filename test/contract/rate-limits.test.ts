@@ -43,7 +43,7 @@ async function expectLimited(key: string, owner: string, model = "echo"): Promis
   expect(over.headers.get("x-ratelimit-remaining-requests")).toBe("0");
 }
 
-test("an organisation's limits are an admin's to set, and hold for all its keys", async () => {
+test("an organization's limits are an admin's to set, and hold for all its keys", async () => {
   const tenant = await tenantWithCredit();
   const { id } = await organizationOf(tenant);
   const path = `/api/admin/organizations/${id}`;
@@ -82,7 +82,7 @@ test("a model's limits hold over all who ask for it, and for no other model", as
   expect((await chat(system, two.key, "hi")).status).toBe(200);
 });
 
-test("a refusal through the platform's own door has the same headers and no details", async () => {
+test("a refusal through the platform's own endpoint has the same headers and no details", async () => {
   const tenant = await tenantWithCredit();
   await limit(`/api/admin/users/${tenant.userId}`, "user");
   await expectLimited(tenant.key, "user");

@@ -134,7 +134,7 @@ export async function eachOf<Item>(items: readonly Item[], work: (item: Item) =>
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Everything an owner can see of his organisation, for a comparison before and after. */
+/** Everything an owner can see of the organization, for a comparison before and after. */
 export async function dump(url: string, token: string): Promise<Record<string, unknown>> {
   const paths = [
     "/api/auth/me",

@@ -119,7 +119,7 @@ describe.each(ROLES)("as %s", (role) => {
     "%s: another tenant's id is a missing one",
     async (name, entry) => {
       const { own, token } = actors[role];
-      // A plain member may be told that he may not, before it is looked at whom he asks about.
+      // A plain member may be refused for the role before the id is looked up.
       const expected = entry.auth === "admin" ? [403] : role === "member" ? [403, 404] : [404];
       const cases = (INPUTS[name]?.ids ?? []).flatMap((field) => field.kinds.map((kind) => ({ field, kind })));
       for (const { field, kind } of cases) {
@@ -162,16 +162,16 @@ describe.each(ROLES)("as %s", (role) => {
     expectError(answer, 404, "NOT_FOUND");
   });
 
-  test("another tenant's key pays for nobody else", async () => {
+  test("another tenant's key pays for no other tenant", async () => {
     const body = { model: "echo", messages: [{ role: "user", content: "on your bill" }], apiKey: a.things.keySecret };
     expectError(await ask("POST", "/api/gw/messages", { token: actors[role].token, body }), 401, "UNAUTHORIZED");
   });
 });
 
-/** The catalogue is everybody's. */
+/** The catalog is public. */
 const PUBLIC = new Set(["get /api/models", "get /api/providers"]);
 
-describe("as nobody", () => {
+describe("without credentials", () => {
   test.each(table.filter(([, { auth }]) => auth !== "none"))("%s is 401 before anything is looked up", async (name, entry) => {
     const before = await dump(system.url, a.tenant.token);
     const answer = await send(entry, INPUTS[name]?.example(a.things) ?? {}, undefined);
@@ -190,7 +190,7 @@ test("a session that was ended reaches nothing any more", async () => {
   }
 });
 
-test("whoever was removed cannot make himself a key as a way back in", async () => {
+test("a removed member cannot make a key as a way back in", async () => {
   const person = await newTenant(system);
   await joinTeam(system, { from: a.tenant, guest: person, teamId: a.things.teamId });
   await ask("POST", "/api/gw/teams/remove-member", { token: a.tenant.token, body: { teamId: a.things.teamId, memberId: person.userId } });

@@ -52,10 +52,10 @@ async function arrived(path: string, count: number): Promise<Received[]> {
     if (found.length >= count) return found;
     await sleep(50);
   }
-  throw new Error(`${path} was told ${typesAt(path).join(", ")}; ${count} were expected`);
+  throw new Error(`${path} received ${typesAt(path).join(", ")}; ${count} were expected`);
 }
 
-/** A tenant who listens to everything, at a path of his own. */
+/** A tenant with a webhook for every event, at a path of its own. */
 async function listening(events = ALL): Promise<{ tenant: Tenant; path: string; id: string; secret: string }> {
   const tenant = await newTenant(system);
   const path = `/${tenant.organizationId}`;
@@ -78,8 +78,8 @@ test("the secret is shown once, and what comes is signed with it as Standard Web
   const asked = await ask("POST", `/api/gw/webhooks/${id}/test`, { token: tenant.token });
   expect([asked.status, asked.body.delivery.status]).toEqual([202, "pending"]);
   const [message] = await arrived(path, 1);
-  const told = new Webhook(secret).verify(message?.body ?? "", message?.headers ?? {});
-  expect(told).toEqual({
+  const event = new Webhook(secret).verify(message?.body ?? "", message?.headers ?? {});
+  expect(event).toEqual({
     type: "webhook.test",
     timestamp: expect.any(String),
     data: { organizationId: tenant.organizationId, webhookId: id },
@@ -93,21 +93,21 @@ test("the secret is shown once, and what comes is signed with it as Standard Web
   expect(log.body.data).toMatchObject([{ type: "webhook.test", attempts: 1, httpStatus: 204, error: null, nextAttemptAt: null }]);
 });
 
-test("keys, purchases, a low balance, the block and its end are told as they happen, each once", async () => {
+test("keys, purchases, a low balance, the block and its end are delivered as they happen, each once", async () => {
   const { tenant, path } = await listening();
   const { token } = tenant;
   await ask("PUT", "/api/gw/organizations", { token, body: { lowBalanceThreshold: 1000 } });
-  const { body: made } = await ask("POST", "/api/gw/api-keys", { token, body: { name: "told", team_id: tenant.teamId } });
+  const { body: made } = await ask("POST", "/api/gw/api-keys", { token, body: { name: "watched", team_id: tenant.teamId } });
   await ask("POST", "/api/api-keys/remove", { token, body: { apiKey: made.apiKey.id } });
   await ask("POST", "/api/credits/purchase", { token, body: { amount: 1_000_000, method: "test" } });
   await credit(tenant, -999_500);
   await credit(tenant, -100);
   await credit(tenant, -1000);
   await credit(tenant, 5000);
-  const told = await arrived(path, 6);
+  const deliveries = await arrived(path, 6);
   expect(typesAt(path).sort()).toEqual([...ALL].sort());
-  const data = Object.fromEntries(told.map(({ body }) => [JSON.parse(body).type, JSON.parse(body).data]));
-  const key = { id: made.apiKey.id, name: "told", maskedKey: made.apiKey.maskedKey, teamId: tenant.teamId, createdBy: tenant.userId };
+  const data = Object.fromEntries(deliveries.map(({ body }) => [JSON.parse(body).type, JSON.parse(body).data]));
+  const key = { id: made.apiKey.id, name: "watched", maskedKey: made.apiKey.maskedKey, teamId: tenant.teamId, createdBy: tenant.userId };
   expect(data).toMatchObject({
     "key.created": { organizationId: tenant.organizationId, apiKey: key },
     "key.removed": { apiKey: key },
@@ -125,7 +125,7 @@ test("keys, purchases, a low balance, the block and its end are told as they hap
   expect(system.logs().split("are running low").length - 1).toBe(2);
 });
 
-test("a call that takes the balance below the threshold tells it too", async () => {
+test("a call that takes the balance below the threshold delivers balance.low too", async () => {
   const { tenant, path } = await listening(["balance.low"]);
   await ask("PUT", "/api/gw/organizations", { token: tenant.token, body: { lowBalanceThreshold: 1_000_000 } });
   await credit(tenant, 1_000_010);
@@ -137,16 +137,16 @@ test("a call that takes the balance below the threshold tells it too", async () 
   expect(typesAt(path)).toEqual(["balance.low"]);
 });
 
-test("a deleted webhook hears nothing more", async () => {
+test("a deleted webhook receives nothing more", async () => {
   const { tenant, path, id } = await listening(["key.created"]);
   expect((await ask("DELETE", `/api/gw/webhooks/${id}`, { token: tenant.token })).body).toEqual({ deleted: true, id });
-  await ask("POST", "/api/gw/api-keys", { token: tenant.token, body: { name: "unheard", team_id: tenant.teamId } });
+  await ask("POST", "/api/gw/api-keys", { token: tenant.token, body: { name: "after deletion", team_id: tenant.teamId } });
   await sleep(2500);
   expect(typesAt(path)).toEqual([]);
   expectError(await ask("DELETE", `/api/gw/webhooks/${id}`, { token: tenant.token }), 404, "NOT_FOUND");
 });
 
-test("members of the organisation may not", async () => {
+test("members of the organization may not", async () => {
   const { tenant, id } = await listening();
   const member = await newTenant(system);
   await joinTeam(system, { from: tenant, guest: member, teamId: tenant.teamId, role: "admin" });
