@@ -42,7 +42,7 @@ registerTrain((_parameters, _dataset, { rows }) => {
 
 registerAggregate((list) => {
   const [first, ...others] = list.map(read);
-  if (!first) throw new ParticipantError("EMPTY_LIST", "there is nobody to add up");
+  if (!first) throw new ParticipantError("EMPTY_LIST", "the list of updates is empty");
   for (const [client, other] of others.entries()) {
     if (other.table.length !== first.table.length)
       throw new ParticipantError("SHAPE_MISMATCH", `client ${client + 1} has other columns`, { client: client + 1 });

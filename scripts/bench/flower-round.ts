@@ -54,9 +54,9 @@ export async function flowerRound(python: string, size: { nodes: number; length:
 async function submit(program: string, config: string, env: Record<string, string>): Promise<void> {
   const words = ["run", join(import.meta.dirname, "flower-app"), "bench", "--run-config", config];
   for (const until = Date.now() + SUBMIT_MAX_MS; ; await sleep(LOOK_MS)) {
-    const asking = spawn(program, words, { env, stdio: ["ignore", "pipe", "ignore"] });
+    const submission = spawn(program, words, { env, stdio: ["ignore", "pipe", "ignore"] });
     let output = "";
-    for await (const text of asking.stdout.setEncoding("utf8")) {
+    for await (const text of submission.stdout.setEncoding("utf8")) {
       output += text;
       if (output.includes("Successfully started run")) return;
     }

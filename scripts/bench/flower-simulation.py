@@ -1,6 +1,6 @@
 """Seconds of one round of Flower's simulation, for bench-training: clients, length, actors -> one number on standard output.
 
-Clients add a constant to what they are sent. The first round also starts Ray's actors, so the second one is told.
+Clients add a constant to what they are sent. The first round also starts Ray's actors, so the second one is reported.
 """
 import os
 import sys

@@ -114,5 +114,5 @@ async function answering(url: string): Promise<string> {
     if (isThere) return url;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`nobody answers at ${url}`);
+  throw new Error(`no server answers at ${url}`);
 }

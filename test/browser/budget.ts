@@ -15,13 +15,13 @@ interface Weight {
   readonly firstPaintMs: number;
 }
 
-/** What a screen costs whoever opens it with an empty cache, and how soon something is seen on loopback. Printed, and held. */
+/** Measures the download of a first visit with an empty cache and its first paint on loopback, prints both and compares them with the budget. */
 export function budgetTests(stage: () => Stage): void {
   describe("the budget of a first visit, in gzip as for clients that do not take brotli", () => {
     test("log-in: below 350 KB of script without a byte of charts, and its files are kept for ever", async () => {
       const weight = await weigh(await stage().visit(), (page) => page.getByRole("heading", { name: "Log in" }).waitFor());
       hold("log-in", weight);
-      // Charts are most of the weight, and nobody who logs in needs them.
+      // Charts are most of the weight, and the log-in screen does not need them.
       expect(weight.scripts.filter((url) => url.includes("/charts-"))).toEqual([]);
     });
 
@@ -67,7 +67,7 @@ async function weigh({ page, context }: Visitor, ready: (page: Page) => Promise<
   };
 }
 
-/** The browser tells of the paint a little after it: whoever asks too early waits for it. */
+/** The browser reports the paint a little after it happens, so the script waits for the report. */
 const FIRST_PAINT = `new Promise((resolve) => {
   new PerformanceObserver((list) => {
     const [paint] = list.getEntriesByName("first-contentful-paint");

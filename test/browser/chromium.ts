@@ -4,7 +4,7 @@ import { type Browser, chromium } from "playwright-core";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-/** The machine's own Chromium (env CHROMIUM, then PATH). Its absence is a failure: screens that nobody looked at prove nothing. */
+/** The machine's own Chromium (env CHROMIUM, then PATH). Its absence is a failure: screens that were not rendered prove nothing. */
 export function launchChromium(): Promise<Browser> {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin"];
   const candidates = [process.env["CHROMIUM"] ?? "", ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))];

@@ -3,7 +3,7 @@ import type { Stage } from "./stage.ts";
 
 export function exploreTests(stage: () => Stage): void {
   describe("what was called is seen, added up and asked again", () => {
-    test("a call made elsewhere comes into open logs by itself, and its panel tells its way into the ledger", async () => {
+    test("a call made elsewhere appears in open logs without a reload, and its panel shows its way into the ledger", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "watcher" });
       const { page, complaints } = await stage().visitAs(tenant);

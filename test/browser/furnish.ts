@@ -71,7 +71,7 @@ async function makeCalls(system: System, { key }: Tenant): Promise<void> {
 async function makePeople(system: System, tenant: Tenant): Promise<void> {
   const ask = (path: string, body: object) => call(system.url, "POST", path, { token: tenant.token, body });
   await ask("/api/gw/teams/invite-member", { teamId: tenant.teamId, email: "invited@example.org", role: "admin" });
-  const { team } = (await ask("/api/gw/teams", { name: "Customer-facing summarisation, production (eu-west)" })).body;
+  const { team } = (await ask("/api/gw/teams", { name: "Customer-facing summarization, production (eu-west)" })).body;
   const made = await ask("/api/gw/api-keys", { name: "summariser-production-eu-west-2026", team_id: team.id });
   await chat(system, made.body.key, "from the other team");
   await buy(system, await adminToken(system), 1_000_000_000);

@@ -31,7 +31,7 @@ export function lifeTests(stage: () => Stage): void {
 
     await emptyBalance(system.url, page);
     expect((await chat(system, secret, "the last")).status).toBe(200);
-    // The edge may know the empty balance before it hears of the block.
+    // The edge may know the empty balance before it receives the block.
     expect(["TEAM_BLOCKED", "QUOTA_EXCEEDED"]).toContain((await chat(system, secret, "one too many")).body.error.code);
     const banner = page.getByTestId("blocked-banner");
     await banner.getByText("Your teams are blocked").waitFor();

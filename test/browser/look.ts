@@ -7,7 +7,7 @@ import { SCREENS_FOLDER } from "./stage.ts";
 const WIDTHS = [1280, 390] as const;
 const SCHEMES = ["light", "dark"] as const;
 
-/** Themes differ in colours alone, widths in everything else: each rule is asked where its answer can differ. Colours take longest. */
+/** Themes differ only in colors, widths in everything else: each rule runs where its result can differ. Color rules take longest. */
 const RULES = {
   1280: { light: {}, dark: { runOnly: ["color-contrast"] } },
   390: { light: { rules: { "color-contrast": { enabled: false } } }, dark: undefined },
@@ -30,7 +30,7 @@ export async function lookAt(page: Page, name: string): Promise<string[]> {
     for (const scheme of SCHEMES) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor();
-      // Colours half-way between two themes are nobody's.
+      // Colors half-way between two themes belong to neither of them.
       await page.evaluate("Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => true)");
       const label = `${name} ${scheme} ${width}`;
       for (const { rule, where, what } of await audit(page, RULES[width][scheme])) {

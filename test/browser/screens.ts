@@ -9,7 +9,7 @@ interface ScreenCase {
   readonly path: string | ((made: Furnished) => string);
   /** Waits until the screen shows data instead of skeletons. */
   readonly ready: (page: Page) => Promise<unknown>;
-  readonly who?: "nobody" | "admin";
+  readonly who?: "guest" | "admin";
 }
 
 const heading = (name: string | RegExp) => (page: Page) => page.getByRole("heading", { level: 1, name }).waitFor();
@@ -17,15 +17,15 @@ const text = (content: string | RegExp) => (page: Page) => page.getByText(conten
 
 /** Every screen with data in it. A new screen is one line here. */
 const SCREENS: readonly ScreenCase[] = [
-  { name: "login", path: "/ui/login", ready: heading("Log in"), who: "nobody" },
-  { name: "signup", path: "/ui/signup", ready: heading("Create an account"), who: "nobody" },
-  { name: "invitation", path: "/ui/invite?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "nobody" },
-  { name: "invited-sign-up", path: "/ui/signup?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "nobody" },
+  { name: "login", path: "/ui/login", ready: heading("Log in"), who: "guest" },
+  { name: "signup", path: "/ui/signup", ready: heading("Create an account"), who: "guest" },
+  { name: "invitation", path: "/ui/invite?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "guest" },
+  { name: "invited-sign-up", path: "/ui/signup?email=grace%40example.org&token=t", ready: heading("Join your team"), who: "guest" },
   { name: "invitation-of-another", path: "/ui/invite?token=inv_none.t", ready: text("is not for this account") },
-  { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgot password"), who: "nobody" },
-  { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Reset password"), who: "nobody" },
-  { name: "model-hub", path: "/ui/model_hub_table", ready: (page) => page.getByRole("button", { name: "echo" }).waitFor(), who: "nobody" },
-  { name: "model", path: "/ui/model_hub_table?model=echo", ready: (page) => page.getByRole("dialog").waitFor(), who: "nobody" },
+  { name: "forgot-password", path: "/ui/forgot-password", ready: heading("Forgot password"), who: "guest" },
+  { name: "reset-password", path: "/ui/reset-password?token=t", ready: heading("Reset password"), who: "guest" },
+  { name: "model-hub", path: "/ui/model_hub_table", ready: (page) => page.getByRole("button", { name: "echo" }).waitFor(), who: "guest" },
+  { name: "model", path: "/ui/model_hub_table?model=echo", ready: (page) => page.getByRole("dialog").waitFor(), who: "guest" },
   { name: "start", path: "/ui/start", ready: text("The balance is") },
   { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
   { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },
@@ -118,7 +118,7 @@ const SCREENS: readonly ScreenCase[] = [
 
 export function screenTests(stage: () => Stage): void {
   describe("every screen, in both themes and two widths, has nothing serious for axe and fits the window", () => {
-    let visitors: Record<"nobody" | "customer" | "admin", Awaited<ReturnType<Stage["visit"]>>>;
+    let visitors: Record<"guest" | "customer" | "admin", Awaited<ReturnType<Stage["visit"]>>>;
     let made: Furnished;
 
     beforeAll(async () => {
@@ -126,7 +126,7 @@ export function screenTests(stage: () => Stage): void {
       made = await furnish(system);
       const { tenant } = made;
       visitors = {
-        nobody: await stage().visit(),
+        guest: await stage().visit(),
         customer: await stage().visitAs(tenant),
         admin: await stage().visitAs({ email: ADMIN_EMAIL, password: ADMIN_PASSWORD }),
       };

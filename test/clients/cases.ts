@@ -2,14 +2,14 @@ import { setBalance } from "../e2e/ledger-checks.ts";
 import { adminToken, buy, call, newTenant } from "../helpers/api.ts";
 import type { System } from "../helpers/system.ts";
 
-/** What every official client is tried with. */
-export interface ClientDoors {
+/** The addresses and keys that every official client is tested with. */
+export interface ClientSetup {
   /** Without and with /v1: both are documented, so both must work. */
   baseUrls: readonly string[];
   key: string;
   /** A key of a team that an admin has blocked. */
   blockedKey: string;
-  /** A key of an organisation with exactly zero credits. */
+  /** A key of an organization with exactly zero credits. */
   emptyKey: string;
 }
 
@@ -33,7 +33,7 @@ export const CASES = [
 
 export type CaseId = (typeof CASES)[number];
 
-export async function prepareDoors(system: System): Promise<ClientDoors> {
+export async function prepareClients(system: System): Promise<ClientSetup> {
   const [good, blocked, empty] = [await newTenant(system), await newTenant(system), await newTenant(system)];
   for (const { token } of [good, blocked]) await buy(system, token, 1_000_000_000);
   await setBalance(system, empty, 0);

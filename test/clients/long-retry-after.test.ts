@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What the client throws, and how often it asked. Some versions sleep as long as they are told: the signal wakes them. */
+/** The error that the client throws, and its number of attempts. Some versions sleep for the whole retry-after: the signal wakes them. */
 async function refusal(model: string, maxRetries = 2): Promise<{ error: InstanceType<typeof RateLimitError>; attempts: number }> {
   let attempts = 0;
   const counting: typeof fetch = (input, init) => {

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { type System, startSystem } from "../helpers/system.ts";
-import { CASES, prepareDoors, printCase } from "./cases.ts";
+import { CASES, prepareClients, printCase } from "./cases.ts";
 
 const python = process.env["TEST_PYTHON"];
 const MISSING = "NO PYTHON CLIENT: tests with the official OpenAI client for Python do not run. Set TEST_PYTHON, or use `make test`.";
@@ -20,7 +20,7 @@ let results = new Map<string, CaseResult>();
 beforeAll(async () => {
   if (python === undefined) return;
   system = await startSystem();
-  const settings = { ...(await prepareDoors(system)), hostedBaseUrl: `${system.hostedUrl}/v1` };
+  const settings = { ...(await prepareClients(system)), hostedBaseUrl: `${system.hostedUrl}/v1` };
   const [head, ...cases] = (await runScript(python, JSON.stringify(settings))).map((line) => JSON.parse(line));
   version = head.version;
   results = new Map(cases.map((result: CaseResult) => [result.id, result]));

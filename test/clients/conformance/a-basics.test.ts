@@ -83,13 +83,13 @@ testCases("openai-node", {
 testCases("curl", {
   A4: async () => {
     const body = { model: "oai", messages: user("ping") };
-    const carriers = [
+    const requests = [
       ["/v1/chat/completions", { "x-gw-api-key": bench.key }],
       ["/v1/chat/completions", { "x-api-key": bench.key }],
       ["/v1/chat/completions", { authorization: `Bearer ${bench.key}` }],
       ["/openai/deployments/oai/chat/completions?api-version=2024-10-21", { "api-key": bench.key }],
     ] as const;
-    for (const [path, headers] of carriers) {
+    for (const [path, headers] of requests) {
       const answer = await call(bench.system.url, "POST", path, { body, headers });
       expect([path, answer.status]).toEqual([path, 200]);
     }

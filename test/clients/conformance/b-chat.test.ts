@@ -198,7 +198,7 @@ testCases("openai-node", {
     expect((await create("oai", { foo: 1, ...gateway })).choices[0]?.message.content).toBe("pong");
     const { body } = bench.fake.last("pong");
     for (const name of Object.keys(gateway)) expect(body).not.toHaveProperty(name);
-    // The policy for fields that nobody knows: they are the provider's to judge.
+    // Fields that the gateway does not know pass to the provider, which accepts or refuses them.
     expect(body.foo).toBe(1);
   },
   B29: async () => {

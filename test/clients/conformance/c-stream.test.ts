@@ -200,7 +200,7 @@ testCases(
         headers: { authorization: `Bearer ${bench.key}`, "content-type": "application/json" },
         body: JSON.stringify({ model: "oai-flood", messages: user("hi"), stream: true }),
       });
-      // Nobody reads: what the upstream can send comes to a stop when the kernel's buffers on the way are full, far below what it has.
+      // The client does not read: the upstream stops sending when the kernel's buffers on the way are full, far below its whole answer.
       let before = -1;
       await until(async () => {
         const since = before;

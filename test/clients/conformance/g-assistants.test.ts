@@ -227,7 +227,7 @@ testCases(
   60_000,
 );
 
-/** Kills and starts the gateway's edge as soon as the upstream hears of the script's run. */
+/** Kills and starts the gateway's edge as soon as the upstream receives the script's run. */
 function restartWhenAsked(command: readonly string[] | undefined): readonly string[] | undefined {
   const before = bench.fake.of("drip").length;
   const restarting = async () => {

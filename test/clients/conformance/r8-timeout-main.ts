@@ -9,8 +9,8 @@ const settings = await readSettings();
 await runScriptCases(VERSION, {
   R8: async () => {
     const openai = new OpenAI({ apiKey: settings.key, baseURL: settings.baseUrl, maxRetries: 0, timeout: 1_000 });
-    const asking = openai.chat.completions.create({ model: "oai-hang", messages: [{ role: "user", content: "hi" }] });
-    await assert.rejects(asking, APIConnectionTimeoutError);
+    const completion = openai.chat.completions.create({ model: "oai-hang", messages: [{ role: "user", content: "hi" }] });
+    await assert.rejects(completion, APIConnectionTimeoutError);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const [request] = await sentTo(settings, "hang");
     assert.equal(typeof request.abortedAt, "number");

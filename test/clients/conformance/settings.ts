@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 
-/** What a script in a process of its own is told on standard input. */
+/** The settings that a script in a process of its own reads from standard input. */
 export interface ScriptSettings {
   readonly url: string;
   readonly baseUrl: string;

@@ -149,7 +149,7 @@ def c28():
 
 
 def c29():
-    """Nobody reads: what the upstream can send comes to a stop, when the kernel's buffers are full, far below what it has."""
+    """The client does not read: the upstream stops sending when the kernel's buffers are full, far below its whole answer."""
     stream = create("oai-flood", stream=True)
     seen = []
 

@@ -1,4 +1,4 @@
-"""The gateway is restarted by whoever started this script, once the upstream hears of the run."""
+"""The test that started this script restarts the gateway once the upstream has received the request of the run."""
 
 from support import Counted, expect, expect_in, run
 

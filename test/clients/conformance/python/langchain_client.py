@@ -8,7 +8,7 @@ os.environ["TIKTOKEN_CACHE_DIR"] = str(table.locate().parent)
 from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 from support import expect, expect_that, last_sent, run, settings
 
-DOOR = {"api_key": settings["key"], "base_url": settings["baseUrl"]}
+CONNECTION = {"api_key": settings["key"], "base_url": settings["baseUrl"]}
 
 
 def get_weather(city: str) -> str:
@@ -26,7 +26,7 @@ def whole(stream):
 
 def c25():
     for group in ("oai-two-tools", "anth-two-tools", "gem-two-tools", "bed-two-tools"):
-        chat = ChatOpenAI(model=group, stream_usage=True, **DOOR).bind_tools([get_weather])
+        chat = ChatOpenAI(model=group, stream_usage=True, **CONNECTION).bind_tools([get_weather])
         message = whole(chat.stream("hi"))
         calls = [(call["name"], call["args"]) for call in message.tool_calls]
         expect(calls, [("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})], group)
@@ -35,24 +35,24 @@ def c25():
 
 
 def c26():
-    message = whole(ChatOpenAI(model="oai-poem", **DOOR).stream("hi"))
+    message = whole(ChatOpenAI(model="oai-poem", **CONNECTION).stream("hi"))
     expect(message.content, "".join(f"word{index} " for index in range(20)))
     expect(message.usage_metadata, None)
 
 
 def d7():
-    expect(OpenAI(model="davinci", **DOOR).invoke("say"), "pong")
+    expect(OpenAI(model="davinci", **CONNECTION).invoke("say"), "pong")
     expect_that(last_sent("davinci-002--pong")["body"]["prompt"] in ("say", ["say"]), "another prompt was sent")
 
 
 def e7():
-    vectors = OpenAIEmbeddings(model="text-embedding", **DOOR).embed_documents(["hello world", "b", "c"])
+    vectors = OpenAIEmbeddings(model="text-embedding", **CONNECTION).embed_documents(["hello world", "b", "c"])
     expect([len(vector) for vector in vectors], [8, 8, 8])
     expect(last_sent("text-embedding-3-small--pong")["body"]["input"], [[15339, 1917], [65], [66]])
 
 
 def e8():
-    vectors = OpenAIEmbeddings(model="text-embedding", check_embedding_ctx_length=False, **DOOR).embed_documents(["a", "b", "c"])
+    vectors = OpenAIEmbeddings(model="text-embedding", check_embedding_ctx_length=False, **CONNECTION).embed_documents(["a", "b", "c"])
     expect([len(vector) for vector in vectors], [8, 8, 8])
 
 

@@ -9,7 +9,7 @@ def raw(model, client=None):
 
 
 def r1():
-    """The client waits as long as it is told, at most a minute, and comes through by itself."""
+    """The client waits as long as the answer's retry-after says, at most a minute, and then succeeds without further help."""
     impatient = Counted(api_key=settings["limitedKey"], max_retries=0)
 
     def spend():
